@@ -1,0 +1,54 @@
+"""xcrepro: reproducible evaluation of extreme multi-label classification.
+
+``import xcrepro as xc`` is quick: names are looked up when they are first used, so that a command which only lists
+the datasets does not wait for numba.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+# public name -> the module that holds it; None: the name is that module itself
+_WHERE = {
+    "read_xc": "xcrepro.data.read",
+    "write_xc": "xcrepro.data.write",
+    "load": "xcrepro.data.load",
+    "twin": "xcrepro.data.twin",
+    "Dataset": "xcrepro.data.dataset",
+    "Split": "xcrepro.data.dataset",
+    "TopK": "xcrepro.predictions",
+    "evaluate": "xcrepro.metrics.evaluate",
+    "data": None,
+    "errors": None,
+    "metrics": None,
+    "paths": None,
+    "propensity": None,
+    "repro": None,
+}
+__all__ = sorted(_WHERE)
+
+if TYPE_CHECKING:
+    from xcrepro import data, errors, metrics, paths, propensity, repro
+    from xcrepro.data.dataset import Dataset, Split
+    from xcrepro.data.load import load
+    from xcrepro.data.read import read_xc
+    from xcrepro.data.twin import twin
+    from xcrepro.data.write import write_xc
+    from xcrepro.metrics.evaluate import evaluate
+    from xcrepro.predictions import TopK
+
+
+def __getattr__(name: str):
+    if name not in _WHERE:
+        raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
+    module = _WHERE[name]
+    value = importlib.import_module(f"xcrepro.{name}") if module is None else getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
