@@ -45,7 +45,9 @@ def __getattr__(name: str):
     if name not in _WHERE:
         raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
     module = _WHERE[name]
-    value = importlib.import_module(f"xcrepro.{name}") if module is None else getattr(importlib.import_module(module), name)
+    value = (
+        importlib.import_module(f"xcrepro.{name}") if module is None else getattr(importlib.import_module(module), name)
+    )
     globals()[name] = value
     return value
 

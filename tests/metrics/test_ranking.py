@@ -1,0 +1,334 @@
+"""Ranking metrics against the slow oracles, at the edges, and on real data with known answers."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests import naive
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import ranking as kernel
+from xcrepro.metrics import ranking
+
+KS = (1, 2, 3, 5)
+
+
+@st.composite
+def cases(draw):
+    """Truth (list of sets), rankings (list of lists, some short, some empty), weights, complete label counts."""
+    n_labels = draw(st.integers(1, 12))
+    n = draw(st.integers(1, 8))
+    label_sets = st.sets(st.integers(0, n_labels - 1), max_size=n_labels)
+    truth = draw(st.lists(label_sets, min_size=n, max_size=n))
+    ranking_rows = []
+    for _ in range(n):
+        order = draw(st.permutations(range(n_labels)))
+        ranking_rows.append(list(order)[: draw(st.integers(0, n_labels))])
+    weight = draw(st.lists(st.floats(1.0, 50.0), min_size=n_labels, max_size=n_labels))
+    n_relevant = [len(y) + draw(st.integers(0, 3)) for y in truth]
+    return n_labels, truth, ranking_rows, weight, n_relevant
+
+
+def build(n_labels, truth, ranking_rows):
+    Y = sp.lil_matrix((len(truth), n_labels), dtype=np.float32)
+    for i, labels in enumerate(truth):
+        for label in labels:
+            Y[i, label] = 1
+    return Y.tocsr(), xc.TopK.from_pairs(ranking_rows, n_labels=n_labels, k=max(KS))
+
+
+def compare(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_every_metric_equals_its_oracle(case):
+    n_labels, truth, rows, weight, n_relevant = case
+    Y, top = build(n_labels, truth, rows)
+    m, w, n = xc.metrics, np.array(weight), np.array(n_relevant)
+
+    def want(oracle, *args, **kwargs):
+        return [oracle(truth, rows, k, *args, **kwargs) for k in KS]
+
+    compare(m.precision(Y, top, KS), want(naive.precision))
+    compare(m.recall(Y, top, KS), want(naive.recall))
+    compare(m.mrr(Y, top, KS), want(naive.mrr))
+    compare(m.abandonment(Y, top, KS), want(naive.abandonment))
+    compare(m.abandonment(Y, top, KS, counts="served"), 1 - np.array(want(naive.abandonment)))
+    compare(m.micro_f1(Y, top, KS), want(naive.micro_f1))
+    compare(m.hamming_loss(Y, top, KS), want(naive.hamming_loss, n_labels))
+    compare(m.hamming_loss(Y, top, KS, inverse_propensity=w), want(naive.hamming_loss, n_labels, weight))
+    for ideal in ("labels", "k"):
+        compare(m.ndcg(Y, top, KS, ideal=ideal), want(naive.ndcg, ideal))
+        for normalize in (True, False):
+            compare(
+                m.psndcg(Y, top, KS, inverse_propensity=w, normalize=normalize, ideal=ideal),
+                want(naive.psndcg, weight, normalize, ideal),
+            )
+    for normalize in (True, False):
+        compare(m.psp(Y, top, KS, inverse_propensity=w, normalize=normalize), want(naive.psp, weight, normalize))
+    table1b = {
+        m.recall: lambda rank: 1.0,
+        lambda *args, **kwargs: m.mrr(*args, over="relevant", **kwargs): lambda rank: 1.0 / rank,
+        m.adg: lambda rank: 1.0 / np.log2(rank + 1),
+    }
+    for metric, value in table1b.items():
+        compare(metric(Y, top, KS), want(naive.table1b, value))
+        compare(metric(Y, top, KS, inverse_propensity=w, n_relevant=n), want(naive.table1b, value, weight, n_relevant))
+    for beta in (0.5, 1.0, 2.0):
+        for denominator in ("set", "printed"):
+            compare(
+                m.f_beta(Y, top, KS, beta=beta, denominator=denominator),
+                want(naive.f_beta, beta, denominator),
+            )
+            compare(
+                m.f_beta(Y, top, KS, beta=beta, denominator=denominator, inverse_propensity=w, n_relevant=n),
+                want(naive.f_beta, beta, denominator, weight, n_relevant),
+            )
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.integers(1, 7))
+def test_blocks_stream_to_the_same_bits(case, size):
+    n_labels, truth, rows, weight, n_relevant = case
+    Y, top = build(n_labels, truth, rows)
+    w, n = np.array(weight), np.array(n_relevant)
+    whole = xc.evaluate(Y, top, KS, w, n, metrics=list(ranking.FORMULAS))
+    blocks = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size))
+    streamed = xc.evaluate(blocks, None, KS, w, n, metrics=list(ranking.FORMULAS))
+    assert whole.value.to_numpy().tobytes() == streamed.value.to_numpy().tobytes()
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Enough rows for several threads and several slot blocks."""
+    rng = np.random.default_rng(7)
+    n, n_labels = 150_000, 400
+    ids = np.argsort(rng.random((n, 12)), axis=1).astype(np.int64) * 33 + rng.integers(0, 33, (n, 12))
+    Y = sp.csr_matrix(
+        (np.ones(n * 4, np.float32), np.sort(ids[:, 2:6], axis=1).ravel(), np.arange(0, 4 * n + 1, 4)), (n, n_labels)
+    )
+    return Y, xc.TopK.from_ids(ids[:, :5], n_labels=n_labels), 1 + 20 * rng.random(n_labels)
+
+
+def test_same_bits_with_1_and_2_threads(large, monkeypatch):
+    Y, top, w = large
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        results.append(xc.evaluate(Y, top, inverse_propensity=w, n_relevant=np.full(len(top), 9)))
+    assert results[0].equals(results[1])
+    assert results[0].equals(results[2])
+
+
+def test_order_of_ks_is_the_callers(large):
+    Y, top, _ = large
+    forward, backward = xc.metrics.precision(Y, top, (1, 3, 5)), xc.metrics.precision(Y, top, (5, 3, 1))
+    assert forward.tolist() == backward[::-1].tolist()
+
+
+def test_the_callers_arrays_are_untouched(large):
+    Y, top, w = large
+    before = [part.copy() for part in (Y.data, Y.indices, Y.indptr, w)]
+    xc.evaluate(Y, top, inverse_propensity=w)
+    for part, copy in zip((Y.data, Y.indices, Y.indptr, w), before, strict=True):
+        assert part.tobytes() == copy.tobytes()
+
+
+# ---------------------------------------------------------------- the rows of the table of peers: each a decision
+
+
+TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0]], np.float32)
+TOP = xc.TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix])
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
+def test_truth_of_every_kind_gives_one_answer(kind, dtype):
+    assert xc.metrics.precision(kind(TRUTH.astype(dtype)), TOP, 1).tolist() == [0.5]
+
+
+def test_values_other_than_1_count_once_and_stored_zeros_not_at_all():
+    Y = sp.csr_matrix(TRUTH)
+    Y.data[:] = 3.0
+    assert xc.metrics.precision(Y, TOP, 1) == 0.5
+    Y.data[0] = 0.0  # row 0, label 0: stored, not relevant
+    assert xc.metrics.precision(Y, TOP, 1) == 0.0
+    assert xc.metrics.recall(Y, TOP, 3).tolist() == [1.0]  # |y| of row 0 is 1, not 2
+
+
+def test_duplicates_and_disorder_in_the_truth_count_once():
+    Y = sp.csr_matrix((np.ones(4, np.float32), [2, 0, 0, 1], [0, 3, 4]), shape=(2, 4))
+    assert xc.metrics.precision(Y, TOP, 1) == 0.5
+    assert xc.metrics.recall(Y, TOP, 1).tolist() == [0.25]
+    assert Y.indices.tolist() == [2, 0, 0, 1]  # the caller's order stands
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan])
+def test_truth_that_is_neither_relevant_nor_not_is_refused(value):
+    Y = sp.csr_matrix(TRUTH)
+    Y.data[2] = value
+    with pytest.raises(ArgumentError, match=r"row 1, label 1"):
+        xc.metrics.precision(Y, TOP)
+    with pytest.raises(ArgumentError, match=r"row 1, label 1"):
+        xc.metrics.precision(np.where(TRUTH > 0, Y.toarray(), 0), TOP)
+
+
+def test_a_label_id_outside_the_truth_is_refused():
+    Y = sp.csr_matrix(TRUTH)
+    Y.indices[0] = 7
+    with pytest.raises(ArgumentError, match="label 7 in row 0"):
+        xc.metrics.precision(Y, TOP)
+
+
+def test_rows_without_labels_count_as_zero_everywhere():
+    Y = sp.csr_matrix((2, 4), dtype=np.float32)
+    table = xc.evaluate(Y, TOP, (1, 2, 3), np.ones(4), [0, 0]).set_index("metric").value
+    for name in ("P", "R", "nDCG", "MRR", "F", "micro-F1", "PSP", "PSnDCG", "PS-R"):
+        assert table[name].tolist() == [0, 0, 0], name
+    assert table["abandonment"].tolist() == [1, 1, 1]
+
+
+def test_a_perfect_prediction():
+    top = xc.TopK.from_scores(TRUTH, 3)
+    table = xc.evaluate(TRUTH, top, (1, 3), inverse_propensity=np.full(4, 2.0)).set_index("metric").value
+    assert table["nDCG"].tolist() == [1, 1]
+    assert table["PSP"].tolist() == [1, 1]
+    assert table["PSnDCG"].tolist() == [1, 1]
+    assert table["P"].tolist() == [1, 0.5]  # k divides, though rows have 2 and 1 labels
+
+
+def test_fewer_than_k_predictions_are_misses():
+    top = xc.TopK.from_scores(sp.csr_matrix(([0.9], ([0], [0])), shape=(2, 4)), 3)
+    assert xc.metrics.precision(TRUTH, top, (1, 3)).tolist() == [0.5, 1 / 6]
+
+
+def test_shapes_must_match():
+    with pytest.raises(ArgumentError, match="2 rows of Y"):
+        xc.metrics.precision(TRUTH, TOP.rows([0]), 1)
+    with pytest.raises(ArgumentError, match="3 labels of Y"):
+        xc.metrics.precision(TRUTH[:, :3], TOP, 1)
+    with pytest.raises(ArgumentError, match="3 places"):
+        xc.metrics.precision(TRUTH, TOP, (1, 5))
+    with pytest.raises(ArgumentError, match="must be a TopK"):
+        xc.metrics.precision(TRUTH, TRUTH, 1)
+    with pytest.raises(ArgumentError, match="2-D"):
+        xc.metrics.precision(TRUTH[0], TOP, 1)
+    with pytest.raises(ArgumentError, match="at least one row"):
+        xc.metrics.precision(TRUTH[:0], TOP.rows(slice(0, 0)), 1)
+    with pytest.raises(ArgumentError, match="4 labels in every block"):
+        xc.metrics.precision([(TRUTH, TOP), (TRUTH[:, :3], xc.TopK.from_ids([[0]] * 2, n_labels=3))], None, 1)
+
+
+@pytest.mark.parametrize("ks", [0, (), (1, 1), (1.5,), "3", [[1]]])
+def test_ks_must_be_distinct_whole_numbers(ks):
+    with pytest.raises(ArgumentError, match="ks"):
+        xc.metrics.precision(TRUTH, TOP, ks)
+
+
+@pytest.mark.parametrize(
+    "w", [np.ones(3), np.array([1, 1, np.nan, 1]), np.array([1, 0, 1, 1]), np.ones((2, 2)), -np.ones(4)]
+)
+def test_label_weights_are_checked(w):
+    with pytest.raises(ArgumentError, match="inverse_propensity"):
+        xc.metrics.psp(TRUTH, TOP, 1, inverse_propensity=w)
+
+
+def test_options_are_checked():
+    for call in (
+        lambda: xc.metrics.ndcg(TRUTH, TOP, 1, ideal="min"),
+        lambda: xc.metrics.abandonment(TRUTH, TOP, 1, counts="hits"),
+        lambda: xc.metrics.f_beta(TRUTH, TOP, 1, beta=0),
+        lambda: xc.metrics.f_beta(TRUTH, TOP, 1, denominator="k"),
+        lambda: xc.metrics.mrr(TRUTH, TOP, 1, inverse_propensity=np.ones(4), n_relevant=[1, 1]),
+        lambda: xc.metrics.recall(TRUTH, TOP, 1, n_relevant=[1, 1]),
+        lambda: xc.metrics.recall(TRUTH, TOP, 1, inverse_propensity=np.ones(4)),
+        lambda: xc.metrics.recall(TRUTH, TOP, 1, inverse_propensity=np.ones(4), n_relevant=[1]),
+        lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["p@k"]),
+        lambda: xc.evaluate(TRUTH, TOP, 1, n_relevant=[1, 1]),
+        lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["PSP"]),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+
+
+def test_evaluate_agrees_with_each_function():
+    w, n = np.array([2.0, 4.0, 1.5, 1.0]), [3, 2]
+    table = xc.evaluate(TRUTH, TOP, (1, 3), w, n)
+    values = {name: group.value.tolist() for name, group in table.groupby("metric")}
+    m = xc.metrics
+    assert values["P"] == m.precision(TRUTH, TOP, (1, 3)).tolist()
+    assert values["PSP"] == m.psp(TRUTH, TOP, (1, 3), inverse_propensity=w).tolist()
+    assert values["PS-F"] == m.f_beta(TRUTH, TOP, (1, 3), inverse_propensity=w, n_relevant=n).tolist()
+    assert table.columns.tolist() == ["metric", "k", "value"]
+    assert len(table) == 2 * table.metric.nunique()
+
+
+def test_kernel_columns_have_one_number_each():
+    numbers = [value for name, value in inspect.getmembers(kernel) if name.isupper() and isinstance(value, int)]
+    assert sorted(numbers) == list(range(len(numbers)))
+
+
+# ---------------------------------------------------------------- peers and published values
+
+
+@pytest.fixture(scope="module")
+def sample(real_data):
+    folder = real_data("bibtex") / "sample_score"
+    scores = xc.data.read_sparse(folder / "score_mat.txt")
+    Y = xc.data.read_sparse(folder / "tst_X_Y.txt")
+    weights = np.loadtxt(folder / "inv_prop.txt")
+    return scores, Y, weights, np.loadtxt(folder / "train_label_freq.txt")
+
+
+def test_sample_scores_of_the_repository_to_the_last_digit(sample):
+    """What the repository's own scripts print; ties to the lowest id decide 2,298 of the 2,515 rows."""
+    scores, Y, _, counts = sample
+    top, ks = xc.TopK.from_scores(scores, 5), (1, 2, 3, 4, 5)
+    weights = xc.propensity.inverse(counts, 4880)
+    assert xc.metrics.precision(Y, top, ks).round(6).tolist() == [0.655666, 0.494831, 0.397084, 0.333996, 0.290020]
+    assert xc.metrics.ndcg(Y, top, ks).round(6).tolist() == [0.655666, 0.614014, 0.608323, 0.617895, 0.630409]
+    assert xc.metrics.psp(Y, top, inverse_propensity=weights).round(6).tolist() == [0.516563, 0.542888, 0.601446]
+
+
+def test_ties_to_the_highest_id_give_another_number(sample):
+    scores, Y, _, _ = sample
+    flipped = xc.TopK.from_scores(scores[:, ::-1].tocsr(), 5)
+    assert xc.metrics.precision(Y[:, ::-1].tocsr(), flipped, 1).round(6) == 0.650895
+
+
+def test_the_repositorys_inverse_propensities(sample):
+    _, _, printed, counts = sample
+    np.testing.assert_allclose(xc.propensity.inverse(counts, 4880, 0.55, 1.5), printed, atol=5e-10, rtol=0)
+
+
+def test_napkinxc_agrees_on_clean_data(sample):
+    """Same rankings in, same P, nDCG, PSP and PSnDCG out; our normalisation is theirs by default."""
+    import napkinxc.metrics as theirs
+
+    scores, Y, weights, _ = sample
+    top = xc.TopK.from_scores(scores, 5)
+    pairs, ks = top.to_pairs(), (1, 2, 3, 4, 5)
+    ours = xc.metrics
+    compare(ours.precision(Y, top, ks), theirs.precision_at_k(Y, pairs))
+    compare(ours.recall(Y, top, ks), theirs.recall_at_k(Y, pairs))
+    compare(ours.ndcg(Y, top, ks), theirs.ndcg_at_k(Y, pairs))
+    compare(ours.abandonment(Y, top, ks, counts="served"), theirs.abandonment_at_k(Y, pairs))
+    compare(ours.psp(Y, top, ks, inverse_propensity=weights), theirs.psprecision_at_k(Y, pairs, weights))
+    compare(ours.psndcg(Y, top, ks, inverse_propensity=weights), theirs.psndcg_at_k(Y, pairs, weights))
+
+
+def test_scikit_learn_agrees_where_it_has_the_metric(large):
+    from sklearn.metrics import f1_score, hamming_loss
+
+    Y, top, _ = large
+    said = sp.csr_matrix((np.ones(top.ids.size), top.ids.ravel(), np.arange(0, top.ids.size + 1, 5)), Y.shape)
+    np.testing.assert_allclose(xc.metrics.micro_f1(Y, top, 5), f1_score(Y, said, average="micro"), rtol=1e-12)
+    np.testing.assert_allclose(xc.metrics.hamming_loss(Y, top, 5) / Y.shape[1], hamming_loss(Y, said), rtol=1e-12)

@@ -1,0 +1,129 @@
+"""The slow oracles: each metric from its definition, in plain Python over lists and sets, nothing shared with the package.
+
+Truth is a list of sets of label ids; predictions a list of lists of label ids, best first.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def ranked(scores: dict[int, float], k: int) -> list[int]:
+    """The k best labels of {label: score}: best first, ties to the lowest id."""
+    return sorted(scores, key=lambda label: (-scores[label], label))[:k]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def precision(truth, ranking, k):
+    return mean([len(y & set(r[:k])) / k for y, r in zip(truth, ranking, strict=True)])
+
+
+def recall(truth, ranking, k):
+    return mean([len(y & set(r[:k])) / len(y) if y else 0.0 for y, r in zip(truth, ranking, strict=True)])
+
+
+def gain(y, r, k, weight=None):
+    return sum(
+        (1.0 if weight is None else weight[label]) / math.log2(place + 2)
+        for place, label in enumerate(r[:k])
+        if label in y
+    )
+
+
+def perfect(m):
+    return sum(1.0 / math.log2(place + 2) for place in range(m))
+
+
+def ndcg(truth, ranking, k, ideal="labels"):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        below = perfect(min(k, len(y)) if ideal == "labels" else k)
+        rows.append(gain(y, r, k) / below if y else 0.0)
+    return mean(rows)
+
+
+def best_ranking(y, weight):
+    return sorted(y, key=lambda label: -weight[label])
+
+
+def psp(truth, ranking, k, weight, normalize=True):
+    got = [sum(weight[label] for label in r[:k] if label in y) / k for y, r in zip(truth, ranking, strict=True)]
+    if not normalize:
+        return mean(got)
+    best = [sum(weight[label] for label in best_ranking(y, weight)[:k]) / k for y in truth]
+    return sum(got) / sum(best) if sum(best) else 0.0
+
+
+def psndcg(truth, ranking, k, weight, normalize=True, ideal="labels"):
+    got, best = [], []
+    for y, r in zip(truth, ranking, strict=True):
+        below = perfect(min(k, len(y)) if ideal == "labels" else k)
+        got.append(gain(y, r, k, weight) / below if y else 0.0)
+        best.append(gain(y, best_ranking(y, weight), k, weight) / below if y else 0.0)
+    if not normalize:
+        return mean(got)
+    return sum(got) / sum(best) if sum(best) else 0.0
+
+
+def mrr(truth, ranking, k):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        places = [place + 1 for place, label in enumerate(r[:k]) if label in y]
+        rows.append(1.0 / places[0] if places else 0.0)
+    return mean(rows)
+
+
+def table1b(truth, ranking, k, value, weight=None, n_relevant=None):
+    """jain16 table 1 (b): (1/n) times the sum over hits of weight times value(rank)."""
+    rows = []
+    for i, (y, r) in enumerate(zip(truth, ranking, strict=True)):
+        n = len(y) if n_relevant is None else n_relevant[i]
+        total = sum(
+            (1.0 if weight is None else weight[label]) * value(place + 1)
+            for place, label in enumerate(r[:k])
+            if label in y
+        )
+        rows.append(total / n if n else 0.0)
+    return mean(rows)
+
+
+def f_beta(truth, ranking, k, beta=1.0, denominator="set", weight=None, n_relevant=None):
+    rows = []
+    for i, (y, r) in enumerate(zip(truth, ranking, strict=True)):
+        n = len(y) if n_relevant is None else n_relevant[i]
+        total = sum(1.0 if weight is None else weight[label] for label in r[:k] if label in y)
+        below = beta**2 * n + len(r[:k]) if denominator == "set" else beta**2 * (n + 1)
+        rows.append((1 + beta**2) * total / below if total else 0.0)
+    return mean(rows)
+
+
+def hamming_loss(truth, ranking, k, n_labels, weight=None):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        total = 0.0
+        for label in range(n_labels):
+            true, said = float(label in y), float(label in r[:k])
+            w = 1.0 if weight is None else weight[label]
+            total += w * (1 - 2 * said) * true + said**2
+        rows.append(total)
+    return mean(rows)
+
+
+def abandonment(truth, ranking, k):
+    return mean([0.0 if y & set(r[:k]) else 1.0 for y, r in zip(truth, ranking, strict=True)])
+
+
+def micro_f1(truth, ranking, k):
+    tp = sum(len(y & set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    fp = sum(len(set(r[:k]) - y) for y, r in zip(truth, ranking, strict=True))
+    fn = sum(len(y - set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0
+
+
+def inverse_propensity(counts, n, A, B):
+    """jain16 eq. 1 as printed, then inverted."""
+    C = (math.log(n) - 1) * (B + 1) ** A
+    return [1 / (1 / (1 + C * math.exp(-A * math.log(count + B)))) for count in counts]

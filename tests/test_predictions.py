@@ -1,0 +1,345 @@
+"""TopK and its adapters: order, ties, absent places, every refusal, files."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests import naive
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.predictions import read_calibration_npz
+
+INF = np.inf
+
+
+def rows_of(top):
+    return [[label for label in row if label >= 0] for row in top.ids.tolist()]
+
+
+@st.composite
+def scored_rows(draw):
+    """Rows as {label: score} in a random storage order; few distinct scores, so ties abound."""
+    n_labels = draw(st.integers(1, 40))
+    score = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 0.25, 1.0, INF])
+    rows = []
+    for _ in range(draw(st.integers(1, 6))):
+        labels = draw(st.lists(st.integers(0, n_labels - 1), unique=True, max_size=n_labels))
+        rows.append({label: draw(score) for label in labels})
+    return n_labels, rows
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    scored_rows(),
+    st.integers(1, 8),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([sp.csr_matrix, sp.csr_array]),
+)
+def test_sparse_scores_are_ranked_as_the_oracle_says(case, k, dtype, kind):
+    n_labels, rows = case
+    indptr = np.cumsum([0, *map(len, rows)])
+    data = np.array([s for row in rows for s in row.values()], dtype)
+    scores = kind(
+        (data, np.array([label for row in rows for label in row], np.int32), indptr), shape=(len(rows), n_labels)
+    )
+    top = xc.TopK.from_scores(scores, k)
+    assert rows_of(top) == [naive.ranked(row, k) for row in rows]
+    assert top.ids.shape == top.scores.shape == (len(rows), k)
+    for row, ids, found in zip(rows, top.ids, top.scores, strict=True):
+        assert [row[label] for label in ids if label >= 0] == [
+            s for s, label in zip(found, ids, strict=True) if label >= 0
+        ]
+        assert (found[ids < 0] == -INF).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 5), st.integers(1, 8), st.randoms(use_true_random=False))
+def test_dense_scores_are_ranked_as_the_oracle_says(n_labels, n, k, random):
+    values = np.array([[random.choice([-INF, -1.0, 0.0, 0.5, INF]) for _ in range(n_labels)] for _ in range(n)])
+    top = xc.TopK.from_scores(values, k)
+    assert rows_of(top) == [naive.ranked({l: s for l, s in enumerate(row) if s > -INF}, k) for row in values]
+
+
+def test_ties_over_many_rows_and_threads(monkeypatch):
+    """20,000 rows of one score only: the lowest ids, whatever the storage order and the number of threads."""
+    rng = np.random.default_rng(0)
+    n, m, n_labels = 20_000, 30, 300
+    ids = np.argsort(rng.random((n, n_labels)), axis=1)[:, :m].astype(np.int32)
+    scores = sp.csr_matrix((np.full(n * m, 0.5, np.float32), ids.ravel(), np.arange(0, n * m + 1, m)), (n, n_labels))
+    for threads in ("1", "2", "3"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        top = xc.TopK.from_scores(scores, 5)
+        assert (top.ids == np.sort(ids, axis=1)[:, :5]).all()
+    assert (scores.indices == ids.ravel()).all()  # the caller's matrix is as it was
+
+
+def test_float64_scores_are_compared_as_float64():
+    scores = np.array([[0.5, 0.5 + 1e-12]])
+    assert xc.TopK.from_scores(scores, 2).ids.tolist() == [[1, 0]]
+    assert xc.TopK.from_scores(sp.csr_matrix(scores), 2).ids.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
+def test_whole_number_scores(dtype):
+    assert xc.TopK.from_scores(np.array([[0, 1, 1]], dtype), 2).ids.tolist() == [[1, 2]]
+    assert xc.TopK.from_scores(sp.csr_matrix(np.array([[0, 1, 1]], dtype)), 2).ids.tolist() == [[1, 2]]
+
+
+def test_what_is_stored_is_predicted_and_what_is_not_is_absent():
+    scores = sp.csr_matrix(([0.0, -3.0], [4, 2], [0, 2]), shape=(1, 9))
+    assert xc.TopK.from_scores(scores, 3).ids.tolist() == [[4, 2, -1]]
+    scores.data[0] = -INF
+    assert xc.TopK.from_scores(scores, 3).ids.tolist() == [[2, -1, -1]]
+
+
+def test_int64_offsets():
+    scores = sp.csr_matrix(np.array([[0.1, 0.7, 0.3]]))
+    scores.indptr, scores.indices = scores.indptr.astype(np.int64), scores.indices.astype(np.int64)
+    assert xc.TopK.from_scores(scores, 2).ids.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
+def test_k_must_be_a_whole_number(k):
+    with pytest.raises(ArgumentError, match="k must be"):
+        xc.TopK.from_scores(np.zeros((1, 2)), k)
+
+
+@pytest.mark.parametrize("at", [0, 5, 19])
+def test_nan_is_refused_wherever_it_stands(at):
+    values = np.linspace(1, 0, 20)[None].repeat(3, axis=0)
+    values[1, at] = np.nan
+    for scores in (values, sp.csr_matrix(values), values.astype(np.float32)):
+        with pytest.raises(ArgumentError, match=f"NaN at row 1, label {at}"):
+            xc.TopK.from_scores(scores, 3)
+
+
+def test_faults_in_sparse_scores_are_named():
+    def scores(indices):
+        matrix = sp.csr_matrix((np.ones(4, np.float32), np.array([0, 1, 2, 3]), [0, 1, 4]), shape=(2, 9))
+        matrix.indices[:] = indices
+        return matrix
+
+    for indices, message in (
+        ([0, 5, 1, 5], "label 5 twice in row 1"),
+        ([0, 5, 5, 7], "label 5 twice in row 1"),
+        ([0, 1, 2, 9], "label 9 in row 1"),
+        ([0, 9, 2, 1], "label 9 in row 1"),
+        ([-1, 1, 2, 3], "label -1 in row 0"),
+        ([0, 3, 2, -1], "label -1 in row 1"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            xc.TopK.from_scores(scores(indices), 2)
+    with pytest.raises(ArgumentError, match="1 duplicates in a COO"):
+        xc.TopK.from_scores(sp.coo_matrix(([1.0, 2.0], ([0, 0], [3, 3])), shape=(1, 4)), 2)
+    with pytest.raises(ArgumentError, match="label 3 twice in row 0"):
+        xc.TopK.from_scores(sp.csc_matrix(([1.0, 2.0], [0, 0], [0, 0, 0, 0, 2]), shape=(1, 4)), 2)
+
+
+def test_duplicates_are_found_after_the_stamp_has_gone_round():
+    """The kernel's one-byte stamps repeat after 255 rows; old marks must not be taken for new ones, nor new ones missed."""
+    n = 600
+    indices = np.tile(np.array([3, 1, 2]), n)
+    scores = sp.csr_matrix((np.ones(3 * n), indices.copy(), np.arange(0, 3 * n + 1, 3)), shape=(n, 4))
+    assert len(xc.TopK.from_scores(scores, 2)) == n
+    scores.indices[-1] = 3
+    with pytest.raises(ArgumentError, match="label 3 twice in row 599"):
+        xc.TopK.from_scores(scores, 2)
+
+
+@pytest.mark.parametrize(
+    "scores", [np.zeros(3), np.zeros((2, 2), complex), [["a"]], sp.csr_matrix(np.zeros((1, 2), complex))]
+)
+def test_other_things_are_refused(scores):
+    with pytest.raises(ArgumentError, match="scores"):
+        xc.TopK.from_scores(scores, 1)
+
+
+def test_excluded_pairs_are_not_predicted():
+    values = np.array([[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
+    for scores in (values, sp.csr_matrix(values)):
+        top = xc.TopK.from_scores(scores, 2, exclude=(np.array([0, 0]), np.array([0, 2])))
+        assert top.ids.tolist() == [[1, -1], [0, 1]]
+        empty = np.array([], np.int64)
+        assert xc.TopK.from_scores(scores, 1, exclude=(empty, empty)).ids.tolist() == [[0], [0]]
+        with pytest.raises(ArgumentError, match="exclude"):
+            xc.TopK.from_scores(scores, 1, exclude=([2], [0]))
+        with pytest.raises(ArgumentError, match="exclude"):
+            xc.TopK.from_scores(scores, 1, exclude=([0, 1], [0]))
+    assert values[0].tolist() == [0.9, 0.8, 0.7]
+
+
+def test_ids_alone_keep_their_order():
+    top = xc.TopK.from_ids(np.array([[5, 2], [1, -1]]), n_labels=6)
+    assert top.ids.tolist() == [[5, 2], [1, -1]]
+    assert top.scores.tolist() == [[-1.0, -2.0], [-1.0, -INF]]
+
+
+def test_ids_with_scores_are_ranked():
+    top = xc.TopK.from_ids([[5, 2, 3], [1, 0, -1]], [[0.1, 0.1, 0.4], [-INF, 0.2, 9.0]], n_labels=6)
+    assert top.ids.tolist() == [[3, 2, 5], [0, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "scores", "message"),
+    [
+        ([[0, 6]], None, "6 at row 0, place 1"),
+        ([[0, -2]], None, "-2 at row 0"),
+        ([[-1, 0]], None, "only behind"),
+        ([[1, 2], [3, 3]], None, "in row 1"),
+        ([0, 1], None, "2-D"),
+        ([[0.0, 1.0]], None, "whole numbers"),
+        ([[0, 1]], [[0.5]], "shape"),
+        ([[0, 1]], [[0.5, np.nan]], "NaN at row 0, label 1"),
+    ],
+)
+def test_faults_in_ids(ids, scores, message):
+    with pytest.raises(ArgumentError, match=message):
+        xc.TopK.from_ids(ids, scores, n_labels=6)
+
+
+def test_pairs_as_napkinxc_gives_them():
+    rows = [[(4, 0.9), (1, 0.9)], [(0, 0.5)], []]
+    top = xc.TopK.from_pairs(rows, n_labels=5)
+    assert rows_of(top) == [[1, 4], [0], []]
+    assert xc.TopK.from_pairs([[4, 1], [0]], n_labels=5).ids.tolist() == [[4, 1], [0, -1]]
+    assert xc.TopK.from_pairs(rows, n_labels=5, k=1).ids.tolist() == [[1], [0], [-1]]
+    assert xc.TopK.from_pairs(rows, n_labels=5, k=3).k == 3
+    assert xc.TopK.from_pairs([[], []], n_labels=5).ids.tolist() == [[-1], [-1]]
+    back = xc.TopK.from_pairs(top.to_pairs(), n_labels=5)
+    assert (back.ids == top.ids).all()
+
+
+@pytest.mark.parametrize("rows", [[[(0, 1.0), 2]], [["a"]], [[(0.5, 1.0)]], [[(-1, 1.0)]], [[7]], [[2, 2]]])
+def test_faults_in_pairs(rows):
+    with pytest.raises(ArgumentError):
+        xc.TopK.from_pairs(rows, n_labels=5)
+
+
+def test_napkinxc_models_predictions_are_taken(tmp_path):
+    from napkinxc.models import PLT
+
+    rng = np.random.default_rng(0)
+    X = sp.random(60, 12, 0.5, "csr", np.float32, random_state=0)
+    Y = sp.csr_matrix((rng.random((60, 9)) < 0.3).astype(np.float32))
+    model = PLT(str(tmp_path / "plt"), seed=1, threads=1)
+    model.fit(X, Y)
+    top = xc.TopK.from_pairs(model.predict_proba(X, top_k=3), n_labels=9)
+    assert top.ids.shape == (60, 3)
+    assert ((top.scores >= 0) & (top.scores <= 1)).all()
+
+
+def test_arrays_are_read_only_and_the_callers_stay_writable():
+    ids = np.array([[1, 0]], np.int32)
+    top = xc.TopK.from_ids(ids, n_labels=2)
+    with pytest.raises(ValueError, match="read-only"):
+        top.ids[0, 0] = 1
+    ids[0, 0] = 0
+    assert top.ids.tolist() == [[1, 0]]
+
+
+def test_head_rows_and_csr():
+    top = xc.TopK.from_scores(np.array([[0.1, 0.0, 0.3], [0.5, 0.5, 0.1]]), 3)
+    assert top.head(1).ids.tolist() == [[2], [0]]
+    assert top.rows([1]).ids.tolist() == [[0, 1, 2]]
+    csr = top.to_csr()
+    assert csr.has_sorted_indices
+    assert csr.nnz == 6  # the zero score is a prediction too
+    assert (xc.TopK.from_scores(csr, 3).ids == top.ids).all()
+    assert repr(top) == "TopK(n=2, k=3, n_labels=3)"
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture
+def top():
+    return xc.TopK.from_scores(np.array([[0.1, 0.9, 0.3], [0.5, 0.5, -INF]]), 3)
+
+
+def same(a, b):
+    return (a.ids == b.ids).all() and (a.scores == b.scores).all() and a.n_labels == b.n_labels
+
+
+def test_save_and_load_keep_every_bit(top, tmp_path):
+    top.save(tmp_path / "p.npz")
+    assert same(xc.TopK.load(tmp_path / "p.npz"), top)
+    assert same(xc.TopK.load(tmp_path / "p.npz", k=1), top.head(1))
+    with pytest.raises(ArgumentError, match="npz"):
+        top.save(tmp_path / "p.txt")
+
+
+def test_load_keeps_an_order_finer_than_float32(tmp_path):
+    top = xc.TopK.from_scores(np.array([[0.5, 0.5 + 1e-12]]), 2)
+    top.save(tmp_path / "p.npz")
+    assert xc.TopK.load(tmp_path / "p.npz").ids.tolist() == [[1, 0]]
+
+
+def test_load_takes_scipy_npz_and_text(tmp_path):
+    scores = sp.csr_matrix(np.array([[0.0, 0.5, 0.25], [1.0, 0.0, 0.0]], np.float32))
+    sp.save_npz(tmp_path / "Yt_pred.npz", scores)
+    (tmp_path / "score_mat.txt").write_text("2 3\n1:0.5 2:0.25\n0:1\n")
+    with gzip.open(tmp_path / "score_mat.txt.gz", "wt") as file:
+        file.write("2 3\n1:0.5 2:0.25\n0:1\n")
+    for name in ("Yt_pred.npz", "score_mat.txt", "score_mat.txt.gz"):
+        assert xc.TopK.load(tmp_path / name, k=2).ids.tolist() == [[1, 2], [0, -1]]
+        with pytest.raises(ArgumentError, match="k must be given"):
+            xc.TopK.load(tmp_path / name)
+
+
+def test_load_refuses_other_files(top, tmp_path):
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(DataError, match=r"found arrays \['a'\]"):
+        xc.TopK.load(tmp_path / "other.npz")
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04 not a zip")
+    with pytest.raises(DataError, match="no readable"):
+        xc.TopK.load(tmp_path / "cut.npz")
+    with pytest.raises(FileNotFoundError):
+        xc.TopK.load(tmp_path / "none.npz")
+    np.savez(tmp_path / "rising.npz", ids=top.ids, scores=top.scores[:, ::-1], n_labels=3)
+    with pytest.raises(DataError, match="do not fall"):
+        xc.TopK.load(tmp_path / "rising.npz")
+
+
+def test_calibration_interchange_both_ways(top, tmp_path):
+    Y = sp.csr_matrix(np.array([[0, 1, 1], [0, 0, 1]], np.float32))
+    top.to_calibration_npz(tmp_path / "c.npz", Y)
+    with np.load(tmp_path / "c.npz") as stored:
+        assert stored["true_positives"].tolist() == [[True, True, False], [False, False, False]]
+        assert stored["labels"].tolist() == [[0, 1], [0, 2], [1, 2]]
+        parts = dict(stored)
+    back, truth = read_calibration_npz(tmp_path / "c.npz")
+    assert same(back, top)
+    assert (truth != Y).nnz == 0
+    assert same(xc.TopK.load(tmp_path / "c.npz"), top)
+    assert xc.TopK.from_calibration_npz(tmp_path / "c.npz", n_labels=9).n_labels == 9
+
+    def planted(**changed):
+        np.savez(tmp_path / "bad.npz", **{**parts, **changed})
+        return tmp_path / "bad.npz"
+
+    with pytest.raises(DataError, match=r"true_positives\[0, 0\] = False for label 1"):
+        read_calibration_npz(planted(true_positives=~parts["true_positives"]))
+    with pytest.raises(DataError, match="outside the matrix"):
+        read_calibration_npz(planted(labels=np.array([[5, 0]])))
+    with pytest.raises(DataError, match="outside the matrix"):
+        read_calibration_npz(planted(), n_labels=2)
+    with pytest.raises(DataError, match="three equal shapes"):
+        read_calibration_npz(planted(scores=parts["scores"][:1]))
+    with pytest.raises(DataError, match="pair"):
+        read_calibration_npz(planted(labels=np.array([1, 2])))
+
+
+def test_float32_scores_of_bibtex(real_data):
+    """The repository's sample: whole votes, nearly every row with ties, 216 rows with fewer than five labels."""
+    scores = xc.data.read_sparse(real_data("bibtex") / "sample_score" / "score_mat.txt")
+    top = xc.TopK.from_scores(scores, 5)
+    assert int((top.ids[:, 4] < 0).sum()) == 216
+    dense = scores.toarray()
+    want = [naive.ranked({l: s for l, s in enumerate(row) if s}, 5) for row in dense.tolist()]
+    assert rows_of(top) == want

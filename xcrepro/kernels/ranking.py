@@ -1,0 +1,138 @@
+"""Per-row values of the ranking metrics, and their sum in row order.
+
+``rows`` writes one slot a (row, column, k); ``add`` folds the slots into running sums one row after the other in
+float64. So neither the number of threads nor the way the rows were cut into blocks can change a bit of the result.
+"""
+
+import numpy as np
+from numba import njit
+
+# The columns. S(w, d) is the sum over hits up to k of weight times discount.
+HITS = 0  # S(1, 1)
+SERVED = 1  # 1 if there is a hit
+FIRST = 2  # 1 / rank of the first hit
+RECALL = 3  # S(1, 1) / |y|
+NDCG_LABELS = 4  # S(1, 1/log2(r+1)) / the same sum of a perfect ranking of min(k, |y|) labels
+DCG = 5  # S(1, 1/log2(r+1))
+RECIPROCAL = 6  # S(1, 1/r) / |y|
+ADG = 7  # S(1, 1/log2(r+1)) / |y|
+F_SET = 8  # (1 + b^2) S(1, 1) / (b^2 |y| + number of labels predicted)
+F_PRINTED = 9  # (1 + b^2) S(1, 1) / (b^2 (|y| + 1))
+PREDICTED = 10  # number of labels predicted
+PS_HITS = 11  # S(w, 1)
+PS_DCG = 12  # S(w, 1/log2(r+1))
+PS_NDCG_LABELS = 13  # PS_DCG / the unweighted sum of a perfect ranking of min(k, |y|) labels
+BEST_HITS = 14  # PS_HITS, PS_DCG and PS_NDCG_LABELS of the ranking by falling weight of the row's own labels
+BEST_DCG = 15
+BEST_NDCG_LABELS = 16
+PS_RECALL = 17  # S(w, 1) / n, n the given number of relevant labels of the complete truth
+PS_RECIPROCAL = 18
+PS_ADG = 19
+PS_F_SET = 20
+PS_F_PRINTED = 21
+
+
+@njit(nogil=True, cache=True)
+def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, columns, lo, hi, first, out):
+    """Fill ``out[row - first, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
+
+    ``weights`` is per label, empty when no column needs it; so is ``best`` (n, k) and ``n_relevant`` (n,).
+    """
+    places = found.shape[1]
+    k_max = ks[-1]
+    discount = 1.0 / np.log2(np.arange(k_max) + 2.0)
+    # perfect[m]: discounted gain of m relevant labels at the first m places
+    perfect = np.zeros(k_max + 1)
+    for place in range(k_max):
+        perfect[place + 1] = perfect[place] + discount[place]
+    weighted = weights.size > 0
+    has_best = best.shape[0] > 0
+    has_relevant = n_relevant.size > 0
+    for row in range(lo, hi):
+        n_true = n_labels_true[row]
+        n_full = n_relevant[row] if has_relevant else 0.0
+        hits = dcg = reciprocal = predicted = first_hit = 0.0
+        ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = 0.0
+        place = 0
+        for i in range(ks.size):
+            k = ks[i]
+            while place < k:
+                if place < places:
+                    if ids[row, place] >= 0:
+                        predicted += 1.0
+                    if found[row, place]:
+                        hits += 1.0
+                        dcg += discount[place]
+                        reciprocal += 1.0 / (place + 1.0)
+                        if first_hit == 0.0:
+                            first_hit = 1.0 / (place + 1.0)
+                        if weighted:
+                            weight = weights[ids[row, place]]
+                            ps_hits += weight
+                            ps_dcg += weight * discount[place]
+                            ps_reciprocal += weight / (place + 1.0)
+                if has_best:
+                    best_hits += best[row, place]
+                    best_dcg += best[row, place] * discount[place]
+                place += 1
+            # 0/0 is 0 here: a row without labels counts, and counts 0.
+            true_or_1 = n_true if n_true > 0 else 1.0
+            ideal = perfect[min(k, n_true)] if n_true > 0 else 1.0
+            full_or_1 = n_full if n_full > 0 else 1.0
+            for c in range(columns.size):
+                column = columns[c]
+                value = 0.0
+                if column == HITS:
+                    value = hits
+                elif column == SERVED:
+                    value = 1.0 if hits > 0 else 0.0
+                elif column == FIRST:
+                    value = first_hit
+                elif column == RECALL:
+                    value = hits / true_or_1
+                elif column == NDCG_LABELS:
+                    value = dcg / ideal
+                elif column == DCG:
+                    value = dcg
+                elif column == RECIPROCAL:
+                    value = reciprocal / true_or_1
+                elif column == ADG:
+                    value = dcg / true_or_1
+                elif column == F_SET:
+                    value = (1.0 + beta2) * hits / (beta2 * n_true + predicted) if hits > 0 else 0.0
+                elif column == F_PRINTED:
+                    value = (1.0 + beta2) * hits / (beta2 * (n_true + 1.0))
+                elif column == PREDICTED:
+                    value = predicted
+                elif column == PS_HITS:
+                    value = ps_hits
+                elif column == PS_DCG:
+                    value = ps_dcg
+                elif column == PS_NDCG_LABELS:
+                    value = ps_dcg / ideal
+                elif column == BEST_HITS:
+                    value = best_hits
+                elif column == BEST_DCG:
+                    value = best_dcg
+                elif column == BEST_NDCG_LABELS:
+                    value = best_dcg / ideal
+                elif column == PS_RECALL:
+                    value = ps_hits / full_or_1
+                elif column == PS_RECIPROCAL:
+                    value = ps_reciprocal / full_or_1
+                elif column == PS_ADG:
+                    value = ps_dcg / full_or_1
+                elif column == PS_F_SET:
+                    value = (1.0 + beta2) * ps_hits / (beta2 * n_full + predicted) if ps_hits > 0 else 0.0
+                elif column == PS_F_PRINTED:
+                    value = (1.0 + beta2) * ps_hits / (beta2 * (n_full + 1.0))
+                out[row - first, c, i] = value
+
+
+@njit(nogil=True, cache=True)
+def add(out, n, sums):
+    """``sums[column, i] += out[row, column, i]``, row after row."""
+    for row in range(n):
+        for c in range(sums.shape[0]):
+            for i in range(sums.shape[1]):
+                sums[c, i] += out[row, c, i]

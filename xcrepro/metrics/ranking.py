@@ -1,0 +1,485 @@
+"""Ranking metrics at k: each a fold over the rows of ground truth and predictions.
+
+Every metric is ``f(Y, top, ks=(1, 3, 5), ...)`` and returns a float64 array with one value for each k, in the order
+of ``ks``. All are fractions (published tables multiply by 100). Common to all:
+
+- ``Y`` is (n, L), any form :class:`xcrepro.truth.Truth` takes: positive = relevant; ``top`` is a
+  :class:`xcrepro.predictions.TopK` over the same n rows and L labels. Ties were settled when it was made.
+- ``Y`` may also be an iterable of ``(Y, top)`` blocks, with ``top`` left out: predictions larger than memory stream
+  through, and the result is the same to the last bit as in one piece.
+- A place that holds no prediction is a miss: P@k divides by k always.
+- A row without labels counts as a row with value 0 in every mean; no rows at all is an error.
+- A k above ``top.k``, the places kept, is refused.
+- ``inverse_propensity`` is (L,), positive and finite: :func:`xcrepro.propensity.inverse` of the train counts.
+
+Written out: r is a place 1..k, y_r = 1 if the label there is relevant, w_r its inverse propensity, |y| the number of
+relevant labels, I(m) = sum over r = 1..m of 1/log2(r+1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import ranking as kernel
+from xcrepro.predictions import TopK, check_pair
+from xcrepro.truth import Truth
+
+KS = (1, 3, 5)
+_BLOCK = 65536  # rows whose per-row values are held at a time
+
+_WEIGHTED = {
+    kernel.PS_HITS, kernel.PS_DCG, kernel.PS_NDCG_LABELS, kernel.PS_RECALL, kernel.PS_RECIPROCAL, kernel.PS_ADG,
+    kernel.PS_F_SET, kernel.PS_F_PRINTED, kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS,
+}  # fmt: skip
+LABEL_WEIGHTS = -1  # not of the kernel: the sum over rows of the weights of all their labels, the same at each k
+_BEST = {kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS}
+_GIVEN_TRUTH = {kernel.PS_RECALL, kernel.PS_RECIPROCAL, kernel.PS_ADG, kernel.PS_F_SET, kernel.PS_F_PRINTED}
+
+
+class Sums:
+    """Sums over rows of the kernel's columns, at each k; feed it blocks in row order with :meth:`add`."""
+
+    def __init__(self, ks: Sequence[int], columns: Iterable[int], inverse_propensity=None, beta: float = 1.0) -> None:
+        self.ks = check_ks(ks)
+        self._sorted = np.unique(self.ks)
+        wanted = set(columns)
+        self._sum_weights = LABEL_WEIGHTS in wanted
+        self.columns = np.array(sorted(wanted - {LABEL_WEIGHTS}), np.int64)
+        if not (np.isfinite(beta) and beta > 0):
+            raise ArgumentError("beta", "must be positive and finite", beta)
+        self._beta2 = float(beta) ** 2
+        self._weights = None if inverse_propensity is None else check_weights(inverse_propensity)
+        if self._weights is None and wanted & _WEIGHTED:
+            raise ArgumentError(
+                "inverse_propensity",
+                "must be given for a propensity-scored metric",
+                None,
+                "xcrepro.propensity.inverse(label_counts, n_points, A, B)",
+            )
+        self._best, self._given_truth = bool(wanted & _BEST), bool(wanted & _GIVEN_TRUTH)
+        self._sums = np.zeros((self.columns.size, self._sorted.size))
+        self.n_rows = 0
+        self.n_labels = 0
+        self.n_true = 0  # sum of |y|
+        self.label_weights = 0.0  # what LABEL_WEIGHTS asks for
+
+    def add(self, Y, top: TopK, n_relevant=None) -> Sums:
+        """Fold in one block of rows. Returns itself."""
+        truth = Truth.of(Y)
+        check_pair(truth, top)
+        if self.n_rows and truth.n_labels != self.n_labels:
+            raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", truth.n_labels)
+        self.n_labels = truth.n_labels
+        if self._sorted[-1] > top.k:
+            raise ArgumentError(
+                "ks",
+                f"must not exceed the {top.k} places top holds",
+                f"k = {self._sorted[-1]}",
+                "keep more places when making the TopK",
+            )
+        weights = np.zeros(0) if self._weights is None else self._weights
+        if weights.size and weights.size != truth.n_labels:
+            raise ArgumentError(
+                "inverse_propensity",
+                f"must hold one value for each of the {truth.n_labels} labels",
+                f"{weights.size} values",
+            )
+        given = np.zeros(0)
+        if self._given_truth:
+            given = check_n_relevant(n_relevant, truth.n_rows)
+        k_max = int(self._sorted[-1])
+        ids = np.ascontiguousarray(top.ids[:, :k_max])
+        found = truth.hits(ids)
+        best = truth.best_weights(weights, k_max) if self._best else np.zeros((0, k_max))
+        sizes = truth.sizes
+        out = np.empty((min(_BLOCK, max(truth.n_rows, 1)), self.columns.size, self._sorted.size))
+        for first in range(0, truth.n_rows, _BLOCK):
+            n = min(_BLOCK, truth.n_rows - first)
+
+            def fill(lo: int, hi: int, first: int = first) -> None:
+                kernel.rows(
+                    found, ids, sizes, weights, best, given, self._beta2, self._sorted, self.columns,
+                    first + lo, first + hi, first, out,
+                )  # fmt: skip
+
+            threads.over_rows(n, fill)
+            kernel.add(out, n, self._sums)
+        self.n_rows += truth.n_rows
+        self.n_true += int(sizes.sum())
+        if self._sum_weights:
+            # Added up row after row, as the kernel does, so that cutting into blocks does not change the last bit.
+            self.label_weights = np.add.accumulate(np.append(self.label_weights, truth.weight_sums(weights)))[-1]
+        return self
+
+    def __getitem__(self, column: int) -> np.ndarray:
+        """The sum of a column, one value for each k as asked for."""
+        at = int(np.searchsorted(self.columns, column))
+        return self._sums[at][np.searchsorted(self._sorted, self.ks)]
+
+    def mean(self, column: int) -> np.ndarray:
+        """The mean over rows."""
+        return self[column] / self.n_rows
+
+
+# What is made of the sums, by the name under which `evaluate` reports it.
+FORMULAS: dict[str, tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]] = {
+    "P": ((kernel.HITS,), lambda s: s.mean(kernel.HITS) / s.ks),
+    "R": ((kernel.RECALL,), lambda s: s.mean(kernel.RECALL)),
+    "nDCG": ((kernel.NDCG_LABELS,), lambda s: s.mean(kernel.NDCG_LABELS)),
+    "nDCG (ideal k)": ((kernel.DCG,), lambda s: s.mean(kernel.DCG) / perfect_gain(s.ks)),
+    "MRR": ((kernel.FIRST,), lambda s: s.mean(kernel.FIRST)),
+    "MRR (relevant)": ((kernel.RECIPROCAL,), lambda s: s.mean(kernel.RECIPROCAL)),
+    "ADG": ((kernel.ADG,), lambda s: s.mean(kernel.ADG)),
+    "F": ((kernel.F_SET,), lambda s: s.mean(kernel.F_SET)),
+    "F (printed)": ((kernel.F_PRINTED,), lambda s: s.mean(kernel.F_PRINTED)),
+    "micro-F1": (
+        (kernel.HITS, kernel.PREDICTED),
+        lambda s: _ratio(2.0 * s[kernel.HITS], s[kernel.PREDICTED] + s.n_true),
+    ),
+    "Hamming": (
+        (kernel.HITS, kernel.PREDICTED),
+        lambda s: (s.n_true + s[kernel.PREDICTED] - 2.0 * s[kernel.HITS]) / s.n_rows,
+    ),
+    "abandonment": ((kernel.SERVED,), lambda s: 1.0 - s.mean(kernel.SERVED)),
+    "PSP": ((kernel.PS_HITS, kernel.BEST_HITS), lambda s: _ratio(s[kernel.PS_HITS], s[kernel.BEST_HITS])),
+    "PSP (bare)": ((kernel.PS_HITS,), lambda s: s.mean(kernel.PS_HITS) / s.ks),
+    "PSnDCG": (
+        (kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS),
+        lambda s: _ratio(s[kernel.PS_NDCG_LABELS], s[kernel.BEST_NDCG_LABELS]),
+    ),
+    "PSnDCG (ideal k)": ((kernel.PS_DCG, kernel.BEST_DCG), lambda s: _ratio(s[kernel.PS_DCG], s[kernel.BEST_DCG])),
+    "PSnDCG (bare)": ((kernel.PS_NDCG_LABELS,), lambda s: s.mean(kernel.PS_NDCG_LABELS)),
+    "PSnDCG (bare, ideal k)": ((kernel.PS_DCG,), lambda s: s.mean(kernel.PS_DCG) / perfect_gain(s.ks)),
+    "PS-Hamming": (
+        (kernel.PS_HITS, kernel.PREDICTED, LABEL_WEIGHTS),
+        lambda s: (s.label_weights + s[kernel.PREDICTED] - 2.0 * s[kernel.PS_HITS]) / s.n_rows,
+    ),
+    "PS-R": ((kernel.PS_RECALL,), lambda s: s.mean(kernel.PS_RECALL)),
+    "PS-MRR (relevant)": ((kernel.PS_RECIPROCAL,), lambda s: s.mean(kernel.PS_RECIPROCAL)),
+    "PS-ADG": ((kernel.PS_ADG,), lambda s: s.mean(kernel.PS_ADG)),
+    "PS-F": ((kernel.PS_F_SET,), lambda s: s.mean(kernel.PS_F_SET)),
+    "PS-F (printed)": ((kernel.PS_F_PRINTED,), lambda s: s.mean(kernel.PS_F_PRINTED)),
+}
+
+
+def values(
+    names: Sequence[str], Y, top=None, ks=KS, inverse_propensity=None, n_relevant=None, beta: float = 1.0
+) -> dict[str, np.ndarray]:
+    """Several of :data:`FORMULAS` in one pass over the rows: name -> one value for each k."""
+    columns = {column for name in names for column in FORMULAS[name][0]}
+    sums = Sums(ks, columns, inverse_propensity, beta)
+    if top is not None:
+        sums.add(Y, top, n_relevant)
+    elif hasattr(Y, "shape"):
+        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
+    else:
+        start = 0
+        for truth, block in Y:
+            part = n_relevant
+            if n_relevant is not None:
+                part = np.asarray(n_relevant)[start : start + len(block)]
+                start += len(block)
+            sums.add(truth, block, part)
+    if sums.n_rows == 0:
+        raise ArgumentError("Y", "must have at least one row", "no rows")
+    return {name: FORMULAS[name][1](sums) for name in names}
+
+
+def check_ks(ks) -> np.ndarray:
+    """``ks`` as an int64 array: one or more whole numbers, 1 or more, in any order, none twice."""
+    values = np.atleast_1d(np.asarray(ks))
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
+        raise ArgumentError("ks", "must be whole numbers, 1 or more", repr(ks))
+    if np.unique(values).size != values.size:
+        raise ArgumentError("ks", "must not repeat a k", repr(ks))
+    return values.astype(np.int64)
+
+
+def check_weights(inverse_propensity) -> np.ndarray:
+    """Label weights as a (L,) float64 array, positive and finite."""
+    weights = np.ascontiguousarray(inverse_propensity, np.float64)
+    if weights.ndim != 1 or weights.size == 0:
+        raise ArgumentError("inverse_propensity", "must be one value a label", f"an array of shape {weights.shape}")
+    bad = ~(np.isfinite(weights) & (weights > 0))
+    if bad.any():
+        label = int(np.argmax(bad))
+        raise ArgumentError("inverse_propensity", "must be positive and finite", f"{weights[label]} for label {label}")
+    return weights
+
+
+def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
+    """The complete truth's label counts as a (n,) float64 array."""
+    if n_relevant is None:
+        raise ArgumentError(
+            "n_relevant",
+            "must be given with inverse_propensity",
+            None,
+            "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); dividing by the observed "
+            "count is biased",
+        )
+    values = np.ascontiguousarray(n_relevant, np.float64)
+    if values.shape != (n_rows,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ArgumentError("n_relevant", f"must hold {n_rows} numbers, 0 or more", f"an array of shape {values.shape}")
+    return values
+
+
+def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """P@k: the mean over rows of (1/k) sum of y_r (xcrepo page; coverage, eq. 1).
+
+    k divides also where a row has fewer than k predictions or fewer than k labels, so even a perfect ranking stays
+    below 1 on rows with |y| < k.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)   # hits: 1 0 1 and 0 1 0
+    >>> precision(Y, top, ks=(1, 2, 3))
+    array([0.5, 0.5, 0.5])
+    """
+    return values(["P"], Y, top, ks)["P"]
+
+
+def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
+    """R@k: the mean over rows of (1/|y|) sum of y_r (coverage, eq. 1).
+
+    With ``inverse_propensity``, the unbiased form of jain16, table 1 (b): (1/n_relevant) sum of w_r y_r, where
+    ``n_relevant`` (n,) is the number of relevant labels in the complete truth; it may exceed 1. For the case of corollary
+    4.2.1 (labels kept with probability g_l/|y*|, g known) pass 1/g as ``inverse_propensity`` and ones as ``n_relevant``.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> recall(Y, top, ks=(1, 2, 3))
+    array([0.25, 0.75, 1.  ])
+    >>> recall(Y, top, ks=(1, 3), inverse_propensity=np.array([2.0, 4.0, 1.0, 1.0]), n_relevant=np.array([4, 4]))
+    array([0.25 , 0.875])
+    """
+    return _per_relevant("R", Y, top, ks, inverse_propensity, n_relevant)
+
+
+def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndarray:
+    """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
+
+    ideal: ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
+    reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in both.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[3, 1, 0]], n_labels=4)              # the one label at place 2
+    >>> ndcg(Y, top, ks=(1, 3)).round(4), ndcg(Y, top, ks=(1, 3), ideal="k").round(4)
+    (array([0.    , 0.6309]), array([0.    , 0.2961]))
+    """
+    name = {"labels": "nDCG", "k": "nDCG (ideal k)"}[_choice("ideal", ideal, "labels", "k")]
+    return values([name], Y, top, ks)[name]
+
+
+def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True) -> np.ndarray:
+    """PSP@k, propensity-scored precision.
+
+    normalize: True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i
+    is the same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat) /
+    G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an unbiased estimate
+    of P@k on the complete truth; it can exceed 1. A ratio of sums: rows with rare labels weigh more. If no label of Y is
+    relevant the ratio is 0.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> w = np.array([2.0, 4.0, 1.5, 1.0])
+    >>> psp(Y, top, ks=(1, 3), inverse_propensity=w)              # 2/(2+4), (2+1.5+4)/(2+1.5+4)
+    array([0.33333333, 1.        ])
+    >>> psp(Y, top, ks=(1, 3), inverse_propensity=w, normalize=False)
+    array([1.  , 1.25])
+    """
+    name = "PSP" if normalize else "PSP (bare)"
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def psndcg(
+    Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True, ideal: str = "labels"
+) -> np.ndarray:
+    """PSnDCG@k, propensity-scored nDCG.
+
+    normalize: True gives the ratio sum_i G_i / sum_i G*_i as in :func:`psp`, G_i = sum of w_r y_r / log2(r+1), over the
+    row's normaliser; False gives the mean of G_i, which can exceed 1.
+    ideal: the row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it;
+    ``"k"``: I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k, |y|)) does
+    not, so the two ratios differ slightly wherever rows have fewer than k labels.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> w = np.array([2.0, 4.0, 1.5, 1.0])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w).round(4)
+    array([0.3333, 0.725 ])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w, ideal="k").round(4)
+    array([0.3333, 0.7592])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w, normalize=False, ideal="k").round(4)
+    array([1.    , 1.2374])
+    """
+    of = _choice("ideal", ideal, "labels", "k")
+    name = {
+        ("labels", True): "PSnDCG",
+        ("k", True): "PSnDCG (ideal k)",
+        ("labels", False): "PSnDCG (bare)",
+        ("k", False): "PSnDCG (bare, ideal k)",
+    }[of, bool(normalize)]
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def mrr(
+    Y, top: TopK | None = None, ks=KS, *, over: str = "first", inverse_propensity=None, n_relevant=None
+) -> np.ndarray:
+    """MRR@k, mean reciprocal rank.
+
+    over: ``"first"``, the usual one: the mean over rows of 1/rank of the first hit, 0 without a hit up to k.
+    ``"relevant"``, that of jain16 table 1 (b): the mean over rows of (1/|y|) sum of y_r / r, all hits counted; with
+    ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`) its unbiased form (1/n_relevant) sum of w_r y_r / r.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> mrr(Y, top, ks=(1, 3))                                    # (1 + 0)/2, (1 + 1/2)/2
+    array([0.5 , 0.75])
+    >>> mrr(Y, top, ks=(1, 3), over="relevant").round(4)          # ((1 + 1/3)/2 + 1/2)/2
+    array([0.25  , 0.5833])
+    """
+    if _choice("over", over, "first", "relevant") == "relevant":
+        return _per_relevant("MRR (relevant)", Y, top, ks, inverse_propensity, n_relevant)
+    if inverse_propensity is not None:
+        raise ArgumentError("over", "must be 'relevant' for the propensity-scored form", "'first'")
+    return values(["MRR"], Y, top, ks)["MRR"]
+
+
+def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
+    """ADG@k, average discounted gain: the mean over rows of (1/|y|) sum of y_r / log2(r+1) (jain16, table 1 (b)).
+
+    The paper does not state the logarithm's base; it is 2 here, so that a hit at place 1 counts 1. With
+    ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`) the unbiased form.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> adg(Y, top, ks=(1, 3)).round(4)                           # ((1 + 1/2)/2 + 1/log2(3))/2
+    array([0.25  , 0.6905])
+    """
+    return _per_relevant("ADG", Y, top, ks, inverse_propensity, n_relevant)
+
+
+def f_beta(
+    Y,
+    top: TopK | None = None,
+    ks=KS,
+    *,
+    beta: float = 1.0,
+    denominator: str = "set",
+    inverse_propensity=None,
+    n_relevant=None,
+) -> np.ndarray:
+    """F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
+
+    denominator: ``"set"``, the F-score: (1 + b^2) sum of y_r / (b^2 |y| + m), m the number of labels predicted (k, or fewer
+    in a short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed 1.
+    With ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`), w_r y_r for y_r and n_relevant for |y|: unbiased,
+    because the denominator is then fixed. For micro- and macro-averages see :func:`micro_f1`.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> f_beta(Y, top, ks=(1, 3)).round(4)                        # (2/3 + 0)/2, (4/5 + 2/4)/2
+    array([0.3333, 0.65  ])
+    >>> f_beta(Y, top, ks=(1, 3), denominator="printed").round(4)
+    array([0.3333, 1.1667])
+    """
+    name = {"set": "F", "printed": "F (printed)"}[_choice("denominator", denominator, "set", "printed")]
+    return _per_relevant(name, Y, top, ks, inverse_propensity, n_relevant, beta)
+
+
+def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) -> np.ndarray:
+    """Hamming loss of the set of top k labels: the mean over rows of how many of the L labels are decided wrongly.
+
+    Sum over labels of (y_l - yhat_l)^2, that is |y| + m - 2 hits, m the number of labels predicted. With
+    ``inverse_propensity`` the unbiased form of jain16, theorem 4.4: sum of w_l (1 - 2 yhat_l) y_l + yhat_l^2; it can be
+    negative. Lower is better. A count of labels: scikit-learn's ``hamming_loss`` is this divided by L.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> hamming_loss(Y, top, ks=(1, 3))                                # (1 + 2)/2, (1 + 2)/2
+    array([1.5, 1.5])
+    >>> hamming_loss(Y, top, ks=(1, 3), inverse_propensity=np.array([2.0, 4.0, 1.5, 1.0]))
+    array([ 2.75, -0.75])
+    """
+    name = "Hamming" if inverse_propensity is None else "PS-Hamming"
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned") -> np.ndarray:
+    """Abandonment@k: the share of rows whose top k hold nothing relevant (coverage, section 3.3).
+
+    counts: ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a
+    hit: what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment. Rows without labels are
+    abandoned. Abandonment@1 = 1 - P@1.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> abandonment(Y, top, ks=(1, 3)), abandonment(Y, top, ks=(1, 3), counts="served")
+    (array([0.5, 0. ]), array([0.5, 1. ]))
+    """
+    abandoned = values(["abandonment"], Y, top, ks)["abandonment"]
+    return abandoned if _choice("counts", counts, "abandoned", "served") == "abandoned" else 1.0 - abandoned
+
+
+def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN) with the counts of all rows and labels added up (reeval, section 2.3).
+
+    That is 2 hits / (labels predicted + labels relevant); where every row has k predictions, 2 k P@k / (k + mean |y|).
+    No label predicted and none relevant gives 0.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> micro_f1(Y, top, ks=(1, 3)).round(4)                      # 2*1/(2+3), 2*3/(6+3)
+    array([0.4   , 0.6667])
+    """
+    return values(["micro-F1"], Y, top, ks)["micro-F1"]
+
+
+def perfect_gain(ks: np.ndarray) -> np.ndarray:
+    """I(k), the discounted gain of k hits at places 1..k."""
+    return np.array([sum(1.0 / np.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """above / below, and 0 where both are 0."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def _choice(name: str, value: str, *allowed: str) -> str:
+    if value not in allowed:
+        raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}", repr(value))
+    return value
+
+
+def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: float = 1.0) -> np.ndarray:
+    """A metric of jain16's table 1 (b): plain, or propensity-scored with the complete truth's label counts."""
+    if inverse_propensity is not None:
+        name = f"PS-{name}"
+    elif n_relevant is not None:
+        raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")
+    return values([name], Y, top, ks, inverse_propensity, n_relevant, beta)[name]

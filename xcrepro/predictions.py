@@ -1,0 +1,474 @@
+"""``TopK``, the one form of predictions that every metric takes, and the ways into it.
+
+What the field's tools hand over differs, and so do their answers at the edges. Here:
+
+- **Order**: best score first, equal scores by the lowest label id. Scores are compared as they come (float64 stays
+  float64), then stored as float32.
+- **Absent**: a sparse matrix predicts what it stores, a stored 0 included; what it does not store is not predicted,
+  not scored 0. A score of minus infinity means *not predicted*. A row may have fewer than k predictions, or none:
+  its empty places hold id -1, come last, and count as misses.
+- **NaN** has no rank: refused. Plus infinity is the best score there is.
+- **A label twice in one row** is refused: peers count it twice (recall 2.0), or add the scores.
+- Ids outside [0, L) are refused.
+- The caller's arrays are never sorted, summed or written to.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.kernels import topk as kernel
+from xcrepro.kernels import truth as truth_kernel
+from xcrepro.paths import atomic_path
+from xcrepro.truth import Truth
+
+
+@dataclass(frozen=True, eq=False)
+class TopK:
+    """The k best labels of each point. Build one with the ``from_*`` methods, which check and rank.
+
+    ids: (n, k) int32, best first, ties to the lowest label id; -1 where a row has fewer than k predictions.
+    scores: (n, k) float32, falling along each row; minus infinity where ``ids`` is -1.
+    n_labels: L, the number of labels there are (ids are below it).
+
+    Both arrays are read-only.
+
+    >>> import numpy as np
+    >>> top = TopK.from_scores(np.array([[0.2, 0.9, 0.2], [0.0, 0.1, 0.5]]), k=2)
+    >>> top.ids
+    array([[1, 0],
+           [2, 1]], dtype=int32)
+    """
+
+    ids: np.ndarray
+    scores: np.ndarray
+    n_labels: int
+
+    def __post_init__(self) -> None:
+        for array in (self.ids, self.scores):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"TopK(n={len(self)}, k={self.k}, n_labels={self.n_labels})"
+
+    @property
+    def k(self) -> int:
+        """How many places a row has."""
+        return self.ids.shape[1]
+
+    def head(self, k: int) -> TopK:
+        """The first k places (all of them where there are no more than k)."""
+        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels)
+
+    def rows(self, which) -> TopK:
+        """The rows that ``which`` (a slice, a mask or indices) picks, in that order."""
+        return TopK(self.ids[which], self.scores[which], self.n_labels)
+
+    # ------------------------------------------------------------------ from scores
+
+    @classmethod
+    def from_scores(cls, scores, k: int, *, exclude: tuple[np.ndarray, np.ndarray] | None = None) -> TopK:
+        """Rank a score matrix.
+
+        scores: (n, L), any SciPy sparse matrix or array, or dense; any real dtype. Higher is better.
+        k: how many labels to keep, at least 1.
+        exclude: ``(rows, labels)``, pairs that may not be predicted: the repository's filter files
+            (:func:`xcrepro.data.read.read_filter`), which take out reciprocal pairs before the top k is chosen.
+
+        Raises ArgumentError for NaN, an id out of range, a label stored twice in a row, or a shape that is not 2-D.
+        A duplicate is refused even where it could not reach the top k.
+
+        >>> from scipy.sparse import csr_matrix
+        >>> scores = csr_matrix(([3.0, 7.0, 7.0], [4, 2, 1], [0, 3, 3]), shape=(2, 5))
+        >>> TopK.from_scores(scores, k=2).ids        # 7.0 twice: the lower id first; the second row is empty
+        array([[ 1,  2],
+               [-1, -1]], dtype=int32)
+        >>> import numpy as np
+        >>> TopK.from_scores(scores, k=2, exclude=(np.array([0]), np.array([1]))).ids
+        array([[ 2,  4],
+               [-1, -1]], dtype=int32)
+        """
+        k = _whole("k", k, 1)
+        if sparse.issparse(scores):
+            return cls._from_csr(scores, k, exclude)
+        values = np.asarray(scores)
+        if values.ndim != 2 or values.dtype.kind not in "biuf":
+            raise ArgumentError(
+                "scores",
+                "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = labels",
+                f"{type(scores).__name__} of shape {values.shape} and dtype {values.dtype}",
+                "lists of (label, score) pairs go to TopK.from_pairs, ranked ids to TopK.from_ids",
+            )
+        values = np.ascontiguousarray(_as_float(values))
+        if exclude is not None:
+            values = values.copy()
+            values[_pairs(exclude, values.shape)] = -np.inf
+        n, n_labels = values.shape
+        ids, best = _empty(n, k)
+        # A dense row is long, so even a few of them are worth a thread.
+        faults = threads.over_rows(n, lambda lo, hi: kernel.dense(values, lo, hi, ids, best), min_rows=512)
+        for fault, place in faults:
+            if fault:
+                raise _score_fault(fault, place // n_labels, place % n_labels, n_labels)
+        return cls(ids, best, n_labels)
+
+    @classmethod
+    def _from_csr(cls, scores, k, exclude) -> TopK:
+        matrix = scores.tocsr()
+        if scores.format == "coo" and matrix.nnz != scores.nnz:
+            # SciPy adds up duplicates on the way from COO to CSR, and nobody asked for that.
+            raise ArgumentError(
+                "scores", "must not store a label twice in a row", f"{scores.nnz - matrix.nnz} duplicates in a COO"
+            )
+        if matrix.data.dtype.kind not in "biuf":
+            raise ArgumentError("scores", "must hold real numbers", f"dtype {matrix.data.dtype}")
+        data = _as_float(matrix.data)
+        n, n_labels = matrix.shape
+        if exclude is not None:
+            rows, labels = _pairs(exclude, matrix.shape)
+            keys = np.unique(rows.astype(np.int64) * n_labels + labels)
+            row_of = np.repeat(np.arange(n, dtype=np.int64), np.diff(matrix.indptr))
+            data = np.where(np.isin(row_of * n_labels + matrix.indices, keys), data.dtype.type(-np.inf), data)
+        ids, best = _empty(n, k)
+        indptr, indices = matrix.indptr, matrix.indices
+
+        def rank(lo: int, hi: int) -> tuple[int, int]:
+            fault = kernel.check_ids(indptr, indices, n_labels, lo, hi)
+            return fault if fault[0] else kernel.csr(indptr, indices, data, lo, hi, ids, best)
+
+        faults = threads.over_rows(n, rank, min_rows=4096)
+        for fault, place in faults:
+            if fault:
+                row = int(np.searchsorted(indptr, place, side="right")) - 1
+                raise _score_fault(fault, row, int(indices[place]), n_labels)
+        return cls(ids, best, n_labels)
+
+    # ------------------------------------------------------------------ from rankings
+
+    @classmethod
+    def from_ids(cls, ids, scores=None, *, n_labels: int) -> TopK:
+        """Take label ids that are ranked already, or ids with their scores.
+
+        ids: (n, k) whole numbers; -1 marks an absent place and may stand only behind a row's predictions.
+        scores: (n, k) or None. With scores the rows are ranked anew (best first, ties to the lowest id). Without, the
+            order given stands, and -1, -2, ..., -k stand in for the scores: they are ranks, not probabilities.
+
+        >>> TopK.from_ids([[7, 3], [5, -1]], n_labels=9).ids
+        array([[ 7,  3],
+               [ 5, -1]], dtype=int32)
+        >>> TopK.from_ids([[7, 3]], scores=[[0.5, 0.5]], n_labels=9).ids
+        array([[3, 7]], dtype=int32)
+        """
+        n_labels = _whole("n_labels", n_labels, 1)
+        given = np.asarray(ids)
+        if given.ndim != 2 or given.dtype.kind not in "iu":
+            raise ArgumentError(
+                "ids",
+                "must be a 2-D array of whole numbers",
+                f"shape {given.shape}, dtype {given.dtype}",
+                "pad short rows with -1",
+            )
+        if given.size and (given.max() >= n_labels or given.min() < -1):
+            row, place = np.argwhere((given >= n_labels) | (given < -1))[0]
+            raise ArgumentError(
+                "ids", f"must be -1 or labels 0 to {n_labels - 1}", f"{given[row, place]} at row {row}, place {place}"
+            )
+        absent = given < 0
+        if (absent[:, :-1] & ~absent[:, 1:]).any():
+            row = int(np.argmax((absent[:, :-1] & ~absent[:, 1:]).any(axis=1)))
+            raise ArgumentError(
+                "ids", "may hold -1 only behind a row's predictions", f"{given[row].tolist()} in row {row}"
+            )
+        result = np.ascontiguousarray(given, np.int32)
+        if np.shares_memory(result, given):
+            result = result.copy()
+        faults = threads.over_rows(len(result), lambda lo, hi: truth_kernel.duplicate_place(result, lo, hi))
+        place = max(faults, default=-1) if max(faults, default=-1) < 0 else next(f for f in faults if f >= 0)
+        if place >= 0:
+            row = place // result.shape[1]
+            raise ArgumentError("ids", "must not name a label twice in a row", f"{result[row].tolist()} in row {row}")
+        if scores is None:
+            ranks = -np.arange(1, result.shape[1] + 1, dtype=np.float32)
+            return cls(result, np.where(absent, np.float32(-np.inf), ranks), n_labels)
+        values = np.asarray(scores)
+        if values.shape != result.shape or values.dtype.kind not in "biuf":
+            raise ArgumentError(
+                "scores", f"must be numbers of the shape of ids, {result.shape}", f"shape {values.shape}"
+            )
+        values = np.where(absent, -np.inf, values).astype(np.float64)
+        if np.isnan(values).any():
+            row, place = np.argwhere(np.isnan(values))[0]
+            raise _score_fault(kernel.NAN, row, result[row, place], n_labels)
+        result[values == -np.inf] = -1
+        # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
+        order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
+        return cls(
+            np.take_along_axis(result, order, 1), np.take_along_axis(values, order, 1).astype(np.float32), n_labels
+        )
+
+    @classmethod
+    def from_pairs(cls, rows: Iterable, *, n_labels: int, k: int | None = None) -> TopK:
+        """Take what napkinXC's ``predict`` and ``predict_proba`` return: for each point a list of labels, best first,
+        or of (label, score) pairs, in any order. k: places to keep; the longest row's length by default.
+
+        Lists of bare labels keep their order; pairs are ranked by score, ties to the lowest id.
+
+        >>> TopK.from_pairs([[(4, 0.3), (1, 0.9)], []], n_labels=5).ids
+        array([[ 1,  4],
+               [-1, -1]], dtype=int32)
+        """
+        rows = [list(row) for row in rows]
+        longest = max(map(len, rows), default=0)
+        with_scores = any(np.ndim(row[0]) == 1 for row in rows if row)
+        ids = np.full((len(rows), max(longest, 1)), -1, np.int64)
+        scores = np.full(ids.shape, -np.inf) if with_scores else None
+        for i, row in enumerate(rows):
+            try:
+                if with_scores:
+                    for place, (label, score) in enumerate(row):
+                        ids[i, place], scores[i, place] = _label(label), score
+                else:
+                    ids[i, : len(row)] = [_label(label) for label in row]
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    "rows", "must hold labels, or (label, score) pairs, one kind throughout", f"row {i}: {row[:3]}..."
+                ) from error
+            if (ids[i, : len(row)] < 0).any():
+                raise ArgumentError("rows", f"must name labels 0 to {n_labels - 1}", f"row {i}: {row[:5]}")
+        top = cls.from_ids(ids, scores, n_labels=n_labels)
+        if k is None:
+            return top
+        k = _whole("k", k, 1)
+        if k <= top.k:
+            return TopK(top.ids[:, :k].copy(), top.scores[:, :k].copy(), n_labels)
+        ids, scores = _empty(len(top), k)
+        ids[:, : top.k], scores[:, : top.k] = top.ids, top.scores
+        return cls(ids, scores, n_labels)
+
+    # ------------------------------------------------------------------ files
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, k: int | None = None) -> TopK:
+        """Read predictions from a file, whatever it is:
+
+        - ``.npz`` that :meth:`save` wrote;
+        - ``.npz`` of a SciPy sparse score matrix (pyxclib, PECOS ``Yt_pred.npz``, Renee, LightXML);
+        - ``.npz`` of the calibration@k authors (see :meth:`from_calibration_npz`);
+        - a score matrix as text (header ``n L``, then ``label:score``), also ``.gz`` (the repository's ``score_mat.txt``).
+
+        k: places to keep; needed for score matrices, and all that is stored otherwise.
+        """
+        path = Path(path)
+        if path.suffix != ".npz":
+            from xcrepro.data.read import read_sparse
+
+            return cls.from_scores(read_sparse(path), _needed(k, path))
+        with _npz(path) as stored:
+            names = set(stored.files)
+            if {"ids", "scores", "n_labels"} <= names:
+                # The stored order stands: it was made from scores that may have been finer than float32.
+                top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
+                scores = stored["scores"]
+                if scores.shape != top.ids.shape or not (scores[:, 1:] <= scores[:, :-1]).all():
+                    raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
+                top = cls(top.ids, scores, top.n_labels)
+                return top if k is None else top.head(k)
+            if "prediction_ids" in names:
+                top = cls.from_calibration_npz(path)
+                return top if k is None else top.head(k)
+            if {"format", "shape", "data"} <= names:
+                return cls.from_scores(sparse.load_npz(path), _needed(k, path))
+        raise DataError(
+            path,
+            f"arrays {sorted(names)}",
+            "ids, scores, n_labels (this package), a SciPy sparse matrix, or prediction_ids, scores, labels (calibration@k)",
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all."""
+        path = _npz_name(path)
+        with atomic_path(path) as part:
+            np.savez_compressed(part, ids=self.ids, scores=self.scores, n_labels=np.int64(self.n_labels))
+
+    @classmethod
+    def from_calibration_npz(cls, path: str | os.PathLike, n_labels: int | None = None) -> TopK:
+        """Read the interchange file of the calibration@k authors.
+
+        It holds ``scores`` (n, k), ``prediction_ids`` (n, k), ``true_positives`` (n, k) and ``labels`` (pairs, 2): row and
+        label of every relevant pair. The file does not say L: ``n_labels``, or the largest id in it plus 1.
+        Raises DataError where ``true_positives`` is not what ``labels`` says: then one of them belongs to other rows.
+        """
+        top, _ = read_calibration_npz(path, n_labels)
+        return top
+
+    def to_calibration_npz(self, path: str | os.PathLike, Y) -> None:
+        """Write the calibration@k authors' interchange file (see :meth:`from_calibration_npz`), truth included."""
+        truth = Truth.of(Y)
+        check_pair(truth, self)
+        rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes)
+        with atomic_path(_npz_name(path)) as part:
+            np.savez_compressed(
+                part,
+                scores=self.scores,
+                prediction_ids=self.ids,
+                true_positives=truth.hits(self.ids),
+                labels=np.column_stack([rows, truth.indices.astype(np.int64)]),
+            )
+
+    # ------------------------------------------------------------------ out
+
+    def to_csr(self) -> sparse.csr_matrix:
+        """(n, L) CSR float32 of the scores, label ids rising; zero scores stay stored."""
+        present = self.ids >= 0
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        matrix = sparse.csr_matrix((self.scores[present], self.ids[present], indptr), shape=(len(self), self.n_labels))
+        matrix.sort_indices()
+        return matrix
+
+    def to_pairs(self) -> list[list[tuple[int, float]]]:
+        """napkinXC's form: for each point a list of (label, score), best first."""
+        return [
+            [(int(label), float(score)) for label, score in zip(ids, scores, strict=True) if label >= 0]
+            for ids, scores in zip(self.ids, self.scores, strict=True)
+        ]
+
+
+def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -> tuple[TopK, sparse.csr_matrix]:
+    """Predictions and truth, ``(TopK, Y)``, of a calibration@k interchange file (see TopK.from_calibration_npz)."""
+    with _npz(path) as stored:
+        missing = {"scores", "prediction_ids", "true_positives", "labels"} - set(stored.files)
+        if missing:
+            raise DataError(
+                path,
+                f"arrays {sorted(stored.files)}",
+                "scores, prediction_ids, true_positives and labels (calibration@k)",
+            )
+        ids, scores = stored["prediction_ids"], stored["scores"]
+        marked, pairs = stored["true_positives"].astype(bool), stored["labels"]
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise DataError(path, f"labels of shape {pairs.shape}", "one (row, label) pair a line, shape (pairs, 2)")
+    if ids.ndim != 2 or scores.shape != ids.shape or marked.shape != ids.shape:
+        raise DataError(
+            path,
+            f"prediction_ids {ids.shape}, scores {scores.shape}, true_positives {marked.shape}",
+            "three equal shapes",
+        )
+    pairs = pairs.astype(np.int64)
+    largest = max(int(ids.max(initial=-1)), int(pairs[:, 1].max(initial=-1)))
+    n_labels = largest + 1 if n_labels is None else _whole("n_labels", n_labels, 1)
+    if len(pairs) and (pairs.min() < 0 or pairs[:, 0].max() >= len(ids) or pairs[:, 1].max() >= n_labels):
+        raise DataError(path, "a pair outside the matrix in labels", f"rows below {len(ids)}, labels below {n_labels}")
+    ones = np.ones(len(pairs), np.float32)
+    truth = Truth.of(sparse.coo_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(len(ids), n_labels)))
+    wrong = truth.hits(np.ascontiguousarray(ids, np.int32)) != marked
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0]
+        raise DataError(
+            path,
+            f"true_positives[{row}, {place}] = {bool(marked[row, place])} for label {ids[row, place]}",
+            "what labels says of that pair",
+            do="The two arrays belong to different rows or an older export",
+        )
+    return TopK.from_ids(ids, scores, n_labels=n_labels), truth.to_csr()
+
+
+def check_pair(truth: Truth, top: TopK) -> None:
+    """Refuse truth and predictions that cannot belong together: other row count, other label count."""
+    if not isinstance(top, TopK):
+        raise ArgumentError(
+            "top", "must be a TopK", type(top).__name__, "make one: TopK.from_scores(scores, k), from_ids, from_pairs"
+        )
+    if truth.n_rows != len(top):
+        raise ArgumentError(
+            "top", f"must have a row for each of the {truth.n_rows} rows of Y", f"{len(top)} rows", "compare the splits"
+        )
+    if truth.n_labels != top.n_labels:
+        raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
+
+
+def _score_fault(fault: int, row: int, label: int, n_labels: int) -> ArgumentError:
+    if fault == kernel.NAN:
+        return ArgumentError(
+            "scores", "must not be NaN", f"NaN at row {row}, label {label}", "use minus infinity for 'not predicted'"
+        )
+    if fault == kernel.DUPLICATE:
+        return ArgumentError(
+            "scores",
+            "must not store a label twice in a row",
+            f"label {label} twice in row {row}",
+            "call sum_duplicates() on a copy if the scores are to be added",
+        )
+    return ArgumentError("scores", f"has labels 0 to {n_labels - 1}", f"label {label} in row {row}")
+
+
+def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
+
+
+def _as_float(values: np.ndarray) -> np.ndarray:
+    """float32 and float64 as they are; bool and 8- and 16-bit numbers are exact in float32, others go to float64."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+
+
+def _whole(name: str, value, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
+    return int(value)
+
+
+def _label(value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"a label is a whole number, not {value!r}")
+    return int(value)
+
+
+def _pairs(exclude, shape) -> tuple[np.ndarray, np.ndarray]:
+    rows, labels = (np.asarray(part, np.int64) for part in exclude)
+    if rows.shape != labels.shape or rows.ndim != 1:
+        raise ArgumentError(
+            "exclude", "must be two equally long lists: rows and labels", f"{rows.shape}, {labels.shape}"
+        )
+    if rows.size and (rows.min() < 0 or rows.max() >= shape[0] or labels.min() < 0 or labels.max() >= shape[1]):
+        raise ArgumentError(
+            "exclude",
+            f"must lie within {shape[0]} rows and {shape[1]} labels",
+            f"rows up to {rows.max()}, labels up to {labels.max()}",
+            "is it the filter file of this split?",
+        )
+    return rows, labels
+
+
+def _needed(k: int | None, path: Path) -> int:
+    if k is None:
+        raise ArgumentError("k", f"must be given for the score matrix {path.name}", None, "say how many places to keep")
+    return k
+
+
+def _npz_name(path: str | os.PathLike) -> Path:
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise ArgumentError("path", "must end in .npz", path.name)
+    return path
+
+
+def _npz(path: str | os.PathLike):
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise DataError(path, "no readable .npz archive", "a NumPy or SciPy .npz file", do=str(error)) from error

@@ -1,0 +1,116 @@
+"""Ground truth in the one form that metrics read: sorted label ids, each once, every one relevant.
+
+What a caller may hand in, and what it means here:
+
+- a SciPy sparse matrix or array of any format, or a dense 2-D array; rows are points, columns are labels;
+- **a label is relevant where its value is positive**; a stored zero is not relevant, whatever its value a relevant
+  label counts once (pyxclib scores a truth of 3.0 as P@1 = 3.0, napkinXC takes a stored zero for relevant);
+- an entry stored twice counts once; unsorted rows are fine;
+- a negative or NaN value is refused: it is neither relevant nor irrelevant.
+
+The caller's matrix is never changed; a clean one is used as it is, without a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import truth as kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Canonical ground truth: ``indices[indptr[i]:indptr[i + 1]]`` are row i's relevant labels, rising."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    n_labels: int
+
+    @classmethod
+    def of(cls, Y, name: str = "Y") -> Truth:
+        """Check and, where needed, tidy a copy of ``Y`` (see the module). ``name`` is what errors call it."""
+        if isinstance(Y, Truth):
+            return Y
+        if sparse.issparse(Y):
+            Y = Y.tocsr()
+        else:
+            dense = np.asarray(Y)
+            if dense.ndim != 2 or dense.dtype.kind not in "biuf":
+                raise ArgumentError(
+                    name,
+                    "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = labels",
+                    f"{type(Y).__name__} of shape {dense.shape} and dtype {dense.dtype}",
+                    "build a scipy.sparse.csr_matrix from your label lists",
+                )
+            if dense.dtype.kind == "f" and np.isnan(dense).any():
+                row, label = np.argwhere(np.isnan(dense))[0]
+                raise ArgumentError(name, "must not hold NaN", f"NaN at row {row}, label {label}")
+            Y = sparse.csr_matrix(dense)
+        if Y.data.dtype.kind not in "biuf":
+            raise ArgumentError(name, "must hold real numbers", f"dtype {Y.data.dtype}")
+        # One compiled kernel each for float32 and float64 serves every dtype; bool and small ints are exact in float32.
+        data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
+        n_rows, n_labels = Y.shape
+        found = threads.over_rows(
+            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, n_labels, lo, hi), min_rows=32768
+        )
+        for state, place in found:
+            if state > kernel.UNTIDY:
+                row = int(np.searchsorted(Y.indptr, place, side="right")) - 1
+                if state == kernel.OUT_OF_RANGE:
+                    rule, got = f"has columns 0 to {n_labels - 1}", f"label {Y.indices[place]} in row {row}"
+                else:
+                    rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
+                    got = f"{Y.data[place]} at row {row}, label {Y.indices[place]}"
+                raise ArgumentError(name, rule, got, "mend that entry; no row was used")
+        if all(state == kernel.CLEAN for state, _ in found):
+            return cls(Y.indptr, Y.indices, n_labels)
+        indptr, indices = np.zeros_like(Y.indptr), np.empty_like(Y.indices)
+        kept = kernel.tidy(Y.indptr, Y.indices, data, indptr, indices)
+        return cls(indptr, indices[:kept], n_labels)
+
+    @property
+    def n_rows(self) -> int:
+        return self.indptr.size - 1
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(n,) int64: how many labels each row has, |y| in the formulas."""
+        return np.diff(self.indptr).astype(np.int64)
+
+    def label_counts(self) -> np.ndarray:
+        """(L,) int64: how many rows each label is relevant to."""
+        return np.bincount(self.indices, minlength=self.n_labels).astype(np.int64)
+
+    def hits(self, ids: np.ndarray) -> np.ndarray:
+        """(n, k) bool: is the label at that place relevant? Absent places (-1) are misses."""
+        found = np.zeros(ids.shape, np.bool_)
+        threads.over_rows(len(ids), lambda lo, hi: kernel.hits(self.indptr, self.indices, ids, lo, hi, found))
+        return found
+
+    def best_weights(self, weights: np.ndarray, k: int) -> np.ndarray:
+        """(n, k) float64: each row's k largest label weights, falling, 0 where it has fewer labels."""
+        best = np.zeros((self.n_rows, k))
+        threads.over_rows(
+            self.n_rows, lambda lo, hi: kernel.best_weights(self.indptr, self.indices, weights, lo, hi, best)
+        )
+        return best
+
+    def weight_sums(self, weights: np.ndarray) -> np.ndarray:
+        """(n,) float64: the sum of each row's label weights."""
+        sums = np.zeros(self.n_rows)
+        threads.over_rows(
+            self.n_rows, lambda lo, hi: kernel.weight_sums(self.indptr, self.indices, weights, lo, hi, sums)
+        )
+        return sums
+
+    def to_csr(self) -> sparse.csr_matrix:
+        """The truth as a float32 CSR matrix of ones."""
+        ones = np.ones(self.indices.size, np.float32)
+        return sparse.csr_matrix((ones, self.indices, self.indptr), shape=(self.n_rows, self.n_labels), copy=True)
