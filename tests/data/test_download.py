@@ -1,0 +1,408 @@
+"""Downloads against a server on this machine: good ones, and every way in which one goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import io
+import os
+import stat
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xcrepro.data import download, load, registry
+from xcrepro.data.registry import Entry
+from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+
+# A data set that meets the published row below.
+TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n0,1 2:2\n"
+TEST = "2 4 3\n2 0:1\n0,1 3:1\n"
+ROW = {
+    "n_features": 4,
+    "n_labels": 3,
+    "n_train": 3,
+    "n_test": 2,
+    "avg_points_per_label": 1.67,
+    "avg_labels_per_point": 1.67,
+    "points_per_label_basis": "train",
+    "printed_name": "Tiny-3",
+}
+
+
+def archive(files: dict[str, str] | None = None) -> bytes:
+    """A zip file of {name: text}."""
+    if files is None:
+        files = {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, text in files.items():
+            bundle.writestr(name, text)
+    return buffer.getvalue()
+
+
+class Server:
+    """Serves ``body``; ``cut`` announces the whole body and sends that many bytes less; ``status`` other than 200."""
+
+    def __init__(self) -> None:
+        self.body, self.cut, self.status, self.hits = archive(), 0, 200, 0
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.hits += 1
+                self.send_response(outer.status)
+                self.send_header("Content-Length", str(len(outer.body)))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):
+                    self.wfile.write(outer.body[: len(outer.body) - outer.cut])
+                self.close_connection = True
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/tiny.zip"
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server():
+    served = Server()
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache; no proxies, no waiting between attempts."""
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(download, "RETRIES", 0)
+    return tmp_path / "cache" / "datasets"
+
+
+@pytest.fixture
+def tiny(cache, server, monkeypatch) -> Entry:
+    """A registry entry ``tiny-3`` whose archive the local server has."""
+    register(monkeypatch, server.url)
+    return registry.get("tiny-3")
+
+
+def register(monkeypatch, url: str, row: dict = ROW) -> None:
+    from decimal import Decimal
+
+    from napkinxc.datasets import DATASETS
+
+    form = {"url": url, "dir": "Tiny", "train": "tiny_train.txt", "test": "tiny_test.txt", "file_format": "libsvm"}
+    monkeypatch.setitem(DATASETS, "tiny-3", {"formats": ["bow"], "subsets": ["train", "test"], "bow": form})
+    numbers = {k: v for k, v in row.items() if k != "printed_name"}
+    entry = Entry(
+        name="tiny-3", printed_name="Tiny-3", group="legacy", **numbers, bins=None, bins_source=None, A=0.55, B=1.5,
+        propensity_source="", archive="tiny-3", archive_format="bow", published={"xcrepo:dataset-table": row},
+    )  # fmt: skip
+    printed = {k: Decimal(str(v)) if isinstance(v, float) else v for k, v in row.items()}
+    monkeypatch.setitem(registry._entries(), "tiny-3", entry)
+    monkeypatch.setitem(registry._known_names(), "tiny3", "tiny-3")
+    monkeypatch.setitem(registry._printed(), ("tiny-3", "xcrepo:dataset-table"), printed)
+
+
+def everything(folder: Path) -> list[str]:
+    """All files and folders below ``folder``."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*")) if folder.exists() else []
+
+
+def test_good_download(tiny, cache, server):
+    ds = load.load("tiny-3", progress=False)
+    assert ds.train.X.shape == (3, 4)
+    assert ds.test.Y.shape == (2, 3)
+    assert ds.label_counts.tolist() == [2, 2, 1]
+    assert np.array_equal(ds.train.X.toarray(), [[1, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 2, 0]])
+    assert (ds.name, ds.A, ds.B) == ("tiny-3", 0.55, 1.5)
+    assert ds.published["xcrepo:dataset-table"]["n_labels"] == 3
+    assert everything(cache) == [
+        "tiny-3", "tiny-3.sha256", "tiny-3/Tiny", "tiny-3/Tiny/tiny_test.txt", "tiny-3/Tiny/tiny_train.txt"
+    ]  # fmt: skip
+    # sha256sum can read what is remembered.
+    digest, name = (cache / "tiny-3.sha256").read_text().split()
+    assert (len(digest), name) == (64, "tiny-3.zip")
+    # The second time nothing is fetched.
+    again = load.load("tiny-3", progress=False)
+    assert server.hits == 1
+    assert np.array_equal(again.train.X.toarray(), ds.train.X.toarray())
+
+
+def test_fetch_gives_the_folder_and_does_it_once(tiny, cache, server):
+    assert load.fetch("Tiny-3", progress=False) == cache / "tiny-3"
+    assert load.fetch("tiny-3", progress=False) == cache / "tiny-3"
+    assert server.hits == 1
+    load.fetch("tiny-3", force=True, progress=False)
+    assert server.hits == 2
+    assert everything(cache)[:2] == ["tiny-3", "tiny-3.sha256"]
+
+
+def test_progress_is_a_bar_on_stderr(tiny, cache, capfd):
+    load.fetch("tiny-3")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "100%" in err
+    load.fetch("tiny-3", force=True, progress=False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_truncated_body(tiny, cache, server):
+    server.cut = 20
+    with pytest.raises(DataMissing, match=r"incomplete.*(?s:.)*tiny-3\.zip") as caught:
+        load.load("tiny-3", progress=False)
+    assert "are kept" not in str(caught.value)
+    assert everything(cache) == []
+
+
+def test_truncated_body_is_taken_up_again(tiny, cache, server, monkeypatch):
+    monkeypatch.setattr(download, "RETRIES", 1)
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
+    server.cut = 20
+    # This server does not continue where it stopped, so the second attempt is refused; but there is one.
+    with pytest.raises(DataMissing):
+        load.load("tiny-3", progress=False)
+    assert server.hits == 2
+    assert everything(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"<!DOCTYPE html><html><title>Quota exceeded</title></html>", "a web page of 57 bytes"),
+        (b"\n<html><body>Sign in</body></html>", "a web page"),
+        (archive()[:-30], "the beginning of a zip archive"),
+        (b"", "an empty file"),
+        (b"3 4 3\n0,2 0:1\n", "14 bytes that begin b'3 4 3"),
+    ],
+)
+def test_not_an_archive(tiny, cache, server, body, found):
+    server.body = body
+    with pytest.raises(DataError, match=r"tiny-3\.zip.*Nothing was put into the cache") as caught:
+        load.load("tiny-3", progress=False)
+    assert found in str(caught.value)
+    assert everything(cache) == []
+
+
+def test_damaged_member(tiny, cache, server):
+    body = bytearray(archive())
+    at = body.index(b"tiny_train.txt") + len("tiny_train.txt") + 4
+    body[at] ^= 0xFF
+    server.body = bytes(body)
+    with pytest.raises(DataError, match="damaged zip archive"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_changed_archive(tiny, cache, server):
+    load.fetch("tiny-3", progress=False)
+    before, old = everything(cache), (cache / "tiny-3.sha256").read_text().split()[0]
+    server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
+    with pytest.raises(DataError, match=r"delete .*tiny-3\.sha256 and fetch again") as caught:
+        load.fetch("tiny-3", force=True, progress=False)
+    new = download.hashlib.sha256(server.body).hexdigest()
+    assert old in str(caught.value)
+    assert new in str(caught.value)
+    # What was there is there still.
+    assert everything(cache) == before
+    assert load.load("tiny-3").train.X[0, 0] == 1
+    # As the message says:
+    (cache / "tiny-3.sha256").unlink()
+    load.fetch("tiny-3", force=True, progress=False)
+    assert load.load("tiny-3").train.X[0, 0] == 9
+    assert (cache / "tiny-3.sha256").read_text().split()[0] == new
+
+
+def test_wrong_numbers(tiny, cache, server, monkeypatch):
+    server.body = archive({"Tiny/tiny_train.txt": "2 4 3\n0,2 0:1\n1 1:1\n", "Tiny/tiny_test.txt": TEST})
+    with pytest.raises(DataError) as caught:
+        load.load("tiny-3", progress=False)
+    text = str(caught.value)
+    assert "xcrepo:dataset-table" in text
+    lines = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ") and line.split()}
+    assert lines["n_train"] == ["3", "2", "differs"]
+    assert lines["n_test"] == ["2", "2"]
+    assert lines["avg_points_per_label"] == ["1.67", "1.0000", "differs"]
+    assert everything(cache) == []
+    # Asked for all the same, it comes, but its checksum is not taken for a good one.
+    assert load.load("tiny-3", check=False, progress=False).train.Y.shape == (2, 3)
+    assert not (cache / "tiny-3.sha256").exists()
+    with pytest.raises(DataError, match="n_train"):
+        load.load("tiny-3")
+    assert server.hits == 2
+
+
+def test_wrong_file_inside_is_named_by_its_place_in_the_archive(tiny, cache, server):
+    server.body = archive({"Tiny/tiny_train.txt": "3 4 3\n0,9 0:1\n1 1:1\n0 1:1\n", "Tiny/tiny_test.txt": TEST})
+    with pytest.raises(DataError, match=r"^tiny-3\.zip/Tiny/tiny_train\.txt, line 2"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_archive_without_data(tiny, cache, server):
+    server.body = archive({"Tiny/readme.txt": "moved"})
+    with pytest.raises(DataMissing, match=r"^tiny-3\.zip"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_named_files_win_over_others_in_the_archive(tiny, cache, server):
+    server.body = archive(
+        {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST, "Tiny/train.txt": "x", "Tiny/validation.txt": "x"}
+    )
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "Tiny/../../evil.txt", "..\\evil.txt", "C:\\evil.txt"])
+def test_path_traversal(tiny, cache, server, tmp_path, name):
+    server.body = archive({"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST, name: "evil"})
+    with pytest.raises(DataError, match="outside the archive's own folder"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+    assert not [p for p in everything(tmp_path) if "evil" in p]
+
+
+def test_links_in_an_archive_are_refused(tiny, cache, server):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as bundle:
+        link = zipfile.ZipInfo("Tiny/tiny_train.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        bundle.writestr(link, "/etc/passwd")
+    server.body = buffer.getvalue()
+    with pytest.raises(DataError, match="a link"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_larger_than_the_disk(tiny, cache, monkeypatch):
+    usage = type("usage", (), {"free": 10})
+    monkeypatch.setattr(download.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(DataError, match="at most the 10 bytes free"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+@pytest.mark.parametrize("where", ["download", "unpack", "_read", "_install"])
+def test_interruption_leaves_nothing(tiny, cache, monkeypatch, where):
+    module = download if where in ("download", "unpack") else load
+    real = getattr(module, where)
+
+    def stop(*args, **kwargs):
+        if where != "_install":
+            real(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, where, stop)
+    with pytest.raises(KeyboardInterrupt):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_interrupted_replacement_keeps_the_old_files(tiny, cache, monkeypatch):
+    load.fetch("tiny-3", progress=False)
+    before, real = everything(cache), os.rename
+
+    def fail(source, target):
+        if Path(source).name == "files":
+            raise PermissionError("no")
+        real(source, target)
+
+    monkeypatch.setattr(load.os, "rename", fail)
+    with pytest.raises(PermissionError):
+        load.fetch("tiny-3", force=True, progress=False)
+    assert everything(cache) == before
+
+
+def test_no_network(cache, monkeypatch):
+    register(monkeypatch, "http://127.0.0.1:9/tiny.zip")  # port 9: nobody listens
+    with pytest.raises(DataMissing) as caught:
+        load.load("tiny-3", progress=False)
+    text = str(caught.value)
+    for part in (
+        "could not be downloaded: no connection (",
+        "refused",
+        "http://127.0.0.1:9/tiny.zip",
+        str(cache / "tiny-3.zip"),
+        "xcrepro fetch tiny-3",
+        str(cache / "tiny-3") + os.sep,
+        'xcrepro.load("tiny-3", path=',
+        "XCREPRO_DATA",
+    ):
+        assert part in text
+    assert everything(cache) == []
+
+
+def test_http_error(tiny, cache, server):
+    server.status = 404
+    with pytest.raises(DataMissing, match="404"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
+def test_an_archive_put_there_by_hand(tiny, cache, server):
+    server.status = 500
+    cache.mkdir(parents=True)
+    (cache / "tiny-3.zip").write_bytes(archive())
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert server.hits == 0
+    assert (cache / "tiny-3.zip").exists()
+
+
+def test_files_put_there_by_hand(tiny, cache, server):
+    (cache / "tiny-3").mkdir(parents=True)
+    (cache / "tiny-3" / "train.txt").write_text(TRAIN)
+    (cache / "tiny-3" / "test.txt").write_text(TEST)
+    assert load.load("tiny-3").train.X.shape == (3, 4)
+    assert server.hits == 0
+
+
+def test_no_archive_says_what_to_do(cache):
+    with pytest.raises(DataMissing, match=r"Bibtex has no archive in napkinXC(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
+        load.load("bibtex")
+    with pytest.raises(DataMissing, match="proprietary"):
+        load.fetch("ads-9m")
+    with pytest.raises(ArgumentError, match="did you mean"):
+        load.fetch("bibtx")
+    assert everything(cache) == []
+
+
+def test_unknown_archive():
+    with pytest.raises(XCError, match="no archive 'eurlex-4k' in format 'raw'"):
+        download.archive_url("eurlex-4k", "raw")
+
+
+def test_two_at_once(tiny, cache, server, monkeypatch):
+    """The one that finishes last finds the folder there and leaves it."""
+    real = load._install
+
+    def second(*args):
+        # Another fetch, from beginning to end, while the first one is about to put its files in place.
+        monkeypatch.setattr(load, "_install", real)
+        load.fetch("tiny-3", progress=False)
+        real(*args)
+
+    monkeypatch.setattr(load, "_install", second)
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert server.hits == 2
+    assert everything(cache)[:2] == ["tiny-3", "tiny-3.sha256"]
+
+
+def test_many_at_once(tiny, cache, server):
+    """Nothing is shared but the folder, so threads race as processes do."""
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: load.fetch("tiny-3", progress=False), range(8)))
+    assert set(folders) == {cache / "tiny-3"}
+    assert [p for p in everything(cache) if "/" not in p] == ["tiny-3", "tiny-3.sha256"]
+    assert load.load("tiny-3").train.X.shape == (3, 4)

@@ -1,0 +1,362 @@
+"""Loading from folders, and the comparison with published numbers."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix, save_npz
+
+import xcrepro as xc
+from xcrepro.data import load as module
+from xcrepro.data import registry
+from xcrepro.data.dataset import Split
+from xcrepro.data.load import compare, load, statistics
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+
+TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n 2:2\n"
+TEST = "2 4 3\n2 0:1\n0,1 3:1\n"
+SPLIT = {
+    "trn_X_Xf.txt": "3 4\n0:1 3:0.5\n1:1\n2:2\n",
+    "trn_X_Y.txt": "3 3\n0:1 2:1\n1:1\n\n",
+    "tst_X_Xf.txt": "2 4\n0:1\n3:1\n",
+    "tst_X_Y.txt": "2 3\n2:1\n0:1 1:1\n",
+}
+# The same five points in one file, and two splits of them: 1 2 3 | 4 5 and 5 4 3 | 2 1.
+COLUMNS = {
+    "Tiny_data.txt": "5 4 3\n0,2 0:1 3:0.5\n1 1:1\n 2:2\n2 0:1\n0,1 3:1\n",
+    "tiny_trSplit.txt": "1 5\n2 4\n3 3\n",
+    "tiny_tstSplit.txt": "4 2\n5 1\n",
+}
+X_TRAIN = [[1, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 2, 0]]
+Y_TRAIN = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+
+
+def put(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        if name.endswith(".gz"):
+            (folder / name).write_bytes(gzip.compress(text.encode()))
+        elif name.endswith(".zip"):
+            with zipfile.ZipFile(folder / name, "w") as bundle:
+                bundle.writestr(name.removesuffix(".zip"), text)
+        else:
+            (folder / name).write_text(text)
+    return folder
+
+
+def mine(folder: Path, **options) -> xc.Dataset:
+    return load("mine", folder, check=False, **options)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"train.txt": TRAIN, "test.txt": TEST},
+        {"Train.TXT": TRAIN, "TEST.txt": TEST},
+        {"tiny_train.txt": TRAIN, "tiny_test.txt": TEST},
+        {"train.txt.gz": TRAIN, "test.txt": TEST},
+        {"train.txt.zip": TRAIN, "test.txt.zip": TEST},
+        SPLIT,
+        {name + ".gz": text for name, text in SPLIT.items()},
+        COLUMNS,
+        # Files that lie beside the data in the archives.
+        {"train.txt": TRAIN, "test.txt": TEST, "validation.txt": "x", "trn.json.gz": "x", "tst_X_Y.txt": "x"},
+        {"train.txt": TRAIN, "test.txt": TEST, "filter_labels_train.txt": "", "filter_labels_test.txt": ""},
+        {**SPLIT, "lbl_X_Xf.txt": "x", "Y.txt": "x", "filter_labels_test.txt": ""},
+    ],
+)
+def test_layouts(tmp_path, files):
+    ds = mine(put(tmp_path, files))
+    assert np.array_equal(ds.train.X.toarray(), X_TRAIN)
+    assert np.array_equal(ds.train.Y.toarray(), Y_TRAIN)
+    assert np.array_equal(ds.test.X.toarray(), [[1, 0, 0, 0], [0, 0, 0, 1]])
+    assert np.array_equal(ds.test.Y.toarray(), [[0, 0, 1], [1, 1, 0]])
+    for matrix in (ds.train.X, ds.train.Y, ds.test.X, ds.test.Y):
+        assert isinstance(matrix, csr_matrix)
+        assert matrix.dtype == np.float32
+        assert matrix.indices.dtype == np.int32
+
+
+def test_npz(tmp_path):
+    from xcrepro.data.read import read_xc
+    from xcrepro.data.write import write_xc
+
+    put(tmp_path / "text", {"train.txt": TRAIN, "test.txt": TEST})
+    (tmp_path / "one").mkdir()
+    for half in ("train", "test"):
+        write_xc(tmp_path / "one" / f"{half}.npz", *read_xc(tmp_path / "text" / f"{half}.txt"))
+    assert np.array_equal(mine(tmp_path / "one").train.X.toarray(), X_TRAIN)
+    (tmp_path / "pair").mkdir()
+    ds = mine(tmp_path / "text")
+    for half, split in (("trn", ds.train), ("tst", ds.test)):
+        save_npz(tmp_path / "pair" / f"{half}_X_Xf.npz", split.X)
+        save_npz(tmp_path / "pair" / f"{half}_X_Y.npz", csr_array(split.Y))
+    assert np.array_equal(mine(tmp_path / "pair").train.X.toarray(), X_TRAIN)
+
+
+def test_labels_alone(tmp_path):
+    ds = mine(put(tmp_path, {name: text for name, text in SPLIT.items() if name.endswith("Y.txt")}))
+    assert ds.train.X is None
+    assert ds.test.X is None
+    assert np.array_equal(ds.train.Y.toarray(), Y_TRAIN)
+    # Half of the features lost on the way is not a dataset without features.
+    put(tmp_path, {"trn_X_Xf.txt": SPLIT["trn_X_Xf.txt"]})
+    with pytest.raises(DataMissing, match="no train and test files"):
+        mine(tmp_path)
+
+
+def test_split_files(tmp_path):
+    folder = put(tmp_path, COLUMNS)
+    ds = mine(folder, split=1)
+    assert np.array_equal(ds.train.Y.toarray(), [[1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    assert np.array_equal(ds.test.Y.toarray(), [[0, 1, 0], [1, 0, 1]])
+    assert mine(folder, split=np.int64(1)).n_train == 3
+    with pytest.raises(ArgumentError, match=r"^split must be from 0 to 1 in .*trSplit"):
+        mine(folder, split=2)
+    put(folder, {"tiny_tstSplit.txt": "4 2\n6 1\n"})
+    with pytest.raises(DataError, match=r"Tiny_data\.txt: found 5 rows, expected rows to fit tiny_trSplit"):
+        mine(folder)
+    put(folder, {"tiny_tstSplit.txt": "4 2\n1 1\n"})
+    with pytest.raises(DataError, match="must not share or repeat rows"):
+        mine(folder)
+
+
+@pytest.mark.parametrize("split", [-1, 1.0, True, "0", None])
+def test_bad_split(tmp_path, split):
+    with pytest.raises(ArgumentError, match=r"^split must be"):
+        mine(put(tmp_path, COLUMNS), split=split)
+
+
+def test_no_split_files_no_split(tmp_path):
+    with pytest.raises(ArgumentError, match=r"^split must be 0 for a dataset without split files"):
+        mine(put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), split=1)
+
+
+def test_one_subfolder_is_entered(tmp_path):
+    put(tmp_path / "a", {"train.txt": TRAIN, "test.txt": TEST})
+    put(tmp_path / "__MACOSX", {"train.txt": "x", "test.txt": "x"})
+    put(tmp_path / ".hidden", {"train.txt": "x", "test.txt": "x"})
+    put(tmp_path / "docs", {"readme.txt": "x"})
+    assert mine(tmp_path).n_train == 3
+    put(tmp_path / "b", SPLIT)
+    with pytest.raises(DataError, match="2 subfolders, a, b"):
+        mine(tmp_path)
+    # Files on top win over subfolders.
+    put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
+    assert mine(tmp_path).n_train == 3
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"train.txt": TRAIN, "test.txt": TEST, "tiny_train.txt": TRAIN}, ["train.txt", "tiny_train.txt"]),
+        ({"train.txt": TRAIN, "test.txt": TEST, "train.txt.gz": TRAIN}, ["train.txt", "train.txt.gz"]),
+        ({"train.txt": TRAIN, "test.txt": TEST} | SPLIT, ["train.txt", "trn_X_Xf.txt"]),
+        (COLUMNS | {"tiny_train.txt": TRAIN, "tiny_test.txt": TEST}, ["Tiny_data.txt", "tiny_train.txt"]),
+        (SPLIT | {"tst_X_Y.txt.gz": SPLIT["tst_X_Y.txt"]}, ["tst_X_Y.txt", "tst_X_Y.txt.gz"]),
+    ],
+)
+def test_ambiguous_folders_are_refused(tmp_path, files, named):
+    with pytest.raises(DataError, match="more than one dataset") as caught:
+        mine(put(tmp_path, files))
+    assert all(name in str(caught.value) for name in named)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"train.txt": TRAIN},
+        {"filter_labels_train.txt": "", "filter_labels_test.txt": ""},
+        {"Tiny_data.txt": COLUMNS["Tiny_data.txt"]},
+        {"trn_X_Xf.txt": SPLIT["trn_X_Xf.txt"], "trn_X_Y.txt": SPLIT["trn_X_Y.txt"]},
+    ],
+)
+def test_incomplete_folders(tmp_path, files):
+    with pytest.raises(DataMissing, match=r"only .*Wanted: train\.txt and test\.txt") as caught:
+        mine(put(tmp_path, files))
+    assert all(name in str(caught.value) for name in files)
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(DataMissing, match="no such folder"):
+        mine(tmp_path / "nowhere")
+    put(tmp_path, {"train.txt": TRAIN})
+    with pytest.raises(DataMissing, match="is a file, not a folder"):
+        mine(tmp_path / "train.txt")
+
+
+def test_train_and_test_of_different_widths(tmp_path):
+    put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST.replace("2 4 3", "2 5 3")})
+    with pytest.raises(DataError, match=r"test\.txt: found 5 features, expected 4, as in train\.txt"):
+        mine(tmp_path)
+    put(tmp_path, {"test.txt": TEST.replace("2 4 3", "2 4 7")})
+    with pytest.raises(DataError, match="found 7 labels, expected 3"):
+        mine(tmp_path)
+
+
+# --- names and parameters ---
+
+
+def test_a_name_of_your_own_needs_a_path_and_no_check(tmp_path):
+    folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
+    ds = load("tibkat", folder, check=False)
+    assert (ds.name, ds.A, ds.B, ds.published) == ("tibkat", 0.55, 1.5, {})
+    ds = load("tibkat", folder, check=False, A=0.6, B=np.float32(2.5))
+    assert (ds.A, ds.B) == (0.6, 2.5)
+    with pytest.raises(ArgumentError, match=r"'tibkat'.*check=False"):
+        load("tibkat", folder)
+    # A misspelt name is not taken for one's own.
+    with pytest.raises(ArgumentError, match="did you mean 'eurlex-4k'"):
+        load("eurlx-4k", folder)
+    with pytest.raises(ArgumentError, match="did you mean 'eurlex-4k'"):
+        load("eurlx-4k", check=False)
+    with pytest.raises(ArgumentError, match=r"^name must be"):
+        load(None, folder, check=False)
+    with pytest.raises(ArgumentError, match=r"xcrepro\.twin"):
+        load("eurlex-4k@0.1")
+
+
+@pytest.mark.parametrize(("A", "B"), [(-1, None), ("0.5", None), (None, float("nan")), (None, float("inf")), (True, 1)])
+def test_bad_propensity_parameters(tmp_path, A, B):
+    with pytest.raises(ArgumentError, match="must be a number, 0 or more"):
+        mine(put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), A=A, B=B)
+
+
+@pytest.mark.parametrize("check", ["page", "calibration:table3", None, 1.5])
+def test_bad_check(tmp_path, check):
+    with pytest.raises(ArgumentError, match=r"^check must be.*'xcrepo:dataset-table'"):
+        load("bibtex", put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), check=check)
+
+
+# --- the comparison ---
+
+
+def shaped(n: int, n_features: int, n_labels: int, pairs: int) -> Split:
+    """A split of these sizes with ``pairs`` (row, label) pairs, spread evenly."""
+    place = np.arange(pairs, dtype=np.int64)
+    Y = csr_matrix((np.ones(pairs, np.float32), (place % n, place // n)), shape=(n, n_labels))
+    return Split(csr_matrix((n, n_features), dtype=np.float32), Y)
+
+
+def test_statistics():
+    train, test = shaped(10, 5, 8, 16), shaped(5, 5, 8, 4)
+    assert statistics(train, test) == {
+        "n_features": 5,
+        "n_labels": 8,
+        "n_train": 10,
+        "n_test": 5,
+        "avg_points_per_label_train": 2.0,
+        "avg_points_per_label_all": 2.5,
+        "avg_labels_per_point_train": 1.6,
+        "avg_labels_per_point_test": 0.8,
+        "avg_labels_per_point_all": 4 / 3,
+    }
+    empty = Split(None, csr_matrix((0, 0), dtype=np.float32))
+    assert set(statistics(empty, empty).values()) == {0, None}
+
+
+def test_compare_accepts_what_rounds_to_the_printed_digits():
+    # EURLex-4K, all points: 25.73 per label is 102,720.0 to 102,759.8 pairs, 5.31 per point 102,641.2 to 102,834.6.
+    def agree(pairs: int) -> list[bool]:
+        train = shaped(15_539, 5000, 3993, pairs - 20_000)
+        return [line.agrees for line in compare(train, shaped(3809, 5000, 3993, 20_000), "eurlex-4k")]
+
+    assert agree(102_741) == [True] * 6
+    assert agree(102_720) == [True] * 6
+    assert agree(102_759) == [True] * 6
+    assert agree(102_719) == [True] * 4 + [False, True]
+    assert agree(102_760) == [True] * 4 + [False, True]
+    assert agree(102_641) == [True] * 4 + [False, False]
+
+
+def test_compare_names_each_count_that_differs():
+    good = [shaped(4880, 1836, 159, 11_729), shaped(2515, 1836, 159, 6_033)]
+    assert all(line.agrees for line in compare(*good, "bibtex"))
+    assert [line.quantity for line in compare(*good, "bibtex")] == [
+        "n_train", "n_test", "n_features", "n_labels", "avg_points_per_label", "avg_labels_per_point"
+    ]  # fmt: skip
+    bad = [shaped(4881, 1837, 160, 11_729), shaped(2514, 1837, 160, 6_033)]
+    assert [line.quantity for line in compare(*bad, "bibtex") if not line.agrees] == [
+        "n_train", "n_test", "n_features", "n_labels", "avg_points_per_label"
+    ]  # fmt: skip
+    # Labels only: nothing to say about features.
+    labels = [Split(None, half.Y) for half in good]
+    assert "n_features" not in [line.quantity for line in compare(*labels, "bibtex")]
+
+
+def test_compare_where_the_printed_averages_contradict_each_other():
+    # Delicious: 311.61 over all points is 306,313 pairs and 19.0197 labels a point, not the printed 19.03.
+    train, test = shaped(12_920, 500, 983, 245_800), shaped(3185, 500, 983, 306_313 - 245_800)
+    assert all(line.agrees for line in compare(train, test, "delicious"))
+    assert not all(line.agrees for line in compare(train, shaped(3185, 500, 983, 60_000), "delicious"))
+
+
+def test_compare_with_another_document():
+    train, test = shaped(14_149, 101_938, 30_935, 244_070), shaped(6613, 101_938, 30_935, 114_074)
+    assert all(line.agrees for line in compare(train, test, "wiki10-31k", "jain16:table2"))
+    assert [line.agrees for line in compare(train, test, "wiki10-31k")] == [False, False, True, False, False, False]
+
+
+def test_mismatch_shows_both_numbers(tmp_path):
+    with pytest.raises(DataError) as caught:
+        load("bibtex", put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}))
+    text = str(caught.value)
+    assert str(tmp_path) in text
+    lines = [line.split() for line in text.splitlines()[1:]]
+    assert ["xcrepo:dataset-table", "found"] in lines
+    assert ["n_train", "4,880", "3", "differs"] in lines
+    assert ["avg_points_per_label", "111.71", "2.0000", "differs"] in lines
+    assert "check=False" in text
+    assert load("bibtex", tmp_path, check=False).published["xcrepo:dataset-table"]["n_train"] == 4880
+
+
+# --- real data ---
+
+
+def test_real_bibtex(real_data):
+    ds = load("Bibtex", real_data("bibtex"))
+    assert ds.train.X.shape == (4880, 1836)
+    assert ds.test.Y.shape == (2515, 159)
+    assert (ds.name, ds.A, ds.B) == ("bibtex", 0.55, 1.5)
+    numbers = statistics(ds.train, ds.test)
+    assert round(numbers["avg_points_per_label_all"], 2) == 111.71
+    assert round(numbers["avg_labels_per_point_all"], 2) == 2.40
+    assert np.array_equal(ds.label_counts, registry.label_counts("bibtex")["train"])
+    # The counts that came with the repository's own scores.
+    counts = np.loadtxt(real_data("bibtex") / "sample_score" / "train_label_freq.txt")
+    assert np.array_equal(ds.label_counts, counts)
+
+
+def test_real_bibtex_is_not_another_set(real_data):
+    with pytest.raises(DataError, match="other data than Delicious: 6 of 6 numbers differ"):
+        load("delicious", real_data("bibtex"))
+
+
+def test_real_tibkat(real_data):
+    ds = load("tibkat", real_data("tibkat"), check=False)
+    assert ds.train.X.shape == (15_959, 19_228)
+    assert ds.test.Y.shape == (3_990, 17_261)
+
+
+def test_real_data_folder_is_ambiguous(real_data):
+    with pytest.raises(DataError, match="bibtex, tibkat"):
+        load("bibtex", real_data("bibtex").parent)
+
+
+def test_the_ground_floor_stays_light():
+    """Registry and loader bring neither numba nor pandas nor napkinXC along."""
+    code = "import sys, xcrepro.data.load; print([m for m in ('numba', 'pandas', 'napkinxc', 'gdown') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_layouts_in_the_messages_are_those_that_are_read():
+    assert len(module.LAYOUTS) == 3
+    assert xc.load is load

@@ -1,0 +1,477 @@
+"""``load``: a dataset by name, from a folder, the cache or its archive, compared with its published numbers.
+
+There is no binary copy beside the text: the reader runs at the speed of the disk, and a second copy is one more thing
+that can differ from what was published.
+"""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from xcrepro import paths
+from xcrepro.data import download, registry
+from xcrepro.data.dataset import Dataset, Split
+from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
+LAYOUTS = (
+    "train.txt and test.txt, or <anything>_train.txt and <anything>_test.txt",
+    "trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt",
+    "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
+)
+_ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
+# role -> the names it may have. Filter files end in _train.txt too, and are no data.
+_ROLES = {
+    "train": rf"(?!filter_labels)(?:.*_)?train{_ENDING}",
+    "test": rf"(?!filter_labels)(?:.*_)?test{_ENDING}",
+    "train X": rf"trn_X_Xf{_ENDING}",
+    "train Y": rf"trn_X_Y{_ENDING}",
+    "test X": rf"tst_X_Xf{_ENDING}",
+    "test Y": rf"tst_X_Y{_ENDING}",
+    "data": rf".+_data{_ENDING}",
+    "train rows": r".+_trSplit\.txt",
+    "test rows": r".+_tstSplit\.txt",
+}
+# Whole layouts, richest first. Labels without features count only where no features lie beside them.
+_WHOLE = (
+    ("train", "test"),
+    ("train X", "train Y", "test X", "test Y"),
+    ("data", "train rows", "test rows"),
+    ("train Y", "test Y"),
+)
+
+
+class Comparison(NamedTuple):
+    """One published number beside what the data have.
+
+    quantity: a field of the registry's row.  published: as a float, None never.  found: the value nearest to it of
+    those that its basis allows.  agrees: whether it rounds to the printed digits.
+    """
+
+    quantity: str
+    published: float
+    found: float
+    agrees: bool
+
+
+def load(
+    name: str,
+    path: str | os.PathLike | None = None,
+    *,
+    split: int = 0,
+    check: str | bool = "repository",
+    A: float | None = None,
+    B: float | None = None,
+    progress: bool = True,
+) -> Dataset:
+    """Load a dataset and compare it with its published numbers.
+
+    Parameters
+    ----------
+    name : a name of the registry (``xcrepro.data.registry.names()``), or of your own together with ``path`` and
+        ``check=False``.
+    path : the folder that holds the files; None: ``<cache>/datasets/<name>`` (:func:`xcrepro.paths.cache_dir`), which
+        is filled from the archive first where it is not there yet (see :func:`fetch`). A folder holds ONE of
+
+        - ``train.txt`` and ``test.txt``, or ``*_train.txt`` and ``*_test.txt``
+        - ``trn_X_Xf.txt``, ``trn_X_Y.txt``, ``tst_X_Xf.txt``, ``tst_X_Y.txt``; the ``Y`` files alone give a dataset
+          without features (``X`` is None)
+        - ``*_data.txt`` with ``*_trSplit.txt`` and ``*_tstSplit.txt`` (Bibtex, Delicious, Mediamill)
+
+        with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
+        subfolder that does. A second candidate for a file is refused rather than guessed at.
+    split : which column of the split files, from 0 (they have ten); other layouts have only split 0.
+    check : the published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has
+        the dataset), another of its sources, e.g. ``"jain16:table2"``, or False for data of your own, such as a new
+        split. N, D, L must be equal; an average must round to the printed digits (see :func:`compare`).
+    A, B : the propensity model's parameters; None: the registry's, or 0.55 and 1.5, the default of jain16 (section 5),
+        for a name that it does not have.
+    progress : a bar on stderr while downloading.
+
+    Returns
+    -------
+    Dataset: ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both.
+
+    Raises
+    ------
+    ArgumentError: unknown name, split, check or parameter; DataError: a file that is not what it should be, or data
+    that miss the published numbers, which names both; DataMissing: no such files, and what to put where.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "train.txt").write_text("2 3 2\\n0 0:1 2:0.5\\n0,1 1:1\\n")
+    >>> _ = (folder / "test.txt").write_text("1 3 2\\n1 2:1\\n")
+    >>> ds = load("mine", folder, check=False)
+    >>> ds.train.X.shape, ds.test.Y.shape, ds.label_counts.tolist(), ds.A, ds.B
+    ((2, 3), (1, 2), [2, 1], 0.55, 1.5)
+    """
+    entry = _entry_of(name, path, check)
+    source = _source_of(entry, check)
+    if isinstance(split, bool) or not isinstance(split, numbers.Integral) or split < 0:
+        raise ArgumentError("split", "must be a column number from 0", repr(split))
+    A = _parameter("A", A, entry.A if entry else 0.55)
+    B = _parameter("B", B, entry.B if entry else 1.5)
+    if path is not None:
+        folder = Path(path).expanduser()
+        train, test = _read(folder, _find(folder), split)
+    elif (folder := _home(entry)).is_dir():
+        train, test = _read(folder, _find_archived(entry, folder), split)
+    else:
+        train, test = _fetch(entry, split=split, source=source, force=False, progress=progress)
+        source = None  # compared before it was moved into the cache
+    if source is not None:
+        _check_published(entry, source, folder, train, test)
+    return Dataset(
+        name=entry.name if entry else name,
+        train=train,
+        test=test,
+        A=A,
+        B=B,
+        published=copy.deepcopy(entry.published) if entry else {},
+    )
+
+
+def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
+    """Put a dataset into the cache and return its folder; do nothing where it is there already.
+
+    The archive comes from the address that ``napkinxc.datasets`` keeps, or is ``<cache>/datasets/<name>.zip`` where
+    somebody put one (the way for a machine without a network). It is downloaded, unpacked, read and compared with the
+    published numbers in a hidden folder of the cache, and moved into place whole; on any error nothing stays. Two
+    processes may fetch at once: both work apart, the first to finish wins. The SHA-256 of the first good archive is
+    kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
+
+    ``force`` fetches again (or unpacks your own zip file again) and replaces what is there, once the new files are good.
+
+    Raises ArgumentError for an unknown name; DataMissing, with what to put where, when there is no archive or it
+    cannot be downloaded; DataError when what came is no archive, another one than before, or misses the published
+    numbers.
+    """
+    entry = registry.get(name)
+    folder = _home(entry)
+    if force or not folder.is_dir():
+        _fetch(entry, split=0, source=entry.source, force=force, progress=progress)
+    return folder
+
+
+def statistics(train: Split, test: Split) -> dict[str, float | None]:
+    """What the documents print about a dataset, computed from its two splits.
+
+    Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``. Averages as
+    float, over the train points and over all: ``avg_points_per_label_train``, ``avg_points_per_label_all`` (the
+    denominator is L, labels without a point included), and ``avg_labels_per_point_train``, ``avg_labels_per_point_test``,
+    ``avg_labels_per_point_all`` (points without a label included). An average over nothing is 0.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> half = Split(None, csr_matrix([[1.0, 1.0], [0.0, 1.0]]))
+    >>> numbers = statistics(half, half)
+    >>> numbers["n_train"], numbers["avg_points_per_label_all"], numbers["avg_labels_per_point_train"]
+    (2, 3.0, 1.5)
+    """
+    n_train, n_labels = train.Y.shape
+    n_all = n_train + test.Y.shape[0]
+    pairs_train, pairs_all = train.Y.nnz, train.Y.nnz + test.Y.nnz
+    return {
+        "n_features": None if train.X is None else train.X.shape[1],
+        "n_labels": n_labels,
+        "n_train": n_train,
+        "n_test": test.Y.shape[0],
+        "avg_points_per_label_train": pairs_train / max(n_labels, 1),
+        "avg_points_per_label_all": pairs_all / max(n_labels, 1),
+        "avg_labels_per_point_train": pairs_train / max(n_train, 1),
+        "avg_labels_per_point_test": test.Y.nnz / max(test.Y.shape[0], 1),
+        "avg_labels_per_point_all": pairs_all / max(n_all, 1),
+    }
+
+
+def compare(train: Split, test: Split, name: str, source: str | None = None) -> list[Comparison]:
+    """Every number that ``source`` (None: the registry's own row) prints about dataset ``name``, beside these splits'.
+
+    Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
+    the points of the row's ``points_per_label_basis``. Where that is ``"neither"`` or not known, any of train, all and
+    (labels per point) test will do, and for ``"neither"`` within one unit of the last digit, which covers an average
+    that was cut off instead of rounded. A number that the document does not print, or that needs features where there
+    are none, is left out.
+    """
+    row, found = registry.published(name, source), statistics(train, test)
+    compared = [
+        Comparison(number, row[number], found[number], row[number] == found[number])
+        for number in ("n_train", "n_test", "n_features", "n_labels")
+        if number in row and found[number] is not None
+    ]
+    basis = row.get("points_per_label_basis")
+    for number in ("avg_points_per_label", "avg_labels_per_point"):
+        if number in row:
+            low, high = registry.interval(name, number, source)
+            slack = (high - low) / 2 * (basis == "neither") + 1e-9
+            bases = (basis,) if basis in ("train", "all") else ("train", "all", "test")
+            values = [found[f"{number}_{b}"] for b in bases if f"{number}_{b}" in found]
+            best = min(values, key=lambda value: abs(value - row[number]))
+            compared.append(Comparison(number, row[number], best, low - slack <= best <= high + slack))
+    return compared
+
+
+def _entry_of(name: str, path: str | os.PathLike | None, check: str | bool) -> registry.Entry | None:
+    if isinstance(name, str) and "@" in name:
+        raise ArgumentError(
+            "name", "must be a dataset's name", repr(name), "a scaled copy is xcrepro.twin(name, scale)"
+        )
+    try:
+        return registry.get(name)
+    except ArgumentError as error:
+        if isinstance(name, str) and name and path is not None and check is False:
+            return None
+        if isinstance(name, str) and path is not None:
+            raise ArgumentError(
+                "name",
+                "must be in the registry for a comparison with published numbers",
+                repr(name),
+                f"{error.do}; pass check=False to load a dataset of your own",
+            ) from None
+        raise
+
+
+def _source_of(entry: registry.Entry | None, check: str | bool) -> str | None:
+    if check is False or entry is None:
+        return None
+    if check is True or check == "repository":
+        return entry.source
+    if not isinstance(check, str) or check not in entry.published:
+        raise ArgumentError(
+            "check",
+            "must be 'repository', False, or a document that prints the dataset",
+            repr(check),
+            f"for {entry.printed_name} these are {', '.join(map(repr, entry.published))}",
+        )
+    return check
+
+
+def _parameter(name: str, value: float | None, default: float) -> float:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value < float("inf"):
+        raise ArgumentError(name, "must be a number, 0 or more", repr(value), f"{default} is the usual value here")
+    return float(value)
+
+
+def _home(entry: registry.Entry) -> Path:
+    return paths.cache_dir() / "datasets" / entry.name
+
+
+def _find(folder: Path) -> dict[str, Path]:
+    """The files of the one layout in ``folder``, or in the one subfolder that has one: role -> path."""
+    if not folder.is_dir():
+        is_file = folder.exists()
+        raise DataMissing(
+            f"{folder}: {'is a file, not a folder' if is_file else 'no such folder'}; "
+            f"path= takes the folder that holds the files: {'; or '.join(LAYOUTS)}"
+        )
+    if files := _find_here(folder):
+        return files
+    below = {
+        sub: files
+        for sub in sorted(folder.iterdir())
+        if sub.is_dir() and not sub.name.startswith((".", "__")) and (files := _find_here(sub))
+    }
+    if len(below) > 1:
+        raise DataError(
+            folder,
+            f"data in {len(below)} subfolders, {', '.join(sub.name for sub in below)}",
+            "one",
+            do="Pass that one",
+        )
+    if not below:
+        names = sorted(p.name for p in folder.iterdir())
+        there = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "") if names else "nothing"
+        raise DataMissing(f"{folder}: no train and test files there, only {there}. Wanted: {'; or '.join(LAYOUTS)}")
+    return next(iter(below.values()))
+
+
+def _find_archived(entry: registry.Entry, folder: Path) -> dict[str, Path]:
+    """The files that napkinXC names for the archive, where it was unpacked to ``folder``; else as in any folder."""
+    if entry.archive:
+        from napkinxc.datasets import DATASETS
+
+        table = DATASETS.get(entry.archive, {}).get(entry.archive_format, {})
+        named: dict[str, Path] = {}
+        for half in ("train", "test"):
+            what = table.get(half, {})
+            what = {f"{half} {part}": name for part, name in what.items()} if isinstance(what, dict) else {half: what}
+            named |= {role: folder / table["dir"] / name for role, name in what.items()}
+        if named and all(path.is_file() for path in named.values()):
+            return named
+    return _find(folder)
+
+
+def _find_here(folder: Path) -> dict[str, Path] | None:
+    files = [p for p in sorted(folder.iterdir()) if p.is_file()]
+    fits = {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _ROLES.items()}
+    whole = [roles for roles in _WHOLE if all(fits[role] for role in roles)]
+    if ("train X", "train Y", "test X", "test Y") in whole:
+        whole.remove(("train Y", "test Y"))
+    elif fits["train X"] or fits["test X"]:
+        whole = [roles for roles in whole if roles != ("train Y", "test Y")]
+    if not whole:
+        return None
+    candidates = {role: fits[role] for roles in whole for role in roles}
+    if len(whole) > 1 or any(len(found) > 1 for found in candidates.values()):
+        listed = "; ".join(f"{role}: {', '.join(p.name for p in found)}" for role, found in candidates.items())
+        raise DataError(
+            folder, f"more than one dataset ({listed})", "one file for each", do="Move the others out of the folder"
+        )
+    return {role: found[0] for role, found in candidates.items()}
+
+
+def _read(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Split]:
+    from xcrepro.data import read
+
+    if "data" in files:
+        return _read_columns(files, split)
+    if split != 0:
+        raise ArgumentError("split", "must be 0 for a dataset without split files", split, f"{folder} holds one split")
+    if "train" in files:
+        train, test = Split(*read.read_xc(files["train"])), Split(*read.read_xc(files["test"]))
+        x_files = y_files = (files["train"], files["test"])
+    else:
+        x_files = (files.get("train X"), files.get("test X"))
+        y_files = (files["train Y"], files["test Y"])
+        train, test = (
+            Split(*read.read_split(x, y)) if x else Split(None, read.read_labels(y))
+            for x, y in zip(x_files, y_files, strict=True)
+        )
+    if train.X is not None:
+        _same_width("features", x_files, train.X, test.X)
+    _same_width("labels", y_files, train.Y, test.Y)
+    return train, test
+
+
+def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
+    from xcrepro.data import read, splits
+
+    try:
+        train, test = (splits.read_split_columns(files[role], split) for role in ("train rows", "test rows"))
+    except ArgumentError as error:
+        raise ArgumentError("split", error.rule, split) from None
+    X, Y = read.read_xc(files["data"])
+    try:
+        return splits.apply_split(X, Y, train, test)
+    except ArgumentError as error:
+        names = f"{files['train rows'].name} and {files['test rows'].name}"
+        raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
+
+
+def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: csr_matrix) -> None:
+    if train.shape[1] != test.shape[1]:
+        raise DataError(
+            files[1],
+            f"{test.shape[1]:,} {what}",
+            f"{train.shape[1]:,}, as in {files[0].name}",
+            do="Train and test must come from the same release",
+        )
+
+
+def _check_published(entry: registry.Entry, source: str, where: str | os.PathLike, train: Split, test: Split) -> None:
+    compared = compare(train, test, entry.name, source)
+    if all(line.agrees for line in compared):
+        return
+    lines = [("", source, "found", "")]
+    for quantity, printed, found, agrees in compared:
+        digits = "," if isinstance(printed, int) else ",.4f"
+        lines.append((quantity, f"{printed:,}", f"{found:{digits}}", "" if agrees else "differs"))
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    table = "\n".join(
+        f"  {quantity:<{widths[0]}}  {printed:>{widths[1]}}  {found:>{widths[2]}}  {mark}".rstrip()
+        for quantity, printed, found, mark in lines
+    )
+    differ = sum(not line.agrees for line in compared)
+    others = [f"check={other!r}" for other in entry.published if other != source]
+    raise DataError(
+        where,
+        f"other data than {entry.printed_name}: {differ} of {len(compared)} numbers differ",
+        f"what {source} prints",
+        do=f"Side by side:\n{table}\nIf this is meant (a split of your own, say), load with check=False"
+        + (f". Other rows to compare with: {', '.join(others)}" if others else ""),
+    )
+
+
+def _fetch(
+    entry: registry.Entry, *, split: int, source: str | None, force: bool, progress: bool
+) -> tuple[Split, Split]:
+    """Fill the cache; return the data, compared with ``source`` (None: not compared, and no checksum remembered)."""
+    home = _home(entry)
+    own, record = home.with_name(f"{entry.name}.zip"), home.with_name(f"{entry.name}.sha256")
+    if not own.is_file() and entry.proprietary:
+        raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
+    if not own.is_file() and entry.archive is None:
+        raise DataMissing(_what_to_do(entry, "has no archive in napkinXC, so it cannot be downloaded", PAGE))
+    home.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
+    with tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent) as temporary:
+        archive, files = own, Path(temporary, "files")
+        if not own.is_file():
+            archive = Path(temporary, own.name)
+            url = download.archive_url(entry.archive, entry.archive_format)
+            try:
+                download.download(url, archive, progress=progress)
+            except DataMissing as error:
+                raise DataMissing(_what_to_do(entry, f"did not arrive: {error}", url)) from error
+        digest = download.check_sum(archive, record)
+        try:
+            download.unpack(archive, files, progress=progress)
+            train, test = _read(files, _find_archived(entry, files), split)
+            if source is not None:
+                _check_published(entry, source, archive.name, train, test)
+        except XCError as error:
+            raise _without_temporary(error, files, archive.name) from error
+        _install(files, home, Path(temporary, "old"), force)
+        if source is not None:
+            download.remember_sum(digest, own.name, record)
+    return train, test
+
+
+def _install(files: Path, home: Path, old: Path, force: bool) -> None:
+    if force and home.is_dir():
+        os.rename(home, old)
+    try:
+        os.rename(files, home)
+    except OSError:
+        if home.is_dir():
+            return  # another process finished first, and its files passed the same checks
+        if old.is_dir():
+            os.rename(old, home)
+        raise
+
+
+def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
+    """The same error with the archive's name in place of the temporary folder, which is gone when it is read."""
+    if isinstance(error, DataError):
+        path, found, expected = (
+            text.replace(str(files), archive) for text in (error.path, error.found, error.expected)
+        )
+        do = f"{error.do}. Nothing was put into the cache" if error.do else "Nothing was put into the cache"
+        return DataError(path, found, expected, line=error.line, do=do)
+    if isinstance(error, DataMissing):
+        return DataMissing(str(error).replace(str(files), archive))
+    return error
+
+
+def _what_to_do(entry: registry.Entry, reason: str, url: str) -> str:
+    home = _home(entry)
+    return (
+        f"{entry.printed_name} {reason}. Do one of these:\n"
+        f"  - save the archive from {url}\n    as {home.with_name(home.name + '.zip')}\n"
+        f"    and run: xcrepro fetch {entry.name}\n"
+        f"  - put the files ({'; or '.join(LAYOUTS)})\n    into {home}{os.sep}\n"
+        f'  - name the folder that holds them: xcrepro.load("{entry.name}", path="...")\n'
+        f"XCREPRO_DATA sets the cache folder. Nothing is replaced by synthetic data; xcrepro.twin makes those."
+    )
