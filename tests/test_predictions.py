@@ -292,6 +292,15 @@ def test_load_takes_scipy_npz_and_text(tmp_path):
             xc.TopK.load(tmp_path / name)
 
 
+def test_load_filters_score_matrices_but_not_rankings(top, tmp_path):
+    (tmp_path / "score_mat.txt").write_text("2 3\n1:0.5 2:0.25\n0:1\n")
+    pairs = (np.array([0]), np.array([1]))
+    assert xc.TopK.load(tmp_path / "score_mat.txt", 1, exclude=pairs).ids.tolist() == [[2], [0]]
+    top.save(tmp_path / "p.npz")
+    with pytest.raises(ArgumentError, match="holds rankings"):
+        xc.TopK.load(tmp_path / "p.npz", exclude=pairs)
+
+
 def test_load_refuses_other_files(top, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(DataError, match=r"found arrays \['a'\]"):

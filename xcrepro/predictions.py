@@ -260,7 +260,13 @@ class TopK:
     # ------------------------------------------------------------------ files
 
     @classmethod
-    def load(cls, path: str | os.PathLike, k: int | None = None) -> TopK:
+    def load(
+        cls,
+        path: str | os.PathLike,
+        k: int | None = None,
+        *,
+        exclude: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> TopK:
         """Read predictions from a file, whatever it is:
 
         - ``.npz`` that :meth:`save` wrote;
@@ -269,14 +275,25 @@ class TopK:
         - a score matrix as text (header ``n L``, then ``label:score``), also ``.gz`` (the repository's ``score_mat.txt``).
 
         k: places to keep; needed for score matrices, and all that is stored otherwise.
+        exclude: pairs that may not be predicted, as in :meth:`from_scores`; only for score matrices, because what a ranking
+            would have put in their place is not in the file.
         """
         path = Path(path)
         if path.suffix != ".npz":
             from xcrepro.data.read import read_sparse
 
-            return cls.from_scores(read_sparse(path), _needed(k, path))
+            return cls.from_scores(read_sparse(path), _needed(k, path), exclude=exclude)
         with _npz(path) as stored:
             names = set(stored.files)
+            if {"format", "shape", "data"} <= names:
+                return cls.from_scores(sparse.load_npz(path), _needed(k, path), exclude=exclude)
+            if exclude is not None:
+                raise ArgumentError(
+                    "exclude",
+                    "goes with a score matrix",
+                    f"{path.name}, which holds rankings",
+                    "filter when making the TopK",
+                )
             if {"ids", "scores", "n_labels"} <= names:
                 # The stored order stands: it was made from scores that may have been finer than float32.
                 top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
@@ -288,8 +305,6 @@ class TopK:
             if "prediction_ids" in names:
                 top = cls.from_calibration_npz(path)
                 return top if k is None else top.head(k)
-            if {"format", "shape", "data"} <= names:
-                return cls.from_scores(sparse.load_npz(path), _needed(k, path))
         raise DataError(
             path,
             f"arrays {sorted(names)}",

@@ -1,0 +1,24 @@
+"""What notebooks use: items, golden checks, published comparisons, figures, tables, and the runner behind them.
+
+``repro.item("jain16/table3", size=size, seed=seed)`` is the one door for a notebook; the modules are its parts, and
+``repro.jain16`` and the like hold what each paper's items compute.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_WHERE = {"Item": "xcrepro.repro.items", "item": "xcrepro.repro.items"}
+
+
+def __getattr__(name: str):
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+        globals()[name] = value
+        return value
+    try:
+        return importlib.import_module(f"xcrepro.repro.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"xcrepro.repro.{name}":
+            raise
+        raise AttributeError(f"module 'xcrepro.repro' has no attribute {name!r}") from None

@@ -1,0 +1,76 @@
+"""A small project of its own, so that these tests do not depend on the real items."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+def code(source: str, *tags: str, count: int | None = None, outputs: list | None = None) -> dict:
+    return {
+        "cell_type": "code",
+        "execution_count": count,
+        "id": "x",
+        "metadata": {"tags": list(tags)} if tags else {},
+        "outputs": outputs or [],
+        "source": textwrap.dedent(source).strip(),
+    }
+
+
+def markdown(source: str) -> dict:
+    return {"cell_type": "markdown", "id": "m", "metadata": {}, "source": source}
+
+
+def notebook(*cells: dict) -> dict:
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    # papermill wants distinct ids
+    cells = tuple({**cell, "id": f"cell-{number}"} for number, cell in enumerate(cells))
+    return {"cells": list(cells), "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+class Project:
+    """``notebooks/manifest.toml`` and notebooks under a temporary folder that the package takes for the project."""
+
+    code, markdown, notebook = staticmethod(code), staticmethod(markdown), staticmethod(notebook)
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.entries: dict[str, str] = {}
+        (root / "notebooks").mkdir()
+        self.manifest("")
+
+    def manifest(self, text: str) -> None:
+        path = self.root / "notebooks" / "manifest.toml"
+        path.write_text(text)
+
+    def add(self, name: str, *cells: str | dict, parameters: str = 'size = "small"', **keys) -> Path:
+        """An item ``demo/<name>`` with these cells after its parameters; ``keys`` are TOML texts."""
+        path = self.root / "notebooks" / f"{name}.ipynb"
+        sources = [code(parameters, "parameters"), *(code(c) if isinstance(c, str) else c for c in cells)]
+        path.write_text(json.dumps(notebook(*sources)))
+        keys.setdefault("parameters.small", "{}")
+        lines = [f'id = "demo/{name}"', f'notebook = "{name}.ipynb"', f'title = "Item {name}"', 'paper = "demo"']
+        self.entries[name] = "\n".join(["[[item]]", *lines, *(f"{key} = {value}" for key, value in keys.items())])
+        self.manifest("\n\n".join(self.entries.values()))
+        return path
+
+    def remove(self, name: str) -> None:
+        del self.entries[name]
+        self.manifest("\n\n".join(self.entries.values()))
+
+    def golden(self, name: str, text: str, size: str = "small") -> Path:
+        path = self.root / "tests" / "golden" / size / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Project:
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.delenv("XCREPRO_FIGURES", raising=False)
+    monkeypatch.delenv("XCREPRO_ACCEPT", raising=False)
+    return Project(tmp_path)

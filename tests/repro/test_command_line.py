@@ -1,0 +1,98 @@
+"""The command line: what is printed, and the exit status."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from xcrepro import TopK, evaluate, propensity
+from xcrepro.__main__ import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = sparse.random(30, 12, 0.2, "csr", np.float32, rng)
+    truth.data[:] = 1
+    scores = sparse.random(30, 12, 0.7, "csr", np.float32, rng)
+    sparse.save_npz(tmp_path / "truth.npz", truth)
+    sparse.save_npz(tmp_path / "scores.npz", scores)
+    top = TopK.from_scores(scores, 5)
+    top.save(tmp_path / "top.npz")
+    lines = [f"{truth.shape[0]} {truth.shape[1]}"]
+    lines += [" ".join(f"{label}:1" for label in truth[row].indices) for row in range(truth.shape[0])]
+    (tmp_path / "truth.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path, truth, top
+
+
+def values(text: str) -> dict:
+    rows = list(csv.reader(text.strip().splitlines()))[1:]
+    return {(metric, int(k)): float(value) for metric, k, value in rows}
+
+
+def test_evaluate_is_the_functions_result(files, capsys):
+    folder, truth, top = files
+    expected = None
+    for truth_name, predictions in (("truth.npz", "scores.npz"), ("truth.txt", "top.npz")):
+        command = ["evaluate", str(folder / truth_name), str(folder / predictions), "-k", "1", "5", "--csv"]
+        assert main([*command, "--train-truth", str(folder / "truth.npz"), "--A", "0.6", "--B", "2.6"]) == 0
+        found = values(capsys.readouterr().out)
+        weights = propensity.inverse(np.bincount(truth.indices, minlength=12), 30, 0.6, 2.6)
+        table = evaluate(truth, top, (1, 5), inverse_propensity=weights)
+        expected = {(m, k): v for m, k, v in table.itertuples(index=False)}
+        assert found == expected
+    assert ("PSP", 5) in expected
+    assert main(["evaluate", str(folder / "truth.npz"), str(folder / "top.npz"), "-k", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["metric", "k", "value"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "none.npz", "none.npz"], "none.npz"),
+        (["evaluate", "none.npz", "none.npz", "--A", "1"], "--train-truth"),
+        (["run", "-p", "seed", "1", "-p", "seed", "2"], "must name each parameter once"),
+        (["run", "nothing"], "'nothing'"),
+        (["run", "--size", "large"], "size must be 'small' or 'paper'"),
+        (["fetch", "no-such-dataset"], "no-such-dataset"),
+    ],
+)
+def test_wrong_input_is_one_message_and_status_2(project, capsys, arguments, message):
+    assert main(arguments) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("xcrepro: ")
+    assert message in printed
+    assert "Traceback" not in printed
+
+
+def test_check_says_what_is_wrong(project, capsys):
+    assert main(["check"]) == 0
+    assert "notebooks: nothing to mend" in capsys.readouterr().out
+    project.golden("demo/gone", "a\n1\n")
+    assert main(["check"]) == 1
+    assert "tests/golden/small/demo/gone.csv: no item of manifest.toml has this golden file" in capsys.readouterr().out
+
+
+def test_help_is_quick_and_loads_no_numba():
+    # Prints what the command line loads before it knows the command.
+    program = (
+        "import sys, xcrepro.__main__ as m; m._parser(); print(sorted({'numba', 'numpy', 'pandas'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_evaluate_filters_pairs_before_ranking(tmp_path, capsys):
+    (tmp_path / "truth.txt").write_text("2 3\n0:1\n2:1\n")
+    (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
+    (tmp_path / "filter.txt").write_text("0 1\n")
+    command = ["evaluate", str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt"), "-k", "1", "--csv"]
+    assert main(command) == 0
+    assert "\nP,1,0.5\n" in capsys.readouterr().out
+    assert main([*command, "--filter", str(tmp_path / "filter.txt")]) == 0
+    assert "\nP,1,1.0\n" in capsys.readouterr().out

@@ -1,0 +1,227 @@
+"""The normaliser and the guard: a good notebook passes, and each planted fault is found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from xcrepro.__main__ import main
+from xcrepro.errors import DataError
+from xcrepro.repro import guard, manifest, notebooks, tidy
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+
+
+def stream(text: str, name: str = "stdout") -> dict:
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def shown(count: int | None = None, **data: str) -> dict:
+    data = {mime.replace("_", "/"): text for mime, text in data.items()}
+    if count is None:
+        return {"output_type": "display_data", "data": data, "metadata": {}}
+    return {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count}
+
+
+@pytest.fixture
+def good(project):
+    """A notebook with nothing wrong, as a dict to plant faults in; written by ``save``."""
+    project.add("one", outputs='["figures/demo/one.png"]', **{"parameters.small": "{ seed = 0 }"})
+    (project.root / "figures/demo").mkdir(parents=True)
+    (project.root / "figures/demo/one.png").write_bytes(b"png")
+    cells = [
+        project.markdown("# A title"),
+        project.code('size = "small"\nseed = 0', "parameters", count=1),
+        project.code("from xcrepro import repro", count=2),
+        project.code("print('1 of 1')", "nbval-check-output", count=3, outputs=[stream("1 of 1\n")]),
+        project.markdown("![What it shows](../figures/demo/one.png)"),
+    ]
+    path = project.root / "notebooks/one.ipynb"
+
+    def save(notebook: dict, tidied: bool = True) -> list[str]:
+        path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
+        return guard.problems(path, manifest.load()["demo/one"])
+
+    notebook = project.notebook(*cells)
+    assert save(notebook) == []
+    return notebook, save, project
+
+
+def source(number: int, text: str):
+    def plant(notebook):
+        notebook["cells"][number]["source"] = text
+
+    return plant
+
+
+def outputs(*given: dict):
+    def plant(notebook):
+        notebook["cells"][3]["outputs"] = list(given)
+
+    return plant
+
+
+def change(number: int, key: str, value: object):
+    def plant(notebook):
+        notebook["cells"][number][key] = value
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (change(1, "metadata", {}), "0 code cells tagged `parameters`"),
+        (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells tagged `parameters`"),
+        (source(1, 'size = "small"\nseed = int("0")'), "only lines `name = literal`"),
+        (source(1, 'size = "small"\nseed = 1'), "the parameters cell says"),
+        (source(1, 'size = "small"'), "the parameters cell says"),
+        (change(3, "metadata", {}), "no cell is tagged nbval-check-output"),
+        (outputs(), "is tagged nbval-check-output and has no output"),
+        (change(3, "execution_count", 7), "execution counts are [1, 2, 7], not 1 to 3"),
+        (change(2, "execution_count", None), "execution counts are"),
+        (source(2, "x = 1;"), "code cell 2 ends with `;`"),
+        (source(2, "x = 1;  # quiet"), "code cell 2 ends with `;`"),
+        (source(2, "!pip install xcrepro"), "code cell 2 installs or runs a shell command"),
+        (source(2, "%pip install xcrepro"), "code cell 2 installs or runs a shell command"),
+        (source(2, "os.system('conda install x')"), "code cell 2 installs or runs a shell command"),
+        (source(2, "%matplotlib inline"), "code cell 2 is not plain Python"),
+        (source(2, "  "), "code cell 2 is empty"),
+        (source(2, "x = 1\n" * 11), "code cell 2 has 11 lines; at most 10"),
+        (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
+        (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22', which differs"),
+        (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt', which differs"),
+        (source(4, "no picture"), "no markdown cell shows figures/demo/one.png"),
+        (source(4, "![x](../figures/demo/two.png)"), "the image ../figures/demo/two.png is not there"),
+        (source(4, '<img src="../figures/demo/two.png">'), "the image ../figures/demo/two.png is not there"),
+        (source(4, "![x](https://example.org/a.png)"), "is not a file of this project"),
+        (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
+        (source(0, "x" * 200_001), "bytes; at most 200000"),
+    ],
+)
+def test_planted_faults(good, plant, message):
+    notebook, save, _ = good
+    plant(notebook)
+    assert any(message in problem for problem in save(notebook)), save(notebook)
+
+
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (lambda notebook: notebook["metadata"]["kernelspec"].update(name="xc"), "the kernel is 'xc'"),
+        (lambda notebook: notebook["metadata"].update(papermill={}), "papermill metadata"),
+        (change(2, "metadata", {"papermill": {"duration": 1}}), "papermill metadata"),
+        (outputs(shown(image_png=PNG, text_plain="<Image>")), "a picture is inside"),
+        (change(2, "metadata", {"tags": ["injected-parameters"]}), "a cell of injected parameters"),
+        (lambda notebook: None, "not in the canonical form"),
+        (lambda notebook: notebook.update(nbformat=3), "JSON that is not a notebook"),
+    ],
+)
+def test_planted_faults_that_tidying_would_hide(good, plant, message):
+    notebook, save, _ = good
+    plant(notebook)
+    assert any(message in problem for problem in save(notebook, tidied=False)), save(notebook, tidied=False)
+
+
+def test_the_project_as_a_whole(good, capsys):
+    _, _, project = good
+    assert guard.project() == {}
+    project.golden("demo/one", "a\n1\n")
+    project.golden("demo/one-part", "a\n1\n")
+    assert guard.project() == {}
+    project.golden("demo/gone", "a\n1\n")
+    (project.root / "notebooks/loose.ipynb").write_text((project.root / "notebooks/one.ipynb").read_text())
+    found = guard.project()
+    assert found["tests/golden/small/demo/gone.csv"] == ["no item of manifest.toml has this golden file"]
+    assert found["notebooks/loose.ipynb"] == ["no item of manifest.toml uses it"]
+
+
+MESSY = [
+    stream("progress\n", "stderr"),
+    stream("one\n"),
+    stream("CPU times: user 1 s\nWall time: 2 s\n"),
+    stream("two"),
+    shown(image_png=PNG, text_plain="<Image>"),
+    shown(text_plain="table", text_html="<table></table>", application_json="{}"),
+    {"output_type": "display_data", "metadata": {}, "data": {"application/vnd.jupyter.widget-view+json": {}}},
+    shown(3, image_svg="<svg/>", text_plain="<SVG>"),
+]
+
+
+def test_tidy_keeps_texts_and_drops_the_rest(project):
+    cell = project.code("x", count=3, outputs=MESSY)
+    cell["metadata"] = {"collapsed": True, "execution": {"iopub.status.busy": "2026"}, "papermill": {"duration": 1}}
+    notebook = project.notebook(
+        cell, project.code("x"), project.code("y", "volatile-output", outputs=[stream("4.2 s")])
+    )
+    notebook["metadata"] |= {"widgets": {}, "papermill": {}, "language_info": {"name": "python", "version": "3.11.7"}}
+    text = tidy.tidied(notebook)
+    result = json.loads(text)
+    first, second, third = result["cells"]
+    assert first["outputs"] == [
+        {"output_type": "stream", "name": "stdout", "text": ["one\n", "two"]},
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/html": ["<table></table>"], "text/plain": ["table"]},
+        },
+    ]
+    assert (first["execution_count"], first["metadata"]) == (3, {})
+    assert second["id"] == first["id"] + "-2"
+    assert third["outputs"] == []
+    assert third["metadata"] == {"tags": ["volatile-output"]}
+    assert set(result["metadata"]) == {"kernelspec", "language_info"}
+    assert result["metadata"]["language_info"] == {"name": "python"}
+    assert text.endswith("}\n")
+    assert "\r" not in text
+    assert tidy.tidied(result) == text
+
+
+def test_tidy_reads_with_the_notebook_library(project):
+    import nbformat
+
+    text = tidy.tidied(
+        project.notebook(project.code("x = 'ü'", count=1, outputs=[stream("ü\n")]), project.markdown("m"))
+    )
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[0].source == "x = 'ü'"
+
+
+def test_tidy_on_the_command_line(good, capsys):
+    notebook, _, project = good
+    path = project.root / "notebooks/one.ipynb"
+    path.write_text(json.dumps(notebook))
+    assert main(["tidy", "--check"]) == 1
+    assert json.loads(path.read_text()) == notebook
+    assert main(["tidy", str(path)]) == 0
+    assert main(["tidy", "--check"]) == 0
+    assert path.read_text() == tidy.tidied(notebook)
+    capsys.readouterr()
+    assert main(["tidy", "nothing.ipynb"]) == 2
+    assert capsys.readouterr().err == "xcrepro: path must be a notebook or a folder of notebooks; got nothing.ipynb\n"
+
+
+def test_one_bad_notebook_leaves_all_as_they_were(good):
+    notebook, _, project = good
+    path = project.root / "notebooks/one.ipynb"
+    path.write_text(json.dumps(notebook))
+    bad = project.root / "notebooks/zzz.ipynb"
+    bad.write_text(json.dumps(project.notebook(project.code("x", "injected-parameters"))))
+    with pytest.raises(DataError, match="injected parameters"):
+        tidy.tidy()
+    assert json.loads(path.read_text()) == notebook
+    bad.write_text("{")
+    with pytest.raises(DataError, match="not JSON"):
+        tidy.tidy()
+
+
+def test_parameters_of_a_notebook(project):
+    cell = project.code('size = "small"\nks = (1, 3)\nrate = -0.5\nfolder = None  # a comment', "parameters")
+    assert notebooks.parameters("a", project.notebook(cell)) == {
+        "size": "small",
+        "ks": [1, 3],
+        "rate": -0.5,
+        "folder": None,
+    }

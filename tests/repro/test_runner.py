@@ -1,0 +1,312 @@
+"""The runner, with papermill for real where it matters and on stamps alone where it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from xcrepro.__main__ import main
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.repro import manifest, notebooks, runner, stamps
+
+TRAIN = """
+from xcrepro import paths
+with paths.atomic_path(paths.project_root() / "build/predictions/x.txt") as part:
+    part.write_text("predictions")
+"""
+GOOD = """
+import pandas as pd
+from xcrepro import repro
+item = repro.item("demo/good", size=size, seed=seed)
+table = pd.DataFrame({"k": [1, 3], "P": [0.5 + seed, 0.25]})
+item.check(table)
+item.save_table(table)
+"""
+
+
+@pytest.fixture
+def demo(project, monkeypatch):
+    """Five items: one that trains, one that uses it, one that fails, one that needs that, one that forgets its output."""
+    # Nobody may edit the package during these tests but they themselves.
+    monkeypatch.setattr(stamps, "package_hashes", lambda: {"xcrepro/a.py": "1"})
+    project.add("train", TRAIN, stage="0", outputs='["build/predictions/x.txt"]')
+    project.add(
+        "good",
+        GOOD,
+        parameters='size = "small"\nseed = 0',
+        needs='["demo/train"]',
+        outputs='["figures/demo/good.csv"]',
+        **{"parameters.small": "{ seed = 0 }"},
+    )
+    project.add("bad", "x = 1", "raise ValueError('planted')")
+    project.add("after", "pass", needs='["demo/bad"]')
+    project.add("forgets", "pass", outputs='["figures/demo/forgets.csv"]')
+    project.golden("demo/good", "k,P\n1,0.5\n3,0.25\n")
+    # As in a fresh clone: the committed output is there, written by another run.
+    figures = project.root / "figures" / "demo"
+    figures.mkdir(parents=True)
+    (figures / "forgets.csv").write_text("old")
+    return project
+
+
+def outcomes(report):
+    return {result.id.removeprefix("demo/"): result.outcome for result in report.results}
+
+
+def test_the_life_of_a_project(demo, capsys, monkeypatch):
+    report = runner.run()
+    assert outcomes(report) == {
+        "train": "ok",
+        "good": "ok",
+        "bad": "failed",
+        "after": "not run",
+        "forgets": "failed",
+    }
+    assert not report.ok
+    printed = capsys.readouterr().out
+    assert "[1/5] demo/" in printed
+    assert "demo/bad failed: In [3]: ValueError: planted\n  see build/notebooks/small/demo/bad.ipynb" in printed
+    assert "demo/after not run: it needs demo/bad, which failed" in printed
+    assert "its declared output figures/demo/forgets.csv was not written by this run" in printed
+    with pytest.raises(runner.RunFailed, match=r"3 of 5 items do not stand[\s\S]*ValueError: planted"):
+        report.require()
+    assert (demo.root / "figures/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
+    assert (demo.root / "figures/demo/good.tex").is_file()
+
+    # Mended: only what failed, and what waited for it, runs; the rest is recognised.
+    demo.add("bad", "x = 1")
+    demo.remove("forgets")
+    assert outcomes(runner.run()) == {"train": "unchanged", "good": "unchanged", "bad": "ok", "after": "ok"}
+    capsys.readouterr()
+
+    began = time.monotonic()
+    assert main(["run"]) == 0
+    assert time.monotonic() - began < 5  # 0.1 s on a machine that has nothing else to do
+    assert "4 items: all unchanged, nothing to do" in capsys.readouterr().out
+
+    # A reader's own run: compared with nothing, kept apart, and not in the way of the official one.
+    committed = (demo.root / "figures/demo/good.csv").read_bytes()
+    assert main(["run", "demo/good", "-p", "seed", "5"]) == 0
+    assert (demo.root / "build/figures/other/demo/good.csv").read_text() == "k,P\n1,5.5\n3,0.25\n"
+    assert (demo.root / "figures/demo/good.csv").read_bytes() == committed
+    executed = notebooks.read(demo.root / "build/notebooks/other/demo/good.ipynb")
+    said = "".join(notebooks.text(o.get("text")) for c in notebooks.code_cells(executed) for o in c["outputs"])
+    assert "demo/good: not compared, these are not the manifest's parameters" in said
+    assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}
+
+    # Accepting runs the item once more, and the golden file it writes is no reason for another run.
+    golden = demo.golden("demo/good", "k,P\n1,0.5\n3,0.75\n")
+    assert main(["check", "--accept", "demo/good"]) == 0
+    assert golden.read_text() == "k,P\n1,0.5\n3,0.25\n"
+    assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}
+
+    # Outputs into the committed notebook, whose prose may have changed since it ran.
+    path = demo.root / "notebooks" / "good.ipynb"
+    notebook = notebooks.read(path)
+    notebook["cells"].insert(0, {"cell_type": "markdown", "id": "new", "metadata": {}, "source": "# New prose"})
+    path.write_text(json.dumps(notebook))
+    assert main(["run", "demo/good", "--write-back"]) == 0
+    assert main(["tidy", "--check", str(path)]) == 0
+    notebook = notebooks.read(path)
+    assert notebooks.text(notebook["cells"][0]["source"]) == "# New prose"
+    assert [cell["execution_count"] for cell in notebooks.code_cells(notebook)] == [1, 2]
+    assert "demo/good: 4 of 4 values agree\n" in notebooks.code_cells(notebook)[1]["outputs"][0]["text"]
+
+
+@pytest.fixture
+def stamped(demo):
+    """The item demo/good as if it had just run."""
+    for name in ("figures/demo/good.csv", "data/in.csv"):
+        path = demo.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1\n")
+    demo.entries["good"] += '\ninputs = ["data/in.csv"]'
+    demo.manifest("\n\n".join(demo.entries.values()))
+    entry = manifest.load()["demo/good"]
+    around = stamps.Surroundings({"xcrepro/a.py": "1"}, {"numpy": "2.0", "python": "3.11"})
+
+    def look(entry=entry, values=None, around=around, need="n"):
+        return stamps.fingerprint(
+            demo.root, entry, values or {"size": "small", "seed": 0}, around, {"demo/train": need}
+        )
+
+    assert stamps.reason(demo.root, entry, look()) == "no finished run here yet"
+    stamps.write(demo.root, entry, look())
+    assert stamps.reason(demo.root, entry, look()) is None
+    return demo, entry, look
+
+
+def test_every_reason_is_told(stamped):
+    demo, entry, look = stamped
+    root = demo.root
+
+    def reason(**changes):
+        return stamps.reason(root, entry, look(**changes))
+
+    assert reason(values={"size": "small", "seed": 1}) == "parameter seed 0 -> 1"
+    around = stamps.Surroundings({"xcrepro/a.py": "2", "xcrepro/b.py": "1"}, {"numpy": "2.0", "python": "3.11"})
+    assert reason(around=around) == "source xcrepro/a.py changed (and 1 more)"
+    around = stamps.Surroundings({"xcrepro/a.py": "1"}, {"numpy": "2.1", "python": "3.11"})
+    assert reason(around=around) == "installed numpy 2.0 -> 2.1"
+    assert reason(need="m") == "demo/train changed, which it needs"
+
+    output = root / "figures/demo/good.csv"
+    output.write_text("2\n")
+    assert reason() == "output figures/demo/good.csv is not as it was written"
+    output.unlink()
+    assert reason() == "output figures/demo/good.csv is not there"
+    output.write_text("1\n")
+    assert reason() is None
+
+    (root / "data/in.csv").write_text("2\n")
+    assert reason() == "input data/in.csv changed"
+    (root / "data/in.csv").write_text("1\n")
+    demo.golden("demo/good-part", "a\n1\n")
+    assert reason() == "input tests/golden/small/demo/good-part.csv is new"
+    (root / "tests/golden/small/demo/good-part.csv").unlink()
+    (root / "data/in.csv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data/in\.csv"):
+        look()
+    (root / "data/in.csv").write_text("1\n")
+
+    path = root / "notebooks/good.ipynb"
+    path.write_text(path.read_text().replace("0.25", "0.26"))
+    assert reason() == "the notebook's code changed"
+
+
+def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
+    demo, entry, look = stamped
+    path = demo.root / "notebooks/good.ipynb"
+    notebook = notebooks.read(path)
+    notebook["cells"].append({"cell_type": "markdown", "id": "p", "metadata": {}, "source": "More words."})
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "hello"}]
+    path.write_text(json.dumps(notebook))
+    assert stamps.reason(demo.root, entry, look()) is None
+
+
+def test_the_real_surroundings():
+    around = stamps.Surroundings.now()
+    assert {"xcrepro/errors.py", "xcrepro/repro/xcrepro.mplstyle"} <= set(around.package)
+    assert {"python", "numpy", "llvmlite", "papermill"} <= set(around.versions)
+    assert "hypothesis" not in around.versions
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"parameters": {"sede": 1}}, "'sede': did you mean seed"),
+        ({"parameters": {"seed": "one"}}, "parameter seed must be of type int"),
+        ({"parameters": {"seed": True}}, "parameter seed must be of type int"),
+        ({"parameters": {"size": "paper"}}, "it has its own argument"),
+        ({"items": "demo/god"}, "did you mean demo/good"),
+        ({"items": "demo/bad", "size": "paper"}, "must be one that demo/bad offers"),
+        ({"size": "large"}, "size must be 'small' or 'paper'"),
+        ({"jobs": 0}, "jobs must be a whole number"),
+    ],
+)
+def test_refused_before_anything_starts(demo, monkeypatch, arguments, message):
+    monkeypatch.setattr(runner, "_Child", None)
+    with pytest.raises(ArgumentError, match=message):
+        runner.run(**{"items": "demo/good", **arguments})
+    assert not (demo.root / "build").exists()
+
+
+def test_refused_notebooks(project, monkeypatch):
+    monkeypatch.setattr(runner, "_Child", None)
+    project.add("one", parameters='size = "small"\nsede = 0', **{"parameters.small": "{ seed = 0 }"})
+    with pytest.raises(manifest.ManifestError, match=r"has the parameters size, sede; .* is size, seed"):
+        runner.run()
+    project.add("one", parameters="size = pick()")
+    with pytest.raises(DataError, match=r"only lines `name = literal`"):
+        runner.run()
+    project.add("one", parameters="pass  # nothing")
+    with pytest.raises(DataError):
+        runner.run()
+
+
+def test_size_paper_leaves_out_what_does_not_offer_it(project, capsys):
+    project.add("one", "pass")
+    assert outcomes(runner.run(size="paper")) == {"one": "not offered"}
+    project.add("two", "pass", needs='["demo/one"]', **{"parameters.paper": "{}"})
+    with pytest.raises(manifest.ManifestError, match="demo/two at size paper needs demo/one, which has no such size"):
+        runner.run("demo/two", size="paper")
+    assert main(["list"]) == 0
+    assert "demo/one  small        Item one" in capsys.readouterr().out
+
+
+def fake_python(folder: Path, script: str) -> str:
+    path = folder / "python"
+    path.write_text("#!/bin/sh\n" + script)
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return str(path)
+
+
+def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_path):
+    project.add("one", "pass")
+    count = tmp_path / "count"
+    # Notes the call and the thread limits, and fails the first time as a dead kernel does: without a notebook.
+    script = f'echo "$XCREPRO_THREADS $OMP_NUM_THREADS" >> {count}\n'
+    script += f"test $(wc -l < {count}) -gt 1 || {{ echo Kernel died >&2; exit 1; }}\n"
+    working = script + 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
+    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, working))
+    monkeypatch.setenv("XCREPRO_THREADS", "3")
+    assert outcomes(runner.run()) == {"one": "ok"}
+    assert count.read_text() == "3 3\n3 3\n"
+
+    count.write_text("")
+    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n"))
+    report = runner.run(force=True)
+    assert "papermill ended with 1: Kernel died" in report.failures()
+    assert len(count.read_text()) == 2
+    # What failed is not taken for done, though nothing changed since it last was.
+    assert runner.run().results[0].why.startswith("papermill ended")
+
+
+def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
+    pid_file = tmp_path / "pid"
+    project.add("slow", f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xcrepro", "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    until = time.monotonic() + 60
+    while not (pid_file.exists() and pid_file.read_text()):
+        assert time.monotonic() < until, "the kernel did not start"
+        time.sleep(0.1)
+    kernel = int(pid_file.read_text())
+    # To this process alone, as an interrupted notebook server would.
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, output
+    assert "interrupted" in output
+    until = time.monotonic() + 10
+    while _alive(kernel):
+        assert time.monotonic() < until, "the kernel is still there"
+        time.sleep(0.1)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie that nobody has waited for yet is not alive.
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+def test_the_master_notebook(project, root, tmp_path):
+    project.add("one", "pass")
+    executed = tmp_path / "master.ipynb"
+    command = [sys.executable, "-m", "papermill", str(root / "notebooks/00_regenerate_all.ipynb"), str(executed)]
+    subprocess.run([*command, "--log-output", "--no-progress-bar"], check=True, timeout=120, capture_output=True)
+    said = json.dumps(notebooks.read(executed))
+    assert "[1/1] demo/one  ok" in said
+    assert "all items stand" in said

@@ -1,0 +1,203 @@
+"""The command line: ``xcrepro list | run | check | fetch | evaluate | tidy``, also as ``python -m xcrepro``."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError, DataError, XCError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status: 0 well, 1 something failed, 2 wrong input, 130 interrupted."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except XCError as error:
+        print(f"xcrepro: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("xcrepro: interrupted; what is done stays done", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="xcrepro", description="Reproduce XC evaluation papers, and evaluate your own."
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, function, help: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=help, description=help)
+        sub.set_defaults(command=function)
+        return sub
+
+    command("list", _list, "show the items: id, sizes, title")
+
+    sub = command("run", _run, "regenerate figures and tables, only what changed")
+    sub.add_argument("items", nargs="*", help="ids or paper names; none: all")
+    _size_and_jobs(sub)
+    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    sub.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter for the named items"
+    )
+    sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+
+    sub = command("check", _check, "golden files of all items, and what committed notebooks must be")
+    sub.add_argument("--accept", action="append", default=[], metavar="ITEM", help="write its golden files anew")
+    _size_and_jobs(sub)
+
+    sub = command("fetch", _fetch, "download a dataset into the cache and check it")
+    sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
+    sub.add_argument("--force", action="store_true", help="download again")
+
+    sub = command("evaluate", _evaluate, "every ranking metric of saved predictions")
+    sub.add_argument(
+        "truth",
+        type=Path,
+        help="test labels: a label file, a one-file dataset (either also .gz), or .npz of a SciPy matrix",
+    )
+    sub.add_argument(
+        "predictions", type=Path, help="a score matrix (text or .npz), a saved TopK, or a calibration@k .npz"
+    )
+    sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
+    sub.add_argument(
+        "--train-truth", type=Path, help="training labels, as for truth: adds the propensity-scored metrics"
+    )
+    sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
+    sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
+    sub.add_argument(
+        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+    )
+    sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
+    sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
+    sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
+    return parser
+
+
+def _size_and_jobs(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--size", default="small", help="small (default: synthetic or committed data) or paper")
+    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
+
+
+def _list(_) -> int:
+    from xcrepro.repro import manifest
+
+    entries = manifest.load()
+    width = max(map(len, entries), default=0)
+    for name, entry in entries.items():
+        print(f"{name:<{width}}  {'+'.join(entry.parameters):<11}  {entry.title}")
+    return 0
+
+
+def _run(arguments) -> int:
+    from xcrepro.repro import runner
+
+    if len({name for name, _ in arguments.p}) != len(arguments.p):
+        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
+    report = runner.run(
+        arguments.items,
+        arguments.size,
+        force=arguments.force,
+        jobs=arguments.jobs,
+        parameters={name: _value(text) for name, text in arguments.p},
+        write_back=arguments.write_back,
+    )
+    return 0 if report.ok else 1
+
+
+def _value(text: str) -> object:
+    """A parameter as a Python literal where it is one, else the text itself.
+
+    >>> _value("3"), _value("0.5"), _value("None"), _value("../data"), _value("'3'")
+    (3, 0.5, None, '../data', '3')
+    """
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _check(arguments) -> int:
+    from xcrepro.repro import guard, runner
+
+    report = runner.run(arguments.accept, arguments.size, jobs=arguments.jobs, accept=bool(arguments.accept))
+    if arguments.accept:
+        return 0 if report.ok else 1
+    faults = guard.project()
+    for name, problems in faults.items():
+        for problem in problems:
+            print(f"{name}: {problem}")
+    if not faults:
+        print("notebooks: nothing to mend")
+    return 0 if report.ok and not faults else 1
+
+
+def _fetch(arguments) -> int:
+    from xcrepro.data.load import fetch
+
+    print(fetch(arguments.name, force=arguments.force))
+    return 0
+
+
+def _evaluate(arguments) -> int:
+    import numpy as np
+
+    from xcrepro import propensity
+    from xcrepro.data.splits import read_filter
+    from xcrepro.metrics.evaluate import evaluate
+    from xcrepro.predictions import TopK
+    from xcrepro.repro import tables
+
+    if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
+        raise ArgumentError(
+            "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
+        )
+    truth = _labels(arguments.truth)
+    weights = None
+    if arguments.train_truth is not None:
+        train = _labels(arguments.train_truth)
+        if train.shape[1] != truth.shape[1]:
+            raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
+        counts = np.bincount(train.indices, minlength=train.shape[1])
+        A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
+        weights = propensity.inverse(counts, train.shape[0], A, B)
+    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    top = TopK.load(arguments.predictions, max(arguments.k), exclude=exclude)
+    table = evaluate(truth, top, tuple(arguments.k), inverse_propensity=weights)
+    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
+    return 0
+
+
+def _labels(path: Path):
+    """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
+    from xcrepro.data.read import read_labels, read_xc
+
+    try:
+        return read_labels(path)
+    except DataError as error:
+        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
+        try:
+            return read_xc(path)[1]
+        except XCError:
+            raise error from None
+
+
+def _tidy(arguments) -> int:
+    from xcrepro.repro import tidy
+
+    changed = tidy.tidy(arguments.paths, check=arguments.check)
+    for path in changed:
+        print(f"{'not tidy' if arguments.check else 'tidied'}: {path}")
+    if not changed:
+        print("all notebooks are tidy")
+    return 1 if changed and arguments.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

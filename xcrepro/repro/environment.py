@@ -1,0 +1,77 @@
+"""``environment.yml`` and ``constraints.txt``, made from ``pyproject.toml`` and what is installed.
+
+``python -m xcrepro.repro.environment`` writes both; it is the last step of ``make lock``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+from xcrepro import paths
+
+# Not on conda-forge: pip installs these inside the conda environment.
+_BY_PIP = {"napkinxc"}
+# What a virtual environment brings by itself, and what installing the project there leaves behind.
+_NOT_PINNED = {"pip", "setuptools", "wheel", "xcrepro"}
+
+
+def normal(name: str) -> str:
+    """A distribution's name as package indexes compare it.
+
+    >>> normal("Jupyter_Client")
+    'jupyter-client'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirements(pyproject: Path, *extras: str) -> dict[str, str]:
+    """Name -> version rule (such as ``>=2.0``) of the dependencies in ``pyproject``, and of the extras named."""
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    texts = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
+    found = (re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text).groups() for text in texts)
+    return {normal(name): rule.replace(" ", "") for name, rule in sorted(found, key=lambda pair: normal(pair[0]))}
+
+
+def environment_yml(pyproject: Path) -> str:
+    """The conda environment: everything from conda-forge that is there, the rest and the project by pip."""
+    python = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["requires-python"]
+    rules = requirements(pyproject, "test")
+    conda = [f"{name}{rule}" for name, rule in rules.items() if name not in _BY_PIP]
+    pip = [f"{name}{rule}" for name, rule in rules.items() if name in _BY_PIP]
+    lines = [
+        "# Generated from pyproject.toml by `python -m xcrepro.repro.environment`; change that file, not this one.",
+        "name: xcrepro",
+        "channels: [conda-forge, nodefaults]",
+        "dependencies:",
+        f'  - "python{python}"',
+        *(f'  - "{text}"' for text in conda),
+        "  - pip",
+        "  - pip:",
+        *(f'      - "{text}"' for text in pip),
+        '      - "-e ."',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def constraints() -> str:
+    """Name and version of every installed distribution, one a line, sorted; the project itself left out."""
+    installed = {normal(found.name): found.version for found in importlib.metadata.distributions()}
+    return "".join(f"{name}=={version}\n" for name, version in sorted(installed.items()) if name not in _NOT_PINNED)
+
+
+def main() -> None:
+    root = paths.project_root()
+    for name, content in (
+        ("environment.yml", environment_yml(root / "pyproject.toml")),
+        ("constraints.txt", constraints()),
+    ):
+        with paths.atomic_path(root / name) as part:
+            part.write_text(content, encoding="utf-8", newline="\n")
+        print(f"wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

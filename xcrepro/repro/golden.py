@@ -1,0 +1,151 @@
+"""Golden files: what a table was when it was last accepted, at full precision.
+
+They guard against changes nobody meant. They do not say that a number is right: the oracles in the tests do, and the
+comparison with the published values (:mod:`xcrepro.repro.compare`).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro import paths
+from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RTOL = 1e-9
+
+
+class GoldenMismatch(XCError):
+    """A table is not what its golden file says. ``cell`` is (row, column) of the worst, or None for another shape."""
+
+    def __init__(self, message: str, cell: tuple[int, str] | None = None) -> None:
+        self.cell = cell
+        super().__init__(message)
+
+
+class GoldenMissing(XCError, FileNotFoundError):
+    """There is no golden file yet; the message says how to make it."""
+
+
+def path(item: str, size: str = "small") -> Path:
+    """Where the golden file of ``item`` lies; an item's further tables, ``paper/name:part``, have files of their own."""
+    return paths.project_root() / "tests" / "golden" / size / f"{item.replace(':', '-')}.csv"
+
+
+def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | None = None) -> str:
+    """Compare ``table`` with ``tests/golden/<size>/<item>.csv``; print and return one sentence.
+
+    Column names, row order and number of rows, texts, whole numbers and booleans are exact. A float ``a`` agrees with
+    the golden ``b`` when ``|a - b| <= rtol * max(|a|, |b|, 0.001)``; ``rtol`` defaults to 1e-9, room for another
+    processor's last digits and for nothing else. NaN agrees with NaN, infinity with the same infinity. The index
+    counts as columns unless it is plain 0..n-1. The sentence counts the number cells (all cells where none is a
+    number).
+
+    A missing golden file raises :class:`GoldenMissing` at size small and is only said at size paper, whose runs few
+    people make. A difference raises :class:`GoldenMismatch` with the worst cell. Golden files are written only on
+    request: ``xcrepro check --accept ITEM``, which runs the item with ``$XCREPRO_ACCEPT`` set to its id.
+
+    >>> import os, pathlib, tempfile
+    >>> import pandas as pd
+    >>> root = os.environ["XCREPRO_ROOT"] = tempfile.mkdtemp()
+    >>> golden = path("demo/table1"); golden.parent.mkdir(parents=True)
+    >>> _ = golden.write_text("k,P\\n1,0.5\\n3,0.25\\n")
+    >>> check("demo/table1", pd.DataFrame({"k": [1, 3], "P": [0.5, 0.25]}))
+    demo/table1: 4 of 4 values agree
+    'demo/table1: 4 of 4 values agree'
+    >>> check("demo/table1", pd.DataFrame({"k": [1, 3], "P": [0.5, 0.26]}))
+    Traceback (most recent call last):
+    xcrepro.repro.golden.GoldenMismatch: demo/table1: 3 of 4 values agree; the worst is row 1 (k=3), column P: golden
+    0.25, now 0.26, allowed difference 2.6e-10 (relative 1e-09). If the change is meant, say why in the change and
+    accept it: xcrepro check --accept demo/table1
+    >>> del os.environ["XCREPRO_ROOT"]
+    """
+    rtol = RTOL if rtol is None else rtol
+    if not 0 <= rtol < 1:
+        raise ArgumentError("rtol", "must be at least 0 and below 1", rtol)
+    names, kinds, rows = tables.exact(table)
+    target = path(item, size)
+    if _accepting(item):
+        with paths.atomic_path(target) as part:
+            part.write_text(tables.csv_text(table), encoding="utf-8", newline="\n")
+    elif not target.is_file():
+        if size != "small":
+            return _say(f"{item}: no reference for size {size}")
+        raise GoldenMissing(
+            f"{item}: {target} is not there. Look at the table, and if it is right: {_accept(item, size)}"
+        )
+    with open(target, encoding="utf-8", newline="") as file:
+        golden_names, *golden = list(csv.reader(file)) or [[]]
+    how = f"If the change is meant, say why in the change and accept it: {_accept(item, size)}"
+    if names != golden_names:
+        raise GoldenMismatch(f"{item}: columns are {names}, golden has {golden_names}. {how}")
+    if len(rows) != len(golden):
+        raise GoldenMismatch(f"{item}: {len(rows)} rows, golden has {len(golden)}. {how}")
+    return _say(_compare(item, names, kinds, rows, golden, rtol, how))
+
+
+def _compare(item, names, kinds, rows, golden, rtol, how) -> str:
+    counted = [kind in ("int", "float") for kind in kinds]
+    counted = counted if any(counted) else [True] * len(kinds)
+    total, bad, worst = len(rows) * sum(counted), 0, None
+    for r, (row, old) in enumerate(zip(rows, golden, strict=True)):
+        for c, kind in enumerate(kinds):
+            excess = _excess(row[c], old[c] if c < len(old) else "", kind, rtol)
+            if excess > 1 or len(old) != len(row):
+                bad += counted[c]
+                if worst is None or excess > worst[0]:
+                    worst = (excess, r, c)
+    if worst is None:
+        return f"{item}: {total} of {total} values agree"
+    _, r, c = worst
+    now, old = rows[r][c], golden[r][c] if c < len(golden[r]) else ""
+    labels = [f"{names[i]}={rows[r][i]}" for i, kind in enumerate(kinds) if kind != "float" and i != c]
+    where = f"row {r}" + (f" ({', '.join(labels)})" if labels else "")
+    allowed = "exact"
+    if kinds[c] == "float" and (number := _number(old)) is not None:
+        limit = rtol * max(abs(number), abs(float(now)), 0.001)
+        finite = math.isfinite(number) and math.isfinite(float(now))
+        allowed = f"allowed difference {limit:.6g} (relative {rtol:g})" if finite else "NaN and infinity exact"
+    raise GoldenMismatch(
+        f"{item}: {total - bad} of {total} values agree; the worst is {where}, column {names[c]}: "
+        f"golden {old}, now {now}, {allowed}. {how}",
+        cell=(r, names[c]),
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _excess(now: str, old: str, kind: str, rtol: float) -> float:
+    """The difference over what is allowed: at most 1 agrees."""
+    if now == old:
+        return 0.0
+    a, b = (_number(now), _number(old)) if kind == "float" else (None, None)
+    if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    allowed = rtol * max(abs(a), abs(b), 0.001)
+    return abs(a - b) / allowed if allowed else (0.0 if a == b else math.inf)
+
+
+def _accept(item: str, size: str) -> str:
+    return f"xcrepro check --accept {item.partition(':')[0]}" + ("" if size == "small" else f" --size {size}")
+
+
+def _accepting(item: str) -> bool:
+    return os.environ.get("XCREPRO_ACCEPT") == item.partition(":")[0]
+
+
+def _say(sentence: str) -> str:
+    print(sentence)
+    return sentence

@@ -1,0 +1,164 @@
+"""What a committed notebook must be, beyond that its outputs come out again (nbval looks at those)."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+
+from xcrepro import paths
+from xcrepro.errors import XCError
+from xcrepro.repro import manifest, notebooks, tidy
+
+CHECKED = "nbval-check-output"
+MAX_BYTES = 200_000
+MAX_LINES = 10
+MASTER = "00_regenerate_all.ipynb"
+_INSTALL = re.compile(
+    r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
+)
+_IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+_HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
+
+
+def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> list[str]:
+    """Everything wrong with the notebook at ``path``, one sentence each; empty when all is well.
+
+    Looked at: one parameters cell of literals; with ``entry``, that it holds the manifest's small parameters and that
+    the notebook shows its figure; a cell tagged ``nbval-check-output`` that has output; execution counts 1..n; no error
+    output, memory address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not
+    blank in a cell; the kernel ``python3``; no installs and shell commands; image links that lead to a file; no
+    pictures and papermill metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
+    """
+    path = Path(path)
+    try:
+        notebook = notebooks.read(path)
+    except XCError as error:
+        return [str(error)]
+    found = [*_parameters(path, notebook, entry), *_cells(notebook), *_images(path, notebook, entry)]
+    if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
+        found.append(f"the kernel is {kernel!r}, not 'python3'")
+    if "papermill" in notebook.get("metadata", {}) or any(
+        "papermill" in c.get("metadata", {}) for c in notebook["cells"]
+    ):
+        found.append("papermill metadata is inside")
+    if (size := path.stat().st_size) > MAX_BYTES:
+        found.append(f"{size} bytes; at most {MAX_BYTES}")
+    try:
+        if tidy.tidy([path], check=True):
+            found.append("not in the canonical form; run `xcrepro tidy`")
+    except XCError as error:
+        found.append(str(error))
+    return found
+
+
+def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
+    try:
+        values = notebooks.parameters(path, notebook)
+    except XCError as error:
+        return [str(error)]
+    if entry is not None and values != entry.official("small"):
+        return [f"the parameters cell says {values}, the manifest {entry.official('small')}"]
+    return []
+
+
+def _cells(notebook: dict) -> list[str]:
+    found = []
+    code = notebooks.code_cells(notebook)
+    counts = [cell.get("execution_count") for cell in code]
+    if counts != list(range(1, len(code) + 1)):
+        found.append(f"execution counts are {counts}, not 1 to {len(code)}: run it from top to bottom")
+    checked = [cell for cell in code if CHECKED in notebooks.tags(cell)]
+    if not checked:
+        found.append(f"no cell is tagged {CHECKED}")
+    for number, cell in enumerate(code, start=1):
+        where, source = f"code cell {number}", notebooks.text(cell["source"])
+        lines = [line for line in source.splitlines() if line.strip()]
+        if not lines:
+            found.append(f"{where} is empty")
+            continue
+        if len(lines) > MAX_LINES:
+            found.append(f"{where} has {len(lines)} lines; at most {MAX_LINES}: move code into the package")
+        if _INSTALL.search(source):
+            found.append(f"{where} installs or runs a shell command")
+        elif lines[-1].split("#")[0].rstrip().endswith(";"):
+            found.append(f"{where} ends with `;`, which hides its output")
+        elif not _is_python(source):
+            found.append(f"{where} is not plain Python")
+        if cell in checked and not cell.get("outputs"):
+            found.append(f"{where} is tagged {CHECKED} and has no output")
+        found += [f"{where}: {text}" for text in _output_problems(cell)]
+    return found
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _output_problems(cell: dict) -> list[str]:
+    found = []
+    for output in cell.get("outputs", []):
+        if output["output_type"] == "error":
+            found.append(f"ended with {output.get('ename')}: {output.get('evalue')}")
+            continue
+        data = output.get("data", {"text/plain": output.get("text")})
+        if any(mime.startswith("image/") for mime in data):
+            found.append("a picture is inside; link its file instead")
+            continue
+        shown = "".join(notebooks.text(value) for mime, value in data.items() if mime.startswith("text/"))
+        root = str(paths.project_root())
+        for text in [match.group() for match in (_ADDRESS.search(shown), _HOME.search(shown)) if match] or [root]:
+            if text in shown:
+                found.append(f"the output shows {text!r}, which differs from machine to machine")
+    return found
+
+
+def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
+    found, shown = [], set()
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "markdown":
+            continue
+        if cell.get("attachments"):
+            found.append("a picture is attached to a cell; link its file instead")
+        for match in _IMAGE.finditer(notebooks.text(cell["source"])):
+            link = match.group(1) or match.group(2)
+            if link.startswith(("http:", "https:", "data:", "attachment:")):
+                found.append(f"the image {link[:60]} is not a file of this project")
+            elif not (path.parent / link).is_file():
+                found.append(f"the image {link} is not there")
+            else:
+                shown.add((path.parent / link).resolve())
+    wanted = [output for output in (entry.outputs if entry else ()) if output.endswith(".png")]
+    root = paths.project_root()
+    if wanted and not any((root / output).resolve() in shown for output in wanted):
+        found.append(f"no markdown cell shows {wanted[0]}")
+    return found
+
+
+def project() -> dict[str, list[str]]:
+    """What is wrong in the whole project: file -> problems, only files that have some.
+
+    Every notebook, with its manifest entry; notebooks the manifest does not know; golden files without an item.
+    """
+    root = paths.project_root()
+    entries = manifest.load(root)
+    by_path = {(root / "notebooks" / entry.notebook).resolve(): entry for entry in entries.values()}
+    report: dict[str, list[str]] = {}
+    for path in tidy.find([root / "notebooks"]):
+        entry = by_path.get(path.resolve())
+        found = problems(path, entry)
+        if entry is None and path.name != MASTER:
+            found.append("no item of manifest.toml uses it")
+        report[path.relative_to(root).as_posix()] = found
+    names = {entry.id for entry in entries.values()}
+    for path in sorted((root / "tests" / "golden").rglob("*.csv")):
+        name = path.relative_to(root / "tests" / "golden").with_suffix("").as_posix().partition("/")[2]
+        if not any(name == known or name.startswith(known + "-") for known in names):
+            report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this golden file"]
+    return {name: found for name, found in report.items() if found}

@@ -1,0 +1,126 @@
+"""Notebook files as plain JSON: their parameters, their code, and what went wrong in an executed one."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError, DataError
+
+
+def read(path: str | os.PathLike) -> dict:
+    """The notebook as a dict; raises :class:`~xcrepro.errors.DataError` where it is no notebook of format 4."""
+    try:
+        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(path, f"text that is not JSON ({error})", "a notebook") from None
+    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4 or not isinstance(notebook.get("cells"), list):
+        raise DataError(path, "JSON that is not a notebook", "nbformat 4 with a list of cells")
+    return notebook
+
+
+def text(value: str | list[str] | None) -> str:
+    """A source or an output text, which the format keeps as one string or as a list of lines."""
+    return value if isinstance(value, str) else "".join(value or [])
+
+
+def tags(cell: dict) -> list[str]:
+    return cell.get("metadata", {}).get("tags", [])
+
+
+def code_cells(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"]
+
+
+def code_hash(notebook: dict) -> str:
+    """SHA-256 over the code cells alone: prose and outputs do not change what a notebook computes."""
+    sources = [text(cell["source"]) for cell in code_cells(notebook)]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+
+
+def plain(value: object) -> object:
+    """A tuple as a list: the manifest and papermill know only lists, and ``(1, 3)`` means the same.
+
+    >>> plain((1, (2, 3)))
+    [1, [2, 3]]
+    """
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
+    """Names and default values of the notebook's one parameters cell, in its order; tuples as lists.
+
+    Raises :class:`~xcrepro.errors.DataError` where there is no such cell, more than one, or where it holds anything
+    but ``name = literal`` lines.
+    """
+    notebook = read(path) if notebook is None else notebook
+    cells = [cell for cell in code_cells(notebook) if "parameters" in tags(cell)]
+    if len(cells) != 1:
+        raise DataError(path, f"{len(cells)} code cells tagged `parameters`", "exactly one")
+    expected = "only lines `name = literal` in the parameters cell"
+    found: dict = {}
+    try:
+        body = ast.parse(text(cells[0]["source"])).body
+    except SyntaxError as error:
+        raise DataError(path, f"a parameters cell that is not Python ({error.msg})", expected) from None
+    for line in body:
+        if isinstance(line, ast.Assign) and len(line.targets) == 1 and isinstance(line.targets[0], ast.Name):
+            try:
+                found[line.targets[0].id] = plain(ast.literal_eval(line.value))
+                continue
+            except ValueError:
+                pass
+        raise DataError(path, repr(ast.unparse(line)), expected)
+    return found
+
+
+def check_values(where: str, defaults: dict, given: dict) -> None:
+    """Refuse a parameter the notebook does not have, or one of another type than its default.
+
+    papermill runs on with a misspelt name, and the run then silently has the default value.
+
+    >>> check_values("a.ipynb", {"size": "small", "seed": 0}, {"sede": 1})
+    Traceback (most recent call last):
+    xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean seed?
+    """
+    for name, value in given.items():
+        value = plain(value)
+        if name not in defaults:
+            import difflib
+
+            near = difflib.get_close_matches(name, defaults, n=1)
+            hint = f"did you mean {near[0]}?" if near else ""
+            raise ArgumentError("parameters", f"must be among {', '.join(defaults)} of {where}", repr(name), hint)
+        default = defaults[name]
+        if default is None or value is None or type(value) is type(default):
+            continue
+        if isinstance(default, float) and type(value) is int:
+            continue
+        raise ArgumentError(
+            f"parameter {name}",
+            f"must be of type {type(default).__name__}, like its default {default!r} in {where}",
+            f"{value!r} ({type(value).__name__})",
+        )
+
+
+def failure(notebook: dict) -> tuple[str, str] | None:
+    """The first failing cell of an executed notebook as ("In [3]", "ValueError: ..."), or None."""
+    for cell in code_cells(notebook):
+        for output in cell.get("outputs", []):
+            if output.get("output_type") == "error":
+                count = cell.get("execution_count")
+                return f"In [{count}]", f"{output.get('ename')}: {output.get('evalue')}"
+    for cell in code_cells(notebook):
+        if cell.get("metadata", {}).get("papermill", {}).get("status") == "running":
+            first = (text(cell["source"]).strip().splitlines() or [""])[0]
+            return f"the cell that starts with `{first}`", "the kernel died while it ran (out of memory?)"
+    return None
+
+
+def started(notebook: dict) -> bool:
+    """Whether papermill got as far as running a cell."""
+    states = [cell.get("metadata", {}).get("papermill", {}).get("status") for cell in code_cells(notebook)]
+    return any(state not in (None, "pending") for state in states)

@@ -1,0 +1,415 @@
+"""Regenerate items: papermill in subprocesses, only what changed, and a clear word about each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro import paths, threads
+from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import manifest, notebooks, stamps, tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_POLL = 0.05  # seconds between two looks at the children
+_HEARTBEAT = 60.0  # seconds between two words about items that take long
+_PATIENCE = 10.0  # seconds a child gets to stop its kernel
+_THREAD_LIMITS = (
+    "XCREPRO_THREADS",
+    "NUMBA_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+)
+
+
+class RunFailed(XCError):
+    """Items failed; the message has item, cell, error and the executed notebook of each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one item.
+
+    ``outcome`` is ``"ok"`` (ran), ``"unchanged"`` (skipped), ``"failed"``, ``"not run"`` (something it needs failed) or
+    ``"not offered"`` (no such size). ``why`` is the reason for running, skipping or failing. ``notebook`` is the
+    executed notebook, None where there is none.
+    """
+
+    id: str
+    outcome: str
+    why: str
+    seconds: float = 0.0
+    notebook: Path | None = None
+
+    @property
+    def bad(self) -> bool:
+        return self.outcome in ("failed", "not run")
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The results of one run, in the manifest's order."""
+
+    results: tuple[Result, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return not any(result.bad for result in self.results)
+
+    def summary(self) -> str:
+        """One line, such as ``4 items: 1 ok, 3 unchanged (5.0 s)``."""
+        outcomes = [result.outcome for result in self.results]
+        counts = [f"{outcomes.count(name)} {name}" for name in dict.fromkeys(sorted(outcomes, key=_ORDER.index))]
+        said = ", ".join(counts) or "the manifest is empty"
+        if set(outcomes) == {"unchanged"}:
+            said = "all unchanged, nothing to do"
+        return f"{len(outcomes)} items: {said} ({self.seconds:.1f} s)"
+
+    def failures(self) -> str:
+        """A paragraph for every item that failed; empty when none did."""
+        return "\n".join(f"{result.id} {result.outcome}: {result.why}" for result in self.results if result.bad)
+
+    def table(self) -> pd.DataFrame:
+        """Columns item, outcome, why."""
+        import pandas as pd
+
+        rows = [(result.id, result.outcome, result.why) for result in self.results]
+        return pd.DataFrame(rows, columns=["item", "outcome", "why"])
+
+    def require(self) -> str:
+        """``all items stand`` when nothing failed; otherwise raises :class:`RunFailed`."""
+        if not self.ok:
+            bad = sum(result.bad for result in self.results)
+            raise RunFailed(f"{bad} of {len(self.results)} items do not stand\n{self.failures()}")
+        return "all items stand"
+
+
+_ORDER = ("ok", "unchanged", "not offered", "not run", "failed")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+    """One item with the parameters it will get; ``label`` names its place under ``build``."""
+
+    entry: manifest.Entry
+    values: dict
+    official: bool
+    inject: bool
+    force: bool
+    label: str
+
+
+def run(
+    items: str | list[str] | None = None,
+    size: str = "small",
+    force: bool = False,
+    jobs: int | None = None,
+    parameters: dict | None = None,
+    accept: bool = False,
+    write_back: bool = False,
+) -> Report:
+    """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
+
+    Parameters
+    ----------
+    items : ids or paper names, as a list or one text separated by commas; empty for all
+    size : "small" or "paper"; with all items, those that do not offer it are left out and said
+    force : also run what is unchanged
+    jobs : notebooks at once, at most and by default one a core; the cores are shared out among them
+    parameters : name -> value, for the named items (not for what they need) in place of the manifest's. A run that
+        then differs from the manifest is the reader's own: always run, compared with no golden file, kept in
+        ``build/notebooks/other`` and ``build/figures/other``.
+    accept : the named items write their golden files anew instead of comparing with them
+    write_back : put the outputs, tidied, into the committed notebooks (size small only)
+
+    Everything is checked before anything starts: unknown items, sizes and parameters raise
+    :class:`~xcrepro.errors.ArgumentError`, a manifest or a notebook with a fault
+    :class:`~xcrepro.repro.manifest.ManifestError` or :class:`~xcrepro.errors.DataError`. After that nothing is raised
+    for an item: it fails, the others go on, and :meth:`Report.require` raises. Executed notebooks are
+    ``build/notebooks/<size>/<id>.ipynb``, with a ``.log`` beside each. An interrupted run goes on where it was.
+    """
+    root = paths.project_root()
+    began = time.monotonic()
+    if not isinstance(size, str) or size not in manifest.SIZES:
+        raise ArgumentError("size", f"must be {' or '.join(map(repr, manifest.SIZES))}", repr(size))
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise ArgumentError("jobs", "must be a whole number, 1 or more", repr(jobs))
+    if accept and (parameters or not items):
+        raise ArgumentError("accept", "needs named items with the manifest's parameters", f"{items!r}, {parameters!r}")
+    if write_back and (parameters or size != "small"):
+        raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
+    plan, results = _plan(root, items, size, force or accept, parameters or {})
+    for result in results.values():
+        print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
+    cores = threads.count()
+    at_once = max(1, min(jobs or cores, cores, len(plan)))
+    scheduler = _Scheduler(
+        root, plan, results, at_once, max(1, cores // at_once), set(_named(items)) if accept else set()
+    )
+    scheduler.run()
+    if write_back:
+        for result in scheduler.results.values():
+            if result.outcome in ("ok", "unchanged"):
+                _write_back(root, plan[result.id].entry, result.notebook)
+    order = [*plan, *(name for name in scheduler.results if name not in plan)]
+    report = Report(tuple(scheduler.results[name] for name in order), time.monotonic() - began)
+    print(report.summary(), flush=True)
+    if failures := report.failures():
+        print(failures, flush=True)
+    return report
+
+
+def _named(items: str | list[str] | None) -> list[str]:
+    """The items meant by name, without what they need."""
+    entries = manifest.load()
+    alone = {name: dataclasses.replace(entry, needs=()) for name, entry in entries.items()}
+    return manifest.select(alone, items)
+
+
+def _plan(root: Path, items, size: str, force: bool, given: dict) -> tuple[dict[str, _Job], dict[str, Result]]:
+    """The jobs in running order and the results of items that do not offer the size; all checks are here."""
+    entries = manifest.load(root)
+    named = set(_named(items))
+    plan: dict[str, _Job] = {}
+    absent: dict[str, Result] = {}
+    for name in manifest.select(entries, items):
+        entry = entries[name]
+        path = root / "notebooks" / entry.notebook
+        defaults = notebooks.parameters(path)
+        for at, values in entry.parameters.items():
+            if set(defaults) != {"size", *values}:
+                raise manifest.ManifestError(
+                    f"item {name}: {path} has the parameters {', '.join(defaults)}; "
+                    f"parameters.{at} of the manifest, with size, is {', '.join(['size', *values])}"
+                )
+            notebooks.check_values(entry.notebook, defaults, values)
+        official = entry.official(size)
+        if official is None:
+            absent[name] = Result(name, "not offered", f"has no size {size}")
+            continue
+        own = given if name in named else {}
+        if "size" in own:
+            raise ArgumentError("parameters", "must not hold size", repr(own["size"]), "it has its own argument")
+        notebooks.check_values(entry.notebook, defaults, own)
+        values = {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
+        same = values == official
+        plan[name] = _Job(entry, values, same, values != defaults, force and name in named, size if same else "other")
+    for name, job in plan.items():
+        for need in job.entry.needs:
+            if need not in plan:
+                raise manifest.ManifestError(f"item {name} at size {size} needs {need}, which has no such size")
+    if items and not plan:
+        raise ArgumentError(
+            "size", f"must be one that {' or '.join(absent)} offers", repr(size), "run it at size small"
+        )
+    return plan, absent
+
+
+class _Scheduler:
+    """Starts jobs when what they need is done and a place is free, and collects their results."""
+
+    def __init__(self, root, plan, results, at_once, threads_each, accepted) -> None:
+        self.root, self.plan, self.results = root, plan, dict(results)
+        self.at_once, self.accepted = at_once, accepted
+        self.waiting = list(plan)
+        self.running: dict[str, _Child] = {}
+        self.digests: dict[str, str] = {}
+        self.around = stamps.Surroundings.now()
+        self.environment = {
+            **os.environ,
+            **dict.fromkeys(_THREAD_LIMITS, str(threads_each)),
+            "XCREPRO_ROOT": str(root),
+            # This environment's kernel, also where the user has registered another one as `python3`.
+            "JUPYTER_PREFER_ENV_PATH": "1",
+        }
+        self.environment.pop("XCREPRO_ACCEPT", None)
+        self.shown = 0
+
+    def run(self) -> None:
+        spoken = time.monotonic()
+        try:
+            while self.waiting or self.running:
+                self._start_ready()
+                for child in [child for child in self.running.values() if child.process.poll() is not None]:
+                    self._finish(child)
+                if self.running:
+                    time.sleep(_POLL)
+                if self.running and time.monotonic() - spoken > _HEARTBEAT:
+                    spoken = time.monotonic()
+                    still = ", ".join(f"{c.job.entry.id} {spoken - c.began:.0f} s" for c in self.running.values())
+                    print(f"still running: {still}", flush=True)
+        finally:
+            stop([child.process for child in self.running.values()])
+
+    def _start_ready(self) -> None:
+        for name in list(self.waiting):
+            if len(self.running) >= self.at_once:
+                return
+            job = self.plan[name]
+            done = [self.results.get(need) for need in job.entry.needs]
+            if bad := [result for result in done if result and result.bad]:
+                self.waiting.remove(name)
+                self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
+            elif all(done):
+                self.waiting.remove(name)
+                self._start(job)
+
+    def _start(self, job: _Job) -> None:
+        name = job.entry.id
+        needs = {need: self.digests[need] for need in job.entry.needs}
+        executed = self.root / "build" / "notebooks" / job.label / f"{name}.ipynb"
+        try:
+            fingerprint = stamps.fingerprint(self.root, job.entry, job.values, self.around, needs)
+        except FileNotFoundError as error:
+            self._record(Result(name, "failed", f"its input {error} is not there"))
+            return
+        why = stamps.reason(self.root, job.entry, fingerprint) if job.official else "not the manifest's parameters"
+        if why is None and not executed.is_file():
+            why = "its executed notebook is not there"
+        if why is None and job.force:
+            why = "asked for"
+        if why is None:
+            self.digests[name] = stamps.digest(fingerprint)
+            self._record(Result(name, "unchanged", "", notebook=executed))
+            return
+        environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
+        self.running[name] = _Child(self.root, job, fingerprint, why, executed, environment)
+
+    def _finish(self, child: _Child) -> None:
+        job, name = child.job, child.job.entry.id
+        del self.running[name]
+        fault = child.fault()
+        if fault and child.attempts == 1 and not child.ran_a_cell():
+            child.start()
+            self.running[name] = child
+            return
+        if not fault and name in self.accepted:
+            # The golden file just written is one of the inputs.
+            child.fingerprint["inputs"] = stamps.inputs(self.root, job.entry, job.values["size"])
+        if not fault and job.official:
+            stamps.write(self.root, job.entry, child.fingerprint)
+        self.digests[name] = stamps.digest(child.fingerprint)
+        outcome, why = ("failed", fault) if fault else ("ok", child.why)
+        self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed))
+
+    def _record(self, result: Result) -> None:
+        self.results[result.id] = result
+        self.shown += 1
+        total = str(len(self.plan))
+        line = f"[{self.shown:>{len(total)}}/{total}] {result.id}  {result.outcome}"
+        if result.outcome in ("ok", "failed"):
+            line += f" {result.seconds:.1f} s"
+        print(line + (f"  ({result.why})" if result.why and result.outcome != "failed" else ""), flush=True)
+
+
+def _past(outcome: str) -> str:
+    return {"failed": "failed", "not run": "was not run"}[outcome]
+
+
+class _Child:
+    """One papermill process and what it must have written in the end."""
+
+    def __init__(self, root: Path, job: _Job, fingerprint: dict, why: str, executed: Path, environment: dict) -> None:
+        self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
+        self.executed, self.environment = executed, environment
+        self.log = executed.with_suffix(".log")
+        self.outputs = stamps.output_paths(root, job.entry, job.values["size"], job.official)
+        self.before = [_state(path) for path in self.outputs]
+        self.began = time.monotonic()
+        self.attempts = 0
+        executed.parent.mkdir(parents=True, exist_ok=True)
+        if job.official:
+            # Until it has run to the end it is not done, whatever an earlier run left.
+            stamps.path(root, job.entry, job.values["size"]).unlink(missing_ok=True)
+        self.start()
+
+    def start(self) -> None:
+        import yaml
+
+        self.attempts += 1
+        self.executed.unlink(missing_ok=True)
+        source = self.root / "notebooks" / self.job.entry.notebook
+        command = [sys.executable, "-m", "papermill", str(source), str(self.executed)]
+        command += ["--no-progress-bar", "--log-output"]
+        if self.job.inject:
+            # As YAML: papermill's -p would turn the text "1" into a number.
+            command += ["-y", yaml.safe_dump(self.job.values)]
+        with open(self.log, "wb") as log:
+            # In this process's group: what interrupts or kills the group reaches the children too.
+            self.process = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def _notebook(self) -> dict | None:
+        try:
+            return notebooks.read(self.executed)
+        except (OSError, XCError):
+            return None
+
+    def ran_a_cell(self) -> bool:
+        notebook = self._notebook()
+        return notebook is not None and notebooks.started(notebook)
+
+    def fault(self) -> str:
+        """What went wrong, with cell, message and path; empty when nothing did."""
+        if self.process.returncode:
+            notebook = self._notebook()
+            where = stamps.short(self.root, self.executed)
+            if notebook and (failure := notebooks.failure(notebook)):
+                return f"{failure[0]}: {failure[1]}\n  see {where}"
+            lines = self.log.read_text(errors="replace").strip().splitlines() or ["no output"]
+            return f"papermill ended with {self.process.returncode}: {lines[-1]}\n  see {stamps.short(self.root, self.log)}"
+        for path, before in zip(self.outputs, self.before, strict=True):
+            name, now = stamps.short(self.root, path), _state(path)
+            if now is None:
+                return f"its declared output {name} is missing\n  see {stamps.short(self.root, self.executed)}"
+            if now == before:
+                return f"its declared output {name} was not written by this run\n  see {stamps.short(self.root, self.executed)}"
+            if path.stat().st_size == 0:
+                return f"its declared output {name} is empty\n  see {stamps.short(self.root, self.executed)}"
+        return ""
+
+
+def _state(path: Path) -> tuple | None:
+    """Changes when the file is written, even with the same bytes."""
+    with contextlib.suppress(OSError):
+        stat = path.stat()
+        return stat.st_ino, stat.st_mtime_ns
+    return None
+
+
+def stop(processes: list[subprocess.Popen]) -> None:
+    """End papermill processes: each stops its own kernel when asked, and a kernel left alone ends by itself."""
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + _PATIENCE
+    for process in processes:
+        try:
+            process.wait(max(0.1, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _write_back(root: Path, entry: manifest.Entry, executed: Path) -> None:
+    """The outputs of the executed notebook into the committed one, whose prose may be newer."""
+    path = root / "notebooks" / entry.notebook
+    notebook, ran = notebooks.read(path), notebooks.read(executed)
+    if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
+        raise XCError(
+            f"{entry.id}: the executed notebook has other code cells than {entry.notebook} (its defaults are not "
+            f"parameters.small, or it was edited while it ran); mend that and run it again"
+        )
+    for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
+        cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
+    with paths.atomic_path(path) as part:
+        part.write_text(tidy.tidied(notebook, path), encoding="utf-8", newline="\n")

@@ -1,0 +1,229 @@
+"""Tables: one exact text form (CSV), one rounded form for people (notebook, markdown, LaTeX)."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro import paths
+from xcrepro.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Decimals = int | Mapping[str, int]
+
+
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """``table`` with its index as columns, unless that is the plain 0..n-1; column names are checked.
+
+    Raises :class:`~xcrepro.errors.ArgumentError` where the column names are not distinct texts.
+    """
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise ArgumentError("table", "must be a pandas DataFrame", type(table).__name__)
+    if not (isinstance(table.index, pd.RangeIndex) and table.index.equals(pd.RangeIndex(len(table)))):
+        table = table.reset_index()
+    names = list(table.columns)
+    if len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names):
+        raise ArgumentError("table", "must have distinct texts as column names", names, "rename the columns")
+    return table
+
+
+def kind(column: pd.Series) -> str:
+    """``"bool"``, ``"int"``, ``"float"`` or ``"text"``: how a column is written and compared."""
+    from pandas.api import types
+
+    if types.is_bool_dtype(column.dtype):
+        return "bool"
+    if types.is_integer_dtype(column.dtype):
+        return "int"
+    if types.is_float_dtype(column.dtype):
+        return "float"
+    if any(isinstance(value, float) and value == value for value in column):
+        raise ArgumentError(
+            f"column {column.name!r}", "must be all numbers or all text", "both", "convert it with astype"
+        )
+    return "text"
+
+
+def cell(value: object, kind: str) -> str:
+    """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty.
+
+    >>> cell(0.1, "float"), cell(float("nan"), "float"), cell(3, "int"), cell(None, "text")
+    ('0.1', 'nan', '3', '')
+    """
+    import pandas as pd
+
+    if kind == "float":
+        return "nan" if pd.isna(value) else repr(float(value))
+    if pd.isna(value):
+        return ""
+    return str(int(value)) if kind == "int" else str(value)
+
+
+def exact(table: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
+    """Column names, their kinds, and the rows as exact texts."""
+    table = flat(table)
+    kinds = [kind(table[name]) for name in table.columns]
+    columns = [[cell(value, k) for value in table[name]] for name, k in zip(table.columns, kinds, strict=True)]
+    return list(table.columns), kinds, [list(row) for row in zip(*columns, strict=True)]
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """The CSV of a table at full precision: what golden files and the data behind a figure are written in.
+
+    >>> import pandas as pd
+    >>> print(csv_text(pd.DataFrame({"k": [1, 3], "P": [0.5, 1 / 3]})), end="")
+    k,P
+    1,0.5
+    3,0.3333333333333333
+    """
+    names, _, rows = exact(table)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([names, *rows])
+    return out.getvalue()
+
+
+def _decimals(decimals: Decimals, name: str) -> int:
+    places = decimals if isinstance(decimals, int) else decimals.get(name, 3)
+    if not 0 <= places <= 17:
+        raise ArgumentError("decimals", "must be from 0 to 17", places)
+    return places
+
+
+def _rounded(table: pd.DataFrame, decimals: Decimals) -> tuple[list[str], list[str], list[list[str]]]:
+    """Names, kinds and rows as texts for people: floats rounded, NaN and missing as a dash, no minus before zero."""
+    table = flat(table)
+    kinds = [kind(table[name]) for name in table.columns]
+
+    def words(name: str, k: str, value: object) -> str:
+        written = cell(value, k)
+        if k != "float":
+            return written or "-"
+        if written == "nan":
+            return "-"
+        written = f"{float(value):.{_decimals(decimals, name)}f}"
+        return written[1:] if written.startswith("-") and not written.strip("-0.") else written
+
+    columns = [[words(name, k, value) for value in table[name]] for name, k in zip(table.columns, kinds, strict=True)]
+    return list(table.columns), kinds, [list(row) for row in zip(*columns, strict=True)]
+
+
+class Shown:
+    """A table as a notebook shows it: aligned text, and the same numbers as HTML. Made by :func:`show`."""
+
+    def __init__(self, names: list[str], kinds: list[str], rows: list[list[str]]) -> None:
+        self.names, self.kinds, self.rows = names, kinds, rows
+
+    def __repr__(self) -> str:
+        lines = [self.names, *self.rows]
+        widths = [max(len(line[c]) for line in lines) for c in range(len(self.names))]
+        left = [kind == "text" for kind in self.kinds]
+        pad = [str.ljust if l else str.rjust for l in left]
+        return "\n".join(
+            "  ".join(p(text, w) for p, text, w in zip(pad, line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        def row(tag: str, texts: list[str]) -> str:
+            sides = ["left" if kind == "text" else "right" for kind in self.kinds]
+            cells = (
+                f'<{tag} style="text-align:{s}">{html.escape(t)}</{tag}>' for s, t in zip(sides, texts, strict=True)
+            )
+            return f"<tr>{''.join(cells)}</tr>"
+
+        body = "\n".join(row("td", texts) for texts in self.rows)
+        return f"<table>\n<thead>{row('th', self.names)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
+    """The one way a notebook shows a table: its text does not depend on pandas' version or options.
+
+    ``decimals`` is for the float columns: a number, or column name -> number (3 for those not named). Whole numbers
+    and texts are shown as they are; NaN and missing values as ``-``.
+
+    >>> import pandas as pd
+    >>> show(pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.81251, float("nan")]}))
+    method  k      P
+    PLT     1  0.813
+    BR      5      -
+    """
+    return Shown(*_rounded(table, decimals))
+
+
+def markdown(table: pd.DataFrame, decimals: Decimals = 3) -> str:
+    """The table as GitHub markdown, numbers to the right.
+
+    >>> import pandas as pd
+    >>> print(markdown(pd.DataFrame({"set": ["a|b"], "n": [2]})), end="")
+    | set | n |
+    | :-- | --: |
+    | a\\|b | 2 |
+    """
+    names, kinds, rows = _rounded(table, decimals)
+    sides = [":--" if kind == "text" else "--:" for kind in kinds]
+    lines = [[_escaped(part, {"|": r"\|", "\n": " "}) for part in line] for line in (names, *rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], sides, *lines[1:]))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def latex(table: pd.DataFrame, decimals: Decimals = 3) -> str:
+    r"""The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped.
+
+    >>> import pandas as pd
+    >>> print(latex(pd.DataFrame({"P@1 (%)": [81.25]}), decimals=1), end="")
+    % needs \usepackage{booktabs}
+    \begin{tabular}{r}
+    \toprule
+    P@1 (\%) \\
+    \midrule
+    81.2 \\
+    \bottomrule
+    \end{tabular}
+    """
+    names, kinds, rows = _rounded(table, decimals)
+    lines = [" & ".join(_escaped(part, _LATEX) for part in line) + r" \\" for line in (names, *rows)]
+    shape = "".join("l" if kind == "text" else "r" for kind in kinds)
+    head = ["% needs \\usepackage{booktabs}", rf"\begin{{tabular}}{{{shape}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _escaped(text: str, signs: Mapping[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in text)
+
+
+_WRITERS: dict[str, Callable[[pd.DataFrame, Decimals], str]] = {
+    ".csv": lambda table, _: csv_text(table),
+    ".md": markdown,
+    ".tex": latex,
+}
+
+
+def save(table: pd.DataFrame, item: str, decimals: Decimals = 3, folder: str | os.PathLike | None = None) -> list[Path]:
+    """Write ``<folder>/<item>.csv`` (exact), ``.md`` and ``.tex`` (rounded); return the three paths.
+
+    ``folder`` defaults to the project's ``figures``. Nothing is written unless all three can be made.
+    """
+    folder = paths.project_root() / "figures" if folder is None else Path(folder)
+    texts = {suffix: writer(table, decimals) for suffix, writer in _WRITERS.items()}
+    written = []
+    for suffix, content in texts.items():
+        target = folder / f"{item}{suffix}"
+        with paths.atomic_path(target) as part:
+            part.write_text(content, encoding="utf-8", newline="\n")
+        written.append(target)
+    return written
