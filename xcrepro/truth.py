@@ -71,9 +71,10 @@ class Truth:
                 raise ArgumentError(name, rule, got, "mend that entry; no row was used")
         if all(state == kernel.CLEAN for state, _ in found):
             return cls(Y.indptr, Y.indices, n_labels)
-        indptr, indices = np.zeros_like(Y.indptr), np.empty_like(Y.indices)
-        kept = kernel.tidy(Y.indptr, Y.indices, data, indptr, indices)
-        return cls(indptr, indices[:kept], n_labels)
+        clean = sparse.csr_matrix((data > 0, Y.indices, Y.indptr), shape=Y.shape, copy=True)
+        clean.eliminate_zeros()
+        clean.sum_duplicates()
+        return cls(clean.indptr, clean.indices, n_labels)
 
     @property
     def n_rows(self) -> int:

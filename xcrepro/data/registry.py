@@ -119,6 +119,17 @@ def published(name: str, source: str | None = None) -> dict:
     return dict(entry.published[_source(entry, source)])
 
 
+def printed(name: str, number: str, source: str | None = None) -> str:
+    """A number of a published row with its digits as they stand in print; an empty text where it is not printed.
+
+    >>> printed("bibtex", "avg_labels_per_point"), printed("amazoncat-14k", "avg_points_per_label")
+    ('2.40', '1330.1')
+    """
+    entry = get(name)
+    value = _printed()[entry.name, _source(entry, source)].get(number)
+    return "" if value is None else str(value)
+
+
 def interval(name: str, number: str, source: str | None = None) -> tuple[float, float] | None:
     """The values that round to what ``source`` (None: the entry's own) prints for ``number``: ends included.
 

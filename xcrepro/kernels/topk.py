@@ -25,7 +25,9 @@ def check_ids(indptr, indices, n_labels, lo, hi):
         rising = True
         previous = -1
         for j in range(start, stop):
-            rising &= indices[j] > previous
+            if indices[j] <= previous:
+                rising = False
+                break
             previous = indices[j]
         if rising:
             if previous >= n_labels:

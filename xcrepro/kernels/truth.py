@@ -1,4 +1,4 @@
-"""Look through a ground-truth CSR once, and rewrite it where it is not canonical."""
+"""What every metric asks of a ground-truth CSR: is it canonical, what hits, what could have been hit."""
 
 from numba import njit
 
@@ -26,21 +26,6 @@ def inspect(indptr, indices, data, n_labels, lo, hi):
                 state = UNTIDY
             previous = label
     return state, -1
-
-
-@njit(nogil=True, cache=True)
-def tidy(indptr, indices, data, new_indptr, new_indices):
-    """Write the relevant labels of every row, sorted, each once; return how many. Runs only on untidy input."""
-    kept = 0
-    for row in range(indptr.size - 1):
-        labels = indices[indptr[row] : indptr[row + 1]][data[indptr[row] : indptr[row + 1]] > 0]
-        labels.sort()
-        for place in range(labels.size):
-            if place == 0 or labels[place] != labels[place - 1]:
-                new_indices[kept] = labels[place]
-                kept += 1
-        new_indptr[row + 1] = kept
-    return kept
 
 
 @njit(nogil=True, cache=True)

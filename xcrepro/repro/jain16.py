@@ -69,6 +69,6 @@ def plot_label_frequency(data: pd.DataFrame) -> Figure:
         ax.set(xscale="log", yscale="log", ylim=(0.8, None))
         ax.set_xlabel("label rank, % of the labels that occur")
         ax.set_ylabel("points that carry the label")
-        ax.set_title("A few labels have thousands of points; most have a handful", loc="left")
+        ax.set_title("Few labels have many points and most a handful; only Bibtex has no tail", loc="left")
         ax.legend(loc="upper right")
     return fig

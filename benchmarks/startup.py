@@ -1,0 +1,201 @@
+"""What has to pass before the first number: imports, the first call in a new process, compiling every kernel."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.metrics import clock, installed, new_process, row, without_number
+
+IMPORTS = "importing, in a new process"
+FIRST = "importing and the first P@5 of 100 rows, in a new process"
+KERNELS = "every kernel of xcrepro/kernels, in a new process"
+
+# who -> (module that must be there, what to import)
+_IMPORTS = {
+    "xcrepro": ("xcrepro", "import xcrepro"),
+    "xcrepro.TopK and .metrics (numba)": ("xcrepro", "import xcrepro; xcrepro.TopK; xcrepro.metrics"),
+    "numba": ("numba", "import numba"),
+    "napkinXC": ("napkinxc", "from napkinxc import metrics"),
+    "xCOLUMNs": ("xcolumns", "import xcolumns.metrics, xcolumns.weighted_prediction"),
+    "ranx": ("ranx", "import ranx"),
+    "scikit-learn": ("sklearn", "import sklearn.metrics"),
+}
+
+# who -> (module, compiles kernels?, code). 100 rows of 10 scores; row i's one label, i, comes first.
+_ROWS = "import numpy as np\nids = (np.arange(100)[:, None] + np.arange(10)) % 100\nvalues = np.linspace(1, 0.1, 10)\n"
+_CSR = _ROWS + (
+    "from scipy.sparse import csr_matrix, eye\n"
+    "scores = csr_matrix((np.tile(values, 100).astype(np.float32), ids.ravel().astype(np.int32),"
+    " np.arange(0, 1001, 10, dtype=np.int32)), shape=(100, 100))\n"
+    "truth = csr_matrix(eye(100, dtype=np.float32))\n"
+)
+_FIRST_CALLS = {
+    "xcrepro": (
+        "xcrepro",
+        True,
+        _CSR + "import xcrepro as xc\nprint(xc.metrics.precision(truth, xc.TopK.from_scores(scores, 5), 5)[0])",
+    ),
+    "napkinXC, lists": (
+        "napkinxc",
+        False,
+        _ROWS + "from napkinxc.metrics import precision_at_k\n"
+        "pairs = [list(zip(row, values)) for row in ids.tolist()]\n"
+        "print(precision_at_k([[i] for i in range(100)], pairs, 5)[4])",
+    ),
+    "xCOLUMNs": (
+        "xcolumns",
+        True,
+        _CSR + "from xcolumns.metrics import precision_at_k\nfrom xcolumns.weighted_prediction import predict_top_k\n"
+        "print(precision_at_k(truth, predict_top_k(scores, 5), k=5))",
+    ),
+    "ranx": (
+        "ranx",
+        True,
+        _ROWS + "import warnings\nwarnings.simplefilter('ignore')\nfrom ranx import Qrels, Run, evaluate\n"
+        "qrels = Qrels({str(i): {str(i): 1} for i in range(100)})\n"
+        "run = Run({str(i): dict(zip(map(str, row), values.tolist())) for i, row in enumerate(ids.tolist())})\n"
+        "print(evaluate(qrels, run, 'precision@5'))",
+    ),
+}
+
+
+def wall(code: str, repeats: int, **environment: str) -> tuple[float, str]:
+    """The shortest wall time of a process that runs ``code``, Python's own start included; and what it printed."""
+    runs = [clock(lambda: new_process(code, **environment)) for _ in range(repeats)]
+    return min(seconds for seconds, _ in runs), runs[0][1]
+
+
+def imports(python: float, repeats: int, only: tuple[str, ...] | None) -> list[dict]:
+    rows = []
+    reference = float("nan")
+    for who, (module, code) in _IMPORTS.items():
+        if only and who not in only:
+            continue
+        if not installed(module):
+            rows.append(without_number(IMPORTS, who, "not installed"))
+            continue
+        seconds = wall(code, repeats)[0] - python
+        reference = seconds if who == "xcrepro" else reference
+        rows.append(row(IMPORTS, who, seconds, reference, code))
+    return rows
+
+
+def first_calls(python: float, repeats: int, only: tuple[str, ...] | None) -> list[dict]:
+    rows = []
+    reference = float("nan")
+    for who, (module, compiles, code) in _FIRST_CALLS.items():
+        if only and who not in only:
+            continue
+        if not installed(module):
+            rows.append(without_number(FIRST, who, "not installed"))
+            continue
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {"NUMBA_CACHE_DIR": cache} if compiles else {}
+            cold, found = wall(code, 1, **environment)
+            warm, _ = wall(code, repeats, **environment)
+        if abs(float(found) - 0.2) > 1e-6:
+            raise RuntimeError(f"{who}: P@5 is {found}, not 0.2")
+        reference = warm - python if who == "xcrepro" else reference
+        rows.append(row(FIRST, f"{who}, kernels in the cache" if compiles else who, warm - python, reference))
+        if compiles:
+            rows.append(row(FIRST, f"{who}, cold", cold - python, reference, "an empty kernel cache"))
+    return rows
+
+
+def kernels(python: float, repeats: int, only: tuple[str, ...] | None) -> list[dict]:
+    code = f"from benchmarks import startup; startup.every_kernel({only!r})"
+    with tempfile.TemporaryDirectory() as cache:
+        cold, printed = wall(code, 1, NUMBA_CACHE_DIR=cache)
+        warm, printed_warm = wall(code, repeats, NUMBA_CACHE_DIR=cache)
+    report, after = json.loads(printed), json.loads(printed_warm)
+    note = "; ".join(f"{name} {seconds:.2f} s" for name, seconds in report["steps"].items())
+    if report["missed"]:
+        note += f"; NOT called: {', '.join(report['missed'])}"
+    again = "; ".join(f"{name} {seconds:.2f} s" for name, seconds in after["steps"].items())
+    return [
+        row(KERNELS, "xcrepro, kernels in the cache", warm - python, warm - python, again),
+        row(KERNELS, "xcrepro, compiled cold", cold - python, warm - python, note),
+    ]
+
+
+def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Public calls that between them need every kernel, in the types that ordinary data has."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    import xcrepro as xc
+    from xcrepro.data.read import read_labels, read_sparse
+    from xcrepro.data.write import write_sparse
+    from xcrepro.metrics import ranking
+
+    rng = np.random.default_rng(0)
+    dense = rng.random((60, 40), np.float32)
+    shuffled = np.argsort(rng.random(dense.shape), axis=1).astype(np.int32)
+    indptr = np.arange(0, dense.size + 1, dense.shape[1], dtype=np.int32)
+    scores = csr_matrix((dense.ravel(), shuffled.ravel(), indptr), shape=dense.shape)
+    truth = csr_matrix((dense > 0.9).astype(np.float32))
+    # Sorted downwards and with a stored zero: it has to be tidied.
+    untidy = csr_matrix((np.array([1, 1, 0], np.float32), np.array([3, 1, 5], np.int32), [0, 2, 3]), shape=(2, 40))
+    two = xc.TopK.from_ids(np.array([[1, 2], [5, -1]], np.int32), n_labels=40)
+    weights, full = np.linspace(1, 9, 40), np.full(60, 9.0)
+
+    yield "TopK from CSR", lambda: xc.TopK.from_scores(scores, 5)
+    yield "TopK from dense", lambda: xc.TopK.from_scores(dense, 5)
+    top = xc.TopK.from_scores(dense, 5)
+    yield "metrics", lambda: ranking.values(list(ranking.FORMULAS), truth, top, (1, 3, 5), weights, full)
+    yield "untidy truth", lambda: xc.metrics.precision(untidy, two, 1)
+    yield "write", lambda: (xc.write_xc(folder / "a.txt", scores, truth), write_sparse(folder / "b.txt", scores))
+    (folder / "unsorted.txt").write_text("2 3\n2:1 0:0.25\n1:1\n")
+    yield (
+        "read",
+        lambda: (
+            xc.read_xc(folder / "a.txt"),
+            read_sparse(folder / "b.txt"),
+            read_labels(folder / "b.txt"),
+            read_sparse(folder / "unsorted.txt"),
+        ),
+    )
+    yield "twin", lambda: xc.twin("bibtex", scale=0.05)
+
+
+def every_kernel(only: tuple[str, ...] | None = None) -> None:
+    """Make every kernel ready, printing JSON: seconds a step, and which kernels no step has called."""
+    import warnings
+
+    from numba.core.registry import CPUDispatcher
+
+    import xcrepro.kernels
+
+    seconds = {}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        for name, step in _steps(Path(folder)):
+            if only and name not in only:
+                continue
+            start = time.perf_counter()
+            step()
+            seconds[name] = time.perf_counter() - start
+    missed = []
+    for module in pkgutil.iter_modules(xcrepro.kernels.__path__):
+        kernel_file = importlib.import_module(f"xcrepro.kernels.{module.name}")
+        for name, kernel in vars(kernel_file).items():
+            if isinstance(kernel, CPUDispatcher) and not kernel.overloads:
+                missed.append(f"{module.name}.{name}")
+    json.dump({"steps": seconds, "missed": sorted(missed)}, sys.stdout)
+
+
+def run(quick: bool = False) -> list[dict]:
+    """All three jobs. ``quick``: each once, xcrepro and little else, and of the kernels only the quickest."""
+    repeats = 1 if quick else 5
+    python, _ = wall("pass", repeats)
+    return [
+        *imports(python, repeats, ("xcrepro",) if quick else None),
+        *first_calls(python, repeats, ("xcrepro", "napkinXC, lists") if quick else None),
+        *kernels(python, repeats, ("TopK from dense",) if quick else None),
+    ]

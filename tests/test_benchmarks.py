@@ -1,0 +1,243 @@
+"""The benchmarks on tiny inputs: that they run, compare like with like, and refuse to time what computes something else."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import os
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import metrics, startup
+from tests import naive
+
+KEYS = {"job", "who", "seconds", "ratio", "note"}
+# How each peer's package is imported.
+MODULES = {"napkinxc": "napkinxc", "xcolumns": "xcolumns", "scikit_learn": "sklearn", "ranx": "ranx"}
+
+
+@pytest.fixture(scope="module")
+def case():
+    return metrics.make_case(150, 300, 20, dense=True, seed=3)
+
+
+@pytest.fixture(scope="module")
+def expected(case):
+    return metrics.xcrepro_metrics(case)
+
+
+def test_the_input_is_what_it_says():
+    case = metrics.make_case(500, 400, 30, dense=True, seed=1)
+    ids, scores = case.scores.indices.reshape(500, 30), case.scores.data.reshape(500, 30)
+    truth = case.truth.indices.reshape(500, 5)
+    assert case.scores.data.dtype == np.float32
+    assert {case.scores.indices.dtype, case.truth.indices.dtype, case.scores.indptr.dtype} == {np.dtype(np.int32)}
+    assert all(len(set(row)) == 30 for row in ids.tolist())
+    assert all(len(set(row)) == 30 for row in scores.tolist())
+    assert (np.diff(truth, axis=1) > 0).all()
+    assert (np.diff(ids, axis=1) < 0).any(axis=1).all()
+    scored = np.array([np.isin(row, present) for row, present in zip(truth, ids, strict=True)])
+    assert 0.45 < scored.mean() < 0.65
+    relevant = np.array([np.isin(row, true) for row, true in zip(ids, truth, strict=True)])
+    assert (relevant[scores >= 0.5]).all()
+    assert case.weights.shape == (400,)
+    assert case.weights.min() >= 1
+
+
+def test_the_input_is_the_same_every_time():
+    first, again, other = (metrics.make_case(50, 300, 20, dense=True, seed=seed) for seed in (0, 0, 1))
+    for name in ("scores", "truth"):
+        one, two, three = (getattr(case, name) for case in (first, again, other))
+        assert one.indices.tobytes() == two.indices.tobytes() != three.indices.tobytes()
+        assert one.data.tobytes() == two.data.tobytes()
+
+
+def test_the_bare_kernel_agrees_with_the_slow_oracle(case):
+    n = case.scores.shape[0]
+    pairs = zip(case.scores.indices.reshape(n, -1).tolist(), case.scores.data.reshape(n, -1).tolist(), strict=True)
+    ranking = [naive.ranked(dict(zip(*row, strict=True)), 5) for row in pairs]
+    truth = [set(row) for row in case.truth.indices.reshape(n, -1).tolist()]
+    found = metrics.bare_kernel(case, 1)
+    for i, k in enumerate(metrics.KS):
+        oracle = {
+            "P": naive.precision(truth, ranking, k),
+            "nDCG": naive.ndcg(truth, ranking, k),
+            "PSP": naive.psp(truth, ranking, k, case.weights),
+            "PSnDCG": naive.psndcg(truth, ranking, k, case.weights),
+        }
+        for name, value in oracle.items():
+            assert found[name][i] == pytest.approx(value, abs=1e-12), (name, k)
+
+
+def test_threads_change_no_bit_and_the_bare_kernel_agrees_in_blocks():
+    case = metrics.make_case(20_000, 900, 12, dense=False)
+    assert "same bits" in metrics.check_threads(case)
+    for threads in (1, 2):
+        metrics.check("bare", metrics.bare_kernel(case, threads), metrics.xcrepro_metrics(case))
+    assert metrics.read_bytes(case, 1) == metrics.read_bytes(case, 2)
+
+
+def test_different_bits_are_refused(case, expected, monkeypatch):
+    calls = []
+
+    def drifting(_):
+        calls.append(1)
+        return {"P": expected["P"] + len(calls) * 1e-16}
+
+    monkeypatch.setattr(metrics, "xcrepro_metrics", drifting)
+    with pytest.raises(RuntimeError, match="1 and 2 threads differ"):
+        metrics.check_threads(case)
+
+
+def test_other_values_are_not_timed(expected):
+    metrics.check("a peer", {"P": expected["P"] + 9e-7}, expected)
+    for wrong in (expected["P"] + 2e-6, expected["P"] * np.nan):
+        with pytest.raises(RuntimeError, match="a peer and xcrepro disagree on P"):
+            metrics.check("a peer", {"P": wrong}, expected)
+
+
+@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
+def test_peers_agree_and_change_nothing_of_the_case(peer, case, expected):
+    if not metrics.installed(MODULES[peer.__name__]):
+        pytest.skip("not installed: pip install -e '.[bench]'")
+    arrays = [case.weights, *(getattr(m, part) for m in (case.scores, case.truth) for part in ("data", "indices"))]
+    before = [array.tobytes() for array in arrays]
+    rows = peer(case, expected, reference=0.5, repeats=1)
+    assert rows
+    for row in rows:
+        assert set(row) == KEYS
+        assert row["ratio"] == row["seconds"] / 0.5 > 0
+    assert [array.tobytes() for array in arrays] == before
+
+
+@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
+def test_a_peer_that_computes_something_else_is_refused(peer, case, expected):
+    if not metrics.installed(MODULES[peer.__name__]):
+        pytest.skip("not installed: pip install -e '.[bench]'")
+    wrong = {name: values + 0.01 for name, values in expected.items()}
+    with pytest.raises(RuntimeError, match="disagree"):
+        peer(case, wrong, reference=0.5, repeats=1)
+
+
+@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
+def test_a_peer_that_is_not_there_is_a_row(peer, case, expected, monkeypatch):
+    monkeypatch.setattr(metrics, "installed", lambda module: False)
+    (row,) = peer(case, expected, reference=0.5, repeats=1)
+    assert set(row) == KEYS
+    assert math.isnan(row["seconds"])
+    assert "not installed" in row["note"]
+
+
+def test_dense_peers_say_why_they_sit_out_the_large_input(expected):
+    large = metrics.make_case(50, 300, 20, dense=False)
+    for peer in (metrics.scikit_learn, metrics.ranx):
+        (row,) = peer(large, expected, reference=0.5, repeats=1)
+        assert math.isnan(row["ratio"])
+        assert "small size only" in row["note"] or "not installed" in row["note"]
+
+
+def test_both_metric_jobs_run(monkeypatch):
+    monkeypatch.setattr(metrics, "PEERS", ())
+    before = os.environ.get("XCREPRO_THREADS")
+    rows = metrics.run(quick=True)
+    assert os.environ.get("XCREPRO_THREADS") == before
+    assert all(set(row) == KEYS for row in rows)
+    jobs = dict.fromkeys(row["job"] for row in rows)
+    assert len(jobs) == 2
+    for job in jobs:
+        first = next(row for row in rows if row["job"] == job)
+        assert first["who"].startswith("xcrepro, warm")
+        assert first["ratio"] == 1.0
+        new_process = next(row for row in rows if row["job"] == job and "new process" in row["who"])
+        assert new_process["seconds"] > first["seconds"]
+
+
+def test_startup_runs():
+    rows = startup.run(quick=True)
+    assert all(set(row) == KEYS for row in rows)
+    assert [row["job"] for row in rows if row["ratio"] == 1.0] == [startup.IMPORTS, startup.FIRST, startup.KERNELS]
+    # Only one step was taken, and the benchmark says which kernels that leaves out.
+    assert "NOT called" in rows[-1]["note"]
+    assert "topk.csr" in rows[-1]["note"]
+    assert "topk.dense" not in rows[-1]["note"]
+
+
+def test_slow_calls_run_once(monkeypatch):
+    ran = []
+    metrics.best(lambda: ran.append(1), 3)
+    assert len(ran) == 3
+    monkeypatch.setattr(metrics, "SLOW", 0.0)
+    metrics.best(lambda: ran.append(1), 3)
+    assert len(ran) == 4
+
+
+def test_a_process_that_fails_says_why():
+    with pytest.raises(RuntimeError, match=r"(?s)status 1.*ZeroDivisionError"):
+        metrics.new_process("1 / 0")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.000123456, "0.000123"), (0.0456, "0.0456"), (1.0, "1.00"), (12.34, "12.3"), (6437.6, "6,438"), (0, "0")],
+)
+def test_numbers_keep_three_digits(value, text):
+    assert command.number(value) == text
+
+
+def test_nothing_stands_for_what_was_not_measured():
+    assert command.number(float("nan")) == ""
+    assert command.number(None) == ""
+
+
+def test_the_command_prints_and_writes_the_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    rows = [
+        metrics.row("a job", "xcrepro", 0.05, 0.05),
+        metrics.row("a job", "somebody", 0.5, 0.05, "slower"),
+        metrics.without_number("another", "nobody", "not installed"),
+    ]
+    monkeypatch.setattr(command, "rows_of", lambda name, quick: rows)
+    assert command.main(["metrics"]) == 0
+    written = (tmp_path / "build" / "benchmarks.md").read_text(encoding="utf-8")
+    assert "## a job" in written
+    assert "| somebody |   0.500 |  10.0 | slower |" in written
+    assert "| nobody |         |       | not installed |" in written
+    assert "## another" in capsys.readouterr().out
+    assert "--quick" not in written
+
+
+def test_a_quick_run_says_that_it_is_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    seen = []
+    monkeypatch.setattr(command, "rows_of", lambda name, quick: seen.append((name, quick)) or [])
+    command.main(["--quick"])
+    assert seen == [("loader", True), ("metrics", True), ("startup", True)]
+    assert "--quick" in (tmp_path / "build" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def test_tables_take_any_column():
+    rows = [
+        {"job": "j", "who": "a", "seconds": 1.0, "MB/s": 1234.5, "extra": None},
+        {"job": "j", "who": "bcdef", "seconds": 20.0, "MB/s": 7.0},
+    ]
+    assert command.tables(rows) == [
+        "## j\n\n"
+        "| who   | seconds |  MB/s | extra |\n"
+        "| ---   |    ---: |  ---: |  ---: |\n"
+        "| a     |    1.00 | 1,234 |       |\n"
+        "| bcdef |    20.0 |  7.00 |       |"
+    ]
+
+
+def test_every_job_takes_quick():
+    for name in command.JOBS:
+        assert "quick" in inspect.signature(importlib.import_module(f"benchmarks.{name}").run).parameters
+
+
+def test_an_unknown_job_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["everything"])
+    assert "loader" in capsys.readouterr().err
