@@ -1,0 +1,848 @@
+"""Reading: a slow oracle beside the kernel, every kind of fault planted, every decision of the module's table."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import warnings
+import zipfile
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from xcrepro.data import blocks
+from xcrepro.data.read import read_jsonl_labels, read_labels, read_sparse, read_split, read_xc
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+
+ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+# -- the oracle: what a file means, said as plainly as possible -----------------------------------------------------
+
+
+def nearest_float32(text: str) -> np.float32:
+    exact = Fraction(text)
+    guess = np.float32(float(text))
+    with np.errstate(over="ignore", under="ignore"):
+        around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    around = [value for value in around if np.isfinite(value)]
+
+    def distance_then_even(value):
+        return abs(Fraction(float(value)) - exact), int(value.view(np.uint32)) & 1
+
+    best = min(around, key=distance_then_even)
+    return -best if text.startswith("-") and best == 0 and not np.signbit(best) else best
+
+
+def oracle(text: str, labelled: bool):
+    """Rows as (sorted labels, sorted (id, value)) of the lines below the header."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    rows = []
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        line = line.removesuffix("\r").split("#")[0]
+        tokens = line.split()
+        labels = []
+        if labelled and tokens and line[0] not in " \t" and ":" not in tokens[0]:
+            labels = [int(label) for label in tokens.pop(0).split(",")]
+        entries = [(int(i), nearest_float32(v)) for i, v in (token.split(":") for token in tokens)]
+        rows.append((sorted(labels), sorted(entries, key=lambda entry: entry[0])))
+    return rows
+
+
+def as_rows(matrix):
+    return [
+        [(int(i), v) for i, v in zip(matrix.indices[a:b], matrix.data[a:b], strict=True)]
+        for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+    ]
+
+
+def assert_layout(matrix):
+    assert isinstance(matrix, sp.csr_matrix)
+    assert (matrix.data.dtype, matrix.indices.dtype) == (np.float32, np.int32)
+    assert sp.csr_matrix((matrix.data, matrix.indices, matrix.indptr), matrix.shape).has_canonical_format
+    matrix.check_format(full_check=True)
+
+
+def bits(matrix):
+    return matrix.shape, matrix.data.tobytes(), matrix.indices.tobytes(), matrix.indptr.tobytes()
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="a.txt"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+# -- files as they come ---------------------------------------------------------------------------------------------
+
+numbers = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-3e38, 3e38).map(repr),
+    st.floats(0, 10).map(lambda v: f"{v:g}"),
+    st.floats(0, 10).map(lambda v: f"{v:f}"),
+    st.integers(-(10**12), 10**12).map(str),
+    st.sampled_from(["1", "1.", ".5", "+1", "-0", "0.0", "1e3", "1E+2", "00001.50", "16777217", "0." + "3" * 40]),
+)
+blank = st.sampled_from([" ", " ", " ", "  ", "\t", " \t "])
+ids = st.lists(st.integers(0, 30), max_size=6, unique=True)
+
+
+@st.composite
+def bodies(draw, labelled):
+    lines = []
+    for _ in range(draw(st.integers(0, 8))):
+        if draw(st.integers(0, 9)) == 0:
+            lines.append("# a comment 1:2 nan")
+        labels = draw(ids) if labelled else []
+        entries = [f"{i}:{draw(numbers)}" for i in draw(ids)]
+        line = ",".join(map(str, labels))
+        if labels or not entries or draw(st.booleans()):
+            line += "".join(draw(blank) + entry for entry in entries)
+        else:
+            line = draw(blank).join(entries)
+        line += draw(st.sampled_from(["", "", " ", "\t", " # 3:4", "#x"]) if line else st.sampled_from(["", " "]))
+        lines.append(line + draw(st.sampled_from(["", "\r"])))
+    body = "".join(line + "\n" for line in lines)
+    # Without its last newline a last blank line would be none.
+    return body[:-1] if lines and lines[-1] and draw(st.booleans()) else body
+
+
+@pytest.mark.filterwarnings("ignore:.*out of order")
+@ANY_FILE
+@given(body=bodies(labelled=True), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
+def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    expected = oracle(body, labelled=True)
+    path = tmp_path / "a.txt"
+    path.write_bytes(f"{len(expected)} 31 31\n{body}".encode())
+    X, Y = read_xc(path, threads=threads)
+    assert_layout(X)
+    assert_layout(Y)
+    assert X.shape == Y.shape == (len(expected), 31)
+    assert as_rows(Y) == [[(label, 1) for label in labels] for labels, _ in expected]
+    assert as_rows(X) == [entries for _, entries in expected]
+    assert np.signbit(X.data).tolist() == [bool(np.signbit(v)) for _, row in expected for _, v in row]
+
+
+@pytest.mark.filterwarnings("ignore:.*out of order")
+@ANY_FILE
+@given(body=bodies(labelled=False), block=st.integers(12, 90), threads=st.sampled_from([1, 2]))
+def test_read_sparse_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    expected = oracle(body, labelled=False)
+    path = tmp_path / "a.txt"
+    path.write_bytes(f"{len(expected)} 31\n{body}".encode())
+    matrix = read_sparse(path, threads=threads)
+    assert_layout(matrix)
+    assert as_rows(matrix) == [entries for _, entries in expected]
+    # The same body without a header.
+    path.write_bytes(body.encode())
+    if any(line and not line.startswith("#") for line in body.splitlines()):
+        assert bits(read_sparse(path, n_columns=31, threads=threads)) == bits(matrix)
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(numbers, st.decimals("-1e37", "1e37").map(str)), min_size=1, max_size=20))
+@example(["1.000000059604644775390625"])  # the middle between two float32 numbers: to the even one
+@example(["1.00000005960464477539062500000000000001"])  # just above it, which float64 cannot see
+@example(["1.00000017881393432617187499999999999999", "1.000000178813934326171875"])
+@example(["3.4028234663852886e38", "3.4028235677973362e38", "-3.4028235e+38"])
+@example(["1e-45", "7e-46", "7.1e-46", "1.17549435e-38", "1.1754942e-38", "1e-400", "-1e-9999"])
+@example(["123456789012345678901234567890", "0.000000000000000000000000000001234567890123456789", "0" * 400 + "1.5"])
+@example(["9223372036854775807", "9223372036854775808", "922337203685477580.7e1", "99999999999.99999999"])
+@example(["16777217", "16777219", "33554434", "2147483647", "8388608.5", "8388609.5", "0.1", "100e-2", "1e22", "1e38"])
+def test_values_are_rounded_once(tmp_path, texts):
+    path = tmp_path / "v.txt"
+    path.write_text(f"1 {len(texts)}\n" + " ".join(f"{i}:{text}" for i, text in enumerate(texts)))
+    got = read_sparse(path).data
+    expected = np.array([nearest_float32(text) for text in texts])
+    assert got.view(np.uint32).tolist() == expected.view(np.uint32).tolist()
+
+
+def test_the_result_does_not_depend_on_threads_or_blocks(file, monkeypatch):
+    rng = np.random.default_rng(0)
+    lines = []
+    for row in range(3000):
+        features = np.sort(rng.choice(500, rng.integers(0, 9), replace=False))
+        labels = ",".join(map(str, np.sort(rng.choice(40, rng.integers(0, 4), replace=False))))
+        lines.append(labels + "".join(f" {i}:{rng.random():.6g}" for i in features))
+        if row == 1500:
+            lines[-1] += " " * 5000  # longer than most blocks below
+    path = file("3000 500 40\n" + "\n".join(lines) + "\n")
+    X, Y = read_xc(path, threads=1)
+    assert as_rows(X) == [entries for _, entries in oracle("\n".join(lines) + "\n", labelled=True)]
+    for block in (12, 100, 4096, 1 << 16):
+        for threads in (1, 2, 4):
+            monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+            X2, Y2 = read_xc(path, threads=threads)
+            assert bits(X) == bits(X2)
+            assert bits(Y) == bits(Y2)
+
+
+# -- every decision about what lines may look like ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "labels", "features"),
+    [
+        ("1,2 0:1", [1, 2], {0: 1}),
+        (" 0:1", [], {0: 1}),
+        ("\t0:1", [], {0: 1}),
+        ("0:1 2:3", [], {0: 1, 2: 3}),  # the leading blank got lost
+        ("1,2", [1, 2], {}),
+        ("1,2 ", [1, 2], {}),
+        ("2", [2], {}),
+        ("", [], {}),
+        ("   ", [], {}),
+        ("\t", [], {}),
+        ("1\t0:0.5\t3:1.5", [1], {0: 0.5, 3: 1.5}),  # napkinXC: feature 0 = 1.5
+        ("1 0:0.5\r", [1], {0: 0.5}),
+        ("1 0:0.5  \r", [1], {0: 0.5}),
+        ("\r", [], {}),
+        ("1\r", [1], {}),
+        ("1 0:0.5 # 3:1", [1], {0: 0.5}),
+        ("1 0:0.5#3:1", [1], {0: 0.5}),
+        ("1#2", [1], {}),
+        (" # nothing", [], {}),
+        ("1 0:0 3:-0.0", [1], {0: 0, 3: 0}),  # stored zeros stay stored
+        ("0001 0000:01.50", [1], {0: 1.5}),
+    ],
+)
+def test_a_line_that_is_accepted(file, body, labels, features):
+    X, Y = read_xc(file(f"1 4 3\n{body}\n"))
+    assert Y.indices.tolist() == labels
+    assert dict(zip(X.indices.tolist(), X.data.tolist(), strict=True)) == features
+
+
+def test_a_blank_line_is_a_row_and_shifts_nothing(file):
+    X, Y = read_xc(file("4 2 2\n0 0:1\n\n1 1:1\n\n"))
+    assert as_rows(X) == [[(0, 1)], [], [(1, 1)], []]
+    assert as_rows(Y) == [[(0, 1)], [], [(1, 1)], []]
+
+
+def test_comments_before_the_header_and_between_rows_are_no_rows(file):
+    text = "#" + "long " * 2000 + "\n# two\n2 2 2\n# three\n0 0:1\n#\n1 x:1\n"
+    with pytest.raises(DataError, match=r"line 7: found the feature id 'x'"):
+        read_xc(file(text))
+    X, _ = read_xc(file(text.replace("x:1", "1:1 # end")))
+    assert X.toarray().tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(file):
+    assert read_sparse(file(b"\xef\xbb\xbf1 2\n0:1\n")).shape == (1, 2)
+
+
+def test_shapes_come_from_the_header_not_from_the_data(file):
+    X, Y = read_xc(file("1 100 50\n0 0:1\n"))
+    assert X.shape == (1, 100)
+    assert Y.shape == (1, 50)
+
+
+def test_no_rows(file):
+    for text in ("0 5 3", "0 5 3\n", "0 5 3\n# nothing\n"):
+        X, Y = read_xc(file(text))
+        assert X.shape == (0, 5)
+        assert Y.shape == (0, 3)
+
+
+def test_ids_from_one(file):
+    path = file("1 3 3\n1,3 1:0.5 3:2\n")
+    X, Y = read_xc(path, one_based=True)
+    assert (X.indices.tolist(), Y.indices.tolist()) == ([0, 2], [0, 2])
+    path = file("1 3 3\n0,2 1:0.5 3:2\n")
+    X, Y = read_xc(path, one_based="features")
+    assert (X.indices.tolist(), Y.indices.tolist()) == ([0, 2], [0, 2])
+    path = file("1 3 3\n1,3 0:0.5 2:2\n")
+    X, Y = read_xc(path, one_based="labels")
+    assert (X.indices.tolist(), Y.indices.tolist()) == ([0, 2], [0, 2])
+    assert read_sparse(file("1 3\n1:1 3:1\n"), one_based=True).indices.tolist() == [0, 2]
+    with pytest.raises(DataError, match=r"found label id 3, expected ids 0 to 2 .*one_based=True"):
+        read_xc(file("1 3 3\n1,3 0:0.5\n"))
+    with pytest.raises(DataError, match=r"found feature id 0, expected ids 1 to 3"):
+        read_xc(file("1 3 3\n1,3 0:0.5\n"), one_based=True)
+
+
+# -- unsorted and repeated ids --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("block", [12, 1 << 20])
+def test_unsorted_rows_are_sorted_and_said_once(file, monkeypatch, threads, block):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    path = file("5 9 9\n1 0:1\n# a comment\n2 3:3 1:1\n5,4,0 8:1\n\n1,0 7:7 0:1 2:2\n")
+    with pytest.warns(UserWarning, match=r"a.txt: 3 rows have their ids out of order \(first in line 4\)") as said:
+        X, Y = read_xc(path, threads=threads)
+    assert len(said) == 1
+    assert as_rows(X) == [[(0, 1)], [(1, 1), (3, 3)], [(8, 1)], [], [(0, 1), (2, 2), (7, 7)]]
+    assert [[label for label, _ in row] for row in as_rows(Y)] == [[1], [2], [0, 4, 5], [], [0, 1]]
+
+
+def test_sorted_files_are_read_without_a_word(file):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_xc(file("2 9 9\n1 0:1 3:1\n1,2 0:1\n"))
+
+
+@pytest.mark.parametrize("block", [12, 1 << 20])
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("1 3:1 3:1", "id 3 twice"),
+        ("1 3:1 0:1 3:2", "id 3 twice"),
+        ("1,1 3:1", "label 1 twice"),
+        ("2,1,2 3:1", "label 2 twice"),
+    ],
+)
+def test_a_repeated_id_is_refused(file, monkeypatch, row, what, block):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    with pytest.raises(DataError, match=f"line 4: found {what}, expected each id once in a row"):
+        read_xc(file(f"4 9 9\n1 0:1\n# comment\n{row}\n0 1:1\n0 bad\n"))
+
+
+# -- planted faults -------------------------------------------------------------------------------------------------
+
+FAULTS = [
+    # label list
+    ("3 0:1", "found label id 3, expected ids 0 to 2 (the header says 3 labels)"),
+    ("-1 0:1", "found label id -1, expected ids 0 to 2"),
+    ("z 0:1", "found the label id 'z', expected a whole number"),
+    ("1.0 0:1", "found the label id '1.0', expected a whole number"),
+    ("+1 0:1", "found the label id '+1'"),
+    ("1,,2 0:1", "found a comma without a label after it"),
+    ("1, 0:1", "found a comma without a label after it"),
+    (",1 0:1", "found a comma without a label after it"),
+    ("1,2:0.5", "found '2:0.5' in the label list, expected a blank between"),
+    ("2147483648 0:1", "found label id 2147483648"),
+    ("99999999999999999999999 0:1", "found label id 99999999999999999999999"),
+    ("18446744073709551617 0:1", "found label id 18446744073709551617"),
+    # feature id
+    ("1 4:1", "found feature id 4, expected ids 0 to 3 (the header says 4 features)"),
+    ("1 -1:1", "found feature id -1"),
+    ("1 x:1", "found the feature id 'x', expected a whole number"),
+    ("1 2147483648:1", "found feature id 2147483648"),
+    ("1 18446744073709551616:1", "found feature id 18446744073709551616"),
+    ("1 1.5:1", "found the feature id '1.5'"),
+    ("1 :1", "found ':1' without an id"),
+    ("1 2 3:1", "found '2' without a value, expected id:value. Labels are joined by commas"),
+    ("1 0:1 3", "found '3' without a value"),
+    # value
+    ("1 3:", "found '3:' without a value"),
+    ("1 3: 0.5", "found '3:' without a value"),
+    ("1 3:abc", "found the value 'abc', expected a number"),
+    ("1 3:1:2", "found the value '1:2', expected a number"),
+    ("1 3:0x1", "found the value '0x1'"),
+    ("1 3:1,5", "found the value '1,5'"),
+    ("1 3:1e", "found the value '1e'"),
+    ("1 3:1e+", "found the value '1e+'"),
+    ("1 3:-", "found the value '-'"),
+    ("1 3:.", "found the value '.'"),
+    ("1 3:1_0", "found the value '1_0'"),
+    ("1 3:nan", "found the value 'nan', expected a finite number"),
+    ("1 3:-NaN", "found the value '-NaN', expected a finite number"),
+    ("1 3:inf", "found the value 'inf', expected a finite number"),
+    ("1 3:-Infinity", "found the value '-Infinity', expected a finite number"),
+    ("1 3:1e39", "found the value '1e39', expected a value that float32 can hold"),
+    ("1 3:-3.5e38", "found the value '-3.5e38', expected a value that float32 can hold"),
+    ("1 3:1e999999999999", "found the value '1e999999999999', expected a value that float32 can hold"),
+    # the line
+    ("1 0:1\r2:1", "found a carriage return inside a line"),
+    ("1 0:1\0", "found the value '1\\x00'"),
+    ("\xff 0:1", "found the label id"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), FAULTS, ids=[repr(row) for row, _ in FAULTS])
+def test_a_fault_is_named_with_its_line(file, monkeypatch, row, message):
+    path = file(f"4 4 3\n0 0:1\n\n{row}\n1 bad later\n")
+    for block, threads in ((12, 1), (12, 2), (1 << 20, 1)):
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+        with pytest.raises(DataError) as error:
+            read_xc(path, threads=threads)
+        assert f"{path}, line 4: {message}" in str(error.value).replace("\0", "\\x00")
+        assert error.value.line == 4
+
+
+def test_faults_of_the_new_format_speak_of_columns_and_labels(file):
+    with pytest.raises(
+        DataError, match=r"line 2: found column id 3, expected ids 0 to 2 \(the header says 3 columns\)"
+    ):
+        read_sparse(file("1 3\n3:1\n"))
+    with pytest.raises(DataError, match=r"line 2: found label id 3, expected ids 0 to 2 \(the header says 3 labels\)"):
+        read_labels(file("1 3\n3:1\n"))
+    with pytest.raises(DataError, match=r"line 2: found '2' without a value"):
+        read_labels(file("1 3\n2\n"))
+    with pytest.raises(DataError, match=r"expected none \(the header says 0 columns\)"):
+        read_sparse(file("1 0\n0:1\n"))
+
+
+def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
+    rows = ["0 0:1"] * 200
+    rows[150], rows[60], rows[40] = "0 bad", "0 1:1 0:1 1:1", "0 1:nan"
+    path = file("200 4 3\n" + "\n".join(rows))
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 30)
+    for expected in (42, 62, 152):
+        for threads in (1, 2, 4):
+            with pytest.raises(DataError) as error:
+                read_xc(path, threads=threads)
+            assert error.value.line == expected
+        rows[expected - 2] = "0 0:1"
+        path.write_text("200 4 3\n" + "\n".join(rows))
+
+
+@pytest.mark.parametrize("cut", range(1, 16))
+def test_a_file_cut_anywhere_in_its_last_line(file, cut):
+    whole = "2 40 3\n0 0:1\n1,2 10:1 30:0.25"
+    path = file(whole[:-cut])
+    last = whole[:-cut].split("\n")[-1]
+    # A cut behind a whole token cannot be seen: all that can be said is that the rows are all there.
+    if last.endswith(":") or (" " in last and last.split(" ")[-1].isdigit()):
+        with pytest.raises(DataError, match=r"line 3: found '\d+:?' without a value"):
+            read_xc(path)
+    elif last.endswith(","):
+        with pytest.raises(DataError, match="line 3: found a comma without a label after it"):
+            read_xc(path)
+    else:
+        assert read_xc(path)[0].shape == (2, 40)
+
+
+# -- headers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2\n0:1\n", r"line 1: found '1 2', expected a header 'points features labels'. .*read_sparse.*read_split"),
+        ("1,2 0:1\n", r"line 1: found '1,2 0:1', expected a header .*give n_features= and n_labels="),
+        ("1 0:1\n", r"line 1: found '1 0:1', expected a header"),
+        ("5 3\n", r"read_sparse"),
+        ("-1 2 3\n", r"found '-1 2 3', expected a header"),
+        ("1 2.0 3\n", r"found '1 2.0 3', expected a header"),
+        ("n d l\n", r"found 'n d l', expected a header"),
+        ("1 2 3 4\n", r"found '1 2 3 4', expected a header"),
+        ("\n1 2 3\n", r"line 1: found '', expected a header"),
+        ("1 99999999999 3\n\n", r"line 1: found 99999999999 features in the header, expected at most 2147483647"),
+        ("1 2 2147483648\n\n", r"found 2147483648 labels in the header"),
+        ("# only\n", r"found nothing but comments"),
+        ("\xff\xfe1 2 3\n", r"expected a header"),
+        ("x" * 10000, r"found 'x{57}\.\.\.', expected a header"),
+    ],
+)
+def test_a_header_that_is_none(file, text, message):
+    with pytest.raises(DataError, match=message):
+        read_xc(file(text))
+
+
+def test_the_new_format_knows_the_old_one_by_its_header(file):
+    with pytest.raises(DataError, match=r"found '1 2 3', expected a header 'rows columns'. .*read_xc"):
+        read_sparse(file("1 2 3\n0 1:1\n"))
+    with pytest.raises(DataError, match=r"give n_columns= \(n_labels= for labels\)"):
+        read_labels(file("0:1\n"))
+
+
+@pytest.mark.parametrize(("said", "hint"), [(1, "Mend the header"), (9, "probably cut")])
+def test_a_header_that_does_not_match_the_rows(file, said, hint):
+    body = "0 0:1\n\n1 1:1\n"
+    with pytest.raises(DataError, match=rf"found 3 rows, expected {said} \(the header in line 2\). .*{hint}"):
+        read_xc(file(f"# comment\n{said} 2 2\n{body}"))
+    with pytest.raises(DataError, match=rf"found 3 rows, expected {said}"):
+        read_sparse(file(f"{said} 2\n0:1\n\n1:1\n"))
+
+
+def test_blank_lines_beyond_the_rows_are_named_as_the_reason(file):
+    with pytest.raises(DataError, match=r"found 3 rows, expected 1 .*beyond are blank lines"):
+        read_xc(file("1 2 2\n0 0:1\n\n\n"))
+
+
+def test_a_file_without_a_header_needs_both_widths(file):
+    path = file("1 0:1\n1,2 3:1\n")
+    X, Y = read_xc(path, n_features=4, n_labels=3)
+    assert as_rows(X) == [[(0, 1)], [(3, 1)]]
+    assert as_rows(Y) == [[(1, 1)], [(1, 1), (2, 1)]]
+    for given_one in ({"n_features": 4}, {"n_labels": 3}):
+        with pytest.raises(DataError, match="expected a header"):
+            read_xc(path, **given_one)
+    with pytest.raises(DataError, match=r"line 2: found feature id 3, expected ids 0 to 2"):
+        read_xc(path, n_features=3, n_labels=3)
+
+
+def test_a_data_line_of_two_tokens_is_never_taken_for_a_header(file):
+    # napkinXC takes the first line of these for a header and drops it.
+    X, _ = read_xc(file("1 0:1\n2 1:1\n"), n_features=4, n_labels=3)
+    assert X.shape == (2, 4)
+    X, _ = read_xc(file("1 0:1 2:1\n2 1:1\n"), n_features=4, n_labels=3)
+    assert X.shape == (2, 4)
+    with pytest.raises(DataError, match=r"line 1: found '7' without a value"):
+        read_xc(file("1 7\n2 1:1\n"), n_features=9, n_labels=9)
+
+
+def test_a_first_line_longer_than_any_header_is_data(file):
+    entries = {i: i / 8 for i in range(3000)}
+    line = "1 " + " ".join(f"{i}:{v}" for i, v in entries.items())
+    X, _ = read_xc(file(line + "\n2 5:1\n"), n_features=3000, n_labels=3)
+    assert X.shape == (2, 3000)
+    assert X[0].toarray().ravel().tolist() == list(entries.values())
+    with pytest.raises(DataError, match=r"line 1: found '1 0:0.0 .*\.\.\.', expected a header"):
+        read_xc(file(line + "\n"))
+
+
+def test_a_comment_may_follow_the_header(file):
+    assert read_xc(file("1 4 3 # points features labels\n1 0:1\n"))[0].shape == (1, 4)
+
+
+def test_widths_may_widen_a_header_but_not_narrow_it(file):
+    path = file("1 4 3\n1 0:1\n")
+    X, Y = read_xc(path, n_features=40, n_labels=30)
+    assert (X.shape, Y.shape) == ((1, 40), (1, 30))
+    assert read_xc(path, n_labels=30)[0].shape == (1, 4)
+    with pytest.raises(ArgumentError, match="n_features must be at least the file's own width, 4; got 3"):
+        read_xc(path, n_features=3)
+    assert read_labels(file("1 3\n0:1\n"), n_labels=5).shape == (1, 5)
+    with pytest.raises(ArgumentError, match="n_labels must be at least"):
+        read_labels(file("1 3\n0:1\n"), n_labels=2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_features": -1},
+        {"n_features": 2**31},
+        {"n_labels": 1.5},
+        {"n_labels": True},
+        {"threads": 0},
+        {"threads": "2"},
+        {"one_based": "both"},
+    ],
+)
+def test_arguments_are_checked(file, wrong):
+    with pytest.raises(ArgumentError, match=next(iter(wrong))):
+        read_xc(file("1 4 3\n1 0:1\n"), **wrong)
+
+
+# -- what a file may be ---------------------------------------------------------------------------------------------
+
+TEXT = "2 4 3\n0,1 0:0.5 3:2\n 1:1\n"
+
+
+def zipped(*members) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members:
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt.gz", gzip.compress(TEXT.encode())),
+        ("a.txt", gzip.compress(TEXT.encode())),  # the content decides
+        ("a.txt.gz", TEXT.encode()),
+        ("two.gz", gzip.compress(TEXT[:9].encode()) + gzip.compress(TEXT[9:].encode())),
+        ("a.zip", zipped(("folder/a.txt", TEXT))),
+        ("a.zip", zipped(("folder/", ""), ("folder/a.txt", TEXT))),
+    ],
+)
+def test_packed_files(file, name, content):
+    plain = read_xc(file(TEXT, "plain.txt"))
+    packed = read_xc(file(content, name))
+    assert [bits(m) for m in plain] == [bits(m) for m in packed]
+
+
+def big_text() -> bytes:
+    rng = np.random.default_rng(1)
+    rows = "".join(f"{i % 7} {i % 90}:{value:.6g}\n" for i, value in enumerate(rng.random(4000)))
+    return f"4000 90 7\n{rows}".encode()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keep", [3, 12, 0.5, 0.99])
+def test_a_truncated_gzip(file, keep, threads):
+    packed = gzip.compress(big_text())
+    kept = packed[: keep if keep > 1 else int(len(packed) * keep)]
+    with pytest.raises(DataError, match=r"a.gz: found the end of the file in the middle of packed data"):
+        read_xc(file(kept, "a.gz"), threads=threads)
+
+
+def test_a_fault_before_the_damage_is_named_first(file, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    packed = gzip.compress(big_text().replace(b"\n3 ", b"\nx ", 1))
+    with pytest.raises(DataError, match=r"line 5: found the label id 'x'"):
+        read_xc(file(packed[:-100], "a.gz"))
+
+
+def test_damaged_archives(file):
+    packed = bytearray(gzip.compress(big_text()))
+    packed[-6] ^= 1
+    with pytest.raises(DataError, match=r"damaged packed data \(CRC"):
+        read_xc(file(bytes(packed), "a.gz"))
+    packed = bytearray(zipped(("a.txt", big_text())))
+    packed[2000] ^= 0xFF
+    with pytest.raises(DataError, match="damaged packed data"):
+        read_xc(file(bytes(packed), "a.zip"))
+    with pytest.raises(DataError, match="damaged packed data"):
+        read_xc(file(bytes(packed[:1000]), "a.zip"))
+    with pytest.raises(DataError, match=r"found an archive of 2 files \(a, b\), expected an archive of one"):
+        read_xc(file(zipped(("a", TEXT), ("b", TEXT)), "a.zip"))
+    with pytest.raises(DataError, match=r"found an archive of 0 files \(none\)"):
+        read_xc(file(zipped(), "a.zip"))
+    locked = bytearray(zipped(("a", TEXT)))
+    locked[6] |= 1
+    locked[locked.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(DataError, match="found an archive that cannot be read"):
+        read_xc(file(bytes(locked), "a.zip"))
+
+
+@pytest.mark.parametrize("reader", [read_xc, read_sparse, read_labels, read_jsonl_labels])
+def test_no_file_a_folder_an_empty_file(file, tmp_path, reader):
+    for name in ("missing.txt", "missing.npz"):
+        with pytest.raises(DataMissing, match=f"{name}: there is no such file"):
+            reader(tmp_path / name)
+    (tmp_path / "folder.npz").mkdir()
+    for folder in (tmp_path, tmp_path / "folder.npz"):
+        with pytest.raises(DataError, match="found a folder, expected a file"):
+            reader(folder)
+    for content in (b"", gzip.compress(b"")):
+        if content and reader is read_jsonl_labels:
+            continue
+        with pytest.raises(DataError, match="found an empty file"):
+            reader(file(content))
+
+
+def test_a_path_may_be_text(file):
+    assert read_xc(str(file(TEXT)))[0].nnz == 3
+
+
+# -- large files ----------------------------------------------------------------------------------------------------
+
+
+class Endless(io.RawIOBase):
+    """Rows, then comment lines up to ``size`` bytes, then rows again, made while they are read."""
+
+    def __init__(self, head: bytes, size: int, tail: bytes) -> None:
+        self.head, self.tail, self.left = head, tail, size
+        self.filler = (b"#" + b" " * (1 << 18) + b"\n") * 4
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        if self.head:
+            text, self.head = self.head, b""
+        elif self.left > 0:
+            text = self.filler
+            self.left -= len(text)
+        else:
+            text, self.tail = self.tail, b""
+        size = min(len(text), len(buffer))
+        buffer[:size] = text[:size]
+        self.head = text[size:]
+        return size
+
+
+def test_more_than_two_gigabytes_of_text(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 3 << 20)
+    stream = Endless(b"0:1\n", 2**31 + 2**28, b"1:2\n2:3\n")
+    rows = blocks.read_rows("big", stream, blocks.Layout(ids=3), threads=2)
+    assert rows.array("ids", np.int32).tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match=r"big, line 6: found the column id 'x'"):
+        blocks.read_rows("big", Endless(b"0:1\n", 1, b"x:1\n"), blocks.Layout(ids=3), threads=1)
+
+
+def test_offsets_pass_two_to_the_31():
+    lens = [np.array([2**31 - 1, 2**31 - 1], np.int32), np.array([], np.int32), np.array([0, 5], np.int32)]
+    assert blocks.offsets(lens).tolist() == [0, 2**31 - 1, 2**32 - 2, 2**32 - 2, 2**32 + 3]
+    assert blocks.offsets(lens).dtype == np.int64
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_ones_zeros_are_none(file):
+    Y = read_labels(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n"))
+    assert_layout(Y)
+    assert as_rows(Y) == [[(0, 1), (4, 1)], [(1, 1)]]
+    # The same file as a matrix keeps its values.
+    assert read_sparse(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n")).data.tolist() == [1, 0, 3.5, 0.25, 0]
+
+
+def test_a_negative_label_value_is_refused(file, monkeypatch):
+    for block in (12, 1 << 20):
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+        with pytest.raises(DataError, match=r"line 5: found -1 for label 2, expected 1, or another value above 0"):
+            read_labels(file("3 5\n0:1\n# c\n\n1:1 2:-1\n"))
+
+
+def test_a_pair_of_files(file):
+    X, Y = read_split(file("2 3\n0:0.5\n\n", "x.txt"), file("2 4\n\n3:1\n", "y.txt"))
+    assert (X.shape, Y.shape) == ((2, 3), (2, 4))
+    with pytest.raises(DataError, match=r"y.txt: found 1 rows, expected 2, as in .*x.txt"):
+        read_split(file("2 3\n0:0.5\n\n", "x.txt"), file("1 4\n3:1\n", "y.txt"))
+
+
+# -- npz ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool])
+def test_npz_of_any_layout(tmp_path, layout, kind, dtype):
+    dense = np.array([[0, 1, 0], [0, 0, 0], [1, 0, 1]], dtype)
+    path = tmp_path / "m.npz"
+    sp.save_npz(path, kind(dense).asformat(layout))
+    matrix = read_sparse(path)
+    assert_layout(matrix)
+    assert (matrix.toarray() == dense).all()
+    assert read_sparse(path, n_columns=7).shape == (3, 7)
+
+
+def test_npz_is_checked_as_text_is(tmp_path):
+    path = tmp_path / "m.npz"
+
+    def save(data, ids, indptr, shape):
+        m = sp.csr_matrix(shape, dtype=np.float64)
+        m.data, m.indices, m.indptr = np.array(data, np.float64), np.array(ids), np.array(indptr)
+        sp.save_npz(path, m)
+
+    save([1, 2], [2, 0], [0, 2], (1, 3))
+    assert read_sparse(path).indices.tolist() == [0, 2]
+    assert read_sparse(path).data.tolist() == [2, 1]
+    for reader, matrix, message in (
+        (read_sparse, ([1, 2], [1, 1], [0, 0, 2], (2, 3)), r"found id 1 twice in row 1 \(rows from 0\)"),
+        (read_sparse, ([1, np.nan], [1, 2], [0, 0, 2], (2, 3)), r"found the value nan in row 1"),
+        (read_sparse, ([1, np.inf], [1, 2], [0, 1, 2], (2, 3)), r"found the value inf in row 1"),
+        (read_sparse, ([1e39, 1], [1, 2], [0, 1, 2], (2, 3)), r"found the value 1e\+39 in row 0"),
+        (read_labels, ([1, -1], [1, 2], [0, 1, 2], (2, 3)), r"found the label value -1.0 in row 1"),
+        (read_sparse, ([1, 1], [1, 3], [0, 1, 2], (2, 3)), r"found a broken matrix"),
+        (read_sparse, ([1, 1], [1, -1], [0, 1, 2], (2, 3)), r"found a broken matrix"),
+    ):
+        save(*matrix)
+        with pytest.raises(DataError, match=message):
+            reader(path)
+    save([2, 0, 1], [0, 1, 2], [0, 3], (1, 3))
+    assert read_labels(path).indices.tolist() == [0, 2]
+    assert read_labels(path).data.tolist() == [1, 1]
+    sp.save_npz(path, sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (1, 3)))
+    with pytest.raises(DataError, match="found 1 places stored again"):
+        read_sparse(path)
+    sp.save_npz(path, sp.csr_matrix(np.array([[1j]])))
+    with pytest.raises(DataError, match="found a broken matrix"):
+        read_sparse(path)
+
+
+def test_npz_that_is_none(tmp_path, file):
+    path = tmp_path / "m.npz"
+    for content in (b"", b"text", zipped(("a.txt", TEXT)), zipped(("format.npy", "x"))):
+        path.write_bytes(content)
+        for reader in (read_sparse, read_labels, read_xc):
+            with pytest.raises(DataError, match=r"m\.npz: found"):
+                reader(path)
+    sp.save_npz(path, sp.eye(300, format="csr"))
+    with pytest.raises(DataError, match=r"found the arrays data, .*read with read_sparse or read_labels"):
+        read_xc(path)
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"found no sparse matrix"):
+        read_sparse(path)
+    np.savez(path, data=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match=r"found no sparse matrix"):
+        read_xc(path)
+
+
+# -- JSON lines -----------------------------------------------------------------------------------------------------
+
+
+def jsonl(*rows) -> str:
+    return "".join(json.dumps({"uid": "u", "title": "t", "content": "c", **row}) + "\n" for row in rows)
+
+
+def test_jsonl_labels(file):
+    text = jsonl({"target_ind": [3, 1], "target_rel": [1.0, 0.5]}, {"target_ind": []}, {"target_ind": [0]})
+    for path in (file(text, "trn.json"), file(gzip.compress(text.encode()), "trn.json.gz")):
+        Y = read_jsonl_labels(path)
+        assert_layout(Y)
+        assert Y.toarray().tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
+        assert read_jsonl_labels(path, n_labels=9).shape == (3, 9)
+        assert read_jsonl_labels(path, relevance=True).data.tolist() == [0.5, 1, 1]
+    path = file(jsonl({"target_ind": [3, 1], "target_rel": [0, 2]}))
+    assert read_jsonl_labels(path).indices.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ('{"target_ind": [1', "expected one whole JSON object"),
+        ("", "'', expected one whole JSON object"),
+        ("[1]", "expected an object with a list 'target_ind'"),
+        ('{"uid": 1}', "expected an object with a list 'target_ind'"),
+        ('{"target_ind": 3}', "expected an object with a list 'target_ind'"),
+        ('{"target_ind": [5]}', "label id 5, expected a whole number from 0 to 4"),
+        ('{"target_ind": [-1]}', "label id -1"),
+        ('{"target_ind": [1.0]}', "label id 1.0"),
+        ('{"target_ind": [true]}', "label id True"),
+        ('{"target_ind": ["1"]}', "label id '1'"),
+        ('{"target_ind": [1, 1]}', "label 1 twice"),
+        ('{"target_ind": [1], "target_rel": []}', "a 'target_rel' that does not fit"),
+        ('{"target_ind": [1], "target_rel": 1}', "a 'target_rel' that does not fit"),
+        ('{"target_ind": [1], "target_rel": [NaN]}', "relevance nan of label 1"),
+        ('{"target_ind": [1], "target_rel": [-1]}', "relevance -1 of label 1"),
+        ('{"target_ind": [1], "target_rel": [1e39]}', "relevance 1e\\+39 of label 1"),
+    ],
+)
+def test_jsonl_faults(file, bad, message):
+    with pytest.raises(DataError, match=f"line 2: found .*{message}"):
+        read_jsonl_labels(file(jsonl({"target_ind": [0]}) + bad + "\n" + "bad later\n"), n_labels=5)
+
+
+# -- real data ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bibtex/train.txt", "bibtex/test.txt", "tibkat/test.txt", "tibkat/train.txt"])
+def test_real_files_as_scikit_learn_and_napkinxc_read_them(real_data, name):
+    from napkinxc.datasets import load_libsvm_file
+    from sklearn.datasets import load_svmlight_file
+
+    folder, _, file_name = name.partition("/")
+    path = real_data(folder) / file_name
+    X, Y = read_xc(path)
+    n_rows, n_features, n_labels = (int(t) for t in path.open().readline().split())
+    assert (X.shape, Y.shape) == ((n_rows, n_features), (n_rows, n_labels))
+    body = io.BytesIO(path.read_bytes().partition(b"\n")[2])
+    theirs, labels = load_svmlight_file(body, n_features=n_features, multilabel=True, zero_based=True)
+    # scikit-learn drops lines that are blank once their trailing blanks are gone.
+    kept = np.diff(X.indptr) + np.diff(Y.indptr) > 0
+    assert bits(X[kept])[1:3] == (theirs.data.astype(np.float32).tobytes(), theirs.indices.astype(np.int32).tobytes())
+    assert [tuple(row) for row in np.split(Y[kept].indices, Y[kept].indptr[1:-1])] == [
+        tuple(int(label) for label in sorted(row)) for row in labels
+    ]
+    theirs, labels = load_libsvm_file(str(path), labels_format="list")
+    assert [row.tolist() for row in np.split(Y.indices, Y.indptr[1:-1])] == [sorted(row) for row in labels]
+    assert X.indices.tobytes() == theirs.indices.tobytes()
+    # napkinXC adds digits up in float32, which may be off in the last place.
+    np.testing.assert_allclose(X.data, theirs.data, rtol=3e-7)
+
+
+def test_real_label_and_score_files(real_data):
+    Y = read_labels(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
+    assert Y.shape == (19314, 3993)
+    assert Y.nnz == 102741
+    folder = real_data("bibtex")
+    truth = read_labels(folder / "sample_score" / "tst_X_Y.txt")
+    assert bits(truth) == bits(read_xc(folder / "test.txt")[1])
+    scores = read_sparse(folder / "sample_score" / "score_mat.txt")
+    assert scores.shape == truth.shape
+    with (folder / "sample_score" / "score_mat.txt").open() as lines:
+        next(lines)
+        assert as_rows(scores) == [entries for _, entries in oracle(lines.read(), labelled=False)]

@@ -1,0 +1,488 @@
+"""Read the text formats of extreme classification, and what their tools save as ``.npz``.
+
+Every reader returns ``csr_matrix`` with float32 values, int32 indices (int64 beyond 2^31 - 1 stored values, where SciPy
+asks for it), rows sorted by id, no repeated ids. Files may be plain, gzip, or a zip archive with one member; their
+content decides, not their name, except for ``.npz``. What holds for all text here:
+
+==========================================  =========================================================================
+in the file                                 what happens
+==========================================  =========================================================================
+a blank line                                a row with nothing in it; rows are never dropped, at the end neither
+a line that starts with ``#``               a comment, no row, before the header and after it
+``#`` later in a line                       the rest of the line is a comment
+blanks and tabs, CRLF, a byte order mark    accepted; tabs separate as blanks do, and may trail
+no newline at the end                       accepted
+ids out of order in a row                   sorted, and said in one warning with the count and the first line
+an id twice in a row                        refused: whether to add, to keep the first or the last is not ours to guess
+an id out of range, negative, ``+1``, 1.0   refused
+``3`` or ``3:`` without a value             refused, not taken for 1 or 0
+NaN, infinity, beyond float32               refused
+values                                      rounded once, to the nearest float32 (ties to even); stored zeros stay
+fewer or more rows than the header says     refused, with both numbers
+==========================================  =========================================================================
+
+A refusal is a :class:`~xcrepro.errors.DataError` with file, line, what was found and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from typing import BinaryIO
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse, load_npz
+
+from xcrepro import threads as threading_rules
+from xcrepro.data.blocks import Joined, Layout, offsets, read_rows, sort_rows
+from xcrepro.data.sources import open_source, require_file
+from xcrepro.errors import ArgumentError, DataError
+
+# Column ids are int32.
+MAX_COLUMNS = 2**31 - 1
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+# Longer than any header; a first line beyond it is data.
+_HEADER_BYTES = 4096
+
+
+def read_xc(
+    path: str | os.PathLike,
+    *,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    one_based: bool | str = False,
+    threads: int | None = None,
+) -> tuple[csr_matrix, csr_matrix]:
+    """Read a file of the old, one-file format: ``N D L``, then ``label,label,... feature:value feature:value ...``.
+
+    path: the file. ``.npz`` is what :func:`~xcrepro.data.write.write_xc` makes of that name.
+    n_features, n_labels: widths. With a header they may widen its D and L (a test file that saw fewer features than its
+    train file), never narrow them. A file WITHOUT a header is read only when both are given; its row count is then not
+    checked. Exactly three whole numbers are a header and nothing else is: no data line looks like that.
+    one_based: True where ids in the file start from 1, ``"features"`` or ``"labels"`` where only those do.
+    threads: how many; all cores by default. The result does not depend on it.
+
+    Returns ``X`` (N, D) with the values and ``Y`` (N, L) of ones. A line that starts with a blank has no labels, and
+    so has one that starts with a feature (its blank got lost). See the module for everything else.
+
+    Raises DataMissing (no such file), DataError (the content), ArgumentError (an argument).
+
+    Source: xcrepo, "Data format".
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
+    >>> _ = file.write_text("3 4 2\\n0,1 0:0.5 3:2\\n 1:1\\n1\\n")
+    >>> X, Y = read_xc(file)
+    >>> X.toarray().tolist()
+    [[0.5, 0.0, 0.0, 2.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    >>> Y.toarray().tolist()
+    [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
+    """
+    n_features = _width("n_features", n_features)
+    n_labels = _width("n_labels", n_labels)
+    if one_based not in (False, True, "features", "labels"):
+        raise ArgumentError("one_based", "must be False, True, 'features' or 'labels'", repr(one_based))
+    threads = _threads(threads)
+    if os.fspath(path).endswith(".npz"):
+        return _read_npz_pair(path, n_features, n_labels)
+    with open_source(path) as stream:
+        line, text = _first_line(path, stream)
+        header = _whole_numbers(text, 3)
+        if header is not None:
+            n_rows, *widths = header
+            _check_widths(path, line, widths, ("features", "labels"))
+            wide = [
+                _widened(name, given, width)
+                for name, given, width in zip(("n_features", "n_labels"), (n_features, n_labels), widths, strict=True)
+            ]
+            text, before = b"", line
+        elif n_features is not None and n_labels is not None:
+            n_rows, wide, before = None, [n_features, n_labels], line - 1
+        else:
+            raise DataError(
+                path, _shown(text), "a header 'points features labels'", line=line, do=_header_hint(text, old=True)
+            )
+        layout = Layout(
+            ids=wide[0],
+            labels=wide[1],
+            first_id=int(one_based in (True, "features")),
+            first_label=int(one_based in (True, "labels")),
+            origin="the header says" if n_features is None and n_labels is None else "header or argument says",
+        )
+        rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
+    _check_rows(path, rows, n_rows, line)
+    Y = _csr(None, rows.array("labels", np.int32), rows.indptr("label_lens"), wide[1])
+    X = _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), wide[0])
+    return X, Y
+
+
+def read_sparse(
+    path: str | os.PathLike, *, n_columns: int | None = None, one_based: bool = False, threads: int | None = None
+) -> csr_matrix:
+    """Read a matrix of the new format: ``rows columns``, then ``id:value id:value ...``; features, labels or scores.
+
+    Also ``.npz`` as ``scipy.sparse.save_npz`` writes it (pyxclib, PECOS and others), any layout, any number type; its
+    rows are sorted without a word, for their order means nothing to SciPy. Values stay as they are, zeros included.
+
+    n_columns: with a header, the width may be more than it says; without a header it must be given, and the row count
+    is not checked. Exactly two whole numbers are a header and nothing else is.
+    one_based: ids in the file start from 1 (text only).  threads: see :func:`read_xc`.
+
+    Raises as :func:`read_xc` does. In an ``.npz``, a repeated place, NaN, infinity and values beyond float32 are
+    refused, too; a row is named instead of a line.
+
+    Source: xcrepo, "Data format".
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "score_mat.txt"
+    >>> _ = file.write_text("2 3\\n0:11 2:0.25\\n\\n")
+    >>> read_sparse(file).toarray().tolist()
+    [[11.0, 0.0, 0.25], [0.0, 0.0, 0.0]]
+    """
+    return _read_matrix(path, n_columns, one_based, threads, ones=False)
+
+
+def read_labels(
+    path: str | os.PathLike, *, n_labels: int | None = None, one_based: bool = False, threads: int | None = None
+) -> csr_matrix:
+    """Read a label matrix of the new format (``id:1``) or ``.npz``, as ones.
+
+    A value above 0 is a label, whatever it is; a stored 0 is none and is dropped; a negative one is refused.
+    Everything else is as in :func:`read_sparse`.
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "trn_X_Y.txt"
+    >>> _ = file.write_text("1 3\\n0:1 1:0 2:0.5\\n")
+    >>> read_labels(file).toarray().tolist()
+    [[1.0, 0.0, 1.0]]
+    """
+    Y = _read_matrix(path, n_labels, one_based, threads, ones=True)
+    if (Y.data == 0).any():
+        Y.eliminate_zeros()
+    Y.data[:] = 1
+    return Y
+
+
+def read_split(
+    x_path: str | os.PathLike,
+    y_path: str | os.PathLike,
+    *,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    one_based: bool = False,
+    threads: int | None = None,
+) -> tuple[csr_matrix, csr_matrix]:
+    """Read the new format's pair of files, ``trn_X_Xf.txt`` and ``trn_X_Y.txt``: (X, Y) as :func:`read_xc` returns them.
+
+    Raises DataError where one has more rows than the other, beside what :func:`read_sparse` and :func:`read_labels`
+    raise.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trn_X_Xf.txt").write_text("2 3\\n0:0.5\\n1:1 2:1\\n")
+    >>> _ = (folder / "trn_X_Y.txt").write_text("2 4\\n3:1\\n\\n")
+    >>> X, Y = read_split(folder / "trn_X_Xf.txt", folder / "trn_X_Y.txt")
+    >>> X.shape, Y.shape
+    ((2, 3), (2, 4))
+    """
+    X = read_sparse(x_path, n_columns=n_features, one_based=one_based, threads=threads)
+    Y = read_labels(y_path, n_labels=n_labels, one_based=one_based, threads=threads)
+    if X.shape[0] != Y.shape[0]:
+        raise DataError(
+            y_path,
+            f"{Y.shape[0]} rows",
+            f"{X.shape[0]}, as in {os.fspath(x_path)}",
+            do="Take both files from the same archive and split",
+        )
+    return X, Y
+
+
+def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, relevance: bool = False) -> csr_matrix:
+    """Read the labels of the raw-text format, one JSON object a line: ``target_ind`` and, where present, ``target_rel``.
+
+    n_labels: the width. The format does not hold it; without this it is the largest id + 1, which may be too few and
+    differs between train and test, so give it where the matrix meets another.
+    relevance: keep ``target_rel`` as values instead of ones (1 where a line has none).
+
+    A label with relevance 0 is dropped; a negative, NaN or infinite one is refused, and so are an id out of range, an id
+    twice in a row, a blank line, and a line that is cut. Ids may come in any order, as they are a list.
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "trn.json"
+    >>> _ = file.write_text('{"uid": "a", "title": "t", "target_ind": [2, 0], "target_rel": [1.0, 1.0]}\\n'
+    ...                     '{"uid": "b", "title": "t", "target_ind": []}\\n')
+    >>> read_jsonl_labels(file, n_labels=4).toarray().tolist()
+    [[1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    n_labels = _width("n_labels", n_labels)
+    limit = MAX_COLUMNS if n_labels is None else n_labels
+    ids: list[int] = []
+    values: list[float] = []
+    lens: list[int] = []
+    with open_source(path) as stream:
+        for line, text in enumerate(stream, 1):
+            pairs = _jsonl_row(path, line, text, limit)
+            lens.append(len(pairs))
+            for label, value in sorted(pairs.items()):
+                ids.append(label)
+                values.append(value)
+    data = np.array(values, np.float32)
+    width = n_labels if n_labels is not None else max(ids, default=-1) + 1
+    return _csr(data if relevance else None, np.array(ids, np.int32), offsets([np.array(lens)]), width)
+
+
+# -- the two text formats -------------------------------------------------------------------------------------------
+
+
+def _read_matrix(
+    path: str | os.PathLike, n_columns: int | None, one_based: bool, threads: int | None, ones: bool
+) -> csr_matrix:
+    argument = "n_labels" if ones else "n_columns"
+    n_columns = _width(argument, n_columns)
+    if one_based not in (False, True):
+        raise ArgumentError("one_based", "must be True or False", repr(one_based))
+    threads = _threads(threads)
+    if os.fspath(path).endswith(".npz"):
+        return _read_npz_matrix(path, argument, n_columns, ones)
+    with open_source(path) as stream:
+        line, text = _first_line(path, stream)
+        header = _whole_numbers(text, 2)
+        if header is not None:
+            n_rows, width = header
+            _check_widths(path, line, [width], ("columns",))
+            width = _widened(argument, n_columns, width)
+            text, before = b"", line
+        elif n_columns is not None:
+            n_rows, width, before = None, n_columns, line - 1
+        else:
+            raise DataError(path, _shown(text), "a header 'rows columns'", line=line, do=_header_hint(text, old=False))
+        layout = Layout(
+            ids=width,
+            first_id=int(one_based),
+            ones=ones,
+            origin="the header says" if n_columns is None else "header or argument says",
+        )
+        rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
+    _check_rows(path, rows, n_rows, line)
+    return _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), width)
+
+
+def _csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
+    """Sorted, repeat-free arrays as a csr_matrix, without a copy; ``data`` None: ones."""
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    if data is None:
+        data = np.ones(len(ids), np.float32)
+    matrix = csr_matrix((data, ids, indptr), shape=(len(indptr) - 1, width))
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
+    """The first line that is no comment: (its number, its first _HEADER_BYTES)."""
+    line = 0
+    while text := stream.readline(_HEADER_BYTES):
+        line += 1
+        if line == 1:
+            text = text.removeprefix(b"\xef\xbb\xbf")
+        if not text.startswith(b"#"):
+            return line, text
+        while text and not text.endswith(b"\n"):
+            text = stream.readline(_HEADER_BYTES)
+    raise DataError(path, "nothing but comments" if line else "an empty file", "a header and data")
+
+
+def _whole_numbers(text: bytes, count: int) -> list[int] | None:
+    tokens = text.split(b"#")[0].split()
+    if len(tokens) != count or len(text) == _HEADER_BYTES or not all(token.isdigit() for token in tokens):
+        return None
+    return [int(token) for token in tokens]
+
+
+def _shown(text: bytes) -> str:
+    line = text.rstrip(b"\r\n")
+    shown = line[:57].decode("utf-8", "backslashreplace")
+    return repr(shown + "..." if len(line) > 57 else shown)
+
+
+def _header_hint(text: bytes, old: bool) -> str:
+    if old and _whole_numbers(text, 2) is not None:
+        return (
+            "This looks like the newer format, which has one file for features and one for labels: "
+            "read it with read_sparse or read_labels, or both with read_split"
+        )
+    if not old and _whole_numbers(text, 3) is not None:
+        return "This looks like the older format, with labels and features in one file: read it with read_xc"
+    given = "n_features= and n_labels=" if old else "n_columns= (n_labels= for labels)"
+    return f"If the file has no header, give {given}"
+
+
+def _check_widths(path: str | os.PathLike, line: int, widths: list[int], names: tuple[str, ...]) -> None:
+    for width, name in zip(widths, names, strict=True):
+        if width > MAX_COLUMNS:
+            raise DataError(path, f"{width} {name} in the header", f"at most {MAX_COLUMNS}", line=line)
+
+
+def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line: int) -> None:
+    if n_rows is None or rows.n_rows == n_rows:
+        return
+    if rows.n_rows < n_rows:
+        do = "The file was probably cut: fetch it again"
+    elif not any(rows.indptr(name)[-1] > rows.indptr(name)[n_rows] for name in rows.length_names):
+        do = "The rows beyond are blank lines: a blank line is a row without labels and features. Remove them"
+    else:
+        do = "Mend the header, or take the file that belongs to it"
+    raise DataError(path, f"{rows.n_rows} rows", f"{n_rows} (the header in line {line})", do=do)
+
+
+# -- npz ------------------------------------------------------------------------------------------------------------
+
+
+def _load_npz(path: str | os.PathLike, load) -> object:
+    """``load(path)``, with everything a damaged or strange file makes it raise as DataError."""
+    require_file(path)
+    try:
+        return load(path)
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise DataError(
+            path, f"no sparse matrix ({error})", "an .npz of scipy.sparse.save_npz", do="Make or fetch it again"
+        ) from error
+
+
+def _read_npz_matrix(path: str | os.PathLike, argument: str, n_columns: int | None, ones: bool) -> csr_matrix:
+    matrix = _load_npz(path, load_npz)
+    if matrix.shape[1] > MAX_COLUMNS:
+        raise DataError(path, f"{matrix.shape[1]} columns", f"at most {MAX_COLUMNS}")
+    return _clean(path, matrix, _widened(argument, n_columns, matrix.shape[1]), ones)
+
+
+def _clean(path: str | os.PathLike, matrix, width: int, ones: bool) -> csr_matrix:
+    """Check a loaded matrix as text is checked, and give it the package's layout."""
+    try:
+        if not issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "buif":
+            raise ValueError(f"{type(matrix).__name__} of {matrix.dtype}")
+        stored = matrix.nnz if matrix.format == "coo" else None
+        matrix = matrix.tocsr()
+        matrix.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise DataError(path, f"a broken matrix ({error})", "a 2-D sparse matrix of numbers") from error
+    # tocsr adds up what a COO matrix holds twice.
+    if stored is not None and stored != matrix.nnz:
+        raise DataError(path, f"{stored - matrix.nnz} places stored again", "each place once")
+    indptr = matrix.indptr.astype(np.int64)
+    ids = matrix.indices.astype(np.int32, copy=False)
+    with np.errstate(over="ignore"):
+        values = matrix.data.astype(np.float32, copy=False)
+
+    def row(at: int) -> int:
+        return int(np.searchsorted(indptr, at, side="right")) - 1
+
+    for wrong, what, expected in (
+        (~np.isfinite(values), "the value", "a finite number that float32 can hold"),
+        (values < 0 if ones else np.zeros(0, bool), "the label value", "1, or another value above 0"),
+    ):
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise DataError(path, f"{what} {matrix.data[at]} in row {row(at)} (rows from 0)", expected)
+    if not matrix.has_canonical_format and (at := sort_rows(np.diff(indptr), ids, values)) is not None:
+        raise DataError(path, f"id {ids[at]} twice in row {row(at)} (rows from 0)", "each id once in a row")
+    return _csr(values, ids, indptr, width)
+
+
+# The arrays write_xc puts in an .npz.
+PAIR_FORMAT = "xcrepro pair 1"
+
+
+def _read_npz_pair(path: str | os.PathLike, n_features: int | None, n_labels: int | None):
+    def load(path):
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+
+    parts = _load_npz(path, load)
+    if "pair" not in parts or str(parts["pair"]) != PAIR_FORMAT:
+        raise DataError(
+            path,
+            f"the arrays {', '.join(sorted(parts))}",
+            "what write_xc saves, X and Y together",
+            do="One matrix (scipy.sparse.save_npz) is read with read_sparse or read_labels",
+        )
+    matrices = []
+    for name, argument, given in (("X", "n_features", n_features), ("Y", "n_labels", n_labels)):
+
+        def build(_, name=name):
+            arrays = [parts[f"{name}_{part}"] for part in ("data", "indices", "indptr")]
+            return csr_matrix(tuple(arrays), shape=tuple(parts[f"{name}_shape"].tolist()))
+
+        matrix = _load_npz(path, build)
+        matrices.append(_clean(path, matrix, _widened(argument, given, matrix.shape[1]), ones=name == "Y"))
+    X, Y = matrices
+    if X.shape[0] != Y.shape[0]:
+        raise DataError(path, f"{X.shape[0]} rows of X and {Y.shape[0]} of Y", "as many of one as of the other")
+    return X, Y
+
+
+# -- JSON lines -----------------------------------------------------------------------------------------------------
+
+
+def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> dict[int, float]:
+    """The labels of one line with their relevance, zeros left out."""
+    try:
+        entry = json.loads(text)
+    except ValueError:
+        raise DataError(path, _shown(text), "one whole JSON object", line=line) from None
+    if not isinstance(entry, dict) or not isinstance(entry.get("target_ind"), list):
+        raise DataError(path, _shown(text), "an object with a list 'target_ind'", line=line)
+    labels = entry["target_ind"]
+    relevances = entry.get("target_rel", [1.0] * len(labels))
+    if not isinstance(relevances, list) or len(relevances) != len(labels):
+        raise DataError(path, "a 'target_rel' that does not fit 'target_ind'", f"{len(labels)} numbers", line=line)
+    pairs: dict[int, float] = {}
+    for label, value in zip(labels, relevances, strict=True):
+        if type(label) is not int or not 0 <= label < limit:
+            raise DataError(path, f"label id {label!r}", f"a whole number from 0 to {limit - 1}", line=line)
+        if label in pairs:
+            raise DataError(path, f"label {label} twice", "each id once in a row", line=line)
+        if type(value) not in (int, float) or not 0 <= value <= _FLOAT32_MAX:
+            raise DataError(path, f"relevance {value!r} of label {label}", "0 or a finite number above", line=line)
+        pairs[label] = np.float32(value)
+    return {label: value for label, value in pairs.items() if value > 0}
+
+
+# -- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _width(name: str, given: int | None) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 <= given <= MAX_COLUMNS:
+        raise ArgumentError(name, f"must be a whole number from 0 to {MAX_COLUMNS}", repr(given))
+    return int(given)
+
+
+def _widened(name: str, given: int | None, width: int) -> int:
+    if given is None:
+        return width
+    if given < width:
+        raise ArgumentError(name, f"must be at least the file's own width, {width}", given, "leave it out to take that")
+    return given
+
+
+def _threads(given: int | None) -> int:
+    if given is None:
+        return threading_rules.count()
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise ArgumentError("threads", "must be a whole number, 1 or more", repr(given))
+    return int(given)

@@ -1,0 +1,70 @@
+"""Open a text file as a stream of bytes, packed or not, and turn what goes wrong there into errors that name it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from xcrepro.errors import DataError, DataMissing
+
+_GZIP = b"\x1f\x8b"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def require_file(path: str | os.PathLike) -> None:
+    """Raise unless ``path`` is there and no folder."""
+    if os.path.isdir(path):
+        raise DataError(path, "a folder", "a file", do="Name the file inside it")
+    if not os.path.exists(path):
+        raise DataMissing(f"{os.fspath(path)}: there is no such file; check the name and the folder it is seen from")
+
+
+@contextlib.contextmanager
+def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Yield the bytes of ``path``, unpacked: plain, gzip, or a zip archive with one member.
+
+    The first bytes decide, not the name: browsers and mirrors unpack files and keep their ``.gz``.
+    """
+    require_file(path)
+    with damage(path), contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, "rb"))
+        magic = file.peek(4)[:4]
+        if magic[:2] == _GZIP:
+            yield stack.enter_context(gzip.GzipFile(fileobj=file))
+        elif magic in _ZIP:
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if len(members) != 1:
+                names = ", ".join(member.filename for member in members[:5]) or "none"
+                raise DataError(
+                    path, f"an archive of {len(members)} files ({names})", "an archive of one", do="Unpack it first"
+                )
+            try:
+                member = stack.enter_context(archive.open(members[0]))
+            except (RuntimeError, NotImplementedError) as error:
+                # A password, or a way of packing that Python does not know.
+                raise DataError(
+                    path, f"an archive that cannot be read ({error})", "a plain zip", do="Unpack it"
+                ) from None
+            yield member
+        elif not magic:
+            raise DataError(path, "an empty file", "data", do="Was the download or the writing cut short?")
+        else:
+            yield file
+
+
+@contextlib.contextmanager
+def damage(path: str | os.PathLike) -> Iterator[None]:
+    """Turn the exceptions of a broken archive into :class:`DataError`."""
+    again = "Fetch or make the file again"
+    try:
+        yield
+    except EOFError:
+        raise DataError(path, "the end of the file in the middle of packed data", "a whole archive", do=again) from None
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
