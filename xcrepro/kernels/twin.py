@@ -414,6 +414,7 @@ def label_topic(
             w = words[first + j, k]
             follow[j * width + k] = head[w]
             head[w] = j * width + k
+    # Cosines at first; each label's row is then overwritten by its probabilities.
     eta = np.zeros((size, n), np.float32)
     for i in range(n):
         for e in range(indptr[rows[i]], indptr[rows[i] + 1]):

@@ -40,7 +40,7 @@ def evaluate(
     0      P  1  0.500000
     1      P  3  0.500000
     2   nDCG  1  0.500000
-    3   nDCG  3  0.775324
+    3   nDCG  3  0.775325
     """
     import pandas as pd
 
