@@ -100,9 +100,9 @@ def test_blocks_stream_to_the_same_bits(case, size):
     n_labels, truth, rows, weight, n_relevant = case
     Y, top = build(n_labels, truth, rows)
     w, n = np.array(weight), np.array(n_relevant)
-    whole = xc.evaluate(Y, top, KS, w, n, metrics=list(ranking.FORMULAS))
+    whole = xc.evaluate(Y, top, KS, w, n_relevant=n, metrics=list(ranking.FORMULAS))
     blocks = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size))
-    streamed = xc.evaluate(blocks, None, KS, w, n, metrics=list(ranking.FORMULAS))
+    streamed = xc.evaluate(blocks, None, KS, w, n_relevant=n, metrics=list(ranking.FORMULAS))
     assert whole.value.to_numpy().tobytes() == streamed.value.to_numpy().tobytes()
 
 
@@ -190,7 +190,7 @@ def test_a_label_id_outside_the_truth_is_refused():
 
 def test_rows_without_labels_count_as_zero_everywhere():
     Y = sp.csr_matrix((2, 4), dtype=np.float32)
-    table = xc.evaluate(Y, TOP, (1, 2, 3), np.ones(4), [0, 0]).set_index("metric").value
+    table = xc.evaluate(Y, TOP, (1, 2, 3), np.ones(4), n_relevant=[0, 0]).set_index("metric").value
     for name in ("P", "R", "nDCG", "MRR", "F", "micro-F1", "PSP", "PSnDCG", "PS-R"):
         assert table[name].tolist() == [0, 0, 0], name
     assert table["abandonment"].tolist() == [1, 1, 1]
@@ -261,7 +261,7 @@ def test_options_are_checked():
 
 def test_evaluate_agrees_with_each_function():
     w, n = np.array([2.0, 4.0, 1.5, 1.0]), [3, 2]
-    table = xc.evaluate(TRUTH, TOP, (1, 3), w, n)
+    table = xc.evaluate(TRUTH, TOP, (1, 3), w, n_relevant=n)
     values = {name: group.value.tolist() for name, group in table.groupby("metric")}
     m = xc.metrics
     assert values["P"] == m.precision(TRUTH, TOP, (1, 3)).tolist()

@@ -17,7 +17,7 @@ GIVEN_TRUTH = ("PS-R", "PS-MRR (relevant)", "PS-ADG", "PS-F")
 
 
 def evaluate(
-    Y, top: TopK | None = None, ks=ranking.KS, inverse_propensity=None, n_relevant=None, *, metrics=None
+    Y, top: TopK | None = None, ks=ranking.KS, inverse_propensity=None, *, n_relevant=None, metrics=None
 ) -> pd.DataFrame:
     """Every ranking metric, in one pass over the rows.
 
