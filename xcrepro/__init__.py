@@ -26,12 +26,13 @@ _WHERE = {
     "metrics": None,
     "paths": None,
     "propensity": None,
+    "published": None,
     "repro": None,
 }
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import data, errors, metrics, paths, propensity, repro
+    from xcrepro import data, errors, metrics, paths, propensity, published, repro
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc

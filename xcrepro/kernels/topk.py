@@ -48,48 +48,39 @@ def check_ids(indptr, indices, n_labels, lo, hi):
 
 
 @njit(nogil=True, cache=True)
+def _insert(best, labels, place, score, label):
+    """Put an entry in at ``place`` of a row that is ranked before it, and move it up to where it belongs."""
+    while place > 0 and (score > best[place - 1] or (score == best[place - 1] and label < labels[place - 1])):
+        best[place] = best[place - 1]
+        labels[place] = labels[place - 1]
+        place -= 1
+    best[place] = score
+    labels[place] = label
+
+
+@njit(nogil=True, cache=True)
 def csr(indptr, indices, data, lo, hi, ids, scores):
     k = ids.shape[1]
     best = np.empty(k, data.dtype)
     labels = np.empty(k, indices.dtype)
     for row in range(lo, hi):
-        start, stop = indptr[row], indptr[row + 1]
         # Fill the k places, then let in only what beats the last: most scores fail that one comparison.
         found = 0
-        j = start
+        stop = indptr[row + 1]
+        j = indptr[row]
         while j < stop and found < k:
-            score = data[j]
-            if score != score:
+            if data[j] != data[j]:
                 return NAN, j
-            if score != -np.inf:
-                label = indices[j]
-                place = found
+            if data[j] != -np.inf:
+                _insert(best, labels, found, data[j], indices[j])
                 found += 1
-                while place > 0 and (
-                    score > best[place - 1] or (score == best[place - 1] and label < labels[place - 1])
-                ):
-                    best[place] = best[place - 1]
-                    labels[place] = labels[place - 1]
-                    place -= 1
-                best[place] = score
-                labels[place] = label
             j += 1
         while j < stop:
-            score = data[j]
-            if not score < best[k - 1]:
-                if score != score:
+            if not data[j] < best[k - 1]:
+                if data[j] != data[j]:
                     return NAN, j
-                label = indices[j]
-                if score > best[k - 1] or label < labels[k - 1]:
-                    place = k - 1
-                    while place > 0 and (
-                        score > best[place - 1] or (score == best[place - 1] and label < labels[place - 1])
-                    ):
-                        best[place] = best[place - 1]
-                        labels[place] = labels[place - 1]
-                        place -= 1
-                    best[place] = score
-                    labels[place] = label
+                if data[j] > best[k - 1] or indices[j] < labels[k - 1]:
+                    _insert(best, labels, k - 1, data[j], indices[j])
             j += 1
         for place in range(found):
             ids[row, place] = labels[place]
@@ -102,30 +93,21 @@ def dense(values, lo, hi, ids, scores):
     k = ids.shape[1]
     n_labels = values.shape[1]
     best = np.empty(k, values.dtype)
+    labels = np.empty(k, np.int64)
     for row in range(lo, hi):
         found = 0
         for label in range(n_labels):
             score = values[row, label]
+            if score != score:
+                return NAN, row * n_labels + label
             # Labels come in rising order, so an equal score never displaces one that stands.
-            if found == k:
-                if not score > best[k - 1]:
-                    if score != score:
-                        return NAN, row * n_labels + label
-                    continue
-                place = k - 1
-            else:
-                if score != score:
-                    return NAN, row * n_labels + label
-                if score == -np.inf:
-                    continue
-                place = found
-                found += 1
-            while place > 0 and score > best[place - 1]:
-                best[place] = best[place - 1]
-                ids[row, place] = ids[row, place - 1]
-                place -= 1
-            best[place] = score
-            ids[row, place] = label
+            if found < k:
+                if score != -np.inf:
+                    _insert(best, labels, found, score, label)
+                    found += 1
+            elif score > best[k - 1]:
+                _insert(best, labels, k - 1, score, label)
         for place in range(found):
+            ids[row, place] = labels[place]
             scores[row, place] = best[place]
     return OK, -1
