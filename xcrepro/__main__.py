@@ -1,4 +1,4 @@
-"""The command line: ``xcrepro list | run | check | fetch | evaluate | tidy``, also as ``python -m xcrepro``."""
+"""The command line: ``xcrepro list | run | check | fetch | evaluate | audit | tidy``, also as ``python -m xcrepro``."""
 
 from __future__ import annotations
 
@@ -73,6 +73,14 @@ def _parser() -> argparse.ArgumentParser:
         "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
     )
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
+    sub.add_argument(
+        "file",
+        type=Path,
+        help="CSV with the columns dataset, method, metric, k, value (one number a line), or dataset, method, P@1, nDCG@3, "
+        "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
+    )
 
     sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
     sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
@@ -186,6 +194,18 @@ def _labels(path: Path):
             return read_xc(path)[1]
         except XCError:
             raise error from None
+
+
+def _audit(arguments) -> int:
+    from xcrepro.published.results import audit_results
+
+    found = audit_results(arguments.file)
+    for row in found.itertuples():
+        name = " / ".join(part for part in (row.dataset, row.method, row.variant) if part)
+        print(f"{name + ': ' if name else ''}{row.column} = {row.printed}, expected {row.expected} [{row.check}]")
+        print(f"    {row.why}")
+    print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
+    return 0 if found.empty else 1
 
 
 def _tidy(arguments) -> int:

@@ -1,0 +1,397 @@
+"""What must hold between the numbers of one row of results, whatever the method and the data.
+
+Each check takes a :class:`Row` and yields the :class:`Fault` it can prove. A printed number stands for the interval that
+rounds to it, so rounding never makes a fault; its derivation is in the docstring of the check. Metrics carry the
+names of the published record; ``one`` is the value of a perfect result, 1 or 100 (percent).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One printed number: its text and the interval that rounds to it, ends included.
+
+    >>> Cell.of("45.18")
+    Cell(printed='45.18', low=45.175, high=45.185, tables=())
+    """
+
+    printed: str
+    low: float
+    high: float
+    tables: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, printed: str, tables: tuple[str, ...] = ()) -> Cell:
+        """The cell of a printed text; ValueError where it is no finite number."""
+        low, high = rounding(printed)
+        return cls(printed, low, high, tables)
+
+    @property
+    def value(self) -> float:
+        return float(self.printed.replace(",", ""))
+
+
+def rounding(printed: str) -> tuple[float, float]:
+    """The interval that rounds to ``printed``: half a unit of its last digit on either side. Whole numbers are exact.
+
+    >>> rounding("5.30"), rounding("12"), rounding("1.5e-1")
+    ((5.295, 5.305), (12.0, 12.0), (0.145, 0.155))
+    """
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        number = Decimal(printed.strip().replace(",", ""))
+    except InvalidOperation:
+        raise ValueError(f"{printed!r} is not a number") from None
+    if not number.is_finite():
+        raise ValueError(f"{printed!r} is not finite")
+    exponent = int(number.as_tuple().exponent)
+    half = Decimal(1).scaleb(exponent) / 2 if exponent < 0 else Decimal(0)
+    return float(number - half), float(number + half)
+
+
+@dataclass
+class Row:
+    """The cells of one method on one dataset by (metric, k); k is 0 where a metric has none."""
+
+    cells: dict[tuple[str, int], Cell]
+    one: float = 100.0
+
+    def ks(self, metric: str) -> list[int]:
+        """Its k, ascending."""
+        return sorted(k for name, k in self.cells if name == metric)
+
+    def both(self, first: str, second: str) -> Iterator[tuple[int, Cell, Cell]]:
+        """k and the two cells, where both are printed."""
+        for k in self.ks(first):
+            if (second, k) in self.cells:
+                yield k, self.cells[first, k], self.cells[second, k]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A cell that cannot stand beside the others of its row."""
+
+    column: str
+    printed: str
+    expected: str
+    check: str
+    why: str
+    also: tuple[str, ...] = field(default=())
+
+
+Check = Callable[[Row], Iterator[Fault]]
+
+
+def column(metric: str, k: int) -> str:
+    """``"P@1"``, or the bare name of a metric without k."""
+    return f"{metric}@{k}" if k else metric
+
+
+def span(low: float, high: float, digits: int = 2) -> str:
+    """``"50.14 to 53.07"``."""
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _digits(row: Row) -> int:
+    return 2 if row.one > 1 else 4
+
+
+def first_place(row: Row) -> Iterator[Fault]:
+    """N@1 = P@1, PSN@1 = PSP@1, and abandonment's complement at 1 = P@1.
+
+    At k = 1 there is one place with discount 1/log2(2) = 1, and both normalisers (the sum up to k and the sum up to
+    min(k, labels of the point)) are 1: the two averages are the same sum. The same holds for the propensity-scored
+    pair, bare or as a ratio. The intervals must meet.
+    """
+    for name, same in (("N", "P"), ("PSN", "PSP"), ("Abandonment", "P")):
+        a, b = row.cells.get((name, 1)), row.cells.get((same, 1))
+        if a and b and (a.low > b.high + TINY or b.low > a.high + TINY):
+            yield Fault(
+                column(name, 1), a.printed, b.printed, "first_place",
+                f"{name}@1 and {same}@1 are the same average; they differ by {abs(a.value - b.value):.{_digits(row)}f}.",
+                (column(same, 1),),
+            )  # fmt: skip
+
+
+def hits_grow(row: Row) -> Iterator[Fault]:
+    """k P@k, k Brier@k, R@k, coverage, abandonment's complement and macro-recall do not fall with k.
+
+    k P@k is the mean number of correct predictions among the first k, and k Brier@k the summed squared error of the
+    first k: a further place adds a term that is not negative. Recall, coverage, macro-recall and the share of points
+    with a hit only gain from a further place, with the denominator fixed. Brier after a recalibration f_k fitted to
+    the first k: k B_k(f_k) >= j B_j(f_k) >= j B_j(f_j) for j < k, because f_j has the least error of all monotone
+    maps on the first j; so it holds too (in-sample; cross-fitting moves it by far less than what is reported).
+    jain16's normalised coverage (``Cov_norm``) has a denominator that grows with k and is left out.
+    """
+    for name, times_k in (("P", True), ("Brier", True), ("R", False), ("Cov", False), ("Abandonment", False),
+                          ("macro_R", False)):  # fmt: skip
+        for j, k in itertools.pairwise(row.ks(name)):
+            before, after = row.cells[name, j], row.cells[name, k]
+            a, b = (j, k) if times_k else (1, 1)
+            # Cross-fitting is no exact minimum, so recalibrated Brier scores get one percent of slack.
+            slack = 0.01 * a * before.low if name == "Brier" else 0.0
+            if b * after.high < a * before.low - slack - TINY:
+                sums = (
+                    f"{k} x {after.printed} = {k * after.value:.2f} < {j} x {before.printed} = {j * before.value:.2f}"
+                )
+                yield Fault(
+                    column(name, k), after.printed, f"at least {a * before.low / b:.{_digits(row)}f}", "hits_grow",
+                    f"{sums}." if times_k else f"{name}@{k} = {after.printed} is below {name}@{j} = {before.printed}.",
+                    (column(name, j),),
+                )  # fmt: skip
+
+
+def one_hit_a_place(row: Row) -> Iterator[Fault]:
+    """k P@k - j P@j <= k - j: a place holds at most one hit, so the places j+1 to k add at most k - j."""
+    for j, k in itertools.combinations([0, *row.ks("P")], 2):
+        after = row.cells["P", k]
+        low = j * row.cells["P", j].high if j else 0.0
+        if k * after.low - low > (k - j) * row.one + TINY:
+            yield Fault(
+                column("P", k), after.printed, f"at most {(low + (k - j) * row.one) / k:.{_digits(row)}f}",
+                "one_hit_a_place", f"The places {j + 1} to {k} would hold more than one hit each.",
+                (column("P", j),) if j else (),
+            )  # fmt: skip
+
+
+@functools.cache
+def _kinds(scored: bool) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], np.ndarray]]:
+    """Every kind of point up to five places, and what it adds to numerator and denominator of each metric at each k.
+
+    A kind is a number of labels (5: five or more), how many of them carry weight, and which places are hits.
+    """
+    discount = 1 / np.log2(np.arange(2, 7))
+    kinds = [
+        (labels, carry, hits)
+        for hits in itertools.product((0, 1), repeat=5)
+        for carry in range(max(1, sum(hits)), 6)
+        for labels in (range(carry, 6) if scored else (carry,))
+    ]
+    labels, carry = (np.array([kind[i] for kind in kinds]) for i in (0, 1))
+    hits = np.array([kind[2] for kind in kinds], dtype=float)
+    gains = np.cumsum(discount)
+    above, below = {}, {}
+    for k in range(1, 6):
+        norm = gains[np.minimum(labels, k) - 1]
+        found, discounted = hits[:, :k].sum(axis=1), hits[:, :k] @ discount[:k] / norm
+        if scored:
+            above["PSP", k], below["PSP", k] = found, np.minimum(carry, k).astype(float)
+            above["PSN", k], below["PSN", k] = discounted, gains[np.minimum(carry, k) - 1] / norm
+        else:
+            above["P", k], below["P", k] = found, np.full(len(kinds), float(k))
+            above["N", k], below["N", k] = discounted, np.ones(len(kinds))
+    return above, below
+
+
+def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | None = None):
+    """Is there a mixture of kinds of points that prints ``given``? With a target: its least and greatest value there,
+    or None where there is no mixture."""
+    from scipy.optimize import linprog
+
+    above, below = _kinds(scored=given[0][0] == "PSP")
+    # Limits of rounding, with a hair of room so that the solver's own tolerance finds no fault.
+    room = 1e-7
+    rules = [above[name] - (row.cells[name].high / row.one + room) * below[name] for name in given]
+    rules += [(row.cells[name].low / row.one - room) * below[name] - above[name] for name in given]
+    unit = below[target or given[0]]
+    rest = {"A_ub": np.array(rules), "b_ub": np.zeros(len(rules)), "A_eq": unit[None, :], "b_eq": [1.0]}
+    if target is None:
+        return linprog(np.zeros(len(unit)), **rest).status != 2
+    ends = [linprog(sign * above[target], **rest) for sign in (1, -1)]
+    if any(end.status != 0 for end in ends):
+        return None
+    return ends[0].fun * row.one, -ends[1].fun * row.one
+
+
+def _discounted(row: Row, plain: str, discounted: str, check: str) -> Iterator[Fault]:
+    given = [(plain, k) for k in row.ks(plain) if k <= 5]
+    asked = [(discounted, k) for k in row.ks(discounted) if 1 < k <= 5]
+    if not given or not asked or _mixtures(row, given + asked):
+        return
+    alone = False
+    for name in asked:
+        bounds = _mixtures(row, given, name)
+        if bounds is None:  # the plain ones contradict each other; another check says so
+            return
+        cell = row.cells[name]
+        if cell.low > bounds[1] + 1e-6 or cell.high < bounds[0] - 1e-6:
+            alone = True
+            printed = ", ".join(f"{column(*p)} = {row.cells[p].printed}" for p in given)
+            yield Fault(
+                column(*name), cell.printed, span(*bounds, _digits(row)), check,
+                f"With {printed}, {column(*name)} lies in {span(*bounds, _digits(row))}, whichever normaliser is used.",
+                tuple(column(*p) for p in given),
+            )  # fmt: skip
+    if not alone:
+        name = asked[-1]
+        bounds = _mixtures(row, given + asked[:-1], name)
+        if bounds is not None:
+            first = " and ".join(f"{column(*a)} = {row.cells[a].printed}" for a in asked[:-1])
+            yield Fault(
+                column(*name), row.cells[name].printed, span(*bounds, _digits(row)), check,
+                f"Each is possible alone, not both; with {first}, {column(*name)} lies in "
+                f"{span(*bounds, _digits(row))}, whichever normaliser is used. One of them is wrong.",
+                tuple(column(*p) for p in given + asked[:-1]),
+            )  # fmt: skip
+
+
+def ndcg_bounds(row: Row) -> Iterator[Fault]:
+    """nDCG@k within the sharp bounds that P@1, P@3, P@5 (whichever are printed, k <= 5) leave, both normalisers.
+
+    A point is one of finitely many kinds: how many labels it has (1, 2, 3, 4, five or more) and which of its first five
+    places are hits (at most as many as labels). P@k and N@k of a kind are fixed numbers, those of a dataset are their
+    average, weighted with the share of each kind: what a table can print is the convex hull of the kinds, and whether a
+    printed row, within its rounding, lies in it is a linear programme. Its least and greatest N@k are attained by a
+    mixture, so no sharper bounds follow from these numbers. The hull is for the normaliser of min(k, labels); with the
+    sum up to k for every point, all points count as having five labels or more, which is one of the mixtures: a row
+    outside is impossible under either. A point without labels counts 0 in every place, as a point without hits does.
+    """
+    yield from _discounted(row, "P", "N", "ndcg_bounds")
+
+
+def psndcg_bounds(row: Row) -> Iterator[Fault]:
+    """PSN@k within the sharp bounds that PSP@1, PSP@3, PSP@5 leave (ratios to the best reachable), both normalisers.
+
+    PSP@k is a ratio of two sums over points: the weights of the hits, and the k largest weights of the point's labels;
+    PSN@k likewise, discounted and divided by the point's normaliser above and below. All four are linear in the sorted
+    weights of a point, and sorted weights are a cone whose edges are "the first c labels weigh the same, the rest
+    nothing". So every table is a mixture, with free masses, of finitely many kinds: labels of the point (which set its
+    normaliser), labels that carry weight (at most as many), places of the weighty hits. A ratio within an interval is
+    linear in the masses, hence a linear programme as in :func:`ndcg_bounds`, and its bounds are sharp over all
+    weights; real propensities can only be narrower. A sum up to k for every point is the case of five labels or more.
+    """
+    yield from _discounted(row, "PSP", "PSN", "psndcg_bounds")
+
+
+def abandonment(row: Row) -> Iterator[Fault]:
+    """P@k <= share of points with a hit in the first k <= k P@k.
+
+    A point with h hits adds h/k <= [h > 0] <= h.
+    """
+    for k, share, precision in row.both("Abandonment", "P"):
+        low, high = precision.low, min(row.one, k * precision.high)
+        if share.high < low - TINY or share.low > high + TINY:
+            yield Fault(
+                column("Abandonment", k), share.printed, span(low, high, _digits(row)), "abandonment",
+                f"The share of points with a hit lies between P@{k} and {k} P@{k}.", (column("P", k),),
+            )  # fmt: skip
+
+
+def implied_average(precision: Cell, f1: Cell, k: int) -> tuple[float, float]:
+    """The average number of labels a point that P@k and micro-F1@k imply: F1 = 2 k P / (k + avg), solved for avg.
+
+    Micro-averaged, hits are n k P@k of n k predictions and n avg labels, and F1 = 2 hits / (predictions + labels).
+
+    >>> low, high = implied_average(Cell.of("83.44"), Cell.of("26.50"), 1)
+    >>> round(low, 3), round(high, 3)
+    (5.296, 5.299)
+    """
+    return 2 * k * precision.low / f1.high - k, 2 * k * precision.high / f1.low - k
+
+
+def micro_f1(row: Row) -> Iterator[Fault]:
+    """micro-F1@k = 2 k P@k / (k + average labels): all k of a row must imply the same average.
+
+    See :func:`implied_average`. It takes for granted that every point has k predictions.
+    """
+    found = [(k, f1, *implied_average(p, f1, k)) for k, f1, p in row.both("micro_F1", "P") if f1.low > 0]
+    if len(found) < 2:
+        return
+    low, high = max(f[2] for f in found), min(f[3] for f in found)
+    if low > high + TINY:
+        middle = float(np.median([(f[2] + f[3]) / 2 for f in found]))
+        k, f1, *_ = max(found, key=lambda f: abs((f[2] + f[3]) / 2 - middle))
+        others = [f for f in found if f[0] != k]
+        low, high = max(f[2] for f in others), min(f[3] for f in others)
+        precision = row.cells["P", k]
+        yield Fault(
+            column("micro_F1", k), f1.printed,
+            span(2 * k * precision.low / (k + high), 2 * k * precision.high / (k + low), _digits(row)), "micro_f1",
+            "If every point has k predictions, the k of this row imply different averages of labels a point: "
+            + "; ".join(f"k = {f[0]}: {span(f[2], f[3], 3)}" for f in found) + ".",
+            tuple(column("P", f[0]) for f in found),
+        )  # fmt: skip
+
+
+def average_labels(row: Row) -> Iterator[Fault]:
+    """P@k <= average labels / k: hits are at most the labels there are.
+
+    The average is that of the points scored, not of train or of all points.
+    """
+    average = row.cells.get(("avg_labels", 0))
+    for k in row.ks("P") if average else ():
+        cell = row.cells["P", k]
+        if cell.low / row.one > average.high / k + TINY:
+            yield Fault(
+                column("P", k), cell.printed, f"at most {row.one * average.high / k:.{_digits(row)}f}", "average_labels",
+                f"{k} P@{k} is more than the {average.printed} labels of an average point.", ("avg_labels",),
+            )  # fmt: skip
+
+
+def macro(row: Row) -> Iterator[Fault]:
+    """Macro-recall <= coverage, macro-precision <= coverage, macro-F1 <= 2 P R / (P + R) of the macro-averages.
+
+    A label counts for coverage when it has a hit; its precision and recall are 0 without one and at most 1 with one.
+    The F1 of a label is the harmonic mean of its P and R, which is concave in the pair, so by Jensen's inequality the
+    average F1 is at most the harmonic mean of the averages. All are averages over the same labels.
+    """
+    for name in ("macro_R", "macro_P", "macro_F1"):
+        for k, cell, coverage in row.both(name, "Cov"):
+            if cell.low > coverage.high + TINY:
+                yield Fault(
+                    column(name, k), cell.printed, f"at most {coverage.high:.{_digits(row)}f}", "macro",
+                    f"{name}@{k} is above Cov@{k} = {coverage.printed}.", (column("Cov", k),),
+                )  # fmt: skip
+    for k, f1, precision in row.both("macro_F1", "macro_P"):
+        recall = row.cells.get(("macro_R", k))
+        if recall and precision.high + recall.high > 0:
+            most = 2 * precision.high * recall.high / (precision.high + recall.high)
+            if f1.low > most + TINY:
+                yield Fault(
+                    column("macro_F1", k), f1.printed, f"at most {most:.{_digits(row)}f}", "macro",
+                    f"macro_P@{k} = {precision.printed} and macro_R@{k} = {recall.printed} leave at most {most:.2f}.",
+                    (column("macro_P", k), column("macro_R", k)),
+                )  # fmt: skip
+
+
+def brier_and_error(row: Row) -> Iterator[Fault]:
+    """Brier@k >= ECE@k^2 and >= ACE@k^2 (all as fractions), whatever the bins.
+
+    Within a bin the mean of (confidence - hit)^2 is at least the square of its mean gap, and the weighted mean of the
+    squared gaps is at least the square of the weighted mean of their sizes, which is the calibration error.
+    """
+    for name in ("ECE", "ACE"):
+        for k, error, brier in row.both(name, "Brier"):
+            if brier.high < error.low**2 / row.one - TINY:
+                yield Fault(
+                    column("Brier", k), brier.printed, f"at least {error.low**2 / row.one:.{_digits(row)}f}",
+                    "brier_and_error",
+                    f"{name}@{k} = {error.printed} alone costs ({error.printed} %)^2 = "
+                    f"{error.value**2 / row.one:.2f} of Brier score: the two cells cannot both stand." if row.one > 1 else
+                    f"{name}@{k} = {error.printed} alone costs its square of Brier score: the two cells cannot both stand.",
+                    (column(name, k),),
+                )  # fmt: skip
+
+
+IDENTITIES: dict[str, Check] = {
+    check.__name__: check
+    for check in (first_place, hits_grow, one_hit_a_place, ndcg_bounds, psndcg_bounds, abandonment, micro_f1,
+                  average_labels, macro, brier_and_error)
+}  # fmt: skip
+"""The checks of one row, by name; what ``xcrepro audit`` runs on anybody's results."""
+
+
+def faults(row: Row) -> list[Fault]:
+    """Everything the identities find in a row."""
+    return [fault for check in IDENTITIES.values() for fault in check(row)]

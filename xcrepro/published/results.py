@@ -1,0 +1,111 @@
+"""Somebody's own table of results, through the identities of :mod:`xcrepro.published.checks`, before it is published."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro.errors import DataError, DataMissing
+from xcrepro.published.checks import Cell, Row, column, faults
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = {
+    "p": "P", "precision": "P", "n": "N", "ndcg": "N", "psp": "PSP", "psn": "PSN", "psndcg": "PSN", "r": "R", "recall": "R",
+    "cov": "Cov", "coverage": "Cov", "served": "Abandonment", "microf1": "micro_F1", "macrof1": "macro_F1",
+    "macrop": "macro_P", "macroprecision": "macro_P", "macror": "macro_R", "macrorecall": "macro_R", "ece": "ECE",
+    "ace": "ACE", "brier": "Brier", "avglabels": "avg_labels", "averagelabels": "avg_labels",
+}  # fmt: skip
+"""Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter)."""
+
+_LABELS = ("dataset", "method", "variant")
+_RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_F1", "macro_P", "macro_R")
+
+
+def audit_results(path: str | Path) -> pd.DataFrame:
+    """Check a CSV file of results: a frame of texts ``dataset``, ``method``, ``variant``, ``column``, ``printed``,
+    ``expected``, ``check`` (a function of :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows
+    where nothing is wrong.
+
+    The file has a header and one of two forms; ``dataset``, ``method`` and ``variant`` may be left out of either.
+
+    * tidy: ``dataset, method, variant, metric, k, value``, one number a line. ``metric`` may be ``P@1`` without a ``k``.
+    * wide: ``dataset, method, variant, P@1, P@3, N@1, ...``, one method a line.
+
+    Metrics: ``P``, ``N`` or ``nDCG``, ``PSP``, ``PSN`` or ``PSnDCG``, ``R``, ``Cov``, ``served`` (the share of points
+    with a hit, which the coverage paper prints as abandonment), ``micro_F1``, ``macro_F1``, ``macro_P``, ``macro_R``,
+    ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are passed over. An empty
+    cell or a dash is not reported. Numbers are percent if any of a file's rates is above 1, else fractions. A number
+    means all that rounds to its digits.
+
+    Raises DataMissing where there is no such file, and DataError, with the line, where a number or k is none, a cell
+    stands twice, or the file has no metric of the list.
+    """
+    import pandas as pd
+
+    rows = _read(Path(path))
+    rates = [c.high for cells in rows.values() for (name, _), c in cells.items() if name in _RATES]
+    one = 100.0 if any(rate > 1.000001 for rate in rates) else 1.0
+    found = [
+        (*labels, fault.column, fault.printed, fault.expected, fault.check, fault.why)
+        for labels, cells in rows.items()
+        for fault in faults(Row(cells, one))
+    ]
+    return pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
+
+
+def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]:
+    if not path.is_file():
+        raise DataMissing(f"{path}: no such file")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file)
+        header = [name.strip() for name in next(lines, [])]
+        places = {name.casefold(): i for i, name in enumerate(header)}
+        tidy = "metric" in places and "value" in places
+        wide = {i: known for i, name in enumerate(header) if (known := _metric(name))} if not tidy else {}
+        if not tidy and not wide:
+            raise DataError(
+                path, f"columns {', '.join(header) or '(none)'}", "metric and value, or columns such as P@1", line=1,
+                do="`xcrepro audit --help` shows both forms",
+            )  # fmt: skip
+        rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
+        for number, fields in enumerate(lines, start=2):
+            if not any(field.strip() for field in fields):
+                continue
+            if len(fields) != len(header):
+                raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
+            cells = rows.setdefault(tuple(fields[places[n]].strip() if n in places else "" for n in _LABELS), {})
+            if tidy:
+                name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
+                if k and not re.fullmatch(r"[1-9]\d*(\.0)?", k):
+                    raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=number)
+                todo = {_metric(f"{name}@{int(float(k))}" if k else name): fields[places["value"]]}
+            else:
+                todo = {known: fields[i] for i, known in wide.items()}
+            for known, text in todo.items():
+                text = text.strip().removesuffix("%").strip()
+                if known is None or text in ("", "-", "—", "nan", "NaN"):
+                    continue
+                if known in cells:
+                    raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=number)
+                try:
+                    cells[known] = Cell.of(text)
+                except ValueError:
+                    raise DataError(path, f"{column(*known)} {text!r}", "a number", line=number) from None
+    if not any(rows.values()):
+        raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
+    return rows
+
+
+def _metric(text: str) -> tuple[str, int] | None:
+    """The checked metric and k that a text names, or None."""
+    match = re.fullmatch(r"\s*(.+?)\s*(?:@\s*([1-9]\d*))?\s*", text)
+    if not match:
+        return None
+    name = NAMES.get(re.sub(r"[-_ ]", "", match[1]).casefold())
+    if name is None or (name == "avg_labels") == bool(match[2]):
+        return None
+    return name, int(match[2] or 0)

@@ -1,0 +1,92 @@
+"""What the audit's notebook shows: the findings as text, how many of which kind, and the displaced rows as a matrix."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from xcrepro.repro import figures
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+def counts(found: pd.DataFrame) -> pd.DataFrame:
+    """Findings by document and judgement: columns ``document``, one a judgement, ``cells`` (distinct cells or rows)."""
+    import pandas as pd
+
+    from xcrepro.published.audit import JUDGEMENTS
+    from xcrepro.published.record import DOCUMENTS
+
+    rows = []
+    for document in DOCUMENTS:
+        mine = found[found["document"] == document]
+        cells = mine.drop_duplicates(["dataset", "row", "column"])
+        rows.append([document, *((mine["judgement"] == j).sum() for j in JUDGEMENTS), len(cells)])
+    return pd.DataFrame(rows, columns=["document", *JUDGEMENTS, "cells"])
+
+
+def told(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:
+    """The findings of some checks as text for people: place, printed and expected in one line, the reason below it.
+
+    >>> from xcrepro.published import audit
+    >>> print(told(audit(), "first_place", judgement="rounding").splitlines()[0])
+    xcrepo, table of LF-AmazonTitles-1.3M: DEXA: N@1 is 56.60; expected 56.63.
+    """
+    wanted = found[found["check"].isin(checks)]
+    if judgement is not None:
+        wanted = wanted[wanted["judgement"] == judgement]
+    lines = []
+    for row in wanted.itertuples():
+        tables = row.table.replace(f"{row.document}:", "")
+        place = f"table of {row.dataset}" if row.document == "xcrepo" else f"{tables}, {row.dataset}"
+        name = "" if row.row == row.dataset else f"{row.row}: "
+        lines.append(f"{row.document}, {place}: {name}{row.column} is {row.printed}; expected {row.expected}.")
+        lines += textwrap.wrap(row.why, width, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.DataFrame:
+    """How far each displaced row of the page's table is from the rows of jain16: the greatest difference of PSP and PSN
+    at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's names; the others are jain16's methods,
+    the owners first, in the order of the rows.
+    """
+    import pandas as pd
+
+    from xcrepro.published import find
+
+    def rows(document: str) -> dict[str, pd.Series]:
+        frame = find(dataset=dataset, source=document, metric=["PSP", "PSN"])
+        return {name: part.set_index(["metric", "k"])["value"] for name, part in frame.groupby("method", sort=False)}
+
+    block = found[(found["check"] == "owners") & (found["dataset"] == dataset)]
+    owners = block["expected"].str.extract(r"the row of ([^,]+)")[0].tolist()
+    mine, theirs = rows("xcrepo"), rows("jain16")
+    columns = [*owners, *(name for name in theirs if name not in owners)]
+    table = [[name, *(_apart(mine[name], theirs[other]) for other in columns)] for name in block["row"]]
+    return pd.DataFrame(table, columns=["page", *columns])
+
+
+def _apart(a: pd.Series, b: pd.Series) -> float:
+    b = b.reindex(a.index)
+    return float((100 * (a - b).abs() / a.where(a > b, b)).max())
+
+
+def plot_displaced(matrix: pd.DataFrame) -> Figure:
+    """The matrix of :func:`displaced`, dark where two rows agree; a ring where both carry the same name."""
+    names, methods = matrix["page"].tolist(), list(matrix.columns[1:])
+    with figures.new(width=7.6, height=4.8) as (fig, ax):
+        shown = ax.imshow(matrix[methods].to_numpy(), cmap="Blues_r", vmin=0, vmax=25, aspect="auto")
+        same = [(methods.index(name), i) for i, name in enumerate(names) if name in methods]
+        ax.scatter(*zip(*same, strict=True), s=110, facecolors="none", edgecolors="#e39a2d", linewidths=1.8)
+        ax.set_xticks(range(len(methods)), methods, rotation=45, ha="right")
+        ax.set_yticks(range(len(names)), names)
+        ax.set_xlabel("row of jain16, table 3a")
+        ax.set_ylabel("row of the page")
+        ax.grid(visible=False)
+        ax.set_title(
+            "EURLex-4K: each row of the page is a row of jain16, under another name (rings: the same name)", loc="left"
+        )
+        fig.colorbar(shown, label="greatest difference of PSP, PSN (%)", extend="max")
+        return fig
