@@ -101,9 +101,10 @@ def _fresh(words, used, candidate, n_words):
 
 
 @njit(nogil=True, cache=True)
-def write_signatures(seed, n_words, starts, parent, topic_words, topic_weights, words, weights):
-    """Words and weights of the topics, then of the labels below the roots: half from the parent's words, half own.
+def write_signatures(seed, n_words, shared, starts, parent, topic_words, topic_weights, words, weights):
+    """Words and weights of the topics, then of the labels below the roots.
 
+    A label's first ``shared`` words are its parent's, the others its own.
     Weights are those of a flat Dirichlet, scaled to unit Euclidean length. Roots keep their topic's words and leave
     their row of ``words`` unused.
     """
@@ -124,7 +125,7 @@ def write_signatures(seed, n_words, starts, parent, topic_words, topic_weights, 
             total = 0.0
             for j in range(size):
                 u = _uniform(key, 2 * j)
-                if j >= size // 2:
+                if j >= shared:
                     w = int(u * n_words)
                 elif parent[l] == starts[t]:
                     w = topic_words[t, int(u * topic_words.shape[1])]
