@@ -95,14 +95,6 @@ class Truth:
         threads.over_rows(len(ids), lambda lo, hi: kernel.hits(self.indptr, self.indices, ids, lo, hi, found))
         return found
 
-    def best_weights(self, weights: np.ndarray, k: int) -> np.ndarray:
-        """(n, k) float64: each row's k largest label weights, falling, 0 where it has fewer labels."""
-        best = np.zeros((self.n_rows, k))
-        threads.over_rows(
-            self.n_rows, lambda lo, hi: kernel.best_weights(self.indptr, self.indices, weights, lo, hi, best)
-        )
-        return best
-
     def weight_sums(self, weights: np.ndarray) -> np.ndarray:
         """(n,) float64: the sum of each row's label weights."""
         sums = np.zeros(self.n_rows)

@@ -25,11 +25,12 @@ import numpy as np
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import ranking as kernel
+from xcrepro.kernels import truth as truth_kernel
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
-_BLOCK = 65536  # rows whose per-row values are held at a time
+_SLOT_BYTES = 8 * 2**20  # per-row values that are held at a time
 
 _WEIGHTED = {
     kernel.PS_HITS, kernel.PS_DCG, kernel.PS_NDCG_LABELS, kernel.PS_RECALL, kernel.PS_RECIPROCAL, kernel.PS_ADG,
@@ -93,17 +94,24 @@ class Sums:
             given = check_n_relevant(n_relevant, truth.n_rows)
         k_max = int(self._sorted[-1])
         ids = np.ascontiguousarray(top.ids[:, :k_max])
-        found = truth.hits(ids)
-        best = truth.best_weights(weights, k_max) if self._best else np.zeros((0, k_max))
         sizes = truth.sizes
-        out = np.empty((min(_BLOCK, max(truth.n_rows, 1)), self.columns.size, self._sorted.size))
-        for first in range(0, truth.n_rows, _BLOCK):
-            n = min(_BLOCK, truth.n_rows - first)
+        found = np.zeros(ids.shape, np.bool_)
+        best = np.zeros((truth.n_rows if self._best else 0, k_max))
+        slot = 8 * self.columns.size * self._sorted.size
+        block = max(1, min(truth.n_rows, _SLOT_BYTES // slot))
+        out = np.empty((block, self.columns.size, self._sorted.size))
+        for first in range(0, truth.n_rows, block):
+            n = min(block, truth.n_rows - first)
 
             def fill(lo: int, hi: int, first: int = first) -> None:
+                # All three on one stretch of rows, so that what one writes is still in the cache for the next.
+                lo, hi = first + lo, first + hi
+                truth_kernel.hits(truth.indptr, truth.indices, ids, lo, hi, found)
+                if self._best:
+                    truth_kernel.best_weights(truth.indptr, truth.indices, weights, lo, hi, best)
                 kernel.rows(
                     found, ids, sizes, weights, best, given, self._beta2, self._sorted, self.columns,
-                    first + lo, first + hi, first, out,
+                    lo, hi, first, out,
                 )  # fmt: skip
 
             threads.over_rows(n, fill)
