@@ -195,7 +195,7 @@ class TopK:
         if np.shares_memory(result, given):
             result = result.copy()
         faults = threads.over_rows(len(result), lambda lo, hi: truth_kernel.duplicate_place(result, lo, hi))
-        place = max(faults, default=-1) if max(faults, default=-1) < 0 else next(f for f in faults if f >= 0)
+        place = next((fault for fault in faults if fault >= 0), -1)
         if place >= 0:
             row = place // result.shape[1]
             raise ArgumentError("ids", "must not name a label twice in a row", f"{result[row].tolist()} in row {row}")

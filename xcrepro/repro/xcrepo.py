@@ -88,15 +88,16 @@ def counted_statistics() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def loaded_statistics(folder: str = "") -> pd.DataFrame:
+def loaded_statistics(folder: str, size: str) -> pd.DataFrame:
     """Every printed number of the datasets that are on this machine, recomputed from their files.
 
-    folder: where one subfolder a dataset lies, named by registry key; empty: the cache, where ``xcrepro fetch`` puts them.
+    folder: where one subfolder a dataset lies, named by registry key. Empty: at size paper the cache, where ``xcrepro fetch``
+    puts them; at size small nothing, so that the result does not depend on what a machine has.
     A subfolder that is no dataset of the registry is passed over. Nothing is downloaded.
     """
     home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
     rows = []
-    for name in registry.names():
+    for name in registry.names() if folder or size == "paper" else []:
         if not (home / name).is_dir():
             continue
         entry, ds = registry.get(name), load(name, home / name, check=False)
