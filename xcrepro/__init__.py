@@ -21,9 +21,12 @@ _WHERE = {
     "Split": "xcrepro.data.dataset",
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
+    "calibrate": None,
     "data": None,
+    "decide": None,
     "errors": None,
     "metrics": None,
+    "models": None,
     "paths": None,
     "propensity": None,
     "published": None,
@@ -32,7 +35,7 @@ _WHERE = {
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import data, errors, metrics, paths, propensity, published, repro
+    from xcrepro import calibrate, data, decide, errors, metrics, models, paths, propensity, published, repro
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc

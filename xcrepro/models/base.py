@@ -1,0 +1,211 @@
+"""What every baseline has in common: parameters, checks of its input, and a folder on disk."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+import xcrepro
+from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+_ABOUT = "model.json"
+_ARRAYS = "arrays.npz"
+
+
+class NotFitted(XCError, ValueError):
+    """A model was asked to predict or to be saved before ``fit``."""
+
+
+class Model:
+    """A multi-label classifier in scikit-learn's manners.
+
+    The parameters are those of ``__init__``, kept under their own names and never changed by ``fit``; what ``fit`` learns
+    ends in an underscore. A subclass writes ``__init__``, ``_fit``, ``_predict``, and ``_state``/``_restore``; where its
+    state is no set of arrays, ``_write``/``_read``.
+
+    ``n_features_`` and ``n_labels_`` are D and L of the training data.
+    """
+
+    n_features_: int
+    n_labels_: int
+
+    # ------------------------------------------------------------------ parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name, as ``__init__`` takes them. ``deep`` is there for scikit-learn."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters by name; what was fitted stays as it is until ``fit``."""
+        known = self.get_params()
+        for name in parameters:
+            if name not in known:
+                raise ArgumentError(type(self).__name__, f"has the parameters {', '.join(known)}", name)
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
+
+    # ------------------------------------------------------------------ fit and predict
+
+    def fit(self, X, Y) -> Self:
+        """Learn from X, (n, D) features, sparse or dense, finite, and Y, (n, L) truth (see :class:`xcrepro.truth.Truth`).
+
+        Neither is changed. Returns the model. Raises ArgumentError where the rows differ or there is nothing to learn.
+        """
+        X, truth = check_features(X), Truth.of(Y)
+        if X.shape[0] != truth.n_rows:
+            raise ArgumentError("Y", f"must have a row for each of the {X.shape[0]} rows of X", f"{truth.n_rows} rows")
+        if truth.indices.size == 0:
+            raise ArgumentError(
+                "Y", "must have at least one relevant label to learn from", f"none in {truth.n_rows} rows"
+            )
+        self._fit(X, truth)
+        self.n_features_, self.n_labels_ = X.shape[1], truth.n_labels
+        return self
+
+    def predict(self, X, k: int = 5) -> TopK:
+        """The k best labels of each row of X, (n, D) with the D of the training data; ties to the lowest label id.
+
+        The scores are the model's own: the class says what they mean.
+        """
+        return self._predict(self._features(X), check_k(k))
+
+    def _features(self, X) -> sparse.csr_matrix:
+        self._check_fitted()
+        X = check_features(X)
+        if X.shape[1] != self.n_features_:
+            raise ArgumentError("X", f"must have the {self.n_features_} features of the training data", X.shape[1])
+        return X
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_labels_"):
+            raise NotFitted(f"{self!r} is not fitted: call fit(X, Y) first")
+
+    def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
+        raise NotImplementedError
+
+    def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted model as the folder ``path``, whole or not at all; a model that is there is replaced."""
+        self._check_fitted()
+        path = Path(path)
+        if path.exists() and not (path / _ABOUT).is_file():
+            raise ArgumentError(
+                "path", f"must be new, or a saved model (a folder with {_ABOUT})", path, "choose another"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            self._write(part)
+            about = {
+                "class": type(self).__name__,
+                "parameters": self.get_params(),
+                "n_features": self.n_features_,
+                "n_labels": self.n_labels_,
+                "xcrepro": xcrepro.__version__,
+            }
+            (part / _ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
+            part.chmod(0o755)
+            if path.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+                os.replace(path, old / "old")
+                os.replace(part, path)
+                shutil.rmtree(old)
+            else:
+                os.replace(part, path)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """Read a model that :meth:`save` wrote. ``xc.models.load(path)`` finds the class by itself."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise DataError(path, f"a {type(model).__name__}", f"a {cls.__name__}", do="xcrepro.models.load takes any")
+        return model
+
+    def _state(self) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        raise NotImplementedError
+
+    def _write(self, folder: Path) -> None:
+        np.savez(folder / _ARRAYS, **self._state())
+
+    def _read(self, folder: Path) -> None:
+        with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
+            self._restore(dict(stored))
+
+
+def load(path: str | os.PathLike) -> Model:
+    """Read any model that :meth:`Model.save` wrote."""
+    from xcrepro import models
+
+    path = Path(path)
+    try:
+        about = json.loads((path / _ABOUT).read_text(encoding="utf-8"))
+        kind, parameters = about["class"], about["parameters"]
+        n_features, n_labels = about["n_features"], about["n_labels"]
+    except FileNotFoundError:
+        raise DataError(path, f"no {_ABOUT}", "the folder of a saved model", do="Model.save makes one") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(path / _ABOUT, f"no readable description ({error})", "what Model.save wrote") from None
+    if kind not in models.CLASSES:
+        raise DataError(path / _ABOUT, f"class {kind!r}", f"one of {', '.join(models.CLASSES)}")
+    model = getattr(models, kind)(**parameters)
+    model.n_features_, model.n_labels_ = n_features, n_labels
+    try:
+        model._read(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(path, f"an incomplete model ({error})", "what Model.save wrote", do="Train it again") from error
+    return model
+
+
+def check_features(X) -> sparse.csr_matrix:
+    """``X`` as CSR float32 with sorted int32 columns; shared with the caller where it is that already."""
+    if not sparse.issparse(X):
+        dense = np.asarray(X)
+        if dense.ndim != 2 or dense.dtype.kind not in "biuf":
+            raise ArgumentError(
+                "X",
+                "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = features",
+                f"{type(X).__name__} of shape {dense.shape} and dtype {dense.dtype}",
+            )
+        X = dense
+    result = sparse.csr_matrix(X, dtype=np.float32)
+    if not result.has_canonical_format:
+        result = result.copy()  # the caller's arrays are never written to
+        result.sum_duplicates()
+    if not np.isfinite(result.data).all():
+        place = int(np.argmin(np.isfinite(result.data)))
+        row = int(np.searchsorted(result.indptr, place, side="right")) - 1
+        raise ArgumentError(
+            "X", "must be finite", f"{result.data[place]} at row {row}, feature {result.indices[place]}"
+        )
+    return result
+
+
+def check_k(k) -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ArgumentError("k", "must be a whole number, 1 or more", repr(k))
+    return int(k)
