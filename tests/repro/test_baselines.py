@@ -1,0 +1,97 @@
+"""Saved predictions in the baselines' place: every form is read, and what cannot be the dataset's is refused."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from xcrepro import twin
+from xcrepro.data.write import write_sparse
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.predictions import TopK
+from xcrepro.repro import baselines
+
+
+@pytest.fixture(scope="module")
+def ds():
+    return twin("bibtex", scale=0.1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def top(ds):
+    return TopK.from_scores(ds.test.marginals, 5)
+
+
+def test_every_form_under_its_file_name(ds, top, tmp_path):
+    top.save(tmp_path / "ours.npz")
+    sparse.save_npz(tmp_path / "pyxclib.npz", ds.test.marginals)
+    write_sparse(tmp_path / "text.txt", ds.test.marginals)
+    with gzip.open(tmp_path / "packed.txt.gz", "wb") as file:
+        file.write((tmp_path / "text.txt").read_bytes())
+    top.to_calibration_npz(tmp_path / "interchange.npz", ds.test.Y)
+    (tmp_path / ".hidden").write_text("no")
+    found = baselines.predictions(ds, given=str(tmp_path), places=5)
+    assert list(found) == ["interchange", "ours", "packed", "pyxclib", "text"]
+    for name, read in found.items():
+        np.testing.assert_array_equal(read.ids, top.ids, err_msg=name)
+    assert list(baselines.predictions(ds, given=str(tmp_path / "ours.npz"))) == ["ours"]
+
+
+def test_places_are_cut(ds, top, tmp_path):
+    top.save(tmp_path / "a.npz")
+    assert baselines.saved(str(tmp_path), ds, places=2)["a"].k == 2
+
+
+def test_nothing_there(ds, tmp_path):
+    with pytest.raises(DataMissing, match="holds no file"):
+        baselines.saved(str(tmp_path), ds)
+    with pytest.raises(DataMissing, match="holds no file"):
+        baselines.saved(str(tmp_path / "gone.npz"), ds)
+
+
+@pytest.mark.parametrize(
+    "fault", ["rows", "labels", "order", "zero-based", "other truth", "no archive", "two of a name"]
+)
+def test_what_cannot_be_the_datasets(ds, top, tmp_path, fault):
+    file, ids = tmp_path / "model.npz", top.ids.copy()
+    match = "model.npz"
+    if fault == "rows":
+        top.rows(slice(1, None)).save(file)
+        match = rf"{len(top) - 1} points"
+    elif fault == "labels":
+        TopK.from_ids(ids, n_labels=top.n_labels + 1).save(file)
+        match = rf"{top.n_labels + 1} labels"
+    elif fault == "order":
+        top.rows(np.random.default_rng(0).permutation(len(top))).save(file)
+        match = "hits at the first place"
+    elif fault == "zero-based":
+        # ids from 1, wrapped into range: hits are then chance
+        TopK.from_ids(np.where(ids >= 0, (ids + 1) % top.n_labels, -1), n_labels=top.n_labels).save(file)
+        match = "hits at the first place"
+    elif fault == "other truth":
+        top.to_calibration_npz(file, sparse.csr_matrix(ds.test.Y)[::-1])
+        match = "other labels for test row 0"
+    elif fault == "no archive":
+        file.write_bytes(b"half of it")
+    else:
+        top.save(file)
+        write_sparse(tmp_path / "model.txt", ds.test.marginals)
+        match = "second file for the name 'model'"
+    with pytest.raises(DataError, match=match):
+        baselines.saved(str(tmp_path), ds)
+
+
+def test_the_same_labels_for_all_rows_have_no_order(ds, tmp_path):
+    ids = np.tile(np.array([[0, 1, 2]], np.int32), (ds.test.Y.shape[0], 1))
+    TopK.from_ids(ids, n_labels=ds.test.Y.shape[1]).save(tmp_path / "popular.npz")
+    assert baselines.saved(str(tmp_path), ds)["popular"].k == 3
+
+
+def test_unknown_baseline(ds):
+    with pytest.raises(ArgumentError, match="must be baselines"):
+        baselines.predictions(ds, ["Parabell"])
+    with pytest.raises(ArgumentError, match="must be baselines"):
+        baselines.predictions(ds, ["Neural, hinge"])

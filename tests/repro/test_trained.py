@@ -1,0 +1,153 @@
+"""The cache of trained models: the same training is one, another one is another, and what is broken is made anew."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random_array
+
+from xcrepro.models import Popularity, base
+from xcrepro.predictions import TopK
+from xcrepro.repro import trained
+from xcrepro.truth import Truth
+
+
+class Counting(base.Model):
+    """Scores by training frequency, and counts how often it was fitted."""
+
+    fits = 0
+
+    def __init__(self, shift: float = 0.0, weights=None):
+        self.shift, self.weights = shift, weights
+
+    def _fit(self, X, truth: Truth) -> None:
+        Counting.fits += 1
+        self.counts_ = truth.label_counts() + self.shift
+
+    def _predict(self, X, k: int) -> TopK:
+        return TopK.from_scores(np.tile(self.counts_, (X.shape[0], 1)), k)
+
+    def _state(self):
+        return {"counts": self.counts_}
+
+    def _restore(self, arrays) -> None:
+        self.counts_ = arrays["counts"]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    from xcrepro import models
+
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    monkeypatch.setitem(models.CLASSES, "Counting", "base")
+    monkeypatch.setattr(models, "Counting", Counting, raising=False)
+    monkeypatch.setattr(Counting, "fits", 0)
+    rng = np.random.default_rng(0)
+    X = csr_matrix(random_array((30, 12), density=0.3, rng=rng, dtype=np.float32))
+    Y = csr_matrix((rng.random((30, 7)) < 0.3).astype(np.float32))
+    return X, Y
+
+
+def test_trains_once_and_reads_the_rest(data, capsys):
+    X, Y = data
+    first = trained.training(Counting(), X, Y).predictions(X, 3)
+    assert "training Counting" in capsys.readouterr().err
+    again = trained.training(Counting(), X, Y).predictions(X, 3)
+    np.testing.assert_array_equal(first.ids, again.ids)
+    np.testing.assert_array_equal(first.scores, again.scores)
+    trained.training(Counting(), X, Y).predictions(X[:4], 2)
+    assert isinstance(trained.training(Counting(), X, Y).model(), Counting)
+    assert Counting.fits == 1
+    about = trained.training(Counting(), X, Y).about()
+    assert about["points"] == 30
+    assert about["train seconds"] >= 0
+    assert about["predicted points"] == 4
+
+
+def test_does_not_touch_the_prototype(data):
+    X, Y = data
+    prototype = Counting(shift=2.0)
+    trained.training(prototype, X, Y).model()
+    assert not hasattr(prototype, "counts_")
+
+
+def test_anything_that_decides_the_outcome_is_another_training(data):
+    X, Y = data
+    here = trained.training(Counting(), X, Y).folder
+    other_x = X.copy()
+    other_x.data[0] += 1
+    other_y = Y.copy()
+    other_y[0, 0] = 1.0 - other_y[0, 0]
+    wider = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(30, 8))
+    others = [
+        trained.training(Counting(shift=1.0), X, Y),
+        trained.training(Counting(weights=np.ones(7)), X, Y),
+        trained.training(Counting(weights=np.full(7, 2.0)), X, Y),
+        trained.training(Popularity(), X, Y),
+        trained.training(Counting(), other_x, Y),
+        trained.training(Counting(), X, other_y),
+        trained.training(Counting(), X, wider),
+    ]
+    folders = {training.folder for training in others}
+    assert len(folders) == len(others)
+    assert here not in folders
+
+
+def test_index_types_do_not_matter(data):
+    X, Y = data
+    wide = X.copy()
+    wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
+    assert trained.training(Counting(), wide, Y).folder == trained.training(Counting(), X, Y).folder
+
+
+def test_a_change_of_the_sources_is_another_training(data, monkeypatch):
+    X, Y = data
+    before = trained.training(Counting(), X, Y).folder
+    monkeypatch.setattr(trained, "_sources", lambda: "another")
+    assert trained.training(Counting(), X, Y).folder != before
+
+
+@pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])
+def test_what_is_broken_is_made_anew(data, harm, capsys):
+    X, Y = data
+    training = trained.training(Counting(), X, Y)
+    good = training.predictions(X, 3)
+    if harm == "predictions":
+        next(training.folder.glob("top3-*.npz")).write_bytes(b"PK half")
+    else:
+        (training.folder / "model" / harm).write_bytes(b"half")
+        next(training.folder.glob("top3-*.npz")).unlink()
+    np.testing.assert_array_equal(training.predictions(X, 3).ids, good.ids)
+    assert Counting.fits == (1 if harm == "predictions" else 2)
+    assert ("trained anew" in capsys.readouterr().err) == (harm != "predictions")
+
+
+def test_a_failed_training_leaves_nothing(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="at least one relevant label"):
+        trained.training(Counting(), X, csr_matrix(Y.shape)).predictions(X)
+    assert not [path for path in (trained.paths.cache_dir() / "trained").iterdir() if path.suffix != ".lock"]
+
+
+def test_two_processes_train_once(tmp_path):
+    code = (
+        "import numpy as np, sys\n"
+        "from scipy.sparse import csr_matrix\n"
+        "from xcrepro.models import PLT\n"
+        "from xcrepro.repro import trained\n"
+        "rng = np.random.default_rng(0)\n"
+        "X = csr_matrix(rng.random((60, 9)).astype('f')); Y = csr_matrix((rng.random((60, 20)) < .2).astype('f'))\n"
+        "trained.training(PLT(trees=1), X, Y).predictions(X, 3)\n"
+    )
+    import os
+
+    env = os.environ | {"XCREPRO_DATA": str(tmp_path)}
+    pair = [
+        subprocess.Popen([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    said = [process.communicate(timeout=120)[1] for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], said
+    assert "".join(said).count("training PLT") == 1

@@ -1,0 +1,160 @@
+"""The baselines of all items, each trained once per dataset and seed, and what a reader puts in their place.
+
+:func:`predictions` is what a notebook calls: name -> TopK over the test points.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xcrepro import models
+from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.predictions import TopK, read_calibration_npz
+from xcrepro.repro import trained
+from xcrepro.truth import Truth
+
+PLACES = 100
+"""Labels a point that are kept of every model's predictions."""
+
+# Called with the dataset (for its propensities' A and B) and the seed.
+RECIPES: dict[str, Callable[[Dataset, int], models.Model]] = {
+    "Popularity": lambda ds, seed: models.Popularity(),
+    "1-vs-All": lambda ds, seed: models.OneVsRest(seed=seed),
+    "DiSMEC": lambda ds, seed: models.DiSMEC(seed=seed),
+    "PLT": lambda ds, seed: models.PLT(seed=seed),
+    "FastXML": lambda ds, seed: models.FastXML(seed=seed),
+    "PfastXML": lambda ds, seed: models.PfastXML(A=ds.A, B=ds.B, seed=seed),
+    "PfastreXML": lambda ds, seed: models.PfastreXML(A=ds.A, B=ds.B, seed=seed),
+    "Neural": lambda ds, seed: models.NeuralOneVsAll(seed=seed),
+}
+LOSSES = {"BCE": "bce", "squared hinge": "squared_hinge", "focal": "focal", "asymmetric": "asymmetric"}
+
+
+def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
+    """The unfitted model behind ``name``, a key of :data:`RECIPES` or ``"Neural, <loss>"`` with a key of LOSSES."""
+    if name in RECIPES:
+        return RECIPES[name](ds, seed)
+    if name.startswith("Neural, ") and (loss := name.removeprefix("Neural, ")) in LOSSES:
+        return models.NeuralOneVsAll(loss=LOSSES[loss], seed=seed)
+    known = [*RECIPES, *(f"Neural, {loss}" for loss in LOSSES)]
+    raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
+
+
+def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
+    """The training of one baseline on the train split of ``ds``, shared by all who ask."""
+    return trained.training(recipe(name, ds, seed), ds.train.X, ds.train.Y)
+
+
+def predictions(
+    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
+) -> dict[str, TopK]:
+    """Model -> its best labels for the test points of ``ds``, in the order asked for.
+
+    names: baselines (:func:`recipe`); None: all of :data:`RECIPES`.
+    given: a file or folder of saved predictions, which then take the baselines' place (:func:`saved`).
+    """
+    if given:
+        return saved(given, ds, places)
+    return {name: training(name, ds, seed).predictions(ds.test.X, places) for name in names or RECIPES}
+
+
+# ---------------------------------------------------------------- anybody's predictions
+
+
+def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
+    """Saved predictions for the test points of ``ds``: file name without its ending -> TopK.
+
+    path: a file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of TopK,
+    of a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+
+    Raises DataMissing where nothing is there, and DataError, with the file, where the predictions cannot be those of the
+    dataset: another number of points or labels; a truth in the file that is not the dataset's; or hits no more frequent
+    than if the rows were dealt out at random, the sign of another order (where the rows differ at all).
+    """
+    home = Path(path).expanduser()
+    files = (
+        sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
+        if home.is_dir()
+        else [home]
+    )
+    if not files or not files[0].exists():
+        raise DataMissing(f"predictions: {home} holds no file: save one with TopK.save, or leave `predictions` empty")
+    truth = Truth.of(ds.test.Y)
+    found: dict[str, TopK] = {}
+    for file in files:
+        name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
+        if name in found:
+            raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
+        found[name] = _check_order(file, _check_shape(file, _read(file, truth, places), truth), truth)
+    return found
+
+
+def _read(file: Path, truth: Truth, places: int) -> TopK:
+    try:
+        if file.suffix == ".npz":
+            with np.load(file, allow_pickle=False) as stored:
+                names = set(stored.files)
+            if "true_positives" in names:
+                return _read_calibration(file, truth)
+        return TopK.load(file, k=places).head(places)
+    except XCError:
+        raise
+    except (OSError, ValueError, EOFError, gzip.BadGzipFile) as error:
+        raise DataError(file, f"no readable predictions ({error})", "a form that TopK.load reads") from error
+
+
+def _read_calibration(file: Path, truth: Truth) -> TopK:
+    top, Y = read_calibration_npz(file, truth.n_labels)
+    theirs = Truth.of(Y)
+    if theirs.n_rows == truth.n_rows and not (
+        np.array_equal(theirs.indptr, truth.indptr) and np.array_equal(theirs.indices, truth.indices)
+    ):
+        sizes = min(theirs.n_rows, truth.n_rows)
+        row = next(
+            i
+            for i in range(sizes)
+            if not np.array_equal(
+                theirs.indices[theirs.indptr[i] : theirs.indptr[i + 1]],
+                truth.indices[truth.indptr[i] : truth.indptr[i + 1]],
+            )
+        )
+        raise DataError(
+            file, f"other labels for test row {row} than the dataset has", "the same points in the same order",
+            do="Write the file from this dataset's test split",
+        )  # fmt: skip
+    return top
+
+
+def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
+    if len(top) != truth.n_rows or top.n_labels != truth.n_labels:
+        raise DataError(
+            file,
+            f"predictions for {len(top)} points and {top.n_labels} labels",
+            f"the dataset's {truth.n_rows} test points and {truth.n_labels} labels",
+            do="Predict the test split, every point and label of it, in its order",
+        )
+    return top
+
+
+def _check_order(file: Path, top: TopK, truth: Truth) -> TopK:
+    """Refuse rows in another order. Under random dealing the hits at place 1 are a sum over labels of (times predicted x
+    times true)/n, with a standard deviation below the square root of that: 3 of them above is more than chance."""
+    first = top.ids[:, 0]
+    first = first[first >= 0]
+    if np.unique(first).size < 2:
+        return top
+    by_chance = float(np.bincount(first, minlength=truth.n_labels) @ truth.label_counts()) / truth.n_rows
+    hits = int(truth.hits(np.ascontiguousarray(top.ids[:, :1])).sum())
+    if hits <= by_chance + 3 * np.sqrt(by_chance):
+        raise DataError(
+            file,
+            f"{hits} hits at the first place, where rows in any order give about {by_chance:.0f}",
+            "rows in the order of the dataset's test split",
+            do="Sort the rows as the test split has them, and check that label ids start from 0",
+        )
+    return top

@@ -1,0 +1,155 @@
+"""Fitted models and their predictions, kept in the cache so that all notebooks share one training.
+
+A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
+sources of the models and kernels, and the versions of the libraries that train. Where that is in the cache it is read;
+otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import xcrepro
+from xcrepro import paths
+from xcrepro.errors import DataError
+from xcrepro.models import base
+from xcrepro.models.base import Model
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "napkinxc")
+_ABOUT = "training.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """A model's training on one set of data: ``folder`` holds, or will hold, what came of it."""
+
+    prototype: Model
+    X: object
+    truth: Truth
+    folder: Path
+
+    def model(self) -> Model:
+        """The fitted model."""
+        with _locked(self.folder):
+            return self._model()
+
+    def predictions(self, X, k: int = 100) -> TopK:
+        """The fitted model's best k labels (or all, if there are fewer) for the rows of ``X``."""
+        k = min(k, self.truth.n_labels)
+        features = base.check_features(X)
+        path = self.folder / f"top{k}-{_content(features.indptr, features.indices, features.data)[:16]}.npz"
+        with _locked(self.folder):
+            if path.is_file():
+                with contextlib.suppress(DataError):
+                    return TopK.load(path)
+            start = time.perf_counter()
+            model = self._model()
+            top = model.predict(features, k)
+            top.save(path)
+            about = self.about() | {"predicted points": len(top), "predict seconds": time.perf_counter() - start}
+            with paths.atomic_path(self.folder / _ABOUT) as part:
+                part.write_text(json.dumps(about, indent=1), encoding="utf-8")
+            return top
+
+    def about(self) -> dict:
+        """What was trained, on what, and in how many seconds, as it was noted then; empty where nothing is stored."""
+        try:
+            return json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def _model(self) -> Model:
+        stored = self.folder / "model"
+        if stored.is_dir():
+            try:
+                return base.load(stored)
+            except DataError as error:
+                print(f"{error}: it is trained anew", file=sys.stderr)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
+        print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
+        start = time.perf_counter()
+        model = type(self.prototype)(**self.prototype.get_params()).fit(self.X, self.truth)
+        seconds = time.perf_counter() - start
+        model.save(stored)
+        about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
+        with paths.atomic_path(self.folder / _ABOUT) as part:
+            part.write_text(json.dumps(about | {"train seconds": seconds}, indent=1), encoding="utf-8")
+        print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
+        return model
+
+
+def training(prototype: Model, X, Y) -> Training:
+    """The training of ``prototype``, an unfitted model, on X and Y (as for ``fit``); nothing is trained yet.
+
+    It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``). ``prototype`` is never changed.
+    """
+    features, truth = base.check_features(X), Truth.of(Y)
+    about = {"class": type(prototype).__name__, "parameters": prototype.get_params(), "sources": _sources()}
+    text = json.dumps(about, sort_keys=True, default=_plain)
+    shapes = np.array([*features.shape, truth.n_rows, truth.n_labels])
+    key = _content(
+        np.frombuffer(text.encode(), np.uint8), shapes, features.indptr, features.indices, features.data, truth.indptr,
+        truth.indices,
+    )  # fmt: skip
+    folder = paths.cache_dir() / "trained" / f"{type(prototype).__name__}-{key[:20]}"
+    return Training(prototype, features, truth, folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    from filelock import FileLock
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(folder.name + ".lock")):
+        yield
+
+
+def _content(*arrays: np.ndarray) -> str:
+    """SHA-256 over values, with integer arrays as int64 so that SciPy's choice of index type does not matter."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        if array.dtype.kind in "iu" and array.dtype.itemsize > 1:
+            array = array.astype(np.int64, copy=False)
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+@cache
+def _sources() -> str:
+    """Digest of everything a training runs through: the models, the kernels, TopK, and the libraries' versions."""
+    package = Path(xcrepro.__file__).parent
+    files = [
+        *package.glob("models/*.py"),
+        *package.glob("kernels/*.py"),
+        package / "predictions.py",
+        package / "truth.py",
+    ]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.name.encode() + file.read_bytes())
+    digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
+    return digest.hexdigest()
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray):
+        return _content(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a model's parameter must be plain data or an array; got {type(value).__name__}")
