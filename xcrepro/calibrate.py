@@ -1,0 +1,688 @@
+"""Post-hoc calibration: maps from scores to probabilities, learned from scores and hits (calibration, sections 2.3, 4).
+
+A calibrator has ``fit(scores, hits)``, ``predict(scores)`` and ``save(path)``; :func:`load` reads it back. Common to all:
+
+- ``scores`` is of any shape, real, of any range unless the class says otherwise; the top k of all rows pooled is what the
+  paper calibrates. **Minus infinity means absent**, as in :class:`xcrepro.predictions.TopK`: such places are left out of the
+  fit and stay minus infinity. NaN and plus infinity are refused.
+- ``hits`` has the same shape: was the label there relevant? bool, or numbers that are 0 or 1.
+- ``predict`` returns float64 probabilities in the shape of its argument.
+
+:func:`cross_fit` calibrates a test set by itself without showing a row its own outcome; :func:`cross_fit_top` does it to a
+TopK. :func:`min_max` and :func:`margin` bring unbounded scores into [0, 1] first.
+
+>>> import numpy as np
+>>> scores = np.array([[0.9, 0.4], [0.8, 0.3], [0.6, 0.1]])
+>>> hits = np.array([[True, False], [True, True], [False, False]])
+>>> Isotonic().fit(scores, hits).predict(scores).round(3)
+array([[1.   , 0.333],
+       [1.   , 0.333],
+       [0.333, 0.   ]])
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.kernels import isotonic as kernel
+from xcrepro.paths import atomic_path
+from xcrepro.predictions import TopK, check_pair
+from xcrepro.truth import Truth
+
+_FORMAT = "xcrepro calibrator 1"
+_EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where their logarithm is taken
+
+
+class Calibrator:
+    """A map from scores to probabilities. See the module for what every calibrator takes and returns."""
+
+    def fit(self, scores, hits) -> Self:
+        """Learn the map. Raises ArgumentError where there is no pair to learn from. Returns the calibrator."""
+        values, found = _pairs(scores, hits)
+        if values.size == 0:
+            raise ArgumentError("scores", "must hold at least one score to learn from", "none, or only absent places")
+        self._fit(values, found)
+        return self
+
+    def predict(self, scores) -> np.ndarray:
+        """The probability of a hit at each score, float64, in the shape of ``scores``; absent stays minus infinity."""
+        if not hasattr(self, self._learned[0]):
+            raise ArgumentError(type(self).__name__, "must be fitted before it predicts", "no fit", "call fit first")
+        values, present = _scores(scores)
+        result = np.full(values.shape, -np.inf)
+        result[present] = self._predict(values[present])
+        return result
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted calibrator as JSON, whole or not at all; the numbers come back to the last bit."""
+        if not hasattr(self, self._learned[0]):
+            raise ArgumentError(type(self).__name__, "must be fitted before it is saved", "no fit", "call fit first")
+        about = {
+            "format": _FORMAT,
+            "calibrator": type(self).__name__,
+            "parameters": self._parameters(),
+            "learned": {name: np.asarray(getattr(self, name)).tolist() for name in self._learned},
+        }
+        with atomic_path(path) as part:
+            part.write_text(json.dumps(about, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    def _parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters().items())})"
+
+    # What a subclass writes: the names of what fit learns, and the three steps. No scores reach them that are absent.
+    _learned: tuple[str, ...] = ()
+
+    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _fault(self) -> str:
+        """What is wrong with the learned values of a file; empty where nothing is."""
+        raise NotImplementedError
+
+
+# ---------------------------------------------------------------------------------------------- isotonic
+
+
+class Isotonic(Calibrator):
+    """Isotonic regression: the rising step function with the least squared error (calibration, eq. 9), made continuous.
+
+    The solution is scikit-learn's ``IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")`` in float64: equal scores are
+    averaged first, adjacent violators pooled, scores between two blocks interpolated linearly, scores beyond the ends get
+    the end's value. (scikit-learn also takes scores less than 1e-15 apart for equal; here equal means equal.) The pooling
+    counts in whole numbers, so it is exact. It never falls as the score rises: an order can become a tie, but is never
+    turned round.
+
+    ``knots_`` (m,) rising scores and ``values_`` (m,) their probabilities, m at most twice the number of blocks.
+
+    >>> import numpy as np
+    >>> calibrator = Isotonic().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
+    >>> calibrator.predict(np.array([0.0, 1.5, 2.0, 3.0, 9.0]))
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+
+    _learned = ("knots_", "values_")
+
+    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        self.knots_, self.values_ = _knots(*_sorted(scores, hits.astype(np.int32)), -1)
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        scores = np.ascontiguousarray(scores, np.float64)
+        out = np.empty(scores.size)
+        threads.over_rows(
+            scores.size, lambda lo, hi: kernel.interpolate(self.knots_, self.values_, scores, lo, hi, out)
+        )
+        return out
+
+    def _fault(self) -> str:
+        if self.knots_.ndim != 1 or self.knots_.shape != self.values_.shape or self.knots_.size == 0:
+            return "knots_ and values_ of different lengths"
+        if (np.diff(self.knots_) <= 0).any():
+            return "knots_ that do not rise"
+        return _no_rising_probabilities(self.values_)
+
+
+def _sorted(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Pairs of equal scores may come in any order: they are counted, and counts do not depend on it.
+    order = np.argsort(scores)
+    return scores[order].astype(np.float64), codes[order]
+
+
+def _knots(scores: np.ndarray, codes: np.ndarray, without: int) -> tuple[np.ndarray, np.ndarray]:
+    """Knots and values of the isotonic fit on sorted pairs, those of the fold ``without`` left out."""
+    first, last, hits, sizes = kernel.pool(scores, codes, without)
+    ends = np.column_stack([first, last]).ravel()
+    keep = np.ones(ends.size, bool)
+    keep[1::2] = last > first  # a block of one score is one knot
+    return ends[keep], np.repeat(hits / sizes, 2)[keep]
+
+
+def _isotonic_folds(scores: np.ndarray, hits: np.ndarray, edges: np.ndarray, out: np.ndarray) -> None:
+    """Cross-fit from one sorting: each fold's fit is a pass over the same order that leaves its pairs out."""
+    folds = np.repeat(np.arange(edges.size - 1, dtype=np.int32), np.diff(edges))
+    ordered, codes = _sorted(scores, 2 * folds + hits)
+    scores = scores.astype(np.float64, copy=False)
+
+    def fold(f: int) -> None:
+        knots, values = _knots(ordered, codes, f)
+        kernel.interpolate(knots, values, scores, edges[f], edges[f + 1], out)
+
+    _over_folds(edges, fold)
+
+
+# ---------------------------------------------------------------------------------------------- logistic families
+
+
+class Platt(Calibrator):
+    """Platt scaling: s -> 1 / (1 + exp(a s + b)) with the least cross-entropy (calibration, section 2.3). a < 0 where higher
+    scores mean more hits.
+
+    targets: ``"platt"`` (Platt 1999): with P hits and M misses a hit's target is (P + 1) / (P + 2) and a miss's 1 / (M + 2),
+        so that even separable pairs have a finite fit. ``"plain"``: 1 and 0, ordinary logistic regression. Separable pairs
+        have no finite fit: this one stops where its probabilities are within 1e-12 of 0 and 1 on average.
+    C: None, or the inverse strength of a ridge a^2 / (2 C) beside the summed cross-entropy, b free: with ``"plain"``,
+        scikit-learn's ``LogisticRegression(C=C)``, whose default is 1; None is its ``C=inf``.
+
+    Fitted by Newton's method with backtracking, after Lin, Lin and Weng (2007). One score only, or equal outcomes only: a = 0.
+    ``a_`` and ``b_`` are floats.
+
+    >>> import numpy as np
+    >>> scores, hits = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.array([0, 0, 1, 0, 1])
+    >>> Platt().fit(scores, hits).predict(scores).round(3)
+    array([0.211, 0.302, 0.411, 0.53 , 0.646])
+    >>> Platt(targets="plain").fit(scores, hits).predict(scores).round(3)
+    array([0.057, 0.153, 0.349, 0.615, 0.826])
+    """
+
+    _learned = ("a_", "b_")
+
+    def __init__(self, targets: str = "platt", C: float | None = None) -> None:
+        if targets not in ("platt", "plain"):
+            raise ArgumentError("targets", 'must be "platt" or "plain"', repr(targets))
+        if C is not None and not (isinstance(C, int | float | np.number) and np.isfinite(C) and C > 0):
+            raise ArgumentError("C", "must be positive and finite, or None for no ridge", repr(C))
+        self.targets, self.C = targets, C if C is None else float(C)
+
+    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        low, high = 0.0, 1.0
+        if self.targets == "platt":
+            n_hits = int(hits.sum())
+            low, high = 1.0 / (hits.size - n_hits + 2.0), (n_hits + 1.0) / (n_hits + 2.0)
+        slope, intercept = _logistic(
+            scores[None].astype(np.float64), hits, low, high, 0.0 if self.C is None else 1.0 / self.C
+        )
+        self.a_, self.b_ = -float(slope), -float(intercept)
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        return _sigmoid(-(self.a_ * scores.astype(np.float64) + self.b_))
+
+    def _fault(self) -> str:
+        return "" if np.ndim(self.a_) == np.ndim(self.b_) == 0 else "a_ or b_ that is no number"
+
+
+class Beta(Calibrator):
+    """Beta calibration: logit p = a ln s - b ln(1 - s) + c with a, b >= 0 (Kull, Silva Filho and Flach 2017). Identity at
+    a = b = 1, c = 0; the maps can bend both ways, which Platt's cannot.
+
+    Scores must be in [0, 1]; 0 and 1 count as 2.2e-16 away from it. The fit is the exact optimum under the constraints: where
+    the free one breaks a constraint, the best of those on the boundary. ``a_``, ``b_``, ``c_`` are floats.
+
+    >>> import numpy as np
+    >>> scores = np.linspace(0.05, 0.95, 10)
+    >>> hits = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
+    >>> Beta().fit(scores, hits).predict(np.array([0.0, 0.2, 0.8, 1.0])).round(3)
+    array([0.   , 0.132, 0.819, 1.   ])
+    """
+
+    _learned = ("a_", "b_", "c_")
+
+    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        features = self._features(scores)
+        best = None
+        # The problem is convex: a free optimum that obeys is the optimum, else it lies where a or b or both are 0.
+        for kept in ([0, 1], [0], [1], []):
+            theta = _logistic(np.ascontiguousarray(features[kept]), hits, 0.0, 1.0)
+            if (theta[:-1] >= 0).all():
+                full = np.zeros(3)
+                full[[*kept, 2]] = theta
+                loss = _loss(features, hits, full)
+                if best is None or loss < best[0]:
+                    best = loss, full
+                if len(kept) == 2:
+                    break
+        self.a_, self.b_, self.c_ = best[1].tolist()
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        rise, fall = self._features(scores)
+        return _sigmoid(self.a_ * rise + self.b_ * fall + self.c_)
+
+    @staticmethod
+    def _features(scores: np.ndarray) -> np.ndarray:
+        inside = np.clip(_probabilities(scores, "Beta").astype(np.float64), _EDGE, 1.0 - _EDGE)
+        return np.stack([np.log(inside), -np.log1p(-inside)])
+
+    def _fault(self) -> str:
+        if not np.ndim(self.a_) == np.ndim(self.b_) == np.ndim(self.c_) == 0:
+            return "a_, b_ or c_ that is no number"
+        return "a_ or b_ below 0" if self.a_ < 0 or self.b_ < 0 else ""
+
+
+def _logistic(features: np.ndarray, hits: np.ndarray, low: float, high: float, ridge: float = 0.0) -> np.ndarray:
+    """(d + 1,) weights and intercept of the logistic regression on (d, n) features; ridge / 2 w^2 is added to the sum."""
+    d, n = features.shape
+    # Standardised columns make the Newton steps well-conditioned; a constant column becomes 0 and its weight stays 0.
+    middle = features.mean(axis=1)
+    width = np.where(features.max(axis=1) > features.min(axis=1), features.std(axis=1), 0.0)
+    scale = np.where(width > 0, width, 1.0)
+    columns = np.where(width[:, None] > 0, (features - middle[:, None]) / scale[:, None], 0.0)
+    penalty = np.append(ridge / scale**2, 0.0)
+    theta = np.zeros(d + 1)
+    gradient, hessian = np.empty(d + 1), np.empty((d + 1, d + 1))
+
+    def measure(theta: np.ndarray) -> float:
+        loss = kernel.logistic_sums(columns, hits, low, high, theta, gradient, hessian)
+        gradient[:] += penalty * theta
+        hessian.flat[:: d + 2] += penalty + 1e-12 * n
+        return (loss + 0.5 * (penalty * theta**2).sum()) / n
+
+    loss = measure(theta)
+    for _ in range(100):
+        if np.abs(gradient).max() <= 1e-12 * n:
+            break
+        step = np.linalg.solve(hessian, gradient)
+        gain = float(gradient @ step) / n
+        length, start = 1.0, theta
+        while length > 1e-10:
+            theta = start - length * step
+            lower = measure(theta)
+            # Close to the optimum the gain drowns in rounding; there a full step is the right one.
+            if lower <= loss - 1e-4 * length * gain + 1e-15:
+                break
+            length /= 2
+        else:
+            theta = start
+            break
+        loss = lower
+    weights = theta[:-1] / scale
+    return np.append(weights, theta[-1] - weights @ middle)
+
+
+def _loss(features: np.ndarray, hits: np.ndarray, theta: np.ndarray) -> float:
+    d = len(features)
+    return kernel.logistic_sums(features, hits, 0.0, 1.0, theta, np.empty(d + 1), np.empty((d + 1, d + 1)))
+
+
+def _sigmoid(values: np.ndarray) -> np.ndarray:
+    small = np.exp(-np.abs(values))
+    return np.where(values < 0, small, 1.0) / (1.0 + small)
+
+
+# ---------------------------------------------------------------------------------------------- binning
+
+
+class HistogramBinning(Calibrator):
+    """Histogram binning: a score becomes the share of hits among the pairs in its bin (Zadrozny and Elkan 2001).
+
+    bins: how many, 1 or more.
+    equal: ``"width"``: equal intervals of [0, 1], where scores must lie; a bin without pairs predicts its middle. ``"mass"``:
+        about equal numbers of pairs, scores of any range; equal scores are never parted, so there may be fewer bins.
+
+    A score on an edge belongs to the bin above. Unlike the others the map may fall, and all scores of a bin tie.
+    ``edges_`` (m - 1,) are the inner edges, ``values_`` (m,) the probabilities.
+
+    >>> import numpy as np
+    >>> scores, hits = np.array([0.1, 0.2, 0.3, 0.4, 0.9]), np.array([0, 1, 0, 0, 1])
+    >>> HistogramBinning(bins=2).fit(scores, hits).predict(np.array([0.0, 0.5]))
+    array([0.25, 1.  ])
+    >>> HistogramBinning(bins=2, equal="mass").fit(scores, hits).values_.round(3)
+    array([0.5  , 0.333])
+    """
+
+    _learned = ("edges_", "values_")
+
+    def __init__(self, bins: int = 10, equal: str = "width") -> None:
+        if equal not in ("width", "mass"):
+            raise ArgumentError("equal", 'must be "width" or "mass"', repr(equal))
+        self.bins, self.equal = _whole("bins", bins, 1), equal
+
+    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        scores = self._ready(scores)
+        if self.equal == "width":
+            bounds = np.linspace(0.0, 1.0, self.bins + 1)
+            self.edges_ = bounds[1:-1]
+            empty = (bounds[:-1] + bounds[1:]) / 2
+        else:
+            ordered = np.sort(scores)
+            edges = np.unique(ordered[np.arange(1, self.bins) * ordered.size // self.bins])
+            self.edges_ = edges[edges > ordered[0]]
+            empty = np.zeros(self.edges_.size + 1)  # no bin is: each edge is a score
+        where = self._bins(scores)
+        sizes = np.bincount(where, minlength=empty.size)
+        n_hits = np.bincount(where[hits], minlength=empty.size)
+        self.values_ = np.where(sizes > 0, n_hits / np.maximum(sizes, 1), empty)
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        return self.values_[self._bins(self._ready(scores))]
+
+    def _ready(self, scores: np.ndarray) -> np.ndarray:
+        if self.equal == "width":
+            scores = _probabilities(scores, 'HistogramBinning(equal="width")')
+        return scores.astype(np.float64)
+
+    def _bins(self, scores: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.edges_, scores, side="right")
+
+    def _fault(self) -> str:
+        if self.edges_.ndim != 1 or self.values_.shape != (self.edges_.size + 1,):
+            return "edges_ and values_ of lengths that do not fit"
+        if (np.diff(self.edges_) <= 0).any():
+            return "edges_ that do not rise"
+        return _no_probabilities(self.values_)
+
+
+# ---------------------------------------------------------------------------------------------- by name, and files
+
+METHODS: dict[str, type[Calibrator]] = {
+    "isotonic": Isotonic,
+    "platt": Platt,
+    "beta": Beta,
+    "histogram": HistogramBinning,
+}
+
+
+def load(path: str | os.PathLike) -> Calibrator:
+    """Read a calibrator that ``save`` wrote, of whatever class. Raises DataError for anything else.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "platt.json"
+    >>> calibrator = Platt().fit([0.2, 0.4, 0.7], [0, 1, 1])
+    >>> calibrator.save(path)
+    >>> load(path).predict([0.5]) == calibrator.predict([0.5])
+    array([ True])
+    """
+    path = Path(path)
+    classes = {kind.__name__: kind for kind in METHODS.values()}
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] != _FORMAT or about["calibrator"] not in classes:
+            raise ValueError(f"format {about['format']!r}, calibrator {about['calibrator']!r}")
+        calibrator = classes[about["calibrator"]](**about["parameters"])
+        for name in calibrator._learned:
+            value = np.array(about["learned"][name], np.float64)
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name} that is not finite")
+            setattr(calibrator, name, value if value.ndim else float(value))
+        if fault := calibrator._fault():
+            raise ValueError(fault)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise DataError(
+            path, f"no whole calibrator ({error!r})", "what Calibrator.save wrote", do="Fit it again"
+        ) from error
+    return calibrator
+
+
+# ---------------------------------------------------------------------------------------------- cross-fitting
+
+
+def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: bool = False) -> np.ndarray:
+    """Calibrate each row by a map fitted on the other folds' rows (calibration, section 4, "Calibration methods").
+
+    scores, hits: (n, k), or (n,) for one score a row; see the module. A row never sees its own outcome.
+    method: a name of :data:`METHODS` (that class with its defaults), or an unfitted calibrator such as ``Platt("plain")``;
+        anything with ``fit(scores, hits)`` and ``predict(scores)`` on 1-D arrays will do. It is copied, never changed.
+    folds: contiguous blocks of rows, 2 to n, of sizes as ``numpy.array_split`` makes them; the authors take 10.
+    separate: False fits one map to all k places pooled; True fits one to each place (appendix B).
+
+    Returns float64 probabilities in the shape of ``scores``, minus infinity where absent, place by place: what was re-ranked
+    by it is for :func:`cross_fit_top`. Isotonic sorts once for all folds; folds run in parallel, to the same bits.
+    Raises ArgumentError where a fold has scores and the rest has none to learn from.
+
+    >>> import numpy as np
+    >>> scores = np.array([[0.9], [0.2], [0.8], [0.1]])
+    >>> hits = np.array([[1], [0], [0], [1]])
+    >>> cross_fit(scores, hits, "isotonic", folds=2).ravel()      # rows 0 and 1 by 2 and 3, and the other way round
+    array([0.5       , 0.5       , 0.85714286, 0.        ])
+    """
+    calibrator = _method(method)
+    values, present = _scores(scores)
+    found = _hits(hits, values.shape, present)
+    if values.ndim not in (1, 2):
+        raise ArgumentError("scores", "must be 1-D or 2-D, one row a point", f"shape {values.shape}")
+    folds = _whole("folds", folds, 2)
+    n = len(values)
+    if folds > n:
+        raise ArgumentError("folds", f"must not exceed the {n} rows", folds, "ask for fewer")
+    if separate and values.ndim == 2:
+        out = np.full(values.shape, -np.inf)
+        for place in range(values.shape[1]):
+            what = f"place {place} of the rows outside fold "
+            out[:, place] = _cross_fit(values[:, place], found[:, place], present[:, place], calibrator, folds, what)
+        return out
+    return _cross_fit(values, found, present, calibrator, folds, "the rows outside fold ")
+
+
+def _cross_fit(scores, hits, present, calibrator, folds: int, what: str) -> np.ndarray:
+    n = len(scores)
+    # Sizes as numpy.array_split: the first n % folds are one row longer.
+    size, longer = divmod(n, folds)
+    row_edges = np.arange(folds + 1) * size + np.minimum(np.arange(folds + 1), longer)
+    # Absent places leave; rows stay in order, so a fold remains one stretch of the pairs.
+    per_row = present.reshape(n, -1).sum(axis=1)
+    edges = np.concatenate([[0], np.cumsum(per_row)])[row_edges]
+    values, found = scores[present], hits[present]
+    sizes = np.diff(edges)
+    lonely = (sizes > 0) & (sizes == values.size)
+    if lonely.any():
+        raise ArgumentError(
+            "scores", f"must hold scores in {what}{int(np.argmax(lonely))}", "none to learn from", "take other folds"
+        )
+    calibrated = np.empty(values.size)
+    if isinstance(calibrator, Isotonic):
+        _isotonic_folds(values, found, edges, calibrated)
+    else:
+
+        def fold(f: int) -> None:
+            lo, hi = edges[f], edges[f + 1]
+            fitted = copy.deepcopy(calibrator)
+            fitted.fit(np.concatenate([values[:lo], values[hi:]]), np.concatenate([found[:lo], found[hi:]]))
+            calibrated[lo:hi] = fitted.predict(values[lo:hi])
+
+        _over_folds(edges, fold)
+    out = np.full(scores.shape, -np.inf)
+    out[present] = calibrated
+    return out
+
+
+def _over_folds(edges: np.ndarray, work: Callable[[int], None]) -> None:
+    """``work(f)`` for every fold that has pairs, on several threads where there are enough to be worth it."""
+    folds = edges.size - 1
+
+    def stretch(lo: int, hi: int) -> None:
+        for f in range(lo, hi):
+            if edges[f + 1] > edges[f]:
+                work(f)
+
+    threads.over_rows(folds, stretch, min_rows=1 if edges[-1] >= 8192 else folds)
+
+
+def cross_fit_top(
+    Y, top: TopK, method="isotonic", folds: int = 10, *, separate: bool = False, link: str | Callable | None = None
+) -> TopK:
+    """:func:`cross_fit` on predictions: the same labels with calibrated probabilities as scores.
+
+    link: applied to the scores first: None, ``"min_max"`` (:func:`min_max`), ``"margin"`` (:func:`margin`), or a function.
+
+    **Order**: each row is ranked by its calibrated scores as stored (float32), and **equal ones keep the order they had**.
+    So under a rising map, joint isotonic above all, no row changes its order and P@k is what it was to the last bit;
+    maps of separate places, a falling Platt or a histogram may change it. The rule "ties to the lowest id" was applied to the
+    raw scores, when ``top`` was made. P@k for a k below ``top.k`` may change under ``separate``: a label can move up.
+
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
+    >>> top = TopK.from_scores(np.array([[.9, .4, .1], [.3, .8, .2], [.6, .2, .7], [.1, .5, .3]]), k=2)
+    >>> cross_fit_top(Y, top, "isotonic", folds=2).ids.tolist() == top.ids.tolist()
+    True
+    """
+    truth = Truth.of(Y)
+    check_pair(truth, top)
+    scores = _linked(top.scores, link)
+    return _ranked(top, cross_fit(scores, truth.hits(top.ids), method, folds, separate=separate))
+
+
+def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
+    """New predictions through a fitted calibrator: the same labels, ranked as in :func:`cross_fit_top`.
+
+    A calibrator fitted behind a link needs the same link here; for :func:`min_max` that means the same bounds.
+
+    >>> import numpy as np
+    >>> calibrator = Platt().fit(np.array([0.1, 0.4, 0.8]), np.array([0, 1, 1]))
+    >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.7, 0.0]]), k=2)).ids
+    array([[1, 0]], dtype=int32)
+    """
+    return _ranked(top, np.asarray(calibrator.predict(_linked(top.scores, link))))
+
+
+def _ranked(top: TopK, scores: np.ndarray) -> TopK:
+    stored = scores.astype(np.float32)
+    order = np.argsort(-stored, axis=1, kind="stable")
+    return TopK(np.take_along_axis(top.ids, order, 1), np.take_along_axis(stored, order, 1), top.n_labels)
+
+
+# ---------------------------------------------------------------------------------------------- links
+
+
+def min_max(scores, low: float | None = None, high: float | None = None) -> np.ndarray:
+    """(s - low) / (high - low), clipped to [0, 1]: what the authors do to DiSMEC's margins (calibration, section 3).
+
+    low, high: by default the smallest and largest of all the scores given, absent places (minus infinity) aside. Give those
+    of the calibration set when new predictions are to pass the same map. Where low = high everything becomes 0.
+
+    >>> min_max([[3.0, 1.0], [2.0, -float("inf")]])
+    array([[ 1. ,  0. ],
+           [ 0.5, -inf]])
+    """
+    values, present = _scores(scores)
+    values = values.astype(np.float64)
+    kept = values[present]
+    if kept.size == 0:
+        return values
+    low = float(kept.min()) if low is None else float(low)
+    high = float(kept.max()) if high is None else float(high)
+    if not (np.isfinite([low, high]).all() and low <= high):
+        raise ArgumentError("low", "must be finite and not above high", f"low {low}, high {high}")
+    values[present] = np.clip((kept - low) / (high - low), 0.0, 1.0) if high > low else 0.0
+    return values
+
+
+_LOSSES = ("logistic", "exponential", "squared_hinge")
+
+
+def margin(scores, loss: str = "logistic") -> np.ndarray:
+    """The probability that a margin stands for under the loss it was trained with: the inverse of the loss's best margin.
+
+    loss: ``"logistic"``: 1 / (1 + exp(-s)); ``"exponential"``: 1 / (1 + exp(-2 s)); ``"squared_hinge"`` (DiSMEC):
+    (1 + s) / 2, clipped to [0, 1]. Absent places stay minus infinity.
+
+    >>> margin([-1.0, 0.0, 0.5], "squared_hinge")
+    array([0.  , 0.5 , 0.75])
+    """
+    if loss not in _LOSSES:
+        raise ArgumentError("loss", f"must be one of {', '.join(_LOSSES)}", repr(loss))
+    values, present = _scores(scores)
+    values = values.astype(np.float64)
+    kept = values[present]
+    if loss == "squared_hinge":
+        values[present] = np.clip((1.0 + kept) / 2.0, 0.0, 1.0)
+    else:
+        values[present] = _sigmoid(kept * (2.0 if loss == "exponential" else 1.0))
+    return values
+
+
+def _linked(scores: np.ndarray, link) -> np.ndarray:
+    if link is None:
+        return scores
+    if isinstance(link, str) and link in ("min_max", "margin"):
+        return {"min_max": min_max, "margin": margin}[link](scores)
+    if not callable(link):
+        raise ArgumentError("link", 'must be None, "min_max", "margin" or a function of the scores', repr(link))
+    linked = np.asarray(link(scores.copy()))
+    if linked.shape != scores.shape or not np.array_equal(linked == -np.inf, scores == -np.inf):
+        raise ArgumentError(
+            "link", "must keep the shape of the scores, and minus infinity where it stands", f"shape {linked.shape}"
+        )
+    return linked
+
+
+# ---------------------------------------------------------------------------------------------- checks
+
+
+def _scores(scores) -> tuple[np.ndarray, np.ndarray]:
+    """The scores as float32 or float64, and which of them are present."""
+    values = np.asarray(scores)
+    if values.dtype.kind not in "biuf" or values.ndim == 0:
+        raise ArgumentError("scores", "must be an array of real numbers", f"shape {values.shape}, dtype {values.dtype}")
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    present = values != -np.inf
+    # A quarter of the largest number, so that no difference of two scores overflows.
+    bad = present & ~(np.abs(values) <= np.finfo(values.dtype).max / 4)
+    if bad.any():
+        place = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        raise ArgumentError(
+            "scores", "must be finite, or minus infinity where absent", f"{values[place]} at {place}", "mend that score"
+        )
+    return values, present
+
+
+def _hits(hits, shape: tuple[int, ...], present: np.ndarray) -> np.ndarray:
+    values = np.asarray(hits)
+    if values.shape != shape:
+        raise ArgumentError("hits", f"must have the shape of scores, {shape}", f"shape {values.shape}")
+    if values.dtype != bool:
+        if values.dtype.kind not in "iuf" or not ((values == 0) | (values == 1)).all():
+            raise ArgumentError("hits", "must be bool, or 0 and 1", f"other values, dtype {values.dtype}")
+        values = values != 0
+    if (values & ~present).any():
+        place = tuple(int(i) for i in np.argwhere(values & ~present)[0])
+        raise ArgumentError("hits", "must not mark a place where nothing was predicted", f"a hit at {place}")
+    return values
+
+
+def _pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
+    """The present scores and their hits, flat."""
+    values, present = _scores(scores)
+    found = _hits(hits, values.shape, present)
+    return values[present], found[present]
+
+
+def _probabilities(scores: np.ndarray, who: str) -> np.ndarray:
+    outside = (scores < 0) | (scores > 1)
+    if outside.any():
+        raise ArgumentError(
+            "scores",
+            f"must be in [0, 1] for {who}",
+            float(scores[np.argmax(outside)]),
+            "bring them there with min_max or margin",
+        )
+    return scores
+
+
+def _no_probabilities(values: np.ndarray) -> str:
+    return "" if ((values >= 0) & (values <= 1)).all() else "values_ outside [0, 1]"
+
+
+def _no_rising_probabilities(values: np.ndarray) -> str:
+    return "values_ that fall" if (np.diff(values) < 0).any() else _no_probabilities(values)
+
+
+def _method(method):
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ArgumentError("method", f"must be one of {', '.join(METHODS)}, or a calibrator", repr(method))
+        return METHODS[method]()
+    if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "predict")):
+        raise ArgumentError(
+            "method", f"must be one of {', '.join(METHODS)}, or an object with fit and predict", repr(method)
+        )
+    return method
+
+
+def _whole(name: str, value, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
+    return int(value)
