@@ -1,0 +1,457 @@
+"""From label probabilities to the k labels to predict: what is best depends on what counts.
+
+- hits, wherever they fall (P@k, nDCG@k over k places): :func:`top_k`;
+- hits that weigh differently by label (PSP@k, PSnDCG@k, macro recall): :func:`weighted`;
+- as many different labels hit as possible (Cov@k): :func:`greedy_coverage`, and between the two ends its ``beta``;
+- coverage while P@k keeps a floor: :func:`for_precision`;
+- :func:`bounded_random` is the baseline that any of these should beat.
+
+Common to all:
+
+- ``probabilities`` is (n, L), sparse or dense: row i holds the marginals eta_l(x_i) = P(y_l = 1 | x_i), each in [0, 1];
+  a row need not sum to 1. **A sparse matrix names the candidates**: a stored label may be chosen, a stored 0 too; one
+  that is not stored has probability 0 and is never chosen. A dense matrix makes every label a candidate.
+- A row with fewer than k candidates gets them all; its last places are absent (id -1).
+- Equal gains go to the lowest label id. Gains are float64, whatever the probabilities are.
+- NaN, a value outside [0, 1], a label stored twice in a row or an id out of range is refused, with its row and label.
+- In the returned :class:`xcrepro.predictions.TopK` the labels stand in order of what was maximised, and ``scores`` holds
+  that gain, rounded to float32: probabilities from :func:`top_k` and :func:`bounded_random`, weight times probability from
+  :func:`weighted`, (f + beta) times probability from :func:`greedy_coverage`. For calibration, which needs probabilities,
+  there is :func:`marginals`.
+
+Decide with the k that is evaluated. The first places of a selection for k = 5 are no selection for k = 1: greedy gives
+them to the gains, but its places 2 to 5 cover labels as well, and later rows count on that; on small data
+:func:`weighted` can then have the higher Cov@1. (The coverage paper draws its random baseline once, for k = 5, and evaluates
+the first places, ``top.head(1)`` and ``top.head(3)``; of its greedy rows it does not say.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import decide as kernel
+from xcrepro.kernels import topk as topk_kernel
+from xcrepro.predictions import TopK, check_pair
+from xcrepro.truth import Truth
+
+# where for_precision looks for a first beta that is large enough; beyond the last there is only the plain top k
+_GRID = [4.0**power for power in range(-4, 6)]
+
+
+def top_k(probabilities, k: int) -> TopK:
+    """The k most probable labels of each row: no choice has a higher expected P@k, or nDCG@k over k places (eq. 2).
+
+    Scores are the probabilities. Raises ArgumentError for what the module says of ``probabilities``, or k below 1.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> top_k(eta, 1).ids.tolist()
+    [[0], [0]]
+    """
+    _Candidates.of(probabilities)
+    return TopK.from_scores(probabilities, k)
+
+
+def weighted(probabilities, k: int, weights) -> TopK:
+    """The k labels of largest w_l * eta_l in each row: the best choice where a hit of label l is worth w_l.
+
+    weights: (L,) finite, 0 or more, the same for all rows:
+
+    - inverse propensities (:func:`xcrepro.propensity.inverse`) maximise the expected PSP@k (coverage, eq. 4 and 7). The
+      places' discounts of PSnDCG@k (eq. 8) fall with the rank, so the same labels in this order are best for it as well;
+    - one over the label's prior, ``n / np.maximum(label_counts, 1)``, maximises expected macro recall as n grows: a hit of
+      label l then adds 1 / (number of its positives);
+    - ones give :func:`top_k`.
+
+    Over a label tree ``xc.models.PLT.predict`` with ``weights`` makes the same choice without all marginals.
+
+    Scores are w_l * eta_l. Raises ArgumentError also for weights of another length, negative, NaN or above 3e38.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> weighted(eta, 1, weights=[1.0, 2.0, 10.0]).ids.tolist()
+    [[1], [2]]
+    """
+    candidates = _Candidates.of(probabilities)
+    weights = np.array(weights, np.float64)
+    if weights.shape != (candidates.n_labels,):
+        raise ArgumentError(
+            "weights", f"must hold one value for each of the {candidates.n_labels} labels", f"shape {weights.shape}"
+        )
+    bad = ~((weights >= 0) & (weights <= np.finfo(np.float32).max))
+    if bad.any():
+        label = int(np.argmax(bad))
+        raise ArgumentError("weights", "must be finite in float32, 0 or more", f"{weights[label]} for label {label}")
+    return candidates.select(k, weights)
+
+
+def bounded_random(probabilities, k: int, b: int = 2, *, seed=0) -> TopK:
+    """k labels of each row drawn at random from its b * k most probable ones, then ordered by probability.
+
+    The bounded random selection of Bradley and Smyth as the coverage paper uses it (section 5.5, BRS-PLT: k = 5, b = 2;
+    it saw every metric fall with larger b): diversity without any aim, the least that a method for it should beat.
+
+    b: 1 or more; 1 gives :func:`top_k`.  seed: whatever ``numpy.random.default_rng`` takes. Each label of the b * k is
+    chosen with the same probability 1/b; a row with fewer candidates draws from those it has.
+
+    Scores are the probabilities. Raises ArgumentError for what the module says, or b below 1.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.4, 0.1, 0.0]])
+    >>> [bounded_random(eta, 2, seed=seed).ids[0].tolist() for seed in range(4)]    # two of 0, 1, 2, 3
+    [[2, 3], [0, 2], [0, 3], [0, 1]]
+    """
+    k, b = _whole("k", k), _whole("b", b)
+    pool = top_k(probabilities, b * k)
+    keys = np.random.default_rng(seed).random(pool.ids.shape)
+    keys[pool.ids < 0] = np.inf  # drawn only when there is nothing else
+    drawn = np.sort(np.argsort(keys, axis=1, kind="stable")[:, :k], axis=1)
+    return TopK(np.take_along_axis(pool.ids, drawn, 1), np.take_along_axis(pool.scores, drawn, 1), pool.n_labels)
+
+
+def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, passes: int = 1) -> TopK:
+    """Greedy selection for coverage: each row takes the k labels that add most to what the rows before have covered.
+
+    Coverage's algorithm 1. f_l, at first 1, is the probability that label l was a miss wherever it was
+    chosen so far; a row takes the k labels of largest g_l = (f_l + beta) * eta_l, and then f_l <- (1 - eta_l) f_l for
+    those.
+
+    beta: 0 or more. 0 is the plain greedy algorithm; larger values give up coverage for precision (section 5.3; 0.25 in
+        the paper's table 2), and ``math.inf`` is :func:`top_k`.
+    order: a permutation of the rows, ``order[0]`` first; None: as they stand. Early rows get the likely labels, late ones
+        the rest, so the order decides which rows lose precision: ``np.random.default_rng(0).permutation(n)`` spreads it.
+    passes: 1 is the paper's algorithm. In each further pass every row gives its labels back and chooses anew, knowing
+        what all the others chose, until nothing changes or the passes are spent. That never lowers the expected number
+        of covered labels plus beta times that of hits (block coordinate ascent); five passes take most of what it gains.
+
+    The best selection is NP-hard to find. This one reaches half of its expected coverage at least (the objective is
+    monotone and submodular, the k places of each row a partition matroid). A chosen label with eta_l = 1 has f_l = 0
+    from then on; a row that can add nothing takes its lowest label ids.
+
+    Scores are the gains g_l as they were when the row was last decided (eta_l where beta is infinite). Over a label tree
+    ``xc.models.PLT.predict_coverage`` makes the same choice without all marginals (algorithm 2).
+
+    Raises ArgumentError for what the module says, a negative or NaN beta, an order that is no permutation,
+    passes below 1.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> top = greedy_coverage(eta, 1)                    # after row 0, f is 0.1, 1, 1
+    >>> top.ids.tolist(), top.scores.T
+    ([[0], [1]], array([[0.9, 0.3]], dtype=float32))
+    >>> greedy_coverage(eta, 1, beta=0.25).ids.tolist()  # 0.35 * 0.8 < 1.25 * 0.3
+    [[0], [1]]
+    >>> greedy_coverage(eta, 1, beta=1).ids.tolist()     # 1.1 * 0.8 > 2 * 0.3
+    [[0], [0]]
+    """
+    beta, passes = _beta(beta), _whole("passes", passes)
+    candidates = _Candidates.of(probabilities)
+    return candidates.greedy(k, beta, _order(order, candidates.n_rows), passes)
+
+
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    """What :func:`for_precision` found.
+
+    beta: the parameter chosen; ``math.inf`` where only the plain top k keeps the floor.
+    top: the selection with it.
+    precision, coverage: its P@k and Cov@k (over all L labels), expected or on the truth that was given.
+    path: (tries, 3) float64, every beta that was tried, rising, with its precision and coverage.
+    """
+
+    beta: float
+    top: TopK
+    precision: float
+    coverage: float
+    path: np.ndarray
+
+    @property
+    def monotone(self) -> bool:
+        """Did precision never fall, and coverage never rise, from one tried beta to the next larger one?"""
+        _, precision, coverage = self.path.T
+        return bool((np.diff(precision) >= -1e-12).all() and (np.diff(coverage) <= 1e-12).all())
+
+
+def for_precision(
+    probabilities, k: int, floor: float, Y=None, *, tolerance: float = 0.01, order=None, passes: int = 1
+) -> Constrained:
+    """The selection of largest coverage whose P@k is ``floor`` or more (coverage, eq. 14 with Cov@k as the diversity).
+
+    Looks for the smallest beta of :func:`greedy_coverage` that keeps the floor, by bisection. Without ``Y``, P@k and Cov@k
+    are what the probabilities lead to expect: right if they are calibrated. With ``Y``, (n, L) truth of the same rows, they
+    are counted on it; take rows on which nothing was trained, and then use the beta on others: about as many, because
+    f falls, and beta weighs more, with every further row.
+
+    floor: in (0, 1].  tolerance: bisection ends when the step that is too small is within this share of the one returned.
+    order, passes: as in :func:`greedy_coverage`.
+
+    Bisection takes for granted that precision rises with beta and coverage falls. This holds nearly always, and no theorem
+    says so (in the paper's table 3 P@1 on WikiLSHTC-325K is highest at beta = 0.5). So every try is kept in ``path``, the
+    result's ``monotone`` says whether the tries agree, and of all tries that keep the floor the one of largest coverage
+    is returned, ties to the smaller beta. The floor holds in any case.
+
+    Raises ArgumentError where no try keeps the floor, and says what P@k was reached.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> found = for_precision(eta, 1, floor=0.7)
+    >>> round(found.beta, 2), found.top.ids.tolist(), round(found.precision, 2)     # 0.44 in theory: (0.3 - 0.08) / 0.5
+    (0.44, [[0], [0]], 0.85)
+    >>> for_precision(eta, 1, floor=0.5).beta
+    0.0
+    """
+    k, passes = _whole("k", k), _whole("passes", passes)
+    if not 0 < floor <= 1:
+        raise ArgumentError("floor", "must be a fraction above 0, up to 1", floor, "published tables print percent")
+    if not 0 < tolerance < 1:
+        raise ArgumentError("tolerance", "must lie between 0 and 1", tolerance)
+    candidates = _Candidates.of(probabilities)
+    _some_rows("probabilities", candidates.n_rows)
+    order = _order(order, candidates.n_rows)
+    truth = None if Y is None else Truth.of(Y)
+    tries: dict[float, tuple[float, float]] = {}
+    kept: tuple[float, float, TopK] | None = None  # coverage, beta, selection
+
+    def keeps(beta: float) -> bool:
+        nonlocal kept
+        top = candidates.greedy(k, beta, order, passes)
+        tries[beta] = candidates.expected(top, k) if truth is None else _counted(truth, top)
+        precision, coverage = tries[beta]
+        if precision < floor:
+            return False
+        if kept is None or (coverage, -beta) > (kept[0], -kept[1]):
+            kept = coverage, beta, top
+        return True
+
+    if not keeps(0.0):
+        keeps(math.inf)
+        # No selection has a higher expected P@k than the plain top k: unless that keeps the floor, none does.
+        if kept or truth is not None:
+            low = 0.0
+            for high in _GRID:
+                if keeps(high):
+                    while high - low > tolerance * high:
+                        middle = (low + high) / 2
+                        low, high = (low, middle) if keeps(middle) else (middle, high)
+                    break
+                low = high
+        if kept is None:
+            most = max(precision for precision, _ in tries.values())
+            raise ArgumentError(
+                "floor", f"must be within reach: no beta has P@{k} above {most:.6f}", floor, "lower the floor"
+            )
+    coverage, beta, top = kept
+    path = np.array([(tried, *tries[tried]) for tried in sorted(tries)])
+    return Constrained(beta, top, tries[beta][0], coverage, path)
+
+
+def marginals(probabilities, top: TopK) -> np.ndarray:
+    """(n, k) float64: the probabilities of the chosen labels, place by place; 0 where absent or not stored.
+
+    What calibration needs of a selection whose scores are gains. ``TopK.from_ids(top.ids, marginals(...), n_labels=L)``
+    ranks the same labels by probability.
+
+    Raises ArgumentError where rows or labels of the two differ.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.75, 0.25, 0.2]])
+    >>> marginals(eta, greedy_coverage(eta, 1)).round(2).tolist()
+    [[0.9], [0.25]]
+    """
+    return _Candidates.of(probabilities).marginals(top)
+
+
+def expected_coverage(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
+    """E[Cov@k] of a selection (coverage, eq. 22): 1 - (1/L) sum over labels of prod (1 - eta_l) where l is chosen.
+
+    Exact if rows are independent given their features and the probabilities are right. float64, one value for each k;
+    over all L labels, those never chosen included.
+
+    Raises ArgumentError for a k that ``top`` does not hold, or no rows.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> expected_coverage(eta, top_k(eta, 2), ks=(1, 2)).round(4)    # 1 - 0.1 * 0.2; and 1 - 0.5 * 0.7
+    array([0.3267, 0.5433])
+    """
+    return np.array([coverage for _, coverage in _expected(probabilities, top, ks)])
+
+
+def expected_precision(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
+    """E[P@k] of a selection: the mean over rows of (1/k) sum of eta_l over the first k places.
+
+    float64, one value for each k. k divides always, absent places count 0. Raises as :func:`expected_coverage`.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> expected_precision(eta, top_k(eta, 2), ks=(1, 2)).round(4)
+    array([0.85 , 0.625])
+    """
+    return np.array([precision for precision, _ in _expected(probabilities, top, ks)])
+
+
+def _expected(probabilities, top: TopK, ks) -> list[tuple[float, float]]:
+    candidates = _Candidates.of(probabilities)
+    _some_rows("probabilities", candidates.n_rows)
+    ks = [_whole("ks", k) for k in np.atleast_1d(ks).tolist()]
+    values = candidates.marginals(top)
+    if not ks or max(ks) > top.k:
+        raise ArgumentError("ks", f"must name one k or more, up to the {top.k} places top holds", ks)
+    return [candidates.expected(top, k, values) for k in ks]
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Checked probabilities in CSR parts: labels in range, none twice in a row, in any order; values in [0, 1]."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_labels: int
+
+    @classmethod
+    def of(cls, probabilities) -> _Candidates:
+        if sparse.issparse(probabilities):
+            matrix = probabilities.tocsr()
+            if probabilities.format == "coo" and matrix.nnz != probabilities.nnz:
+                raise ArgumentError(
+                    "probabilities",
+                    "must not store a label twice in a row",
+                    f"{probabilities.nnz - matrix.nnz} duplicates in a COO",
+                )
+            indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+        else:
+            matrix = np.asarray(probabilities)
+            if matrix.ndim != 2:
+                raise ArgumentError(
+                    "probabilities",
+                    "must be a sparse matrix or a 2-D array, rows = points, columns = labels",
+                    f"{type(probabilities).__name__} of shape {matrix.shape}",
+                )
+            n, n_labels = matrix.shape
+            indptr = np.arange(n + 1, dtype=np.int64) * n_labels
+            indices = np.tile(np.arange(n_labels, dtype=np.int32), n)
+            data = matrix.ravel()
+        if data.dtype.kind not in "biuf":
+            raise ArgumentError("probabilities", "must hold real numbers", f"dtype {data.dtype}")
+        # One compiled kernel each for float32 and float64 serves every dtype.
+        if data.dtype not in (np.float32, np.float64):
+            data = data.astype(np.float32 if data.dtype.itemsize <= 2 else np.float64)
+        found = cls(indptr, indices, data, matrix.shape[1])
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        def check(lo: int, hi: int) -> tuple[bool, int, int]:
+            values = self.data[self.indptr[lo] : self.indptr[hi]]
+            within = values.size == 0 or (values.min() >= 0 and values.max() <= 1)  # both False for NaN
+            return within, *topk_kernel.check_ids(self.indptr, self.indices, self.n_labels, lo, hi)
+
+        for within, fault, place in threads.over_rows(self.n_rows, check, min_rows=4096):
+            if within and not fault:
+                continue
+            if not within:
+                place = int(np.argmin((self.data >= 0) & (self.data <= 1)))
+            row, label = int(np.searchsorted(self.indptr, place, side="right")) - 1, self.indices[place]
+            if not within:
+                rule, got = "must lie in [0, 1]", f"{self.data[place]} at row {row}, label {label}"
+                raise ArgumentError("probabilities", rule, got, "scores that are none need calibrating first")
+            if fault == topk_kernel.DUPLICATE:
+                raise ArgumentError(
+                    "probabilities", "must not store a label twice in a row", f"label {label} twice in row {row}"
+                )
+            raise ArgumentError("probabilities", f"has labels 0 to {self.n_labels - 1}", f"label {label} in row {row}")
+
+    @property
+    def n_rows(self) -> int:
+        return self.indptr.size - 1
+
+    def select(self, k: int, weights: np.ndarray) -> TopK:
+        """The k labels of largest weight times probability; rows are independent of each other."""
+        ids, scores, chosen = self._empty(k)
+        order = np.arange(self.n_rows)
+        threads.over_rows(
+            self.n_rows,
+            lambda lo, hi: kernel.select(
+                self.indptr, self.indices, self.data, order, lo, hi, weights, 0.0, False, ids, scores, chosen
+            ),
+        )
+        return TopK(ids, scores, self.n_labels)
+
+    def greedy(self, k: int, beta: float, order: np.ndarray, passes: int) -> TopK:
+        if math.isinf(beta):
+            return self.select(k, np.ones(self.n_labels))
+        ids, scores, chosen = self._empty(k)
+        parts = self.indptr, self.indices, self.data, order
+        kernel.select(*parts, 0, self.n_rows, np.ones(self.n_labels), beta, True, ids, scores, chosen)
+        for _ in range(passes - 1):
+            if not kernel.revise(*parts, beta, self.n_labels, ids, scores, chosen):
+                break
+        return TopK(ids, scores, self.n_labels)
+
+    def _empty(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        shape = self.n_rows, _whole("k", k)
+        return np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32), np.empty(shape, np.int64)
+
+    def marginals(self, top: TopK) -> np.ndarray:
+        if not isinstance(top, TopK):
+            raise ArgumentError("top", "must be a TopK", type(top).__name__)
+        if (len(top), top.n_labels) != (self.n_rows, self.n_labels):
+            raise ArgumentError(
+                "top",
+                f"must be over the {self.n_rows} rows and {self.n_labels} labels of probabilities",
+                f"{len(top)} rows and {top.n_labels} labels",
+            )
+        values = np.zeros(top.ids.shape)
+        threads.over_rows(
+            self.n_rows,
+            lambda lo, hi: kernel.lookup(self.indptr, self.indices, self.data, top.ids, lo, hi, values),
+        )
+        return values
+
+    def expected(self, top: TopK, k: int, values: np.ndarray | None = None) -> tuple[float, float]:
+        """(P@k, Cov@k) to expect; ``values``: the marginals of ``top``, where they are known already."""
+        values = self.marginals(top) if values is None else values
+        hits, covered = kernel.expected(top.ids, values, k, np.ones(self.n_labels))
+        return hits / (self.n_rows * k), covered / self.n_labels
+
+
+def _counted(truth: Truth, top: TopK) -> tuple[float, float]:
+    """(P@k, Cov@k) on the truth, over all labels."""
+    check_pair(truth, top)
+    hits = truth.hits(top.ids)
+    return float(np.count_nonzero(hits) / hits.size), float(np.unique(top.ids[hits]).size / top.n_labels)
+
+
+def _whole(name: str, value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ArgumentError(name, "must be a whole number, 1 or more", repr(value))
+    return int(value)
+
+
+def _beta(value) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
+        raise ArgumentError("beta", "must be a number, 0 or more", repr(value), "0 is greedy, math.inf the plain top k")
+    return float(value)
+
+
+def _order(order, n: int) -> np.ndarray:
+    if order is None:
+        return np.arange(n)
+    given = np.asarray(order)
+    if given.shape != (n,) or given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(n)):
+        raise ArgumentError(
+            "order", f"must be a permutation of the {n} rows", f"shape {given.shape}", "rng.permutation(n) makes one"
+        )
+    return given.astype(np.int64)
+
+
+def _some_rows(name: str, n: int) -> None:
+    if n == 0:
+        raise ArgumentError(name, "must have at least one row", "no rows")

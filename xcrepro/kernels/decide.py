@@ -1,0 +1,165 @@
+"""Which k of a row's candidates to predict when each has a weight that choosing it may change; what that is worth."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _insert(gains, labels, offsets, place, gain, label, offset):
+    """Put an entry in at ``place`` of a row that is ranked before it, and move it up to where it belongs."""
+    while place > 0 and (gain > gains[place - 1] or (gain == gains[place - 1] and label < labels[place - 1])):
+        gains[place] = gains[place - 1]
+        labels[place] = labels[place - 1]
+        offsets[place] = offsets[place - 1]
+        place -= 1
+    gains[place] = gain
+    labels[place] = label
+    offsets[place] = offset
+
+
+@njit(nogil=True, cache=True)
+def _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, offsets):
+    """Fill ``gains``, ``labels`` and ``offsets`` (into ``data``) with the row's best; how many there are.
+
+    ceiling: no weight plus beta is larger. Rounding keeps order, so a candidate that would be below the last place even
+    with the largest weight needs no look at its own, which is somewhere in a large array.
+    """
+    k = gains.size
+    found = 0
+    stop = indptr[row + 1]
+    j = indptr[row]
+    while j < stop and found < k:
+        label = indices[j]
+        _insert(gains, labels, offsets, found, (weights[label] + beta) * data[j], label, j)
+        found += 1
+        j += 1
+    while j < stop:
+        if data[j] * ceiling >= gains[k - 1]:
+            label = indices[j]
+            gain = (weights[label] + beta) * data[j]
+            if gain > gains[k - 1] or (gain == gains[k - 1] and label < labels[k - 1]):
+                _insert(gains, labels, offsets, k - 1, gain, label, j)
+        j += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def select(indptr, indices, data, order, lo, hi, weights, beta, spend, ids, scores, chosen):
+    """Rows order[lo], ..., order[hi - 1], one after the other: the k labels of largest (weights[l] + beta) * p_l.
+
+    ``spend``: then multiply the weight of each chosen label by 1 - p_l. Rows depend on those before them, so there is
+    only one block. Without it ``weights`` is read only. ``chosen``: the offsets into ``data`` of what was chosen.
+    """
+    k = ids.shape[1]
+    gains = np.empty(k)
+    labels = np.empty(k, np.int64)
+    offsets = np.empty(k, np.int64)
+    ceiling = (weights.max() if weights.size else 0.0) + beta
+    for step in range(lo, hi):
+        row = order[step]
+        found = _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, offsets)
+        for place in range(found):
+            ids[row, place] = labels[place]
+            scores[row, place] = gains[place]
+            chosen[row, place] = offsets[place]
+            if spend:
+                weights[labels[place]] *= 1.0 - data[offsets[place]]
+
+
+# A product of many factors below 1 is kept as scaled * _TINY ** scale, so that taking factors out again brings it back
+# from where it would have underflowed.
+_TINY = 2.0**-512
+
+
+@njit(nogil=True, cache=True)
+def _miss(label, p, back, failure, scaled, scale, sure):
+    """Put the factor 1 - p into the label's failure, or take it out again (``back``). Factors of 0 are counted apart."""
+    if p == 1.0:
+        sure[label] += -1 if back else 1
+    elif back:
+        scaled[label] /= 1.0 - p
+        if scale[label] > 0 and scaled[label] >= 1.0:
+            scaled[label] *= _TINY
+            scale[label] -= 1
+        elif scaled[label] > 1.0:
+            scaled[label] = 1.0  # by rounding alone
+    else:
+        scaled[label] *= 1.0 - p
+        if scaled[label] < _TINY:
+            scaled[label] /= _TINY
+            scale[label] += 1
+    if sure[label] > 0 or scale[label] > 1:
+        failure[label] = 0.0
+    else:
+        failure[label] = scaled[label] * _TINY if scale[label] == 1 else scaled[label]
+
+
+@njit(nogil=True, cache=True)
+def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
+    """One more pass after ``select`` with ``spend``: each row gives its labels back and chooses anew, against all other
+    rows. Returns the number of rows whose labels changed."""
+    k = ids.shape[1]
+    failure = np.ones(n_labels)
+    scaled = np.ones(n_labels)
+    scale = np.zeros(n_labels, np.int64)
+    sure = np.zeros(n_labels, np.int64)
+    for row in range(ids.shape[0]):
+        for place in range(k):
+            if ids[row, place] >= 0:
+                _miss(ids[row, place], data[chosen[row, place]], False, failure, scaled, scale, sure)
+    gains = np.empty(k)
+    labels = np.empty(k, np.int64)
+    offsets = np.empty(k, np.int64)
+    changed = 0
+    for step in range(order.size):
+        row = order[step]
+        for place in range(k):
+            if ids[row, place] >= 0:
+                _miss(ids[row, place], data[chosen[row, place]], True, failure, scaled, scale, sure)
+        found = _best(indptr, indices, data, row, failure, beta, 1.0 + beta, gains, labels, offsets)
+        kept = 0
+        for place in range(found):
+            for before in range(found):
+                kept += ids[row, before] == labels[place]
+        changed += kept < found
+        for place in range(found):
+            ids[row, place] = labels[place]
+            scores[row, place] = gains[place]
+            chosen[row, place] = offsets[place]
+            _miss(labels[place], data[offsets[place]], False, failure, scaled, scale, sure)
+    return changed
+
+
+@njit(nogil=True, cache=True)
+def lookup(indptr, indices, data, ids, lo, hi, values):
+    """``values[row, place]``: what the row stores for the label at that place; untouched where it stores nothing."""
+    k = ids.shape[1]
+    for row in range(lo, hi):
+        for place in range(k):
+            label = ids[row, place]
+            if label < 0:
+                break
+            for j in range(indptr[row], indptr[row + 1]):
+                if indices[j] == label:
+                    values[row, place] = data[j]
+                    break
+
+
+@njit(nogil=True, cache=True)
+def expected(ids, marginals, k, failure):
+    """(hits, covered): the expected number of hits in the first k places, and of labels with a hit there.
+
+    ``failure`` (L,) comes as ones and goes as the probabilities that a label is hit nowhere.
+    """
+    hits = 0.0
+    for row in range(ids.shape[0]):
+        for place in range(k):
+            label = ids[row, place]
+            if label < 0:
+                break
+            hits += marginals[row, place]
+            failure[label] *= 1.0 - marginals[row, place]
+    covered = 0.0
+    for label in range(failure.size):
+        covered += 1.0 - failure[label]
+    return hits, covered
