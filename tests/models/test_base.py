@@ -1,0 +1,238 @@
+"""What every model has: parameters, checked input, and files that are whole or not there. Shown on Popularity."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import xcrepro as xc
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.models import DiSMEC, Model, NotFitted, OneVsRest, Popularity
+from xcrepro.models.base import check_features, check_k
+
+X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
+Y2 = np.array([[0, 1, 0, 0], [0, 1, 0, 0]])
+
+
+def ids(model):
+    return model.predict(X, 2).ids[0].tolist()
+
+
+# ------------------------------------------------------------------------------ the package
+
+
+def test_every_class_is_found_under_its_name():
+    for name in ("Popularity", "OneVsRest", "DiSMEC", "NapkinPLT"):
+        kind = getattr(xc.models, name)
+        assert kind.__name__ == name
+        assert issubclass(kind, Model)
+        assert name in dir(xc.models)
+    with pytest.raises(AttributeError, match="no attribute 'Popular'"):
+        xc.models.Popular  # noqa: B018
+
+
+# ------------------------------------------------------------------------------ parameters
+
+
+def test_parameters_are_those_of_init_and_fit_leaves_them_alone():
+    model = OneVsRest(C=3.0)
+    want = {"loss": "logistic", "C": 3.0, "eps": 0.01, "threshold": 0.01, "seed": 0}
+    assert model.get_params() == want
+    assert model.get_params(deep=False) == want
+    assert model.fit(X, Y) is model
+    assert model.get_params() == want
+    assert "loss" not in DiSMEC().get_params()
+    assert Popularity().get_params() == {}
+
+
+def test_repr_is_how_to_build_it():
+    assert repr(DiSMEC(seed=2)) == "DiSMEC(C=1.0, eps=0.01, threshold=0.01, seed=2)"
+    assert repr(Popularity()) == "Popularity()"
+
+
+def test_set_params_takes_all_or_nothing():
+    model = OneVsRest()
+    assert model.set_params(C=2, eps=0.5) is model
+    assert (model.C, model.eps) == (2, 0.5)
+    with pytest.raises(ArgumentError) as caught:
+        model.set_params(C=5, cost=3)
+    assert str(caught.value) == "OneVsRest has the parameters loss, C, eps, threshold, seed; got cost"
+    assert model.C == 2
+
+
+def test_scikit_learn_can_clone_it():
+    from sklearn.base import clone
+
+    model = OneVsRest(C=3.0).fit(X, Y)
+    copy = clone(model)
+    assert copy is not model
+    assert repr(copy) == repr(model)
+    with pytest.raises(NotFitted):
+        copy.predict(X)
+
+
+# ------------------------------------------------------------------------------ fit and predict
+
+
+def test_fit_learns_the_shape_and_a_second_fit_starts_anew():
+    model = Popularity().fit(X, Y)
+    assert (model.n_features_, model.n_labels_) == (3, 4)
+    assert ids(model) == [2, 0]
+    assert ids(model.fit(X, Y2)) == [1, 0]
+    model.fit(np.ones((1, 5)), np.ones((1, 6)))
+    assert (model.n_features_, model.n_labels_) == (5, 6)
+    with pytest.raises(ArgumentError, match="X must have the 5 features of the training data; got 3"):
+        model.predict(X)
+
+
+def test_five_predictions_by_default():
+    assert Popularity().fit(X, Y).predict(X).ids.shape == (2, 5)
+
+
+def test_unfitted_is_an_error_of_its_own(tmp_path):
+    for do in (lambda m: m.predict(X), lambda m: m.predict_proba(X), lambda m: m.save(tmp_path / "m")):
+        with pytest.raises(NotFitted, match=r"Popularity\(\) is not fitted: call fit\(X, Y\) first"):
+            do(Popularity())
+    assert issubclass(NotFitted, ValueError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "truth", "message"),
+    [
+        (X, Y[:1], "Y must have a row for each of the 2 rows of X; got 1 rows"),
+        (X, 0 * Y, "Y must have at least one relevant label to learn from; got none in 2 rows"),
+        (X, -Y, "Y must hold positive values for relevant labels, and nothing or 0 for the others; got -1"),
+        (
+            X[0],
+            Y,
+            "X must be a sparse matrix or a 2-D array of numbers, rows = points, columns = features; got ndarray",
+        ),
+        ([["a"]], Y, "X must be a sparse matrix or a 2-D array of numbers"),
+        (np.array([[0, 1], [0, np.inf]]), Y, "X must be finite; got inf at row 1, feature 1"),
+        (sp.csr_matrix([[0, 1], [np.nan, 0]]), Y, "X must be finite; got nan at row 1, feature 0"),
+    ],
+)
+def test_faulty_training_data_is_refused_and_nothing_is_learned(given, truth, message):
+    model = Popularity().fit(X, Y2)
+    with pytest.raises(ArgumentError) as caught:
+        model.fit(given, truth)
+    assert str(caught.value).startswith(message)
+    assert ids(model) == [1, 0]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.0, True, "5", None])
+def test_faulty_k_is_refused(k):
+    with pytest.raises(ArgumentError, match="k must be a whole number, 1 or more"):
+        Popularity().fit(X, Y).predict(X, k)
+    assert check_k(np.int64(3)) == 3
+
+
+def test_check_features_makes_one_form_and_changes_nothing():
+    tidy = sp.csr_matrix(X.astype(np.float32))
+    assert np.shares_memory(check_features(tidy).data, tidy.data)
+    untidy = sp.csr_matrix((np.array([2.0, 0.5, 0.5], np.float32), [2, 0, 0], [0, 3]), shape=(1, 3))
+    before = untidy.data.copy(), untidy.indices.copy()
+    got = check_features(untidy)
+    assert got.toarray().tolist() == [[1.0, 0.0, 2.0]]
+    assert got.has_canonical_format
+    np.testing.assert_array_equal(untidy.data, before[0])
+    np.testing.assert_array_equal(untidy.indices, before[1])
+    for given in (X, X.astype(int), sp.csr_array(X), sp.csc_matrix(X), sp.coo_array(X), X.tolist()):
+        got = check_features(given)
+        assert type(got) is sp.csr_matrix
+        assert got.dtype == np.float32
+        np.testing.assert_array_equal(got.toarray(), X)
+
+
+# ------------------------------------------------------------------------------ files
+
+
+def test_save_and_load(tmp_path):
+    model = Popularity().fit(X, Y)
+    model.save(tmp_path / "deep" / "m")
+    about = json.loads((tmp_path / "deep" / "m" / "model.json").read_text())
+    assert about == {"class": "Popularity", "parameters": {}, "n_features": 3, "n_labels": 4, "xcrepro": xc.__version__}
+    for loaded in (xc.models.load(tmp_path / "deep" / "m"), Popularity.load(os.fspath(tmp_path / "deep" / "m"))):
+        assert type(loaded) is Popularity
+        assert (loaded.n_features_, loaded.n_labels_) == (3, 4)
+        np.testing.assert_array_equal(loaded.predict(X, 4).ids, model.predict(X, 4).ids)
+        np.testing.assert_array_equal(loaded.predict(X, 4).scores, model.predict(X, 4).scores)
+    assert os.listdir(tmp_path / "deep") == ["m"]
+    assert oct((tmp_path / "deep" / "m").stat().st_mode & 0o777) == "0o755"
+
+
+def test_parameters_come_back(tmp_path):
+    OneVsRest("squared_hinge", C=2.5, seed=1).fit(X, Y).save(tmp_path / "m")
+    assert repr(xc.models.load(tmp_path / "m")) == repr(OneVsRest("squared_hinge", C=2.5, seed=1))
+
+
+def test_a_saved_model_is_replaced_and_anything_else_is_not(tmp_path):
+    path = tmp_path / "m"
+    Popularity().fit(X, Y).save(path)
+    (path / "left_over").write_text("of the old model")
+    Popularity().fit(X, Y2).save(path)
+    assert ids(Popularity.load(path)) == [1, 0]
+    assert sorted(os.listdir(path)) == ["arrays.npz", "model.json"]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    (tmp_path / "file").write_text("keep")
+    for other in ("notes", "file"):
+        with pytest.raises(ArgumentError, match="path must be new, or a saved model"):
+            Popularity().fit(X, Y).save(tmp_path / other)
+    assert (tmp_path / "notes" / "mine.txt").read_text() == (tmp_path / "file").read_text() == "keep"
+    assert sorted(os.listdir(tmp_path)) == ["file", "m", "notes"]
+
+
+def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    Popularity().fit(X, Y).save(path)
+
+    def half(self, folder):
+        (folder / "arrays.npz").write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Popularity, "_write", half)
+    for target in (path, tmp_path / "new"):
+        with pytest.raises(OSError, match="disk full"):
+            Popularity().fit(X, Y2).save(target)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["m"]
+    assert ids(Popularity.load(path)) == [2, 0]
+
+
+def test_load_names_what_is_wrong(tmp_path):
+    path = tmp_path / "m"
+
+    def fault(change, match):
+        shutil.rmtree(path, ignore_errors=True)
+        Popularity().fit(X, Y).save(path)
+        change()
+        with pytest.raises(DataError, match=match):
+            xc.models.load(path)
+
+    def about(**changes):
+        text = json.loads((path / "model.json").read_text())
+        (path / "model.json").write_text(json.dumps({**text, **changes}))
+
+    fault(lambda: (path / "model.json").unlink(), "no model.json, expected the folder of a saved model")
+    fault(lambda: (path / "model.json").write_text("{"), "no readable description")
+    fault(lambda: (path / "model.json").write_text("{}"), "no readable description .'class'")
+    fault(lambda: about(**{"class": "os"}), "class 'os', expected one of Popularity")
+    fault(lambda: (path / "arrays.npz").unlink(), "an incomplete model")
+    fault(lambda: (path / "arrays.npz").write_bytes(b"PK"), "an incomplete model")
+    fault(lambda: np.savez(path / "arrays.npz", label_counts=[1]), "an incomplete model")
+
+
+def test_load_of_a_class_takes_no_other(tmp_path):
+    Popularity().fit(X, Y).save(tmp_path / "m")
+    with pytest.raises(DataError, match="found a Popularity, expected a OneVsRest"):
+        OneVsRest.load(tmp_path / "m")
+    DiSMEC().fit(X, Y).save(tmp_path / "m")
+    assert type(OneVsRest.load(tmp_path / "m")) is DiSMEC

@@ -1,0 +1,66 @@
+"""Popularity against counting by hand, and at the edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from xcrepro.models import Popularity
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 9), st.data())
+def test_ranks_by_share_then_by_id(n_labels, data):
+    rows = data.draw(st.lists(st.sets(st.integers(0, n_labels - 1)), min_size=1, max_size=12).filter(any))
+    k = data.draw(st.integers(1, 12))
+    Y = sp.lil_matrix((len(rows), n_labels))
+    for i, labels in enumerate(rows):
+        for label in labels:
+            Y[i, label] = 7  # any positive value counts once
+    top = Popularity().fit(sp.csr_matrix((len(rows), 2)), Y).predict(np.zeros((3, 2)), k)
+    counts = Counter(label for labels in rows for label in labels)
+    best = sorted(range(n_labels), key=lambda label: (-counts[label], label))[:k]
+    missing = k - len(best)
+    for i in range(3):
+        assert top.ids[i].tolist() == best + [-1] * missing
+        want = [counts[label] / len(rows) for label in best] + [-np.inf] * missing
+        np.testing.assert_array_equal(top.scores[i], np.array(want, np.float32))
+
+
+def test_counts_that_share_a_float32_share_are_still_told_apart():
+    model = Popularity().fit(np.eye(2), np.eye(2))
+    model.label_counts_, model.n_train_ = np.array([2**40 - 1, 2**40]), 2**40
+    top = model.predict(np.zeros((1, 2)), 2)
+    assert top.ids.tolist() == [[1, 0]]
+    assert top.scores.tolist() == [[1.0, 1.0]]
+
+
+def test_no_rows_to_predict():
+    top = Popularity().fit(np.eye(2), np.eye(2)).predict(np.zeros((0, 2)), 3)
+    assert top.ids.shape == top.scores.shape == (0, 3)
+
+
+def test_predict_proba_stores_the_k_best_with_their_zeros():
+    Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
+    model = Popularity().fit(np.eye(2), Y)
+    matrix = model.predict_proba(np.eye(2), k=3)
+    assert type(matrix) is sp.csr_matrix
+    assert (matrix.dtype, matrix.indices.dtype) == (np.float32, np.int32)
+    assert matrix.indices.reshape(2, 3).tolist() == [[0, 1, 2]] * 2
+    assert matrix.data.reshape(2, 3).tolist() == [[0.5, 0.0, 1.0]] * 2
+    assert model.predict_proba(np.eye(2)).shape == (2, 4)
+
+
+def test_on_the_twin_the_head_is_all_it_finds():
+    twin = xc.twin("eurlex-4k", scale=0.05, seed=0)
+    top = Popularity().fit(twin.train.X, twin.train.Y).predict(twin.test.X, 5)
+    assert len(np.unique(top.ids)) == 5
+    frequent = np.argsort(-twin.train.Y.sum(axis=0).A1, kind="stable")[:5]
+    assert top.ids[0].tolist() == frequent.tolist()
+    hit = twin.test.Y[:, frequent].toarray() > 0
+    np.testing.assert_allclose(xc.metrics.precision(twin.test.Y, top, (1, 5)), [hit[:, 0].mean(), hit.mean()])

@@ -1,0 +1,408 @@
+"""Linear one-vs-rest classifiers and a label tree, trained by napkinXC (LIBLINEAR inside).
+
+LIBLINEAR's dual coordinate descent draws from the C library's ``rand``, which napkinXC never seeds and lets all its threads
+share: two fits differ, and none of its options changes that. So here ``rand`` is seeded before each fit and training has one
+thread, which costs time where there are more cores. Then the same data, parameters and seed give the same bits in every run
+on the same C library; another one (macOS beside Linux) has another ``rand`` and differs within ``eps``. The primal solvers
+need no ``rand``, but napkinXC's copy of them never frees 8 D bytes at each Newton step: one tree over 17,261 labels and
+19,228 features took 6 GB.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import shutil
+import struct
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+
+from xcrepro import threads as cores
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.models.base import Model
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+# loss -> (napkinXC's name, the default of C: napkinXC's for one, DiSMEC's for the other)
+_LOSSES = {"logistic": ("log", 10.0), "squared_hinge": ("l2", 1.0)}
+_TREES = (
+    "hierarchicalKmeans",
+    "balancedInOrder",
+    "balancedRandom",
+    "completeKaryInOrder",
+    "completeKaryRandom",
+    "huffman",
+)
+_ALWAYS = 10.0  # napkinXC's margin for a label that is relevant to every training point: there is nothing to separate
+_DENSE = 1 << 25  # weights up to this many places are multiplied dense (256 MB), larger ones sparse
+_MEMORY = 1.0  # GiB that training may take beyond its data
+_BLOCK = 1 << 22  # scores held at once while predicting (32 MB)
+
+
+class OneVsRest(Model):
+    """One linear classifier a label, each trained alone on all points: minimises, over weights w and bias b,
+
+        (‖w‖² + b²) / 2 + C Σ loss(y (w·x + b)),     y = ±1, every row x scaled to unit length.
+
+    loss: ``"logistic"``, log(1 + exp(-m)), scores are probabilities 1 / (1 + exp(-m)); or ``"squared_hinge"``,
+        max(0, 1 - m)², scores are the margins m themselves, without bounds (the calibration paper squeezes them by
+        (s - min) / (max - min)).
+    C: weight of the loss against the norm; None: 10 for logistic, 1 for squared hinge.
+    eps: LIBLINEAR's tolerance for its dual problem: smaller is nearer to the optimum, and slower.
+    threshold: weights smaller than this are set to 0 after training; the bias is kept.
+    seed: of the order in which the solver visits the points. The same seed gives the same bits in every run on one C library.
+
+    Labels that training never saw are not predicted: a row has fewer than k predictions where k is beyond the others.
+    A label relevant to every training point has the margin 10, as in napkinXC. Rows without labels are negatives for every
+    label; a row without features is scored by the biases alone. Ranks are those of the margins, so labels whose probabilities
+    round to the same float32 keep their order; equal margins go to the lowest label id.
+
+    Fitted: ``weights_``, (D, L) CSR float32; ``bias_``, (L,) float32, minus infinity for labels never seen; ``loss_``.
+
+    napkinXC's probabilities for the squared hinge, exp(-max(0, 1 - m)²), are not used: every margin above 1 becomes 1.
+
+    >>> import numpy as np
+    >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    >>> top = OneVsRest().fit(X, Y).predict(X, k=3)
+    >>> top.ids.tolist()                                    # label 2 was never seen
+    [[0, 1, -1], [1, 0, -1], [0, 1, -1]]
+    """
+
+    weights_: sparse.csr_matrix
+    bias_: np.ndarray
+    loss_: str
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        C: float | None = None,
+        eps: float = 0.01,
+        threshold: float = 0.01,
+        seed: int = 0,
+    ) -> None:
+        self.loss, self.C, self.eps, self.threshold, self.seed = loss, C, eps, threshold, seed
+
+    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
+        """(n, L) CSR float32: the probabilities of the k most probable labels of each row of X (all of them if k is L).
+
+        Raises ArgumentError for the squared hinge, whose margins are no probabilities.
+        """
+        self._check_fitted()
+        _check_probabilities(self.loss_)
+        return self.predict(X, k).to_csr()
+
+    def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
+        options = _options(self)
+        seen, Y = _seen(truth)
+        # napkinXC writes every label's targets out, n floats each, for as many labels at once as this limit (GiB) allows.
+        data_gib = (8 * (X.nnz + Y.nnz) + 16 * X.shape[0]) / 2**30
+        with tempfile.TemporaryDirectory(prefix="xcrepro-") as folder, _seeded(self.seed):
+            from napkinxc.models import BR
+
+            BR(folder, mem_limit=_MEMORY + 4 * data_gib, **options).fit(_training_rows(X), Y)
+            weights, bias = _read_weights(Path(folder) / "weights.bin", X.shape[1], seen.size)
+        self.bias_ = np.full(truth.n_labels, -np.inf, np.float32)
+        self.bias_[seen] = bias
+        wide = sparse.coo_matrix((weights.data, (weights.row, seen[weights.col])), (X.shape[1], truth.n_labels))
+        self.weights_, self.loss_ = _csr(wide), self.loss
+
+    def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
+        X, n_labels = _unit_rows(X), self.bias_.size
+        dense = self.weights_.shape[0] * n_labels <= _DENSE
+        weights = self.weights_.astype(np.float64)
+        weights = weights.toarray() if dense else weights
+        bias = self.bias_.astype(np.float64)
+        ids = np.empty((X.shape[0], k), np.int32)
+        scores = np.empty(ids.shape, np.float32)
+        step = max(1, _BLOCK // n_labels)
+        for lo in range(0, X.shape[0], step):
+            # Both products add up a row's features in their order, so they give the same bits.
+            margins = X[lo : lo + step] @ weights
+            top = TopK.from_scores((margins if dense else margins.toarray()) + bias, k)
+            ids[lo : lo + step], scores[lo : lo + step] = top.ids, top.scores
+        if self.loss_ == "logistic":
+            scores = np.where(ids < 0, -np.inf, expit(scores)).astype(np.float32)
+        return TopK(ids, scores, n_labels)
+
+    def _state(self) -> dict[str, np.ndarray]:
+        matrix = self.weights_
+        parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+        return {**parts, "bias": self.bias_, "loss": np.str_(self.loss_)}
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        parts = arrays["data"], arrays["indices"], arrays["indptr"]
+        self.bias_, self.loss_ = arrays["bias"], str(arrays["loss"])
+        self.weights_ = sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size))
+
+
+class DiSMEC(OneVsRest):
+    """:class:`OneVsRest` with the squared hinge, C = 1, and weights below 0.01 pruned (Babbar and Schölkopf, 2017).
+
+    The scores are margins without bounds; everything else is as there.
+    """
+
+    loss = "squared_hinge"
+
+    def __init__(self, C: float = 1.0, eps: float = 0.01, threshold: float = 0.01, seed: int = 0) -> None:
+        self.C, self.eps, self.threshold, self.seed = C, eps, threshold, seed
+
+
+class NapkinPLT(Model):
+    """napkinXC's probabilistic label tree: the yardstick for this package's own ``PLT``.
+
+    arity: children of a node (clusters of one k-means step). max_leaves: labels a cluster may keep undivided.
+    tree_type: napkinXC's ``hierarchicalKmeans``, ``balancedInOrder``, ``balancedRandom``, ``completeKaryInOrder``,
+        ``completeKaryRandom`` or ``huffman``.
+    ensemble: trees whose probabilities are averaged. seed: of the trees and of their node classifiers.
+    loss, C, eps, threshold: of the node classifiers, as in :class:`OneVsRest`; the defaults are napkinXC's.
+
+    A score is the product of the node probabilities from the root to the label; with the squared hinge a node gives
+    exp(-max(0, 1 - m)²), which lies in [0, 1] but is no probability. The same seed gives the same bits in every run on one C
+    library. Labels that training never saw stay out of the tree and are not predicted. Which of several labels
+    with equal scores take the last places of the k is napkinXC's choice; those chosen are ordered by score, then by id.
+
+    Fitted: ``loss_``. The model holds a temporary folder of napkinXC's, removed when the model goes.
+
+    >>> import numpy as np
+    >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    >>> NapkinPLT().fit(X, Y).predict(X, k=3).ids.tolist()  # label 2 was never seen
+    [[0, 1, -1], [1, 0, -1], [0, 1, -1]]
+    """
+
+    def __init__(
+        self,
+        arity: int = 2,
+        max_leaves: int = 100,
+        tree_type: str = "hierarchicalKmeans",
+        ensemble: int = 1,
+        loss: str = "logistic",
+        C: float | None = None,
+        eps: float = 0.1,
+        threshold: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        self.arity, self.max_leaves, self.tree_type, self.ensemble = arity, max_leaves, tree_type, ensemble
+        self.loss, self.C, self.eps, self.threshold, self.seed = loss, C, eps, threshold, seed
+
+    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
+        """(n, L) CSR float32: the probabilities of the k most probable labels of each row of X.
+
+        Raises ArgumentError for the squared hinge, whose scores are no probabilities.
+        """
+        self._check_fitted()
+        _check_probabilities(self.loss_)
+        return self.predict(X, k).to_csr()
+
+    def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
+        from napkinxc.models import PLT
+
+        for name, least in (("arity", 2), ("max_leaves", 1), ("ensemble", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if self.tree_type not in _TREES:
+            raise ArgumentError("tree_type", f"must be one of {', '.join(_TREES)}", repr(self.tree_type))
+        options = {name: getattr(self, name) for name in ("arity", "max_leaves", "tree_type", "ensemble", "seed")}
+        options |= _options(self)
+        X = _training_rows(X)
+        seen, Y = _seen(truth)
+        folder = tempfile.TemporaryDirectory(prefix="xcrepro-")
+        with _seeded(self.seed):
+            PLT(folder.name, **options).fit(X, Y)
+        self._folder, self._seen = folder, seen
+        self._tree = _loaded(folder.name, self.ensemble)
+        self._n_labels, self.loss_ = truth.n_labels, self.loss
+
+    def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
+        # napkinXC may fill places beyond its labels with label 0, so it is never asked for more than it has.
+        unit = _csr(_unit_rows(X))
+        rows = self._tree.predict_proba(unit, top_k=min(k, self._seen.size)) if X.shape[0] else []
+        named = [[(int(self._seen[label]), score) for label, score in row] for row in rows]
+        return TopK.from_pairs(named, n_labels=self._n_labels, k=k)
+
+    def _write(self, folder: Path) -> None:
+        trees = folder / "napkinxc"
+        shutil.copytree(self._folder.name, trees)
+        files = sorted(path for path in trees.rglob("*") if path.is_file())
+        np.savez(
+            folder / "labels.npz",
+            seen=self._seen,
+            n_labels=np.int64(self._n_labels),
+            loss=np.str_(self.loss_),
+            files=np.array([path.relative_to(trees).as_posix() for path in files]),
+            sizes=np.array([path.stat().st_size for path in files]),
+        )
+
+    def _read(self, folder: Path) -> None:
+        with np.load(folder / "labels.npz", allow_pickle=False) as stored:
+            parts = dict(stored)
+        # napkinXC takes the whole process down when a file is missing or short, so look before it does.
+        for name, size in zip(parts["files"], parts["sizes"], strict=True):
+            path = folder / "napkinxc" / str(name)
+            if not path.is_file() or path.stat().st_size != size:
+                raise ValueError(f"napkinxc/{name} is missing, or not the {size} bytes that were saved")
+        self._folder = tempfile.TemporaryDirectory(prefix="xcrepro-")
+        shutil.copytree(folder / "napkinxc", self._folder.name, dirs_exist_ok=True)
+        members = sum(str(name).endswith("/weights.bin") for name in parts["files"])
+        self._tree = _loaded(self._folder.name, max(members, 1))
+        self._seen, self._n_labels, self.loss_ = parts["seen"], int(parts["n_labels"]), str(parts["loss"])
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+def _options(model: OneVsRest | NapkinPLT) -> dict[str, Any]:
+    """What napkinXC calls the parameters that both kinds of model share, checked."""
+    if model.loss not in _LOSSES:
+        raise ArgumentError("loss", f"must be one of {', '.join(_LOSSES)}", repr(model.loss))
+    loss, cost = _LOSSES[model.loss]
+    _check_whole("seed", model.seed, 0)
+    return {
+        "loss": loss,
+        "liblinear_c": cost if model.C is None else _positive("C", model.C),
+        "liblinear_eps": _positive("eps", model.eps),
+        "liblinear_max_iter": 1000,
+        "weights_threshold": _positive("threshold", model.threshold, zero=True),
+        "threads": 1,
+        "norm": True,
+        "bias": 1.0,
+    }
+
+
+def _check_whole(name: str, value, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < 2**31:
+        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
+
+
+def _positive(name: str, value, zero: bool = False) -> float:
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ArgumentError(name, "must be a finite number, " + ("0 or more" if zero else "more than 0"), repr(value))
+    return float(value)
+
+
+def _check_probabilities(loss: str) -> None:
+    if loss != "logistic":
+        raise ArgumentError(
+            "loss", "must be logistic for probabilities", repr(loss), "take predict's scores and calibrate them"
+        )
+
+
+# ---------------------------------------------------------------------- to and from napkinXC
+
+_one_at_a_time = threading.Lock()
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Training inside sees the same ``rand`` in every run: the process has one, so only one model may use it at a time."""
+    with _one_at_a_time:
+        # glibc takes a seed of 0 for 1.
+        ctypes.CDLL(None).srand(ctypes.c_uint(int(seed) + 1))
+        yield
+
+
+def _loaded(folder: str, ensemble: int):
+    """napkinXC's tree from its folder, in memory; predicting draws nothing, so there it may use all cores."""
+    from napkinxc.models import PLT
+
+    tree = PLT(folder, ensemble=int(ensemble), threads=cores.count())
+    tree.load()
+    return tree
+
+
+def _csr(matrix) -> sparse.csr_matrix:
+    result = sparse.csr_matrix(matrix, dtype=np.float32)
+    result.sort_indices()
+    return result
+
+
+def _seen(truth: Truth) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """The ids of the labels with a training point, and the truth over those alone.
+
+    napkinXC drops unseen labels behind the last seen one and keeps those before it; this treats all alike.
+    """
+    seen = np.flatnonzero(truth.label_counts())
+    return seen, _csr(truth.to_csr()[:, seen])
+
+
+def _unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    """X with rows of length 1, in float64; a row without features stays empty.
+
+    napkinXC scales rows too (its trees do not work otherwise), but in float32, and a stored zero alone becomes NaN there.
+    """
+    X = X.astype(np.float64)
+    X.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X.data /= np.repeat(lengths, np.diff(X.indptr))
+    return X
+
+
+def _training_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    unit = _csr(_unit_rows(X))
+    if not unit.nnz:
+        raise ArgumentError("X", "must have a feature that is not 0 in at least one row", f"none in {X.shape[0]} rows")
+    return unit
+
+
+def _read_weights(path: Path, n_features: int, n_labels: int) -> tuple[sparse.coo_matrix, np.ndarray]:
+    """What napkinXC's one-vs-rest wrote: weights, (D, L), and biases, (L,).
+
+    The file (little-endian): the number of labels; for each label the number of classes, the class that comes first, and
+    the loss (int32 each); with two classes also size and non-zeros (uint64 each) twice, whether the weights are (index,
+    value) pairs (1 byte), the weights (float32), and whether gradients follow (1 byte). Place 1 of the weights is the
+    bias and place j + 2 feature j. Weights separate the class that comes first, so they change sign where that is 0.
+    """
+    content = path.read_bytes()
+    bias = np.zeros(n_labels, np.float32)
+    places, values, counts = [], [], []
+    pair = np.dtype([("place", "<i4"), ("value", "<f4")])
+    try:
+        (stored,) = struct.unpack_from("<i", content)
+        at = 4
+        if stored != n_labels:
+            raise ValueError(f"{stored} labels instead of {n_labels}")
+        for label in range(n_labels):
+            classes, first, _ = struct.unpack_from("<iii", content, at)
+            at += 12
+            if classes == 1 and first == 1:
+                bias[label] = _ALWAYS
+                counts.append(0)
+                continue
+            if classes != 2 or first not in (0, 1):
+                raise ValueError(f"{classes} classes, the first {first}, for label {label}")
+            size, n_stored, pairs = struct.unpack_from("<16xQQ?", content, at)
+            at += 33
+            if pairs:
+                entries = np.frombuffer(content, pair, n_stored, at)
+                place, value = entries["place"], entries["value"]
+                at += entries.nbytes
+            else:
+                vector = np.frombuffer(content, "<f4", size, at)
+                place = np.flatnonzero(vector)
+                value = vector[place]
+                at += vector.nbytes
+            if content[at]:
+                raise ValueError(f"gradients for label {label}")
+            at += 1
+            value = -value if first == 0 else value
+            bias[label] = value[place == 1].sum()
+            kept = (place >= 2) & (value != 0)
+            places.append(place[kept].astype(np.int32) - 2)
+            values.append(value[kept])
+            counts.append(int(kept.sum()))
+        # Behind the last label stand the ones that napkinXC added to fill its last batch: one class, never relevant.
+        for classes, first, _ in struct.iter_unpack("<iii", content[at:]):
+            if classes != 1 or first != 0:
+                raise ValueError(f"{len(content) - at} bytes too many")
+        rows = np.concatenate([np.zeros(0, np.int32), *places])
+        columns = np.repeat(np.arange(n_labels, dtype=np.int32), counts)
+        data = np.concatenate([np.zeros(0, np.float32), *values])
+        return sparse.coo_matrix((data, (rows, columns)), shape=(n_features, n_labels)), bias
+    except (struct.error, ValueError, IndexError) as error:
+        raise DataError(path, str(error), "weights as napkinXC 0.7.2 writes them", do="Install that version") from error
