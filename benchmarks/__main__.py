@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [loader|metrics|startup] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [JOB] [--quick]``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import metadata
 
 from xcrepro.paths import atomic_path, project_root
 
-JOBS = ("loader", "metrics", "startup")
+JOBS = ("loader", "metrics", "labelwise", "decide", "calibration", "cross_fit", "trees", "startup")
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
 
 

@@ -150,6 +150,26 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "TopK from dense", lambda: xc.TopK.from_scores(dense, 5)
     top = xc.TopK.from_scores(dense, 5)
     yield "metrics", lambda: ranking.values(list(ranking.FORMULAS), truth, top, (1, 3, 5), weights, full)
+    yield (
+        "label-wise metrics",
+        lambda: (
+            xc.metrics.macro_f1(truth, top),
+            xc.metrics.reachable(truth),
+            xc.metrics.paired_bootstrap(truth, top, top, samples=20),
+        ),
+    )
+    yield "calibration metrics", lambda: xc.metrics.calibration_table(truth, top)
+    yield (
+        "calibrate",
+        lambda: [xc.calibrate.cross_fit(top.scores, top.scores > 0.95, method) for method in ("isotonic", "platt")],
+    )
+    yield (
+        "decide",
+        lambda: (
+            xc.decide.weighted(dense, 5, weights),
+            xc.decide.expected_coverage(dense, xc.decide.greedy_coverage(dense, 5, passes=2), 5),
+        ),
+    )
     yield "untidy truth", lambda: xc.metrics.precision(untidy, two, 1)
     yield "write", lambda: (xc.write_xc(folder / "a.txt", scores, truth), write_sparse(folder / "b.txt", scores))
     (folder / "unsorted.txt").write_text("2 3\n2:1 0:0.25\n1:1\n")
@@ -163,6 +183,10 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
         ),
     )
     yield "twin", lambda: xc.twin("bibtex", scale=0.05)
+    plt = xc.models.PLT(trees=2)
+    yield "PLT", lambda: (plt.fit(scores, truth).predict(scores, 3), plt.predict_coverage(scores, 3))
+    yield "FastXML family", lambda: xc.models.PfastreXML(trees=2).fit(scores, truth).predict(scores, 3)
+    yield "neural", lambda: xc.models.NeuralOneVsAll(epochs=1).fit(scores, truth).predict(scores, 3)
 
 
 def every_kernel(only: tuple[str, ...] | None = None) -> None:

@@ -65,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
-        "--train-truth", type=Path, help="training labels, as for truth: adds the propensity-scored metrics"
+        "--train-truth",
+        type=Path,
+        help="training labels, as for truth: adds propensity-scored metrics and macro-F1 by train frequency",
     )
     sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
     sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
@@ -167,7 +169,7 @@ def _evaluate(arguments) -> int:
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
     truth = _labels(arguments.truth)
-    weights = None
+    weights = counts = None
     if arguments.train_truth is not None:
         train = _labels(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
@@ -177,7 +179,7 @@ def _evaluate(arguments) -> int:
         weights = propensity.inverse(counts, train.shape[0], A, B)
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     top = TopK.load(arguments.predictions, max(arguments.k), exclude=exclude)
-    table = evaluate(truth, top, tuple(arguments.k), inverse_propensity=weights)
+    table = evaluate(truth, top, tuple(arguments.k), inverse_propensity=weights, label_counts=counts)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 

@@ -42,8 +42,9 @@ def test_evaluate_is_the_functions_result(files, capsys):
         command = ["evaluate", str(folder / truth_name), str(folder / predictions), "-k", "1", "5", "--csv"]
         assert main([*command, "--train-truth", str(folder / "truth.npz"), "--A", "0.6", "--B", "2.6"]) == 0
         found = values(capsys.readouterr().out)
-        weights = propensity.inverse(np.bincount(truth.indices, minlength=12), 30, 0.6, 2.6)
-        table = evaluate(truth, top, (1, 5), inverse_propensity=weights)
+        counts = np.bincount(truth.indices, minlength=12)
+        weights = propensity.inverse(counts, 30, 0.6, 2.6)
+        table = evaluate(truth, top, (1, 5), inverse_propensity=weights, label_counts=counts)
         expected = {(m, k): v for m, k, v in table.itertuples(index=False)}
         assert found == expected
     assert ("PSP", 5) in expected

@@ -1,6 +1,37 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
+from xcrepro.metrics.calibration import (
+    BrierParts,
+    ace,
+    brier,
+    brier_decomposition,
+    calibration_table,
+    ece,
+    marginal_ece,
+    nll,
+    pairs,
+    reliability,
+    smooth_ece,
+)
+from xcrepro.metrics.coverage import (
+    alpha_coverage,
+    coverage,
+    diversity,
+    label_entropy,
+    reachable,
+    sampled_coverage,
+)
 from xcrepro.metrics.evaluate import evaluate
+from xcrepro.metrics.labelwise import (
+    Counts,
+    binned_macro_f1,
+    confusion,
+    macro_f1,
+    macro_f_beta,
+    macro_precision,
+    macro_recall,
+    relative_improvement,
+)
 from xcrepro.metrics.ranking import (
     abandonment,
     adg,
@@ -14,18 +45,48 @@ from xcrepro.metrics.ranking import (
     psp,
     recall,
 )
+from xcrepro.metrics.significance import Bootstrap, TTest, macro_t_test, paired_bootstrap
 
 __all__ = [
+    "Bootstrap",
+    "BrierParts",
+    "Counts",
+    "TTest",
     "abandonment",
+    "ace",
     "adg",
+    "alpha_coverage",
+    "binned_macro_f1",
+    "brier",
+    "brier_decomposition",
+    "calibration_table",
+    "confusion",
+    "coverage",
+    "diversity",
+    "ece",
     "evaluate",
     "f_beta",
     "hamming_loss",
+    "label_entropy",
+    "macro_f1",
+    "macro_f_beta",
+    "macro_precision",
+    "macro_recall",
+    "macro_t_test",
+    "marginal_ece",
     "micro_f1",
     "mrr",
     "ndcg",
+    "nll",
+    "paired_bootstrap",
+    "pairs",
     "precision",
     "psndcg",
     "psp",
+    "reachable",
     "recall",
+    "relative_improvement",
+    "reliability",
+    "sampled_coverage",
+    "smooth_ece",
 ]

@@ -4,60 +4,128 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import ranking
+from xcrepro.metrics import labelwise, ranking
+from xcrepro.metrics.coverage import covered_of_reachable
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PLAIN = ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "ADG", "F", "micro-F1", "Hamming", "abandonment")
+LABELWISE = tuple(labelwise.FORMULAS)
 SCORED = ("PSP", "PSnDCG", "PSP (bare)", "PSnDCG (bare, ideal k)", "PS-Hamming")
 GIVEN_TRUTH = ("PS-R", "PS-MRR (relevant)", "PS-ADG", "PS-F")
+BINNED = "binned macro-F1"
+REACHABLE = "coverage (reachable)"
+NAMES = (*ranking.FORMULAS, *LABELWISE, REACHABLE, BINNED)
+"""What ``metrics`` may name."""
 
 
 def evaluate(
-    Y, top: TopK | None = None, ks=ranking.KS, inverse_propensity=None, *, n_relevant=None, metrics=None
+    Y,
+    top: TopK | None = None,
+    ks=ranking.KS,
+    inverse_propensity=None,
+    label_counts=None,
+    *,
+    n_relevant=None,
+    metrics=None,
 ) -> pd.DataFrame:
-    """Every ranking metric, in one pass over the rows.
+    """Every ranking and label-wise metric, in one pass over the rows.
 
     Y, top: truth (n, L) and predictions, as for each function of :mod:`xcrepro.metrics.ranking`; or an iterable of such
         pairs as ``Y`` alone, so that predictions larger than memory stream through.
     ks: the cut-offs. inverse_propensity: (L,) label weights; adds the propensity-scored metrics.
+    label_counts: (L,) TRAIN rows of each label; adds macro-F1 by bin of train frequency, one row a bin that has labels:
+        ``macro-F1 (1-9)`` and so on, ``macro-F1 (0)`` for labels never trained.
     n_relevant: (n,) label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
-    metrics: names from :data:`xcrepro.metrics.ranking.FORMULAS`, to compute just these.
+    metrics: names from :data:`NAMES`, to compute just these. Only here: ``coverage (reachable)``, which keeps the truth of
+        all rows and takes longer than all else together, and ranking formulas that the default leaves out.
 
-    Returns a DataFrame with columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels. The
-    names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by that of k; ``PSP`` and
-    ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1.
+    Returns a DataFrame with columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, and
+    label entropy, in nats. The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by
+    that of k; ``PSP`` and ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row;
+    macro-averages and ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.
 
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
     >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
-    >>> evaluate(Y, top, ks=(1, 3), metrics=["P", "nDCG"])
-      metric  k     value
-    0      P  1  0.500000
-    1      P  3  0.500000
-    2   nDCG  1  0.500000
-    3   nDCG  3  0.775325
+    >>> evaluate(Y, top, ks=(1, 3), metrics=["P", "nDCG", "coverage"])
+         metric  k     value
+    0         P  1  0.500000
+    1         P  3  0.500000
+    2      nDCG  1  0.500000
+    3      nDCG  3  0.775325
+    4  coverage  1  0.250000
+    5  coverage  3  0.750000
+    >>> evaluate(Y, top, ks=3, label_counts=[120, 3, 9, 0], metrics=["binned macro-F1"])
+                   metric  k     value
+    0        macro-F1 (0)  3  0.000000
+    1      macro-F1 (1-9)  3  0.833333
+    2  macro-F1 (100-999)  3  0.666667
     """
     import pandas as pd
 
     if metrics is None:
-        metrics = list(PLAIN)
+        metrics = [*PLAIN, *LABELWISE]
         if inverse_propensity is not None:
             metrics += SCORED
             if n_relevant is not None:
                 metrics += GIVEN_TRUTH
-    unknown = [name for name in metrics if name not in ranking.FORMULAS]
-    if unknown:
-        raise ArgumentError("metrics", "must be names of metrics", unknown, f"one of {', '.join(ranking.FORMULAS)}")
+        if label_counts is not None:
+            metrics.append(BINNED)
+    unknown = [name for name in metrics if name not in NAMES]
+    if unknown or not metrics:
+        raise ArgumentError("metrics", "must be names of metrics", unknown or "none", f"some of {', '.join(NAMES)}")
     if n_relevant is not None and inverse_propensity is None:
         raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")
-    found = ranking.values(metrics, Y, top, ks, inverse_propensity, n_relevant)
+    if BINNED in metrics and label_counts is None:
+        raise ArgumentError("label_counts", f"must be given for {BINNED}", None, "the train rows of each label")
     cut_offs = ranking.check_ks(ks)
+    found = _values(metrics, Y, top, cut_offs, inverse_propensity, label_counts, n_relevant)
     return pd.DataFrame(
-        [(name, int(k), float(value)) for name in metrics for k, value in zip(cut_offs, found[name], strict=True)],
+        [(name, int(k), float(value)) for name in found for k, value in zip(cut_offs, found[name], strict=True)],
         columns=["metric", "k", "value"],
     )
+
+
+def _values(names, Y, top, ks, inverse_propensity, label_counts, n_relevant) -> dict[str, np.ndarray]:
+    """name -> one value for each k; the blocks of Y are read once."""
+    by_row = [name for name in names if name in ranking.FORMULAS]
+    by_label = [name for name in names if name not in ranking.FORMULAS]
+    if label_counts is not None:
+        label_counts = np.asarray(label_counts)
+    sums = ranking.Sums(ks, {column for name in by_row for column in ranking.FORMULAS[name][0]}, inverse_propensity)
+    counter, truths = labelwise.Counter(ks), []
+    n_rows = 0
+    for truth, block in labelwise.blocks(Y, top):
+        if by_row:
+            given = n_relevant
+            if n_relevant is not None and top is None:
+                given = np.asarray(n_relevant)[n_rows : n_rows + truth.n_rows]
+            sums.add(truth, block, given)
+        if by_label:
+            counter.add(truth, block)
+        if REACHABLE in by_label:
+            truths.append(truth)
+        n_rows += truth.n_rows
+    if n_rows == 0:
+        raise ArgumentError("Y", "must have at least one row", "no rows")
+    counts = counter.counts() if by_label else None
+    found = {}
+    for name in names:
+        if name in ranking.FORMULAS:
+            found[name] = ranking.FORMULAS[name][1](sums)
+        elif name == BINNED:
+            table = labelwise.binned_macro_f1(counts, ks=ks, label_counts=label_counts)
+            for bin_name, rows in table[table["labels"] > 0].groupby("bin", sort=False):
+                found[f"macro-F1 ({bin_name})"] = rows["value"].to_numpy()
+        elif name == REACHABLE:
+            found[name] = covered_of_reachable(counts, truths)
+        else:
+            found[name] = labelwise.FORMULAS[name](counts)
+    return found

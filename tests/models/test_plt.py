@@ -1,0 +1,502 @@
+"""PLT: its solvers against scikit-learn's, its search against scoring all labels, its trees, and real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import plt_search, plt_train
+from xcrepro.models import PLT, NotFitted
+
+
+@pytest.fixture(scope="module")
+def data():
+    return xc.twin("eurlex-4k", scale=0.1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    """By (trees, loss); small leaves, so that the trees are deep."""
+    return {
+        (trees, loss): PLT(trees=trees, max_leaf=12, loss=loss, C=C, max_iter=10).fit(data.train.X, data.train.Y)
+        for trees, loss, C in ((1, "logistic", 10.0), (3, "logistic", 10.0), (2, "squared_hinge", 1.0))
+    }
+
+
+def unit(X) -> np.ndarray:
+    dense = sp.csr_matrix(X).toarray().astype(float)
+    length = np.linalg.norm(dense, axis=1, keepdims=True)
+    return dense / np.where(length > 0, length, 1)
+
+
+def slow_proba(model: PLT, X) -> np.ndarray:
+    """Every label's probability, node by node from the stored weights; shares nothing with the search but the arrays."""
+    forest, x = model._forest, unit(X)
+    path = {v: np.ones(len(x)) for v in range(model.trees)}
+    total = np.zeros((len(x), model.n_labels_))
+    for c, owner in enumerate(forest.owner.tolist()):
+        w = np.zeros((x.shape[1], forest.child_start[c + 1] - forest.child_start[c]))
+        for i in range(forest.feature_start[c], forest.feature_start[c + 1]):
+            for q in range(forest.weight_start[i], forest.weight_start[i + 1]):
+                w[forest.features[i], forest.child[q]] += forest.weight[q]
+        for place, v in enumerate(range(forest.child_start[c], forest.child_start[c + 1])):
+            z = x @ w[:, place] + forest.bias[v]
+            with np.errstate(over="ignore"):
+                p = 1 / (1 + np.exp(-z)) if model.loss == "logistic" else np.exp(-(np.maximum(0, 1 - z) ** 2))
+            path[v] = path[owner] * p
+            if forest.label[v] >= 0:
+                total[:, forest.label[v]] += path[v]
+    return total / model.trees
+
+
+def brute_force(scores: np.ndarray, k: int) -> np.ndarray:
+    """Ids of the k greatest of each row, ties to the lowest id."""
+    return np.array([sorted(range(row.size), key=lambda j, row=row: (-row[j], j))[:k] for row in scores])
+
+
+def all_probabilities(model: PLT, X) -> np.ndarray:
+    return model.predict_proba(X, k=model.n_labels_).toarray().astype(np.float64)
+
+
+KINDS = [(1, "logistic"), (3, "logistic"), (2, "squared_hinge")]
+
+
+# ---------------------------------------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_the_products_along_the_paths(models, data, kind):
+    X = data.test.X[:60]
+    np.testing.assert_allclose(all_probabilities(models[kind], X), slow_proba(models[kind], X), rtol=2e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 5, 50, 1000])
+def test_the_search_finds_what_scoring_all_labels_finds(models, data, kind, k):
+    model, X = models[kind], data.test.X
+    top, proba = model.predict(X, k, return_proba=True)
+    want = xc.TopK.from_scores(model.predict_proba(X, k=model.n_labels_), k)
+    assert top.ids.tobytes() == want.ids.tobytes()
+    assert top.scores.tobytes() == want.scores.tobytes()
+    assert (proba[top.ids >= 0] == top.scores[top.ids >= 0]).all()
+    assert (proba[top.ids < 0] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights(models, data, kind):
+    model, X = models[kind], data.test.X[:120]
+    eta, rng = all_probabilities(model, X), np.random.default_rng(5)
+    L = model.n_labels_
+    plain = model.predict(X, 7)
+    ones = model.predict(X, 7, weights=np.ones(L))
+    assert ones.ids.tobytes() == plain.ids.tobytes()
+    assert ones.scores.tobytes() == plain.scores.tobytes()
+    trained = np.flatnonzero(model._forest.leaf[0] >= 0)
+    for weights in (
+        rng.random(L),
+        rng.lognormal(0, 3, L),  # some labels outweigh all others
+        rng.integers(0, 3, L),  # many at 0, many equal
+        np.eye(L)[trained[3]],
+        np.zeros(L),  # nothing but ties
+        data.propensities**-1.0,
+    ):
+        top, proba = model.predict(X, 7, weights, return_proba=True)
+        scores = np.full(eta.shape, -np.inf)
+        scores[:, trained] = (weights * eta)[:, trained]
+        want = brute_force(scores, 7)
+        np.testing.assert_array_equal(top.ids, want)
+        np.testing.assert_array_equal(top.scores, np.take_along_axis(scores, want, 1).astype(np.float32))
+        np.testing.assert_array_equal(proba, np.take_along_axis(eta, want, 1).astype(np.float32))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(2, 5), st.integers(1, 9), st.integers(1, 6))
+def test_ties_everywhere(seed, trees, arity, max_leaf, k):
+    """Trees whose probabilities are powers of 2: whole subtrees tie, across trees as well."""
+    rng = np.random.default_rng(seed)
+    L = int(rng.integers(1, 40))
+    Y = np.vstack([np.eye(L), rng.random((6, L)) < 0.2])
+    X = rng.random((len(Y), 6))
+    model = PLT(trees=trees, arity=arity, max_leaf=max_leaf, max_iter=1, seed=seed).fit(X, Y)
+    state = model._state()
+    state["weight"] = rng.choice([0.0, 800.0, -800.0], state["weight"].size, p=[0.6, 0.1, 0.3]).astype(np.float32)
+    state["bias"] = rng.choice([0.0, np.inf], state["bias"].size, p=[0.7, 0.3]).astype(np.float32)
+    model._restore(state)
+    queries = np.vstack([np.eye(6)[:3], np.zeros(6)])
+    eta = slow_proba(model, queries).astype(np.float32).astype(float)
+    weights = rng.choice([0.0, 0.5, 1.0], L)
+    k = min(k, L)
+    np.testing.assert_array_equal(model.predict(queries, k, weights).ids, brute_force(weights * eta, k))
+    np.testing.assert_array_equal(model.predict_coverage(queries, k, 0.5).ids, algorithm_1(eta, k, 0.5)[0])
+
+
+def algorithm_1(eta: np.ndarray, k: int, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Coverage, algorithm 1 with beta: all labels of all rows looked at."""
+    fail = np.ones(eta.shape[1])
+    chosen, gains = [], []
+    for row in eta:
+        gain = (fail + beta) * row
+        best = brute_force(gain[None], k)[0]
+        chosen.append(best)
+        gains.append(gain[best])
+        fail[best] *= 1 - row[best]
+    return np.array(chosen), np.array(gains)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
+def test_coverage_agrees_with_algorithm_1_label_for_label(models, data, kind, k, beta):
+    model, X = models[kind], data.test.X
+    eta = all_probabilities(model, X)
+    top, proba = model.predict_coverage(X, k, beta, return_proba=True)
+    ids, gains = algorithm_1(eta, k, beta)
+    np.testing.assert_array_equal(top.ids, ids)
+    np.testing.assert_array_equal(top.scores, gains.astype(np.float32))
+    np.testing.assert_array_equal(proba, np.take_along_axis(eta, ids, 1).astype(np.float32))
+
+
+def test_coverage_agrees_with_decide_on_the_same_probabilities(models, data):
+    for kind, beta in zip(KINDS, (0.0, 0.25, 1.0), strict=True):
+        model, X = models[kind], data.test.X
+        want = xc.decide.greedy_coverage(model.predict_proba(X, k=model.n_labels_), 5, beta)
+        top = model.predict_coverage(X, 5, beta)
+        assert (top.ids.tobytes(), top.scores.tobytes()) == (want.ids.tobytes(), want.scores.tobytes())
+
+
+def test_coverage_covers_more_and_beta_leads_back(models, data):
+    model, Y = models[3, "logistic"], data.test.Y
+    found = {beta: model.predict_coverage(data.test.X, 3, beta) for beta in (0.0, 1.0, 1e9, np.inf)}
+    plain = model.predict(data.test.X, 3)
+
+    def covered(top):
+        rows, places = np.nonzero(xc.truth.Truth.of(Y).hits(top.ids))
+        return np.unique(top.ids[rows, places]).size
+
+    def precision(top):
+        return xc.metrics.precision(Y, top, 3)[0]
+
+    assert covered(found[0.0]) > covered(found[1.0]) > covered(plain)
+    assert precision(found[0.0]) < precision(found[1.0]) <= precision(plain) + 0.01
+    np.testing.assert_array_equal(found[1e9].ids, plain.ids)
+    assert found[np.inf].scores.tobytes() == plain.scores.tobytes()
+
+
+def test_coverage_depends_on_the_order_of_rows_and_starts_anew_each_time(models, data):
+    model, X = models[1, "logistic"], data.test.X
+    first = model.predict_coverage(X, 5)
+    assert model.predict_coverage(X, 5).ids.tobytes() == first.ids.tobytes()
+    backwards = model.predict_coverage(X[::-1], 5).ids[::-1]
+    assert (backwards != first.ids).any()
+
+
+def test_predict_proba_keeps_the_most_probable(models, data):
+    model, X = models[3, "logistic"], data.test.X
+    some, whole = model.predict_proba(X, k=20), all_probabilities(model, X)
+    assert isinstance(some, sp.csr_matrix)
+    assert (some.dtype, some.indices.dtype, some.shape) == (np.float32, np.int32, (X.shape[0], model.n_labels_))
+    assert some.has_canonical_format
+    np.testing.assert_array_equal(np.diff(some.indptr), 20)
+    np.testing.assert_array_equal(
+        np.sort(some.indices.reshape(-1, 20), axis=1), np.sort(brute_force(whole, 20), axis=1)
+    )
+    assert (some.toarray()[some.toarray() > 0] == whole[some.toarray() > 0]).all()
+
+
+# ---------------------------------------------------------------------------------------------- training
+
+
+@pytest.mark.parametrize(("loss", "C"), [("logistic", 10.0), ("logistic", 0.3), ("squared_hinge", 1.0)])
+def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    X, Y = data.train.X[:300], sp.csr_matrix(data.train.Y)[:300]
+    labels = np.argsort(-np.asarray(Y.sum(0)).ravel())[:4]
+    model = PLT(trees=1, loss=loss, C=C, eps=1e-8, max_iter=5000, threshold=0.0).fit(X, Y[:, labels])
+    forest = model._forest
+    assert forest.owner.size == 1
+    for place, label in enumerate(labels):
+        got = np.zeros(X.shape[1] + 1)
+        for i, feature in enumerate(forest.features):
+            entries = slice(forest.weight_start[i], forest.weight_start[i + 1])
+            got[feature] = forest.weight[entries][forest.child[entries] == place].sum()
+        got[-1] = forest.bias[1 + place]
+        peer = LogisticRegression if loss == "logistic" else LinearSVC
+        peer = peer(C=C, tol=1e-9, max_iter=20000, **({"solver": "liblinear"} if loss == "logistic" else {}))
+        peer.fit(unit(X), Y[:, label].toarray().ravel())
+        np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+
+
+def test_the_node_problems_are_those_of_the_tree(models, data):
+    """Every inner node is trained on the points with a label under its parent, and every label is a leaf, once a tree."""
+    model = models[3, "logistic"]
+    table, Y = model.structure(), sp.csr_matrix(data.train.Y)
+    assert len(table) == model.n_nodes_
+    trained = np.flatnonzero(np.asarray(Y.sum(0)).ravel())
+    below = [set() for _ in range(len(table))]
+    for v in reversed(range(len(table))):
+        if table.label[v] >= 0:
+            below[v].add(table.label[v])
+        if table.parent[v] >= 0:
+            assert table.parent[v] < v
+            assert table.tree[v] == table.tree[table.parent[v]]
+            assert table.depth[v] == table.depth[table.parent[v]] + 1
+            below[table.parent[v]] |= below[v]
+    assert [len(labels) for labels in below] == table.n_labels.tolist()
+    for tree in range(3):
+        assert sorted(table.label[(table.tree == tree) & (table.label >= 0)]) == trained.tolist()
+    for v in range(3, len(table)):
+        parent = table.parent[v]
+        points = Y.shape[0] if parent < 3 else len(np.unique(Y[:, sorted(below[parent])].nonzero()[0]))
+        assert table.n_train[v] == points, v
+    inner = table[(table.label < 0) & (table.parent >= 0)]
+    for _, siblings in inner.groupby("parent"):
+        assert siblings.n_labels.max() - siblings.n_labels.min() <= 1
+    last = set(table.parent[table.label >= 0])
+    assert all(table.n_labels[v] <= 12 for v in last)
+    assert (table.n_weights[3:] > 0).any()
+    assert table.n_weights.sum() == np.count_nonzero(model._forest.weight)
+
+
+@pytest.mark.parametrize(("arity", "max_leaf", "L"), [(2, 1, 7), (3, 4, 50), (5, 2, 31), (4, 100, 9), (7, 2, 4)])
+def test_trees_of_any_arity(arity, max_leaf, L):
+    rng = np.random.default_rng(L)
+    Y = np.vstack([np.eye(L), rng.random((30, L)) < 0.1])
+    X = rng.random((len(Y), 20))
+    model = PLT(trees=2, arity=arity, max_leaf=max_leaf, C=1.0).fit(X, Y)
+    table = model.structure()
+    children = table[table.parent >= 0].groupby("parent")
+    assert all((group.label >= 0).all() or len(group) <= arity for _, group in children)
+    assert all(len(group) <= max(arity, max_leaf) for _, group in children)
+    np.testing.assert_allclose(all_probabilities(model, X), slow_proba(model, X), rtol=2e-5, atol=1e-9)
+
+
+def test_clusters_are_found():
+    """Two groups of labels with words of their own, mixed up: the split finds them from any start."""
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat([0, 1], 30))
+    features = np.zeros((60, 40))
+    features[group == 0, :20] = rng.random((30, 20))
+    features[group == 1, 20:] = rng.random((30, 20))
+    features = sp.csr_matrix(unit(features)).astype(np.float32)
+    for seed in range(5):
+        first = np.random.default_rng(seed).choice(60, 2, replace=False)
+        gathered = plt_train.gather(
+            features.indptr.astype(np.int64), features.indices, features.data, np.arange(60), 40
+        )
+        chosen = plt_train.cluster(*gathered, first, 1e-4, 100)
+        assert (chosen == group).all() or (chosen == 1 - group).all(), seed
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-3, 3), max_size=40))
+def test_rank_is_a_stable_argsort(values):
+    rank = np.empty(len(values), np.int64)
+    plt_train._rank(np.array(values, float), rank)
+    assert rank.tolist() == np.argsort(values, kind="stable").tolist()
+
+
+def test_same_bits_with_any_number_of_threads(data, monkeypatch):
+    states, tops = [], []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        model = PLT(trees=2, max_leaf=40, max_iter=5, seed=3).fit(data.train.X, data.train.Y)
+        states.append({name: array.tobytes() for name, array in model._state().items()})
+        top = model.predict(data.test.X, weights=1 / data.propensities)
+        tops.append((top.ids.tobytes(), top.scores.tobytes()))
+    assert states[0] == states[1] == states[2]
+    assert tops[0] == tops[1] == tops[2]
+    other = PLT(trees=2, max_leaf=40, max_iter=5, seed=4).fit(data.train.X, data.train.Y)
+    assert other._state()["label"].tolist() != model._state()["label"].tolist()
+    first, second = model._forest.leaf
+    assert (first - first.min() != second - second.min()).any()  # the trees of an ensemble differ
+
+
+def test_saved_and_loaded(models, data, tmp_path):
+    model = models[3, "logistic"]
+    model.save(tmp_path / "plt")
+    again = xc.models.load(tmp_path / "plt")
+    assert isinstance(again, PLT)
+    assert again.get_params() == model.get_params()
+    a, b = model.predict(data.test.X), again.predict(data.test.X)
+    assert (a.ids.tobytes(), a.scores.tobytes()) == (b.ids.tobytes(), b.scores.tobytes())
+    assert again.structure().equals(model.structure())
+
+
+# ---------------------------------------------------------------------------------------------- edges
+
+
+def test_labels_never_seen_and_points_without_labels():
+    rng = np.random.default_rng(1)
+    Y = np.zeros((40, 6))
+    Y[:10, 1], Y[10:20, 4] = 1, 1  # 20 points have no label, 4 labels no point
+    X = sp.csr_array(np.hstack([Y[:, [1, 4]], rng.random((40, 2))]))
+    model = PLT(trees=2).fit(X, sp.csr_array(Y))
+    top = model.predict(X, k=4)
+    assert (np.sort(top.ids[:, :2], axis=1) == [1, 4]).all()
+    assert (top.ids[:, 2:] == -1).all()
+    assert (top.scores[:, 2:] == -np.inf).all()
+    assert (top.scores[20:, 0] < 0.5).all()  # the points without labels taught the nodes
+    assert (top.ids[:20, 0] == np.repeat([1, 4], 10)).all()
+    assert model.predict_proba(X, k=6).nnz == 80
+    assert (model.predict_coverage(X, k=3).ids[:, 2] == -1).all()
+
+
+def test_one_label_that_all_points_have():
+    model = PLT().fit(np.eye(3), np.ones((3, 1)))
+    top = model.predict(np.eye(3), k=2)
+    assert top.ids.tolist() == [[0, -1]] * 3
+    assert top.scores[:, 0].tolist() == [1, 1, 1]
+    # It is sure to be right the first time, and then nothing is left to gain.
+    assert model.predict_coverage(np.eye(3), k=1).scores.ravel().tolist() == [1, 0, 0]
+
+
+def test_rows_without_features_and_scale(models, data):
+    model, X = models[3, "logistic"], sp.csr_matrix(data.test.X)[:20]
+    empty = model.predict(sp.csr_matrix((2, X.shape[1])), 3)
+    assert (empty.ids[0] == empty.ids[1]).all()
+    assert (empty.ids >= 0).all()
+    np.testing.assert_array_equal(model.predict(X * 8, 3).ids, model.predict(X, 3).ids)
+    assert len(model.predict(X[:0], 3)) == 0
+
+
+def test_labels_whose_points_have_no_features():
+    X, Y = np.vstack([np.zeros((6, 4)), np.eye(4)]), np.vstack([np.eye(6), np.eye(6)[:4]])
+    model = PLT(max_leaf=2).fit(X, Y)
+    np.testing.assert_allclose(all_probabilities(model, X), slow_proba(model, X), rtol=2e-5, atol=1e-9)
+
+
+def test_a_parameter_changed_after_fit_waits_for_the_next(data):
+    model = PLT(trees=1, max_iter=3).fit(data.train.X, data.train.Y)
+    before = model.predict(data.test.X)
+    model.set_params(loss="squared_hinge", trees=5)
+    after = model.predict(data.test.X)
+    assert (after.ids.tobytes(), after.scores.tobytes()) == (before.ids.tobytes(), before.scores.tobytes())
+
+
+def test_the_callers_arrays_are_untouched(data):
+    X, Y = sp.csr_matrix(data.train.X).copy(), sp.csr_matrix(data.train.Y).copy()
+    weights = np.ones(Y.shape[1])
+    arrays = [X.data, X.indices, X.indptr, Y.data, Y.indices, Y.indptr, weights]
+    before = [array.tobytes() for array in arrays]
+    model = PLT(trees=1, max_iter=2).fit(X, Y)
+    model.predict(X[:50], 5, weights)
+    model.predict_coverage(X[:50], 5)
+    assert [array.tobytes() for array in arrays] == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"trees": 0}, "trees must be a whole number, 1 or more"),
+        ({"trees": 1.5}, "trees must be a whole number"),
+        ({"arity": 1}, "arity must be a whole number, 2 or more"),
+        ({"max_leaf": 0}, "max_leaf"),
+        ({"C": 0}, "C must be a finite number above 0"),
+        ({"C": np.nan}, "C must be a finite number"),
+        ({"eps": "0.1"}, "eps must be a finite number"),
+        ({"threshold": -0.1}, "threshold must be a finite number, 0 or more"),
+        ({"loss": "hinge"}, "loss must be one of logistic, squared_hinge; got 'hinge'"),
+    ],
+)
+def test_parameters_that_cannot_be(parameters, match):
+    with pytest.raises(ArgumentError, match=match):
+        PLT(**parameters).fit(np.eye(3), np.eye(3))
+
+
+def test_arguments_that_cannot_be(models, data):
+    model, X = models[1, "logistic"], data.test.X
+    L = model.n_labels_
+    with pytest.raises(ArgumentError, match=f"weights must hold one value for each of the {L} labels"):
+        model.predict(X, weights=np.ones(L - 1))
+    for value in (-1.0, np.nan, np.inf):
+        weights = np.ones(L)
+        weights[7] = value
+        with pytest.raises(ArgumentError, match=r"weights must be finite, 0 or more; got .* for label 7"):
+            model.predict(X, weights=weights)
+    for beta in (-0.1, np.nan, -np.inf, [1.0], "1"):
+        with pytest.raises(ArgumentError, match="beta must be a finite number, 0 or more"):
+            model.predict_coverage(X, beta=beta)
+    for k in (0, 2.0):
+        with pytest.raises(ArgumentError, match="k must be"):
+            model.predict_proba(X, k=k)
+    with pytest.raises(ArgumentError, match="X must have the"):
+        model.predict(X[:, :5])
+    for call in (PLT().predict, PLT().predict_proba, PLT().predict_coverage):
+        with pytest.raises(NotFitted):
+            call(X)
+    with pytest.raises(NotFitted):
+        PLT().structure()
+    with pytest.raises(NotFitted):
+        _ = PLT().n_nodes_
+
+
+def test_the_bound_follows_what_was_chosen(models):
+    """After greedy rows ``best`` is what computing it anew from the weights gives."""
+    model = models[3, "logistic"]
+    forest = model._forest
+    rng = np.random.default_rng(2)
+    X = sp.random(40, model.n_features_, 0.05, "csr", np.float32, rng)
+    weights, best = np.ones(model.n_labels_), np.empty(forest.chunk.size)
+    plt_search.best_below(forest, weights, best)
+    out = np.empty((40, 3), np.int32), np.empty((40, 3), np.float32), np.empty((40, 3), np.float32)
+    plt_search.search(
+        forest, X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, weights, best, 0.0, True, False, 0, 40, *out
+    )  # fmt: skip
+    again = np.empty_like(best)
+    plt_search.best_below(forest, weights, again)
+    assert (weights < 1).sum() > 3
+    np.testing.assert_array_equal(best, again)
+
+
+# ---------------------------------------------------------------------------------------------- real data
+
+
+@pytest.fixture(scope="module")
+def bibtex(real_data):
+    return xc.load("bibtex", path=real_data("bibtex"))
+
+
+def percent(ds, top) -> dict:
+    inverse = xc.propensity.inverse(ds.label_counts, ds.train.Y.shape[0], ds.A, ds.B)
+    table = xc.evaluate(ds.test.Y, top, (1, 3, 5), inverse)
+    return {(row.metric, row.k): 100 * row.value for row in table.itertuples()}
+
+
+def test_bibtex_with_parabels_settings_meets_the_published_row(bibtex):
+    model = PLT(loss="squared_hinge", C=1.0).fit(bibtex.train.X, bibtex.train.Y)
+    found = percent(bibtex, model.predict(bibtex.test.X))
+    rows = xc.published.find(dataset="Bibtex", method="Parabel")
+    names = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
+    rows = rows[rows.metric.isin(names)]
+    assert len(rows) == 12
+    for row in rows.itertuples():
+        assert found[names[row.metric], row.k] == pytest.approx(row.value, abs=1.5), (row.metric, row.k)
+
+
+@pytest.mark.parametrize("trees", [1, 3])
+def test_bibtex_equals_napkinxc(bibtex, trees, tmp_path):
+    from napkinxc.models import PLT as Napkin
+
+    found = percent(bibtex, PLT(trees=trees).fit(bibtex.train.X, bibtex.train.Y).predict(bibtex.test.X))
+    Y = sp.csr_matrix(bibtex.train.Y)
+    labels = [Y.indices[a:b].tolist() for a, b in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)]
+    # Its ensembles start at two trees; 0 is none.
+    peer = Napkin(str(tmp_path / "peer"), ensemble=trees if trees > 1 else 0, seed=0, threads=2, verbose=False)
+    peer.fit(bibtex.train.X, labels)
+    pairs = peer.predict_proba(bibtex.test.X, top_k=5)
+    want = percent(bibtex, xc.TopK.from_pairs(pairs, n_labels=159, k=5))
+    for k in (1, 3, 5):
+        assert found["P", k] == pytest.approx(want["P", k], abs=1.0)
+
+
+def test_tibkat(real_data):
+    """One tree on 17,261 labels; napkinXC's has about 31/19/14."""
+    ds = xc.load("tibkat", path=real_data("tibkat"), check=False)
+    top = PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X)
+    np.testing.assert_allclose(100 * xc.metrics.precision(ds.test.Y, top), [31, 19, 14], atol=1.0)

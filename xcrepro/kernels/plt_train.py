@@ -1,0 +1,338 @@
+"""Growing and training a probabilistic label tree: balanced k-means on label features, and linear node classifiers.
+
+A *chunk* is an inner node with its children. All of a chunk's children see the same points, so these are copied once,
+with features renumbered 0, 1, ... within the chunk: what the solvers walk over then stays in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
+
+
+@njit(nogil=True, cache=True)
+def gather(indptr, indices, data, rows, n_features):
+    """The given rows with features renumbered: (features in use, rising; indptr; local feature ids; values)."""
+    local = np.full(n_features, -1, np.int32)
+    start = np.zeros(rows.size + 1, np.int64)
+    for i in range(rows.size):
+        start[i + 1] = start[i] + indptr[rows[i] + 1] - indptr[rows[i]]
+    index = np.empty(start[-1], np.uint32)
+    value = np.empty(start[-1], np.float64)
+    found = 0
+    for i in range(rows.size):
+        at = start[i]
+        for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            if local[indices[j]] < 0:
+                local[indices[j]] = 0
+                found += 1
+            index[at] = indices[j]
+            value[at] = data[j]
+            at += 1
+    features = np.empty(found, np.int32)
+    found = 0
+    for f in range(n_features):
+        if local[f] == 0:
+            features[found] = f
+            local[f] = found
+            found += 1
+    for j in range(index.size):
+        index[j] = local[index[j]]
+    return features, start, index, value
+
+
+@njit(nogil=True, cache=True)
+def _rank(values, rank):
+    """The order in which ``values`` rise, equal ones by place. A heap sort: NumPy's takes ten times as long to compile."""
+    n = rank.size
+    for i in range(n):
+        rank[i] = i
+    for step in range(n // 2 + n - 1):
+        # First make a heap, last parent first; then take its greatest off again and again.
+        if step < n // 2:
+            i, size = n // 2 - 1 - step, n
+        else:
+            i, size = 0, n - 1 - (step - n // 2)
+            rank[0], rank[size] = rank[size], rank[0]
+        item = rank[i]
+        while 2 * i + 1 < size:
+            j = 2 * i + 1
+            if j + 1 < size:
+                a, b = rank[j], rank[j + 1]
+                if values[b] > values[a] or (values[b] == values[a] and b > a):
+                    j += 1
+            a = rank[j]
+            if values[a] < values[item] or (values[a] == values[item] and a < item):
+                break
+            rank[i] = a
+            i = j
+        rank[i] = item
+
+
+@njit(nogil=True, cache=True)
+def cluster(features, start, index, value, first, eps, max_iter):
+    """Balanced spherical k-means of labels, gathered rows of unit label features; k = ``first.size``.
+
+    first: the labels, by place, that are the first centroids. Returns the cluster of each label; sizes differ by
+    one at most, the larger ones first. In each round labels choose in the order of what they stand to lose, best minus worst
+    similarity, each the most similar cluster that has room; it ends when the mean similarity gains no more than ``eps``.
+    """
+    n, arity = start.size - 1, first.size
+    centroid = np.zeros((features.size, arity))
+    for c in range(arity):
+        for j in range(start[first[c]], start[first[c] + 1]):
+            centroid[index[j], c] = value[j]
+    similarity = np.empty((n, arity))
+    stake = np.empty(n)
+    rank = np.empty(n, np.int64)
+    chosen = np.zeros(n, np.int32)
+    room = np.empty(arity, np.int64)
+    norm = np.empty(arity)
+    before = -np.inf
+    for _ in range(max_iter):
+        for i in range(n):
+            for c in range(arity):
+                similarity[i, c] = 0.0
+            for j in range(start[i], start[i + 1]):
+                for c in range(arity):
+                    similarity[i, c] += value[j] * centroid[index[j], c]
+            least = most = similarity[i, 0]
+            for c in range(1, arity):
+                least = min(least, similarity[i, c])
+                most = max(most, similarity[i, c])
+            stake[i] = least - most
+        for c in range(arity):
+            room[c] = n // arity + (1 if c < n % arity else 0)
+        total = 0.0
+        _rank(stake, rank)
+        for i in rank:
+            best = -1
+            for c in range(arity):
+                if room[c] > 0 and (best < 0 or similarity[i, c] > similarity[i, best]):
+                    best = c
+            chosen[i] = best
+            room[best] -= 1
+            total += similarity[i, best]
+        if total / n - before <= eps:
+            break
+        before = total / n
+        centroid[:] = 0.0
+        for i in range(n):
+            for j in range(start[i], start[i + 1]):
+                centroid[index[j], chosen[i]] += value[j]
+        norm[:] = 0.0
+        for f in range(features.size):
+            for c in range(arity):
+                norm[c] += centroid[f, c] * centroid[f, c]
+        for c in range(arity):
+            norm[c] = 1.0 / math.sqrt(norm[c]) if norm[c] > 0.0 else 0.0
+        for f in range(features.size):
+            for c in range(arity):
+                centroid[f, c] *= norm[c]
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def _shuffle(order, n, state):
+    """Fisher-Yates on the first n, by a linear congruential generator; returns its new state."""
+    for i in range(n - 1):
+        state = state * _MULTIPLIER + _INCREMENT
+        j = i + np.int64((state >> _SHIFT) % np.uint64(n - i))
+        order[i], order[j] = order[j], order[i]
+    return state
+
+
+@njit(nogil=True, cache=True)
+def _output(start, index, value, w, i):
+    """w . x_i, with the bias last in w."""
+    z = w[-1]
+    features, values = index[start[i] : start[i + 1]], value[start[i] : start[i + 1]]
+    for j in range(values.size):
+        z += values[j] * w[features[j]]
+    return z
+
+
+@njit(nogil=True, cache=True)
+def _move(start, index, value, w, i, step):
+    features, values = index[start[i] : start[i + 1]], value[start[i] : start[i + 1]]
+    for j in range(values.size):
+        w[features[j]] += step * values[j]
+    w[-1] += step
+
+
+@njit(nogil=True, cache=True)
+def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
+    """l2-regularised logistic regression by dual coordinate descent (Yu, Huang and Lin 2011, algorithm 5).
+
+    Minimises |w|^2 / 2 + C sum log(1 + exp(-y w.x)). A dual variable a and its rest C - a are kept apart, because near
+    either end of (0, C) their difference has no digits left. Ends when no partial derivative exceeds eps.
+    """
+    n = y.size
+    tiny = min(1e-3 * C, 1e-8)
+    a = np.full(n, tiny)
+    rest = np.full(n, C - tiny)
+    for i in range(n):
+        _move(start, index, value, w, i, y[i] * tiny)
+    order = np.arange(n)
+    least = min(1e-8, eps)
+    inner_eps = 1e-2
+    for _ in range(max_iter):
+        state = _shuffle(order, n, state)
+        worst = 0.0
+        steps = 0
+        for i in order:
+            q = square[i]
+            b = y[i] * _output(start, index, value, w, i)
+            # Newton on whichever of a and C - a ends up in the lower half.
+            flip = 0.5 * q * (rest[i] - a[i]) + b < 0.0
+            old = rest[i] if flip else a[i]
+            slope = -b if flip else b
+            z = 0.1 * old if C - old < 0.5 * C else old
+            gradient = q * (z - old) + slope + math.log(z / (C - z))
+            worst = max(worst, abs(gradient))
+            moved = False
+            for _ in range(100):
+                if abs(gradient) < inner_eps:
+                    break
+                moved = True
+                steps += 1
+                try_z = z - gradient / (q + C / (C - z) / z)
+                z = try_z if try_z > 0.0 else 0.1 * z
+                gradient = q * (z - old) + slope + math.log(z / (C - z))
+            if moved:
+                if flip:
+                    rest[i], a[i] = z, C - z
+                    _move(start, index, value, w, i, y[i] * (old - z))
+                else:
+                    a[i], rest[i] = z, C - z
+                    _move(start, index, value, w, i, y[i] * (z - old))
+        if worst < eps:
+            break
+        if steps <= n // 10:
+            inner_eps = max(least, 0.1 * inner_eps)
+
+
+@njit(nogil=True, cache=True)
+def _squared_hinge(start, index, value, square, y, C, eps, max_iter, state, w):
+    """l2-regularised squared hinge loss by dual coordinate descent with shrinking (Hsieh et al. 2008).
+
+    Minimises |w|^2 / 2 + C sum max(0, 1 - y w.x)^2. Variables at 0 whose derivative is well above the last round's
+    largest sit out until all others are settled; then all are looked at once more.
+    """
+    n = y.size
+    a = np.zeros(n)
+    order = np.arange(n)
+    active = n
+    diagonal = 0.5 / C
+    ceiling = np.inf
+    for _ in range(max_iter):
+        state = _shuffle(order, active, state)
+        low, high = np.inf, -np.inf
+        s = 0
+        while s < active:
+            i = order[s]
+            gradient = y[i] * _output(start, index, value, w, i) - 1.0 + diagonal * a[i]
+            projected = gradient
+            if a[i] == 0.0:
+                if gradient > ceiling:
+                    active -= 1
+                    order[s], order[active] = order[active], order[s]
+                    continue
+                projected = min(gradient, 0.0)
+            low, high = min(low, projected), max(high, projected)
+            if abs(projected) > 1e-12:
+                old = a[i]
+                a[i] = max(old - gradient / (square[i] + diagonal), 0.0)
+                _move(start, index, value, w, i, y[i] * (a[i] - old))
+            s += 1
+        if high - low <= eps:
+            if active == n:
+                break
+            active, ceiling = n, np.inf
+        else:
+            ceiling = high if high > 0.0 else np.inf
+
+
+@njit(nogil=True, cache=True)
+def train(features, start, index, value, positive_start, positive, squared, C, eps, max_iter, threshold, seed):
+    """Train a chunk's classifiers on its gathered points.
+
+    positive[positive_start[c]:positive_start[c + 1]]: places of the points that are child c's positives, one at least.
+    Weights below ``threshold`` are dropped, the bias never. A child of which every point is a positive is certain: no weights
+    and an infinite bias.
+    Returns (features, start, child, weight, bias): weights by feature, start[i]:start[i + 1] those of features[i].
+    """
+    n, n_children = start.size - 1, positive_start.size - 1
+    square = np.ones(n)
+    for i in range(n):
+        for j in range(start[i], start[i + 1]):
+            square[i] += value[j] * value[j]
+    bias = np.empty(n_children, np.float32)
+    # Room for all weights there could be: pages that are never written to take no memory.
+    kept_feature = np.empty(n_children * features.size, np.int32)
+    kept_weight = np.empty(n_children * features.size, np.float32)
+    kept_stop = np.zeros(n_children, np.int64)
+    counts = np.zeros(features.size, np.int64)
+    kept = 0
+    y = np.empty(n)
+    w = np.empty(features.size + 1)
+    for c in range(n_children):
+        if positive_start[c + 1] - positive_start[c] == n:
+            bias[c] = np.inf
+            kept_stop[c] = kept
+            continue
+        for i in range(n):
+            y[i] = -1.0
+        for j in range(positive_start[c], positive_start[c + 1]):
+            y[positive[j]] = 1.0
+        for f in range(w.size):
+            w[f] = 0.0
+        state = np.uint64(seed) + np.uint64(c)
+        if squared:
+            _squared_hinge(start, index, value, square, y, C, eps, max_iter, state, w)
+        else:
+            _logistic(start, index, value, square, y, C, eps, max_iter, state, w)
+        bias[c] = w[-1]
+        for f in range(features.size):
+            if w[f] != 0.0 and abs(w[f]) >= threshold:
+                kept_feature[kept], kept_weight[kept] = f, w[f]
+                counts[f] += 1
+                kept += 1
+        kept_stop[c] = kept
+    # From by-child to by-feature, without the features that no child kept. A row that is a third full is filled up with zeros:
+    # without gaps it is several times as fast to add.
+    used = 0
+    for f in range(features.size):
+        if counts[f] > 0:
+            used += 1
+    row_start = np.zeros(used + 1, np.int64)
+    row_of = np.empty(features.size, np.int64)
+    kept_features = np.empty(used, np.int32)
+    used = 0
+    for f in range(features.size):
+        if counts[f] > 0:
+            row_of[f] = used
+            kept_features[used] = features[f]
+            row_start[used + 1] = row_start[used] + (n_children if 3 * counts[f] >= n_children else counts[f])
+            used += 1
+    child = np.empty(row_start[used], np.int32)
+    weight = np.zeros(row_start[used], np.float32)
+    filled = np.zeros(used, np.int64)
+    j = 0
+    for c in range(n_children):
+        while j < kept_stop[c]:
+            row = row_of[kept_feature[j]]
+            full = row_start[row + 1] - row_start[row] == n_children
+            at = row_start[row] + (c if full else filled[row])
+            child[at], weight[at] = c, kept_weight[j]
+            filled[row] += 1
+            j += 1
+    for row in range(used):
+        if row_start[row + 1] - row_start[row] == n_children:
+            for c in range(n_children):
+                child[row_start[row] + c] = c
+    return kept_features, row_start, child, weight, bias

@@ -1,0 +1,266 @@
+"""Coverage at k and its relatives: how much of the label space a set of predictions gets right at all.
+
+All but :func:`diversity` are made of the per-label counts of :mod:`xcrepro.metrics.labelwise`, and take what the metrics
+there take; see there for ``Y``, ``ks`` and ``over``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import labelwise as kernel
+from xcrepro.metrics.labelwise import (
+    Counter,
+    Counts,
+    averaged_labels,
+    blocks,
+    check_over,
+    confusion,
+    entropy,
+    histogram,
+    label_mean,
+)
+from xcrepro.metrics.ranking import KS, check_ks
+from xcrepro.predictions import TopK, check_pair
+from xcrepro.truth import Truth
+
+_ROWS = 16_384  # rows whose label pairs are looked at together
+
+
+def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
+    """Coverage@k: the share of labels that stand rightly in at least one row's top k (coverage, eq. 13).
+
+    over: what the number of labels covered is divided by.
+
+    - ``"all"``: all L labels: eq. 13; xCOLUMNs.
+    - ``"test"``: the labels relevant to some row of Y, the most any k can cover: napkinXC.
+    - ``"reachable"``: the most labels that k places a row can cover, :func:`reachable`: jain16's Ck, "normalized unique
+      labels". The paper does not say how many labels the truth shows in k places when rows have more than k; here it is
+      the true maximum, so the result is at most 1. The denominator grows with k, so this coverage can fall with k, as
+      jain16's table 4 (c) does. It needs the truth of all rows at once: blocks of Y are kept, not the predictions.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+    >>> coverage(Y, top, ks=(1, 3)), coverage(Y, top, ks=(1, 3), over="test")
+    (array([0.25, 0.5 ]), array([0.5, 1. ]))
+    >>> coverage(Y, top, ks=1, over="reachable")       # one place a row: label 2 in the first row, label 0 in the second
+    array([0.5])
+    """
+    check_over(over, "reachable")
+    if over != "reachable":
+        return label_mean(confusion(Y, top, ks), kernel.COVERED, over)
+    if isinstance(Y, Counts):
+        raise ArgumentError("Y", "must be the truth itself with over='reachable'", "Counts", "pass Y and top")
+    counter, truths = Counter(ks), []
+    for truth, block in blocks(Y, top):
+        counter.add(truth, block)
+        truths.append(truth)
+    return covered_of_reachable(counter.counts(), truths)
+
+
+def covered_of_reachable(counts: Counts, truths: list[Truth]) -> np.ndarray:
+    """Labels covered over labels reachable; ``truths``: the blocks of rows that were counted."""
+    return (counts.tp > 0).sum(axis=1) / np.maximum(_reachable(truths, counts.ks), 1)
+
+
+def reachable(Y, ks=KS) -> np.ndarray:
+    """(K,) int64: the most different labels that can be covered when each row shows k labels, its own.
+
+    A maximum matching, not a greedy choice: a row with more than k labels shows those that no other row can. At
+    k = max |y| it is the number of labels in Y.
+
+    >>> import numpy as np
+    >>> reachable(np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), ks=(1, 2, 3))
+    array([2, 3, 3])
+    """
+    return _reachable([Truth.of(Y)], check_ks(ks))
+
+
+def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
+    shape = (sum(truth.n_rows for truth in truths), truths[0].n_labels)
+    if len(truths) == 1:
+        indptr, indices = truths[0].indptr, truths[0].indices
+    else:
+        indices = np.concatenate([truth.indices for truth in truths])
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
+    by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
+    by_label = by_row.tocsc()
+    rising = np.unique(ks)
+    found = kernel.reachable(by_row.indptr, by_row.indices, by_label.indptr, by_label.indices, rising)
+    return found[np.searchsorted(rising, ks)]
+
+
+def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str = "all") -> np.ndarray:
+    """alpha-coverage@k: the share of labels whose recall is at least ``alpha`` and above 0 (coverage, eq. 28).
+
+    alpha: 0 to 1. As printed, recall >= 0 holds for every label at alpha = 0; "reduces to standard coverage" there needs
+    the recall above 0, which is what is computed. A label without a test positive has no recall and is never covered.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+    >>> [alpha_coverage(Y, top, ks=(1, 3), alpha=a).tolist() for a in (0.0, 0.5, 1.0)]
+    [[0.25, 0.5], [0.25, 0.5], [0.0, 0.5]]
+    """
+    if not 0 <= alpha <= 1:
+        raise ArgumentError("alpha", "must lie between 0 and 1", alpha)
+    counts = confusion(Y, top, ks)
+    covered = ((counts.tp > 0) & (counts.recall() >= alpha)).sum(axis=1)
+    return covered / max(averaged_labels(counts, over), 1)
+
+
+def sampled_coverage(
+    Y, top: TopK | None = None, ks=KS, *, sample_size: int, replace: bool = True, over: str = "all"
+) -> np.ndarray:
+    """n'-coverage@k: the coverage to expect of ``sample_size`` = n' rows drawn from these (coverage, eq. 24 and 25).
+
+    Computed exactly, without drawing: a label with tp hits among n rows is missed by all n' draws with probability
+    (1 - tp/n)^n' with replacement, and C(n - tp, n') / C(n, n') without.
+
+    replace: True draws with replacement, the paper's reading ("for n' = n it corresponds to a bootstrap estimate"), and n'
+        may exceed n; False without, so that n' = n is coverage itself, which makes test sets of different sizes comparable.
+    sample_size: at least 1. At 1 both are P@k k/L (the paper's eq. 27 leaves out the factor k/L).
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+    >>> sampled_coverage(Y, top, ks=(1, 3), sample_size=2)              # (1 - 1/4)/4, (1 + 1 - 1/4)/4
+    array([0.1875, 0.4375])
+    >>> sampled_coverage(Y, top, ks=(1, 3), sample_size=2, replace=False)
+    array([0.25, 0.5 ])
+    """
+    if isinstance(sample_size, bool) or not isinstance(sample_size, int | np.integer) or sample_size < 1:
+        raise ArgumentError("sample_size", "must be a whole number, 1 or more", repr(sample_size))
+    counts = confusion(Y, top, ks)
+    n = counts.n_rows
+    if not replace and sample_size > n:
+        raise ArgumentError(
+            "sample_size", f"must not exceed the {n} rows", sample_size, "or draw with replacement: replace=True"
+        )
+    total = []
+    for tp in counts.tp:
+        hits, labels = histogram(tp)
+        with np.errstate(divide="ignore"):  # log(0) = -inf: a label that no draw can miss
+            if replace:
+                missed = sample_size * np.log1p(-hits / n)
+            else:
+                # One factor a hit: the chance that it, too, is not drawn. From n - n' + 1 hits on one must be.
+                most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
+                missed = np.cumsum(np.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
+        total.append(math.fsum((labels * -np.expm1(missed)).tolist()))
+    return np.array(total) / max(averaged_labels(counts, over), 1)
+
+
+def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """The entropy of correct predictions at k, in nats (coverage, eq. 15 and 16): -sum of rho log rho, rho a label's share
+    of all hits.
+
+    0 when one label takes all hits, and when there is none; log(L) at most, when all labels are hit equally often.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+    >>> label_entropy(Y, top, ks=(1, 2, 3)).round(4)               # shares: 1; 1/2, 1/2; 2/3, 1/3
+    array([0.    , 0.6931, 0.6365])
+    """
+    return entropy(confusion(Y, top, ks))
+
+
+def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_features=None) -> np.ndarray:
+    """Diversity@k: the mean over rows of the mean dissimilarity of the pairs among its top k (coverage, eq. 17).
+
+    similarity: (L, L), dense or sparse (not stored = 0), values in [0, 1]; the entry [better ranked, worse ranked] is read.
+    label_features: (L, D), dense or sparse, instead: similarity is the cosine, negative ones 0; a label without features
+        is similar to none.
+
+    A pair of a label with itself, which eq. 17 includes, adds nothing. Divided by k(k-1)/2 always: pairs that a short row
+    lacks add nothing either. A single label is not diverse: 0 at k = 1. Only predictions enter; Y gives the rows.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+    >>> alike = np.eye(4)
+    >>> alike[0, 2] = alike[2, 0] = 0.5
+    >>> diversity(Y, top, ks=(1, 2, 3), similarity=alike).round(4)
+    array([0.    , 0.75  , 0.9167])
+    """
+    wanted = check_ks(ks)
+    rising = np.unique(wanted)
+    k_max = int(rising[-1])
+    alike = None
+    total, n_rows = np.zeros(rising.size), 0
+    for truth, block in blocks(Y, top):
+        check_pair(truth, block)
+        if k_max > block.k:
+            raise ArgumentError("ks", f"must not exceed the {block.k} places top holds", f"k = {k_max}")
+        if alike is None:
+            alike = _Similarity(truth.n_labels, similarity, label_features)
+        elif alike.n_labels != truth.n_labels:
+            raise ArgumentError("Y", f"must have {alike.n_labels} labels in every block", truth.n_labels)
+        for first in range(0, truth.n_rows, _ROWS):
+            ids = block.ids[first : first + _ROWS, :k_max]
+            pairs = np.zeros((len(ids), k_max))  # the dissimilarity of each place to those before it
+            for place in range(1, k_max):
+                present = np.flatnonzero(ids[:, place] >= 0)
+                for earlier in range(place):
+                    pairs[present, place] += 1.0 - alike(ids[present, earlier], ids[present, place])
+            sums = np.cumsum(pairs, axis=1)[:, rising - 1]
+            # Row after row, so that cutting into blocks does not change the last bit.
+            total = np.add.accumulate(np.vstack([total, sums]))[-1]
+        n_rows += truth.n_rows
+    if n_rows == 0:
+        raise ArgumentError("Y", "must have at least one row", "no rows")
+    return (total / np.maximum(rising * (rising - 1) / 2, 1) / n_rows)[np.searchsorted(rising, wanted)]
+
+
+class _Similarity:
+    """similarity(a, b) of two equally long arrays of labels."""
+
+    def __init__(self, n_labels: int, similarity, label_features) -> None:
+        if (similarity is None) == (label_features is None):
+            raise ArgumentError("similarity", "must be given, or label_features, not both", "both or neither")
+        self.n_labels = n_labels
+        self._features = similarity is None
+        name = "label_features" if self._features else "similarity"
+        given = label_features if self._features else similarity
+        self._is_sparse = sparse.issparse(given)
+        table = given.tocsr() if self._is_sparse else np.asarray(given)
+        if table.ndim != 2 or table.shape[0] != n_labels or not (self._features or table.shape[1] == n_labels):
+            columns = "any number of" if self._features else f"{n_labels}"
+            raise ArgumentError(name, f"must have {n_labels} rows and {columns} columns", table.shape)
+        values = table.data if self._is_sparse else table
+        if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+            raise ArgumentError(name, "must hold finite numbers", f"dtype {values.dtype}")
+        if self._features:
+            table = table.astype(np.float64)  # a copy
+            squares = (
+                np.asarray(table.multiply(table).sum(axis=1)).ravel() if self._is_sparse else (table**2).sum(axis=1)
+            )
+            length = np.sqrt(np.where(squares > 0, squares, 1.0))
+            table = (
+                sparse.csr_matrix(sparse.diags(1.0 / length) @ table) if self._is_sparse else table / length[:, None]
+            )
+        elif values.size and (values.min() < 0 or values.max() > 1):
+            raise ArgumentError(name, "must lie in [0, 1]", f"{values.min()} to {values.max()}")
+        self._table = table
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if a.size == 0:
+            return np.zeros(0)  # SciPy's answer to no pairs is a matrix
+        if not self._features:
+            return np.asarray(self._table[a, b], np.float64).ravel()
+        if self._is_sparse:
+            cosine = np.asarray(self._table[a].multiply(self._table[b]).sum(axis=1)).ravel()
+        else:
+            cosine = np.einsum("ij,ij->i", self._table[a], self._table[b])
+        return np.clip(cosine, 0.0, 1.0)

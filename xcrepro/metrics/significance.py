@@ -1,0 +1,273 @@
+"""Is the difference between two sets of predictions for the same test rows more than chance?
+
+Two questions, two tests. Would it stand for other labels? :func:`macro_t_test` pairs the two F1 of each label. Would it
+stand for other test rows? :func:`paired_bootstrap` draws the rows anew, for any metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcrepro import threads
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import labelwise as label_kernel
+from xcrepro.kernels import ranking as row_kernel
+from xcrepro.kernels import truth as truth_kernel
+from xcrepro.metrics import labelwise, ranking
+from xcrepro.metrics.labelwise import Counts
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+
+@dataclass(frozen=True)
+class TTest:
+    """One outcome of :func:`macro_t_test`. t, degrees and p are NaN where nothing was tested."""
+
+    bin: str  # the labels: a bin of train frequency, or "all"
+    k: int
+    labels: int
+    difference: float  # the mean over labels of F1 here minus F1 of the baseline
+    t: float
+    degrees: float
+    p: float
+
+    def significant(self, level: float = 0.01) -> bool:
+        """Is p below ``level``? reeval's stars stand for 0.01. False where nothing was tested."""
+        return bool(self.p < level)
+
+
+def macro_t_test(
+    ours: Counts,
+    baseline: Counts,
+    *,
+    label_counts=None,
+    edges=labelwise.EDGES,
+    over: str = "all",
+    more_than: int = 10,
+    alternative: str = "two-sided",
+) -> list[TTest]:
+    """The macro t-test of Yang and Liu (1999), as reeval uses it (section 5.2, figure 3): do the F1 of labels differ?
+
+    A t-test on the differences d_l = F1_l here - F1_l of the baseline, paired over labels: t = mean(d) / (s / sqrt(m)),
+    with m labels, s the standard deviation with m - 1, and m - 1 degrees of freedom. It takes labels for independent draws,
+    which those of one test set are not quite; and at a small p a tiny difference may be all there is: look at both.
+
+    ours, baseline: what :func:`xcrepro.metrics.labelwise.confusion` counted of both, over the same truth and ks.
+    label_counts, edges: as for :func:`xcrepro.metrics.labelwise.binned_macro_f1`: a test for each bin; else one, ``all``.
+    over: the labels paired, ``"all"`` of them (reeval's averages) or those with a ``"test"`` positive. A label that neither
+        method gets right is a pair of zeros.
+    more_than: bins with this many labels or fewer are left untested, 10 in reeval.
+    alternative: ``"two-sided"``; or one-sided, that ours is better (``"greater"``) or worse (``"less"``).
+
+    Returns one :class:`TTest` for each bin and k. Where no label differs, t is 0, and p 1 (one-sided 0.5).
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> from xcrepro.metrics import confusion
+    >>> Y = np.eye(12)
+    >>> right = confusion(Y, TopK.from_ids(np.arange(12)[:, None], n_labels=12), ks=1)
+    >>> half = confusion(Y, TopK.from_ids(np.arange(12)[:, None] // 2 * 2, n_labels=12), ks=1)
+    >>> [test] = macro_t_test(right, half)
+    >>> round(test.difference, 3), round(test.t, 2), test.degrees, test.significant()
+    (0.667, 6.63, 11.0, True)
+    """
+    for name, counts in (("ours", ours), ("baseline", baseline)):
+        if not isinstance(counts, Counts):
+            raise ArgumentError(name, "must be a Counts", type(counts).__name__, "confusion(Y, top, ks)")
+    if ours.n_rows != baseline.n_rows or not np.array_equal(ours.true, baseline.true):
+        raise ArgumentError("baseline", "must be counted over the same truth", f"{ours} and {baseline}")
+    if not np.array_equal(ours.ks, baseline.ks):
+        raise ArgumentError("baseline", f"must have the ks {ours.ks.tolist()}", baseline.ks.tolist())
+    ranking._choice("alternative", alternative, "two-sided", "greater", "less")
+    if isinstance(more_than, bool) or not isinstance(more_than, int | np.integer) or more_than < 1:
+        raise ArgumentError(
+            "more_than", "must be a whole number, 1 or more", repr(more_than), "a spread needs 2 labels"
+        )
+    labelwise.check_over(over)
+    bins, names = np.zeros(ours.n_labels, np.int64), ["all"]
+    if label_counts is not None:
+        bins, names = labelwise.frequency_bins(label_counts, ours.n_labels, edges)
+    paired = np.full(ours.n_labels, True) if over == "all" else ours.true > 0
+    differences = ours.f_beta() - baseline.f_beta()
+    return [
+        _t_test(name, int(k), differences[i, paired & (bins == b)], more_than, alternative)
+        for b, name in enumerate(names)
+        for i, k in enumerate(ours.ks)
+    ]
+
+
+def _t_test(name: str, k: int, differences: np.ndarray, more_than: int, alternative: str) -> TTest:
+    from scipy.special import stdtr
+
+    m = differences.size
+    mean = float(differences.mean()) if m else np.nan
+    if m <= more_than:
+        return TTest(name, k, m, mean, np.nan, np.nan, np.nan)
+    error = float(differences.std(ddof=1)) / np.sqrt(m)
+    t = mean / error if error > 0 else (0.0 if mean == 0 else np.copysign(np.inf, mean))
+    p = {
+        "two-sided": 2 * stdtr(m - 1, -abs(t)),
+        "greater": stdtr(m - 1, -t),
+        "less": stdtr(m - 1, t),
+    }[alternative]
+    return TTest(name, k, m, mean, float(t), float(m - 1), float(p))
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """One outcome of :func:`paired_bootstrap`."""
+
+    metric: str
+    k: int
+    ours: float
+    baseline: float
+    difference: float  # ours - baseline, on the rows as they are
+    low: float  # the interval of that difference
+    high: float
+    p: float
+
+
+def paired_bootstrap(
+    Y,
+    ours: TopK,
+    baseline: TopK,
+    ks=ranking.KS,
+    *,
+    metrics: Sequence[str] = ("P",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+) -> list[Bootstrap]:
+    """Draw the test rows anew, with replacement, ``samples`` times, the same for both methods, and compare them each time.
+
+    Y, ours, baseline: truth (n, L) and both predictions of its rows; not in blocks.
+    metrics: names from :data:`xcrepro.metrics.ranking.FORMULAS` or :data:`xcrepro.metrics.labelwise.FORMULAS`. Everything
+        is recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from
+        the labels' counts in the drawn rows, and coverage (test) over the labels drawn. A drawn row twice in a sample
+        covers no label twice, so label-wise metrics of samples lie below their value on all rows (n'-coverage with n' = n);
+        both methods' do, so the interval of their difference need not be centred on the difference on all rows.
+    samples: at least 20. seed: a whole number; the same seed gives the same result on every machine, with any number of
+        threads. confidence: of the interval, between 0 and 1.
+    inverse_propensity, n_relevant: as in :func:`xcrepro.metrics.evaluate`.
+
+    Returns one :class:`Bootstrap` for each metric and k. The interval has the (1 - confidence)/2 quantiles of the samples'
+    differences as its ends (linear between samples). p is two-sided: twice the smaller share of samples on one side of 0,
+    (1 + count) / (1 + samples), a difference of 0 counting on both; at most 1.
+
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.eye(40)
+    >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> [one] = paired_bootstrap(Y, right, half, ks=1, samples=200)
+    >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
+    (1.0, 0.5, True, True)
+    """
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    unknown = [name for name in names if name not in ranking.FORMULAS and name not in labelwise.FORMULAS]
+    if unknown or not names:
+        known = ", ".join([*ranking.FORMULAS, *labelwise.FORMULAS])
+        raise ArgumentError("metrics", "must be names of metrics", unknown or "none", f"some of {known}")
+    for name, value, least in (("samples", samples, 20), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
+    if not 0 < confidence < 1:
+        raise ArgumentError("confidence", "must lie between 0 and 1", confidence)
+    wanted = ranking.check_ks(ks)
+    truth = Truth.of(Y)
+    by_row = [name for name in names if name in ranking.FORMULAS]
+    by_label = [name for name in names if name in labelwise.FORMULAS]
+    rising = np.unique(wanted)
+    systems = [
+        _System(truth, top, rising, by_row, by_label, inverse_propensity, n_relevant) for top in (ours, baseline)
+    ]
+    here = [system.values(None) for system in systems]
+    drawn = np.empty((samples, len(names), rising.size))
+
+    def draw(lo: int, hi: int) -> None:
+        for sample in range(lo, hi):
+            rng = np.random.default_rng([seed, sample])
+            times = np.bincount(rng.integers(truth.n_rows, size=truth.n_rows), minlength=truth.n_rows).astype(np.int64)
+            one, other = (system.values(times) for system in systems)
+            for m, name in enumerate(names):
+                drawn[sample, m] = one[name] - other[name]
+
+    threads.over_rows(samples, draw, min_rows=8)
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    least = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
+    p = np.minimum(2.0 * (1 + least) / (1 + samples), 1.0)
+    results = []
+    for m, name in enumerate(names):
+        for i in np.searchsorted(rising, wanted):
+            ours_here, theirs = float(here[0][name][i]), float(here[1][name][i])
+            ends = float(low[m, i]), float(high[m, i]), float(p[m, i])
+            results.append(Bootstrap(name, int(rising[i]), ours_here, theirs, ours_here - theirs, *ends))
+    return results
+
+
+class _System:
+    """One method's rows, worked out once: each sample only weighs them."""
+
+    def __init__(self, truth: Truth, top: TopK, ks, by_row, by_label, inverse_propensity, n_relevant) -> None:
+        self._by_row, self._by_label, self.ks = by_row, by_label, ks
+        self._places = labelwise.Places(truth, top, int(ks[-1]))
+        self._truth = truth
+        self._rows = None
+        if truth.n_rows == 0:
+            raise ArgumentError("Y", "must have at least one row", "no rows")
+        if by_row:
+            # Checks what the metrics need, too.
+            ranking.values(by_row, truth, top, ks, inverse_propensity, n_relevant)
+            self.columns = np.array(sorted({c for name in by_row for c in ranking.FORMULAS[name][0]}), np.int64)
+            self._rows = self._row_values(inverse_propensity, n_relevant)
+
+    def _row_values(self, inverse_propensity, n_relevant) -> np.ndarray:
+        """(n, columns K + 2): what the metrics add up over rows, last the number of labels and the sum of their weights."""
+        truth, ids = self._truth, self._places.ids
+        given = np.zeros(0) if n_relevant is None else ranking.check_n_relevant(n_relevant, truth.n_rows)
+        weights, best, own = np.zeros(0), np.zeros((0, ids.shape[1])), np.zeros(truth.n_rows)
+        if inverse_propensity is not None:
+            weights, best = ranking.check_weights(inverse_propensity), np.zeros(ids.shape)
+            truth_kernel.best_weights(truth.indptr, truth.indices, weights, 0, truth.n_rows, best)
+            own = truth.weight_sums(weights)
+        columns = self.columns[self.columns != ranking.LABEL_WEIGHTS]
+        out = np.empty((truth.n_rows, columns.size, self.ks.size))
+        row_kernel.rows(
+            self._places.found, ids, truth.sizes, weights, best, given, 1.0, self.ks, columns, 0, truth.n_rows, 0, out
+        )
+        return np.column_stack([out.reshape(truth.n_rows, -1), truth.sizes, own])
+
+    def values(self, times: np.ndarray | None) -> dict[str, np.ndarray]:
+        """name -> one value for each rising k, row i counted ``times[i]`` times; once without."""
+        times = np.ones(self._truth.n_rows, np.int64) if times is None else times
+        found = {}
+        if self._by_row:
+            sums = np.empty(self._rows.shape[1])
+            label_kernel.weighted_sums(self._rows, times, sums)
+            drawn = _Drawn(self.ks, self.columns[self.columns != ranking.LABEL_WEIGHTS], sums, self._truth.n_rows)
+            found |= {name: ranking.FORMULAS[name][1](drawn) for name in self._by_row}
+        if self._by_label:
+            counts = labelwise.Counter(self.ks).add_places(self._places, times).counts()
+            found |= {name: labelwise.FORMULAS[name](counts) for name in self._by_label}
+        return found
+
+
+class _Drawn:
+    """The sums of one sample, as the formulas of :data:`xcrepro.metrics.ranking.FORMULAS` read them."""
+
+    def __init__(self, ks: np.ndarray, columns: np.ndarray, sums: np.ndarray, n_rows: int) -> None:
+        self.ks, self.n_rows = ks, n_rows
+        self.n_true, self.label_weights = sums[-2], sums[-1]
+        self._columns, self._sums = columns, sums[:-2].reshape(columns.size, ks.size)
+
+    def __getitem__(self, column: int) -> np.ndarray:
+        return self._sums[int(np.searchsorted(self._columns, column))]
+
+    def mean(self, column: int) -> np.ndarray:
+        return self[column] / self.n_rows
