@@ -106,8 +106,19 @@ def test_index_types_do_not_matter(data):
 def test_a_change_of_the_sources_is_another_training(data, monkeypatch):
     X, Y = data
     before = trained.training(Counting(), X, Y).folder
-    monkeypatch.setattr(trained, "_sources", lambda: "another")
+    monkeypatch.setattr(trained, "_sources", lambda kind: "another")
     assert trained.training(Counting(), X, Y).folder != before
+
+
+def test_the_sources_are_the_models_own(data, monkeypatch):
+    from pathlib import Path
+
+    from xcrepro.models import FastXML
+
+    read, real = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: read.append(self.name) or real(self))
+    trained._sources.__wrapped__(FastXML)
+    assert sorted(read) == ["base.py", "fastxml.py", "fastxml.py", "predictions.py", "topk.py", "truth.py"]
 
 
 @pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])

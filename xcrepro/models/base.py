@@ -123,7 +123,9 @@ class Model:
                 "n_labels": self.n_labels_,
                 "xcrepro": xcrepro.__version__,
             }
-            (part / _ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
+            (part / _ABOUT).write_text(
+                json.dumps(about, indent=1, default=lambda value: value.item()), encoding="utf-8"
+            )
             part.chmod(0o755)
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))

@@ -185,6 +185,8 @@ def plot(found: pd.DataFrame, beside: pd.DataFrame, twin: bool) -> Figure:
             shown = part["printed"].astype(float)
             axis.plot(shown, at, "s", color="C1", fillstyle="none", markersize=6, linestyle="none", label="printed")
             axis.set(xlabel=f"{column} (%)", title="head counts most" if metric == "P" else "tail counts more")
+        best = {column: found["model"][found[column].idxmax()] for column in ("P@1", "PSP@5")}
+        fig.suptitle(f"{best['P@1']} leads at the head (P@1), {best['PSP@5']} at the tail (PSP@5)", fontsize=9)
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
         handles, labels = axes[0].get_legend_handles_labels()

@@ -1,7 +1,7 @@
 """Fitted models and their predictions, kept in the cache so that all notebooks share one training.
 
 A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
-sources of the models and kernels, and the versions of the libraries that train. Where that is in the cache it is read;
+sources of the model and its kernels, and the versions of the libraries that train. Where that is in the cache it is read;
 otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
 """
 
@@ -18,12 +18,13 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
-import xcrepro
-from xcrepro import paths
+from xcrepro import paths, predictions, truth
 from xcrepro.errors import DataError
+from xcrepro.kernels import topk
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
@@ -98,16 +99,20 @@ def training(prototype: Model, X, Y) -> Training:
 
     It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``). ``prototype`` is never changed.
     """
-    features, truth = base.check_features(X), Truth.of(Y)
-    about = {"class": type(prototype).__name__, "parameters": prototype.get_params(), "sources": _sources()}
+    features, relevant = base.check_features(X), Truth.of(Y)
+    about = {
+        "class": type(prototype).__name__,
+        "parameters": prototype.get_params(),
+        "sources": _sources(type(prototype)),
+    }
     text = json.dumps(about, sort_keys=True, default=_plain)
-    shapes = np.array([*features.shape, truth.n_rows, truth.n_labels])
+    shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
     key = _content(
-        np.frombuffer(text.encode(), np.uint8), shapes, features.indptr, features.indices, features.data, truth.indptr,
-        truth.indices,
+        np.frombuffer(text.encode(), np.uint8), shapes, features.indptr, features.indices, features.data,
+        relevant.indptr, relevant.indices,
     )  # fmt: skip
     folder = paths.cache_dir() / "trained" / f"{type(prototype).__name__}-{key[:20]}"
-    return Training(prototype, features, truth, folder)
+    return Training(prototype, features, relevant, folder)
 
 
 @contextlib.contextmanager
@@ -131,18 +136,20 @@ def _content(*arrays: np.ndarray) -> str:
 
 
 @cache
-def _sources() -> str:
-    """Digest of everything a training runs through: the models, the kernels, TopK, and the libraries' versions."""
-    package = Path(xcrepro.__file__).parent
-    files = [
-        *package.glob("models/*.py"),
-        *package.glob("kernels/*.py"),
-        package / "predictions.py",
-        package / "truth.py",
+def _sources(kind: type[Model]) -> str:
+    """Digest of what a training of this class runs through: its modules and their kernels, the containers, the libraries."""
+    modules = [
+        sys.modules[name] for name in dict.fromkeys(cls.__module__ for cls in kind.__mro__) if name != "builtins"
+    ]
+    kernels = [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, ModuleType) and value.__name__.startswith("xcrepro.kernels.")
     ]
     digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.name.encode() + file.read_bytes())
+    for module in sorted({*modules, *kernels, predictions, truth, topk}, key=lambda module: module.__name__):
+        digest.update(module.__name__.encode() + Path(module.__file__).read_bytes())
     digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
     return digest.hexdigest()
 

@@ -1,0 +1,23 @@
+"""One step of Adam, in a single pass over the memory that holds a layer and its two moments."""
+
+import numpy as np
+from numba import njit
+
+# A moment this small is 0: what an embedding that no batch touches decays to is subnormal, and slow to compute with.
+_TINY = np.float32(1e-30)
+_ZERO = np.float32(0)
+_ONE = np.float32(1)
+
+
+@njit(nogil=True, cache=True)
+def adam(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
+    """Change weights, first and second in place. Arrays: 1-D float32 of one length. Scalars: float32.
+
+    scale1 and scale2 are 1 / (1 - beta^t) of step t, which make up for moments that start at 0.
+    """
+    for i in range(weights.size):
+        m = beta1 * first[i] + (_ONE - beta1) * gradient[i]
+        v = beta2 * second[i] + (_ONE - beta2) * gradient[i] * gradient[i]
+        first[i] = m if abs(m) > _TINY else _ZERO
+        second[i] = v if v > _TINY else _ZERO
+        weights[i] -= rate * (scale1 * first[i]) / (np.sqrt(scale2 * second[i]) + epsilon)
