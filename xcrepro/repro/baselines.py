@@ -33,16 +33,22 @@ RECIPES: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Neural": lambda ds, seed: models.NeuralOneVsAll(seed=seed),
 }
 LOSSES = {"BCE": "bce", "squared hinge": "squared_hinge", "focal": "focal", "asymmetric": "asymmetric"}
+# Other settings of the above, for the items that ask for them by name.
+VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
+    "Parabel": lambda ds, seed: models.PLT(loss="squared_hinge", C=1.0, seed=seed),
+    **{
+        f"Neural, {name}": lambda ds, seed, loss=loss: models.NeuralOneVsAll(loss=loss, seed=seed)
+        for name, loss in LOSSES.items()
+    },
+}
 
 
 def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
-    """The unfitted model behind ``name``, a key of :data:`RECIPES` or ``"Neural, <loss>"`` with a key of LOSSES."""
-    if name in RECIPES:
-        return RECIPES[name](ds, seed)
-    if name.startswith("Neural, ") and (loss := name.removeprefix("Neural, ")) in LOSSES:
-        return models.NeuralOneVsAll(loss=LOSSES[loss], seed=seed)
-    known = [*RECIPES, *(f"Neural, {loss}" for loss in LOSSES)]
-    raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
+    """The unfitted model behind ``name``, a key of :data:`RECIPES` or :data:`VARIANTS`."""
+    known = RECIPES | VARIANTS
+    if name not in known:
+        raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
+    return known[name](ds, seed)
 
 
 def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
