@@ -118,7 +118,7 @@ def pairs_of(parents: np.ndarray) -> np.ndarray:
 
 
 def eurovoc() -> pd.DataFrame:
-    """The committed counts of EURLex-4K's labels that EuroVoc has others below: as :func:`overlaps`, with name and codes."""
+    """The committed counts of EURLex-4K's labels that EuroVoc has others below: as :func:`overlaps`, with codes."""
     path = paths.project_root() / "data" / "label_counts" / "hierarchy" / "eurlex-4k.csv"
     return pd.read_csv(path, dtype={"codes": "str"})
 

@@ -118,15 +118,15 @@ def claims() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def same_order() -> pd.DataFrame:
-    """Do P@k and nDCG@k rank the five methods alike? The paper says they are the same measure.
+def same_order(t3: pd.DataFrame | None = None, t4: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Do P@k and nDCG@k rank the methods alike? The paper says they are the same measure. None: the printed tables.
 
-    For each dataset and k: best by each, and how many of the ten pairs of methods they put in opposite order, and how many
+    For each dataset and k: best by each, and how many pairs of methods they put in opposite order, and how many
     one of them ties and the other does not.
     """
-    t3, t4 = table(3), table(4)
+    t3, t4 = table(3) if t3 is None else t3, table(4) if t4 is None else t4
     found = []
-    for dataset in DATASETS:
+    for dataset in dict.fromkeys(t3["dataset"]):
         for k in (1, 3, 5):
             p = t3.loc[t3["dataset"] == dataset].set_index("method")[f"P@{k}"]
             n = t4.loc[t4["dataset"] == dataset].set_index("method")[f"N@{k}"].loc[p.index]
@@ -164,15 +164,16 @@ def bars() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def best_bars(data: pd.DataFrame) -> pd.DataFrame:
-    """For each dataset the best by micro-F1 and by macro-F1, and the SVM's place in each; ``-`` where there are no bars."""
+def best_bars(data: pd.DataFrame, baseline: str = BASELINE) -> pd.DataFrame:
+    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place in each; ``-`` where there are no bars."""
     found = []
     for dataset, part in data.groupby("dataset", sort=False):
         row = {"dataset": dataset, "k": int(part["k"].iloc[0])}
         for metric in METRICS:
             bar = part[part["metric"] == metric].set_index("method")["value"].dropna()
             row[f"best {metric}"] = bar.idxmax() if len(bar) else "-"
-            row[f"SVM's place, {metric}"] = f"{int((bar > bar[BASELINE]).sum()) + 1} of {len(bar)}" if len(bar) else "-"
+            place = f"{int((bar > bar[baseline]).sum()) + 1} of {len(bar)}" if len(bar) else "-"
+            row[f"{baseline}'s place, {metric}"] = place
         found.append(row)
     return pd.DataFrame(found)
 
