@@ -71,7 +71,8 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
     """The first k places with scores in [0, 1]: as they are, or through (s - min) / (max - min) over all of them, as the
     authors treat DiSMEC's margins (calibration, section 3). The order stays.
 
-    That is done where a score lies outside [0, 1], and for a ``name`` of :data:`NO_PROBABILITIES`.
+    That is done where a score lies outside [0, 1], and for a ``name`` of :data:`NO_PROBABILITIES`, whose scores may happen to
+    lie inside. A file of saved predictions under such a name is squeezed too: probabilities want another name.
 
     >>> top = TopK(np.array([[0, 1], [1, 0]], np.int32), np.array([[3.0, 1.0], [2.0, -1.0]], np.float32), 2)
     >>> linked(top, 2).scores
