@@ -79,8 +79,9 @@ def test_anything_that_decides_the_outcome_is_another_training(data):
     here = trained.training(Counting(), X, Y).folder
     other_x = X.copy()
     other_x.data[0] += 1
-    other_y = Y.copy()
-    other_y[0, 0] = 1.0 - other_y[0, 0]
+    flipped = Y.toarray()
+    flipped[0, 0] = 1.0 - flipped[0, 0]
+    other_y = csr_matrix(flipped)
     wider = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(30, 8))
     others = [
         trained.training(Counting(shift=1.0), X, Y),
