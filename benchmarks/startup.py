@@ -158,7 +158,10 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
             xc.metrics.paired_bootstrap(truth, top, top, samples=20),
         ),
     )
-    yield "calibration metrics", lambda: xc.metrics.calibration_table(truth, top)
+    yield (
+        "calibration metrics",
+        lambda: (xc.metrics.calibration_table(truth, top), xc.metrics.marginal_ece(csr_matrix(dense), truth)),
+    )
     yield (
         "calibrate",
         lambda: [xc.calibrate.cross_fit(top.scores, top.scores > 0.95, method) for method in ("isotonic", "platt")],

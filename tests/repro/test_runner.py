@@ -232,6 +232,17 @@ def test_refused_notebooks(project, monkeypatch):
         runner.run()
 
 
+def test_one_run_at_a_time(demo):
+    from filelock import FileLock
+
+    from xcrepro.errors import XCError
+
+    (demo.root / "build").mkdir(exist_ok=True)
+    with FileLock(demo.root / "build" / "run.lock"), pytest.raises(XCError, match="another run is under way"):
+        runner.run()
+    assert not (demo.root / "build" / "stamps").exists()
+
+
 def test_size_paper_leaves_out_what_does_not_offer_it(project, capsys):
     project.add("one", "pass")
     assert outcomes(runner.run(size="paper")) == {"one": "not offered"}

@@ -45,20 +45,23 @@ def add_truth(indptr, indices, weights, true):
 
 
 @njit(nogil=True, cache=True)
-def label_sums(tp, predicted, true, bins, beta2, out):
-    """``out[bin, column, i]``: sums over the labels of each bin. No ``bins``: every label is in bin 0.
+def label_sums(tp, predicted, true, bins, beta2, lo, hi, out):
+    """``out[bin, column, i]`` for i in lo..hi: sums over the labels of each bin. No ``bins``: every label is in bin 0.
 
     A label without a hit adds 0 to each column; one with a hit was predicted and is true, so nothing divides by 0.
     """
-    for i in range(tp.shape[0]):
+    for i in range(lo, hi):
+        # Added up here: two threads that wrote into neighbouring cells of `out` would wait for each other.
+        sums = np.zeros((out.shape[0], N_COLUMNS))
         for label in range(tp.shape[1]):
             hits = tp[i, label]
             if hits > 0:
                 b = bins[label] if bins.size else 0
-                out[b, PRECISION, i] += hits / predicted[i, label]
-                out[b, RECALL, i] += hits / true[label]
-                out[b, F_BETA, i] += (1.0 + beta2) * hits / (beta2 * true[label] + predicted[i, label])
-                out[b, COVERED, i] += 1.0
+                sums[b, PRECISION] += hits / predicted[i, label]
+                sums[b, RECALL] += hits / true[label]
+                sums[b, F_BETA] += (1.0 + beta2) * hits / (beta2 * true[label] + predicted[i, label])
+                sums[b, COVERED] += 1.0
+        out[:, :, i] = sums
 
 
 @njit(nogil=True, cache=True)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.metrics.ranking import KS, check_ks
@@ -420,7 +421,12 @@ def _averaged(counts: Counts, over: str) -> np.ndarray | slice:
 def _sums(counts: Counts, bins: np.ndarray, n_bins: int, beta: float = 1.0) -> np.ndarray:
     """(n_bins, columns, K) sums over labels."""
     out = np.zeros((n_bins, kernel.N_COLUMNS, counts.ks.size))
-    kernel.label_sums(counts.tp, counts.predicted, counts.true, bins, check_beta(beta) ** 2, out)
+    beta2, n_ks = check_beta(beta) ** 2, counts.ks.size
+
+    def sums(lo: int, hi: int) -> None:
+        kernel.label_sums(counts.tp, counts.predicted, counts.true, bins, beta2, lo, hi, out)
+
+    threads.over_rows(n_ks, sums, min_rows=1 if counts.tp.size > 100_000 else n_ks)
     return out
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,7 +135,8 @@ def run(
     Everything is checked before anything starts: unknown items, sizes and parameters raise
     :class:`~xcrepro.errors.ArgumentError`, a manifest or a notebook with a fault
     :class:`~xcrepro.repro.manifest.ManifestError` or :class:`~xcrepro.errors.DataError`. After that nothing is raised
-    for an item: it fails, the others go on, and :meth:`Report.require` raises. Executed notebooks are
+    for an item: it fails, the others go on, and :meth:`Report.require` raises. A second run in the same project, while one is
+    under way, is refused. Executed notebooks are
     ``build/notebooks/<size>/<id>.ipynb``, with a ``.log`` beside each. An interrupted run goes on where it was.
     """
     root = paths.project_root()
@@ -155,17 +157,35 @@ def run(
     scheduler = _Scheduler(
         root, plan, results, at_once, max(1, cores // at_once), set(_named(items)) if accept else set()
     )
-    scheduler.run()
-    if write_back:
-        for result in scheduler.results.values():
-            if result.outcome in ("ok", "unchanged"):
-                _write_back(root, plan[result.id].entry, result.notebook)
+    with _alone(root):
+        scheduler.run()
+        if write_back:
+            for result in scheduler.results.values():
+                if result.outcome in ("ok", "unchanged"):
+                    _write_back(root, plan[result.id].entry, result.notebook)
     order = [*plan, *(name for name in scheduler.results if name not in plan)]
     report = Report(tuple(scheduler.results[name] for name in order), time.monotonic() - began)
     print(report.summary(), flush=True)
     if failures := report.failures():
         print(failures, flush=True)
     return report
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its process."""
+    from filelock import FileLock, Timeout
+
+    (root / "build").mkdir(exist_ok=True)
+    lock = FileLock(root / "build" / "run.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise XCError(f"another run is under way in {root}: wait for it to end, or stop it, then run again") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _named(items: str | list[str] | None) -> list[str]:

@@ -1,0 +1,54 @@
+"""Which data a notebook's parameters mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcrepro import Dataset, Split, twin, write_xc
+from xcrepro.data.twin import Twin
+from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.repro import datasets
+
+
+def test_small_is_the_twin():
+    ds = datasets.pick("eurlex-4k", "small", 0.02, seed=3)
+    assert isinstance(ds, Twin)
+    assert (ds.train.X != twin("eurlex-4k", scale=0.02, seed=3).train.X).nnz == 0
+    assert datasets.registry_name(ds) == "eurlex-4k"
+    assert "SYNTHETIC TWIN" in datasets.origin(ds)
+    assert datasets.need_twin(ds, "the truth is known") is ds
+
+
+def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path):
+    made = twin("bibtex", scale=0.05)
+    for name in ("train", "test"):
+        part = getattr(made, name)
+        write_xc(tmp_path / f"{name}.txt", part.X, part.Y)
+    for size in ("small", "paper"):
+        ds = datasets.pick("mine", size, folder=str(tmp_path))
+        assert not isinstance(ds, Twin)
+        assert (ds.train.Y != made.train.Y).nnz == 0
+        np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
+        assert "real data" in datasets.origin(ds)
+        assert datasets.registry_name(ds) == "mine"
+
+
+def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(datasets, "load", lambda *given: asked.append(given))
+    datasets.pick("bibtex", "paper", scale=0.1, seed=1)
+    assert asked == [("bibtex",)]
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(DataMissing, match=str(tmp_path)):
+        datasets.pick("bibtex", folder=str(tmp_path / "gone"))
+
+
+def test_real_data_where_the_truth_must_be_known():
+    made = twin("bibtex", scale=0.05)
+    real = Dataset("bibtex", Split(None, made.train.Y), Split(None, made.test.Y), A=0.55, B=1.5)
+    with pytest.raises(ArgumentError, match="must be empty here: true chances"):
+        datasets.need_twin(real, "true chances")
