@@ -30,6 +30,7 @@ from benchmarks.metrics import (
 from xcrepro.metrics import labelwise
 
 METRICS = ("coverage", "macro-F1")
+FROM_SCORES = "xcrepro, warm, 2 threads, from the scores"
 
 
 def job(case: Case) -> str:
@@ -100,10 +101,11 @@ def xcolumns(case: Case, top: xc.TopK, expected: dict, reference: float, repeats
         return [without_number(job(case), "xCOLUMNs", "not installed (pip install -e '.[bench]')")]
     from xcolumns.confusion_matrix import calculate_confusion_matrix
     from xcolumns.metrics import coverage_on_conf_matrix, macro_f1_score_on_conf_matrix
+    from xcolumns.weighted_prediction import predict_top_k
 
-    predictions, truth = [binary(top, k) for k in KS], case.truth.copy()
+    predictions, truth, scores = [binary(top, k) for k in KS], case.truth.copy(), case.scores.copy()
 
-    def measures() -> dict[str, np.ndarray]:
+    def measures(predictions=predictions) -> dict[str, np.ndarray]:
         found = []
         for said in predictions:
             counts = calculate_confusion_matrix(truth, said, normalize=True, skip_tn=True)
@@ -118,7 +120,17 @@ def xcolumns(case: Case, top: xc.TopK, expected: dict, reference: float, repeats
     if np.abs(low).max() > 0.5:
         raise RuntimeError(f"{who} and xcrepro disagree on macro-F1: {found['macro-F1']} and {expected['macro-F1']}")
     percent = ", ".join(f"{100 * share:.1f}" for share in low)
-    return [row(job(case), who, seconds, reference, f"one confusion matrix a k; its macro-F1 is low by {percent} %")]
+    rows = [row(job(case), who, seconds, reference, f"one confusion matrix a k; its macro-F1 is low by {percent} %")]
+
+    def from_scores() -> dict[str, np.ndarray]:
+        return measures([predict_top_k(scores, k) for k in KS])
+
+    check(who, {"coverage": from_scores()["coverage"]}, expected)
+    seconds, _ = best(from_scores, repeats)
+    return [
+        *rows,
+        row(job(case), f"{who}, from the scores", seconds, reference, "the same after predict_top_k, a k each"),
+    ]
 
 
 def napkinxc(case: Case, top: xc.TopK, expected: dict, reference: float, repeats: int) -> list[dict]:
@@ -156,9 +168,11 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
         "xcrepro, warm, 2 threads": lambda: ours(2),
         "xcrepro, warm, 1 thread": lambda: ours(1),
         f"xcrepro, warm, 2 threads, lists of {long.k}": lambda: ours(2, long),
+        FROM_SCORES: lambda: ours(2, xc.TopK.from_scores(case.scores, max(KS))),
         "plain loops, 1 thread": lambda: bare_kernel(case, top),
     }
     notes = dict.fromkeys(calls, "the same bits")
+    notes[FROM_SCORES] = "the ranking included"
     notes["plain loops, 1 thread"] = "no checks, no options, no counts kept"
     seconds = race(calls, rounds=2 * repeats + 1, at_least=repeats)
     reference = next(iter(seconds.values()))

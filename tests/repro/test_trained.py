@@ -67,6 +67,18 @@ def test_trains_once_and_reads_the_rest(data, capsys):
     assert about["predicted points"] == 4
 
 
+def test_the_time_of_predicting_is_without_training(data, monkeypatch):
+    import time
+
+    X, Y = data
+    fit = Counting._fit
+    monkeypatch.setattr(Counting, "_fit", lambda *given: (time.sleep(0.5), fit(*given)))
+    training = trained.training(Counting(), X, Y)
+    training.predictions(X, 3)
+    assert training.about()["train seconds"] >= 0.5
+    assert training.about()["predict seconds"] < 0.4
+
+
 def test_does_not_touch_the_prototype(data):
     X, Y = data
     prototype = Counting(shift=2.0)

@@ -61,7 +61,9 @@ def label_sums(tp, predicted, true, bins, beta2, lo, hi, out):
                 sums[b, RECALL] += hits / true[label]
                 sums[b, F_BETA] += (1.0 + beta2) * hits / (beta2 * true[label] + predicted[i, label])
                 sums[b, COVERED] += 1.0
-        out[:, :, i] = sums
+        for b in range(out.shape[0]):
+            for column in range(N_COLUMNS):
+                out[b, column, i] = sums[b, column]
 
 
 @njit(nogil=True, cache=True)

@@ -57,8 +57,8 @@ class Training:
             if path.is_file():
                 with contextlib.suppress(DataError):
                     return TopK.load(path)
-            start = time.perf_counter()
             model = self._model()
+            start = time.perf_counter()
             top = model.predict(features, k)
             top.save(path)
             about = self.about() | {"predicted points": len(top), "predict seconds": time.perf_counter() - start}
