@@ -22,7 +22,7 @@ def project_root() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for downloads: ``$XCREPRO_DATA``, else the user's cache folder.
+    """The folder for downloads and trained models: ``$XCREPRO_DATA``, else the user's cache folder.
 
     It is not created here: whoever writes creates what it needs.
     """

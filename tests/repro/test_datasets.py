@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcrepro import Dataset, Split, twin, write_xc
+from xcrepro import propensity, twin, write_xc
 from xcrepro.data.twin import Twin
-from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.errors import DataMissing
 from xcrepro.repro import datasets
 
 
@@ -17,7 +17,6 @@ def test_small_is_the_twin():
     assert (ds.train.X != twin("eurlex-4k", scale=0.02, seed=3).train.X).nnz == 0
     assert datasets.registry_name(ds) == "eurlex-4k"
     assert "SYNTHETIC TWIN" in datasets.origin(ds)
-    assert datasets.need_twin(ds, "the truth is known") is ds
 
 
 def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path):
@@ -47,8 +46,7 @@ def test_what_is_not_there_is_said(tmp_path):
         datasets.pick("bibtex", folder=str(tmp_path / "gone"))
 
 
-def test_real_data_where_the_truth_must_be_known():
-    made = twin("bibtex", scale=0.05)
-    real = Dataset("bibtex", Split(None, made.train.Y), Split(None, made.test.Y), A=0.55, B=1.5)
-    with pytest.raises(ArgumentError, match="must be empty here: true chances"):
-        datasets.need_twin(real, "true chances")
+def test_weights_are_those_of_the_train_counts():
+    ds = twin("bibtex", scale=0.05)
+    expected = propensity.inverse(ds.train.Y.getnnz(axis=0), ds.train.Y.shape[0], 0.55, 1.5)
+    np.testing.assert_array_equal(datasets.weights(ds), expected)

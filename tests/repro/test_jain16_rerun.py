@@ -123,12 +123,6 @@ def test_claims_count_columns_and_know_noise():
     assert jain16_rerun.claims(ds, swapped, jain16_rerun.scores(ds, swapped)).iloc[0]["below"] == 6
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error():
-    values = np.random.default_rng(1).normal(size=20)
-    left_out = np.array([[np.delete(values, i).mean()] for i in range(20)])
-    assert jain16_rerun.jackknife_error(left_out) == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-
-
 def test_printed_cells_are_the_papers(small):
     ds = dataset(small.train.Y.toarray(), small.test.Y.toarray(), name="eurlex-4k@0.1-seed0")
     cells = jain16_rerun.printed(ds).set_index(["model", "column"])["printed"]

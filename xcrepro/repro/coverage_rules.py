@@ -17,12 +17,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import sparse
 
-from xcrepro import calibrate, decide, metrics, models, propensity
+from xcrepro import calibrate, decide, metrics, models
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.predictions import TopK
 from xcrepro.repro import baselines, coverage, datasets, figures
+from xcrepro.repro.datasets import weights
 
 KS = (1, 3, 5)
 METRICS = ("P", "PSP", "Cov")
@@ -57,11 +58,6 @@ def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines
         training = baselines.training("PLT", ds, seed)
         found.append(Run(seed, training.predictions(ds.test.X, candidates).to_csr(), training.model()))
     return found
-
-
-def weights(ds: Dataset) -> np.ndarray:
-    """Inverse propensities from the train counts with the dataset's A and B."""
-    return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
 
 
 def factor(ds: Dataset) -> float:

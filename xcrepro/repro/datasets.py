@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from xcrepro import propensity
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
 from xcrepro.data.twin import Twin, twin
-from xcrepro.errors import ArgumentError
 
 
 def pick(dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str = "") -> Dataset:
@@ -35,10 +37,6 @@ def registry_name(ds: Dataset) -> str:
     return ds.name.partition("@")[0]
 
 
-def need_twin(ds: Dataset, why: str) -> Twin:
-    """``ds`` as a twin; ArgumentError, with ``why``, for real data, of which the truth behind the labels is not known."""
-    if not isinstance(ds, Twin):
-        raise ArgumentError(
-            "folder", f"must be empty here: {why}", ds.name, "this part runs on the synthetic twin only"
-        )
-    return ds
+def weights(ds: Dataset) -> np.ndarray:
+    """Inverse propensities of the dataset's labels from its train counts, with its A and B."""
+    return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)

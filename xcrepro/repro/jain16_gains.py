@@ -17,7 +17,7 @@ from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
 from xcrepro.propensity import drop_labels
 from xcrepro.repro import figures
-from xcrepro.repro.rerun import weights
+from xcrepro.repro.datasets import weights
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)

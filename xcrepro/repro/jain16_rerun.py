@@ -17,8 +17,9 @@ from xcrepro.metrics import ranking
 from xcrepro.metrics.coverage import coverage
 from xcrepro.predictions import TopK
 from xcrepro.repro import datasets, figures
+from xcrepro.repro.datasets import weights
 from xcrepro.repro.jain16_tables import PRINTED
-from xcrepro.repro.rerun import weights
+from xcrepro.repro.rerun import blocks_left_out, jackknife_error
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
@@ -26,7 +27,6 @@ MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "Pfa
 """The baselines shown: all five of the paper's that this kit has, and two that came later (DiSMEC, PLT)."""
 SCORED = [f"{letter}{k}" for letter in "NP" for k in KS]
 COVERED = [f"C{k}" for k in KS]
-BLOCKS = 20
 EDGES = (3, 10, 30, 100, 300, 1000)
 
 # ---------------------------------------------------------------- tables 3 and 4
@@ -97,11 +97,9 @@ def claims(ds: Dataset, tops: Mapping[str, TopK], found: pd.DataFrame) -> pd.Dat
     The standard error is that of a paired difference by a jackknife over 20 blocks of test points.
     """
     value = found.set_index("model")
-    w, n = weights(ds), ds.test.Y.shape[0]
-    edges = np.linspace(0, n, min(BLOCKS, n) + 1).astype(int)
+    w = weights(ds)
     left: dict[str, list] = {name: [] for name in tops}
-    for low, high in itertools.pairwise(edges):
-        keep = np.r_[0:low, high:n]
+    for keep in blocks_left_out(ds.test.Y.shape[0]):
         for name, top in tops.items():
             left[name].append(list(_scored(ds.test.Y[keep], top.rows(keep), w).values()))
     rows = []
@@ -119,16 +117,6 @@ def claims(ds: Dataset, tops: Mapping[str, TopK], found: pd.DataFrame) -> pd.Dat
         )  # fmt: skip
     names = ["claim", "better", "than", "above", "below", "unclear", "least", "largest", "C1", "C5"]
     return pd.DataFrame(rows, columns=names)
-
-
-def jackknife_error(left_out: np.ndarray) -> np.ndarray:
-    """Standard error of a statistic from its values with one block left out: (blocks, ...) -> (...).
-
-    >>> jackknife_error(np.array([[1.0], [2.0], [3.0]])).round(4)      # sqrt(2/3 * (1 + 0 + 1))
-    array([1.1547])
-    """
-    blocks = len(left_out)
-    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
 
 
 def plot_scores(found: pd.DataFrame, paper: pd.DataFrame, twin: bool) -> Figure:

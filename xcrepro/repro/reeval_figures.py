@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import models, propensity
+from xcrepro import models
 from xcrepro.data.dataset import Dataset
 from xcrepro.metrics import labelwise, ranking, significance
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, figures, reeval_tables, trained
+from xcrepro.repro import baselines, datasets, figures, reeval_tables, trained
 from xcrepro.repro.reeval_rerun import check_ks, need
 
 BASELINE = "SVM"
@@ -259,8 +259,7 @@ def psp_and_tail(loaded: Loaded, tops: Tops, binned: pd.DataFrame, baseline: str
     for title, methods in tops.items():
         ds, part = loaded[title], binned[binned["dataset"] == title]
         k = int(part["k"].iloc[0])
-        weights = propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
-        values = {}
+        weights, values = datasets.weights(ds), {}
         for method, top in methods.items():
             found = ranking.values(["P", "PSP"], ds.test.Y, top, (k,), weights)
             found |= labelwise.values(["macro-F1"], ds.test.Y, top, (k,))

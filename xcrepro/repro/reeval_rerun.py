@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xcrepro import propensity
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
@@ -91,7 +90,7 @@ def metrics(loaded: Mapping[str, Dataset], tops: Mapping[str, Mapping[str, TopK]
     rows = []
     for title, models in tops.items():
         ds = loaded[title]
-        weights = propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+        weights = datasets.weights(ds)
         for method, top in models.items():
             found = ranking.values(["P", "micro-F1", "nDCG", "PSP"], ds.test.Y, top, KS, weights)
             found |= labelwise.values(["macro-F1"], ds.test.Y, top, KS)

@@ -4,18 +4,19 @@ keeps the two apart."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import propensity, published
+from xcrepro import published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
 from xcrepro.repro import baselines, datasets, figures
+from xcrepro.repro.datasets import weights
 
 KS = (1, 3, 5)
 METRICS = ("P", "nDCG", "PSP", "PSnDCG")
@@ -30,11 +31,6 @@ ROWS = {
 }
 """Baseline -> the printed method it is compared with, the first that the dataset's table has. Others have none."""
 BLOCKS = 20
-
-
-def weights(ds: Dataset) -> np.ndarray:
-    """Inverse propensities of the dataset's labels from its train counts, with its A and B."""
-    return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
 
 
 def metrics(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
@@ -130,16 +126,26 @@ def ties_to_highest(top: TopK) -> TopK:
 
 def jackknife(Y, top: TopK, inverse_propensity: np.ndarray) -> dict[str, np.ndarray]:
     """Standard error of each of METRICS at each k: leave out one of 20 blocks of consecutive rows after the other."""
-    edges = np.linspace(0, len(top), min(BLOCKS, len(top)) + 1).astype(int)
-    left = []
-    for low, high in itertools.pairwise(edges):
-        keep = np.r_[0:low, high : len(top)]
-        left.append(ranking.values(METRICS, Y[keep], top.rows(keep), KS, inverse_propensity))
-    blocks = len(left)
-    return {
-        m: np.sqrt((blocks - 1) * np.mean((np.array([v[m] for v in left]) - np.mean([v[m] for v in left], 0)) ** 2, 0))
-        for m in METRICS
-    }
+    left = [
+        ranking.values(METRICS, Y[keep], top.rows(keep), KS, inverse_propensity) for keep in blocks_left_out(len(top))
+    ]
+    return {name: jackknife_error(np.array([values[name] for values in left])) for name in METRICS}
+
+
+def blocks_left_out(n: int) -> Iterator[np.ndarray]:
+    """The rows that stay when one of 20 blocks of consecutive rows after the other is left out (n below 20: one row)."""
+    for low, high in itertools.pairwise(np.linspace(0, n, min(BLOCKS, n) + 1).astype(int)):
+        yield np.r_[0:low, high:n]
+
+
+def jackknife_error(left_out: np.ndarray) -> np.ndarray:
+    """Standard error of a statistic from its values with one block left out: (blocks, ...) -> (...).
+
+    >>> jackknife_error(np.array([[1.0], [2.0], [3.0]])).round(4)      # sqrt(2/3 * (1 + 0 + 1))
+    array([1.1547])
+    """
+    blocks = len(left_out)
+    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
