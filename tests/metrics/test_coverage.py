@@ -13,27 +13,13 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import xcrepro as xc
+from tests.metrics.test_labelwise import build, cases
 from xcrepro.errors import ArgumentError
 
 m = xc.metrics
 KS = (1, 2, 3, 5)
 TRUTH = np.array([[1, 0, 1, 0], [1, 0, 0, 0]], np.float32)
 TOP = xc.TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
-
-
-@st.composite
-def cases(draw, max_labels=9, max_rows=8):
-    n_labels, n = draw(st.integers(1, max_labels)), draw(st.integers(1, max_rows))
-    truth = draw(st.lists(st.sets(st.integers(0, n_labels - 1)), min_size=n, max_size=n))
-    rows = [draw(st.permutations(range(n_labels)))[: draw(st.integers(0, n_labels))] for _ in range(n)]
-    return n_labels, truth, [list(row) for row in rows]
-
-
-def build(n_labels, truth, rows):
-    Y = np.zeros((len(truth), n_labels), np.float32)
-    for i, labels in enumerate(truth):
-        Y[i, list(labels)] = 1
-    return sp.csr_matrix(Y), xc.TopK.from_pairs(rows, n_labels=n_labels, k=max(KS))
 
 
 def covered(truth, rows, k):

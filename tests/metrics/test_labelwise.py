@@ -60,8 +60,8 @@ def f_beta(beta):
 
 
 @st.composite
-def cases(draw):
-    n_labels, n = draw(st.integers(1, 9)), draw(st.integers(1, 8))
+def cases(draw, max_labels=9, max_rows=8):
+    n_labels, n = draw(st.integers(1, max_labels)), draw(st.integers(1, max_rows))
     truth = draw(st.lists(st.sets(st.integers(0, n_labels - 1)), min_size=n, max_size=n))
     rows = [draw(st.permutations(range(n_labels)))[: draw(st.integers(0, n_labels))] for _ in range(n)]
     return n_labels, truth, [list(row) for row in rows]

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 import xcrepro as xc
+from tests import naive
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import labelwise, ranking
 
@@ -29,16 +30,6 @@ def twin():
 # ---------------------------------------------------------------- macro t-test
 
 
-def naive_f1(Y, top, k):
-    """Each label's F1, one label after the other."""
-    said = np.zeros(Y.shape, bool)
-    for i, ids in enumerate(top.ids[:, :k]):
-        said[i, ids[ids >= 0]] = True
-    so = Y.toarray() > 0
-    both, sizes = (said & so).sum(axis=0), said.sum(axis=0) + so.sum(axis=0)
-    return np.array([2 * b / s if s else 0.0 for b, s in zip(both, sizes, strict=True)])
-
-
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("over", ["all", "test"])
 def test_the_t_test_is_scipys_on_each_bin(twin, alternative, over):
@@ -52,7 +43,7 @@ def test_the_t_test_is_scipys_on_each_bin(twin, alternative, over):
     for test in tests:
         low, high = bounds[test.bin]
         labels = chosen & (trained >= low) & (trained < high)
-        a, b = (naive_f1(Y, top, test.k)[labels] for top in (good, bad))
+        a, b = (naive.label_f1(Y, top, test.k)[labels] for top in (good, bad))
         assert test.labels == labels.sum()
         if test.labels:
             assert test.difference == pytest.approx((a - b).mean(), abs=1e-15)
@@ -72,7 +63,7 @@ def test_the_t_test_is_scipys_on_each_bin(twin, alternative, over):
 def test_the_t_test_over_all_labels_and_its_level(twin):
     Y, good, bad, _, _ = twin
     [test] = m.macro_t_test(m.confusion(Y, good, 5), m.confusion(Y, bad, 5))
-    want = stats.ttest_rel(naive_f1(Y, good, 5), naive_f1(Y, bad, 5))
+    want = stats.ttest_rel(naive.label_f1(Y, good, 5), naive.label_f1(Y, bad, 5))
     assert (test.bin, test.k, test.labels) == ("all", 5, Y.shape[1])
     assert test.p == pytest.approx(want.pvalue, rel=1e-9)
     assert test.significant(test.p * 1.01)

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse, stats
 
 import xcrepro as xc
+from tests import naive
 from xcrepro.errors import ArgumentError
 from xcrepro.predictions import TopK
 from xcrepro.repro import baselines, reeval_figures, reeval_rerun, reeval_table2, reeval_tables
@@ -40,16 +41,6 @@ def loaded(twin):
 def dataset(Y, counts, n_train=100):
     test = SimpleNamespace(Y=sparse.csr_matrix(np.asarray(Y, np.float32)))
     return SimpleNamespace(name="own", test=test, label_counts=np.asarray(counts), n_train=n_train, A=0.55, B=1.5)
-
-
-def naive_f1(Y, top, k):
-    """Each label's F1, one label after the other."""
-    said = np.zeros(Y.shape, bool)
-    for i, ids in enumerate(top.ids[:, :k]):
-        said[i, ids[ids >= 0]] = True
-    so = Y.toarray() > 0
-    both, sizes = (said & so).sum(axis=0), said.sum(axis=0) + so.sum(axis=0)
-    return np.array([2 * b / s if s else 0.0 for b, s in zip(both, sizes, strict=True)])
 
 
 # ---------------------------------------------------------------- tables 3 and 4
@@ -176,7 +167,7 @@ def test_bars_and_leads(loaded, tops, twin):
     bars = reeval_figures.bars(loaded, tops, [5]).set_index(["metric", "method"])["value"]
     models = tops["EURLex-4K"]
     for name, top in models.items():
-        assert bars["macro_F1", name] == pytest.approx(100 * naive_f1(twin.test.Y, top, 5).mean())
+        assert bars["macro_F1", name] == pytest.approx(100 * naive.label_f1(twin.test.Y, top, 5).mean())
     leads = reeval_figures.leads(loaded, tops, [5], samples=40).set_index(["metric", "method"])
     assert set(leads.index) == {(m, n) for m in ("micro_F1", "macro_F1") for n in ("noisy", "head")}
     for key, row in leads.iterrows():
@@ -203,11 +194,11 @@ def test_bins_are_means_over_their_labels_and_the_test_is_scipys(loaded, tops, t
     assert [tuple(row) for row in found[["method", "bin"]].to_numpy()] == [
         (m, b) for m in ("noisy", "head") for b in bounds
     ]
-    base = naive_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)
+    base = naive.label_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)
     for row in found.itertuples():
         low, high = bounds[row.bin]
         labels = (twin.label_counts >= low) & (twin.label_counts < high)
-        ours = naive_f1(twin.test.Y, tops["EURLex-4K"][row.method], 5)
+        ours = naive.label_f1(twin.test.Y, tops["EURLex-4K"][row.method], 5)
         assert row.labels == labels.sum()
         assert (row.value, row.baseline) == pytest.approx((100 * ours[labels].mean(), 100 * base[labels].mean()))
         assert row.improvement == pytest.approx(100 * (ours[labels].mean() / base[labels].mean() - 1))
@@ -240,7 +231,9 @@ def test_the_bootstrap_of_a_bin_is_that_of_copied_rows(loaded, tops, twin):
     for sample in range(30):
         rows = np.random.default_rng([7, sample]).integers(n, size=n)
         Y = twin.test.Y[rows]
-        drawn.append(naive_f1(Y, ours.rows(rows), 5)[labels].mean() - naive_f1(Y, base.rows(rows), 5)[labels].mean())
+        drawn.append(
+            naive.label_f1(Y, ours.rows(rows), 5)[labels].mean() - naive.label_f1(Y, base.rows(rows), 5)[labels].mean()
+        )
     row = found[(found["method"] == "noisy") & (found["bin"] == "10-99")].iloc[0]
     assert [row["low"], row["high"]] == pytest.approx(list(100 * np.quantile(drawn, [0.025, 0.975])), rel=1e-9)
 
@@ -295,7 +288,7 @@ def test_psp_beside_the_tail(loaded, tops, twin):
         for ours, column in (("P", "P@5"), ("PSP", "PSP@5"), ("macro-F1", "macro_F1@5")):
             assert rows.loc[method, ours] == pytest.approx(found.loc[method, column] - found.loc["SVM", column])
     rare = (twin.label_counts >= 1) & (twin.label_counts < 10)
-    base = naive_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)[rare].mean()
+    base = naive.label_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)[rare].mean()
     assert rows.loc["head", "rarest bin"] == pytest.approx(-100 * base)
 
 
@@ -333,7 +326,7 @@ def test_costs_are_trainings_of_their_own(monkeypatch, tmp_path):
         (loss, C) for loss in ("squared_hinge", "logistic") for C in (0.01, 10.0)
     ]
     model = xc.models.OneVsRest(loss="logistic", C=10.0).fit(small.train.X, small.train.Y)
-    f1 = naive_f1(small.test.Y, model.predict(small.test.X, 5), 5)
+    f1 = naive.label_f1(small.test.Y, model.predict(small.test.X, 5), 5)
     rare = (small.label_counts >= 1) & (small.label_counts < 10)
     assert found["macro_F1"].iloc[-1] == pytest.approx(100 * f1.mean())
     assert found["1-9"].iloc[-1] == pytest.approx(100 * f1[rare].mean())
