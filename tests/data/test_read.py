@@ -547,10 +547,10 @@ def zipped(*members) -> bytes:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.txt.gz", gzip.compress(TEXT.encode())),
-        ("a.txt", gzip.compress(TEXT.encode())),  # the content decides
+        ("a.txt.gz", gzip.compress(TEXT.encode(), mtime=0)),
+        ("a.txt", gzip.compress(TEXT.encode(), mtime=0)),  # the content decides
         ("a.txt.gz", TEXT.encode()),
-        ("two.gz", gzip.compress(TEXT[:9].encode()) + gzip.compress(TEXT[9:].encode())),
+        ("two.gz", gzip.compress(TEXT[:9].encode(), mtime=0) + gzip.compress(TEXT[9:].encode(), mtime=0)),
         ("a.zip", zipped(("folder/a.txt", TEXT))),
         ("a.zip", zipped(("folder/", ""), ("folder/a.txt", TEXT))),
     ],
