@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro.inputs import baselines
 from xcrepro.metrics import calibration as metric
 from xcrepro.models import NeuralOneVsAll
-from xcrepro.repro import baselines
 from xcrepro.repro import calibration_losses as losses
 
 

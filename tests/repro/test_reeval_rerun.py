@@ -12,8 +12,9 @@ from scipy import sparse, stats
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import baselines
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, reeval_figures, reeval_rerun, reeval_table2, reeval_tables
+from xcrepro.repro import reeval_figures, reeval_rerun, reeval_table2, reeval_tables
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from xcrepro import load, twin
+from xcrepro.inputs import baselines
 from xcrepro.metrics import precision
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, rerun
+from xcrepro.repro import rerun
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import calibrated
 from xcrepro.predictions import TopK
-from xcrepro.repro import calibrated, figures
+from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 COSTS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())

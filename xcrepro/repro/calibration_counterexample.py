@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 
 from xcrepro import calibrate
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.predictions import TopK
-from xcrepro.repro import calibrated, calibration, figures
+from xcrepro.repro import calibration, figures
 
 
 def table1() -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +92,7 @@ def grouped(ds: Twin, groups: int) -> np.ndarray:
 
 def on_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFrame:
     """groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the true ECE@k
-    (:func:`xcrepro.repro.calibrated.true_error`) and the bias, mean score less mean chance. All in points."""
+    (:func:`xcrepro.inputs.calibrated.true_error`) and the bias, mean score less mean chance. All in points."""
     rows = []
     chance = ds.test.marginals.toarray().astype(np.float64)
     for each in groups:

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from xcrepro import calibrate
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import twin
+from xcrepro.inputs import baselines, calibrated, trained
 from xcrepro.metrics import calibration as metric
 from xcrepro.metrics import ranking
 from xcrepro.models import NeuralOneVsAll
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, calibrated, calibration, calibration_plots, figures, trained
+from xcrepro.repro import calibration, calibration_plots, figures
 
 KS = calibrated.KS
 _COLOURS = ("#1b2a49", "#96301c", "#2f7f79", "#e39a2d")

@@ -2,7 +2,7 @@
 calibration paper's figures 1 to 3 and 7 to 19, and the notebook for a reader's own predictions, compute and draw.
 
 A pair is one of the k places of one test point: a score, and whether the label there is relevant. ``before`` is the model's own
-score, ``after`` the same cross-fitted (:mod:`xcrepro.repro.calibrated`).
+score, ``after`` the same cross-fitted (:mod:`xcrepro.inputs.calibrated`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import baselines, calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, calibrated, calibration, figures
+from xcrepro.repro import calibration, figures
 
 KS = calibrated.KS
 STATES = ("before", "after")

@@ -13,10 +13,11 @@ from xcrepro.calibrate import HistogramBinning, Platt
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import calibrated, datasets
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import calibration_table, marginal_ece
 from xcrepro.predictions import TopK
-from xcrepro.repro import calibrated, calibration, datasets, figures
+from xcrepro.repro import calibration, figures
 
 STARTS_ABOVE, FACTOR = 5.0, 5.0
 """The finding: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""

@@ -18,9 +18,10 @@ from xcrepro import decide, metrics, propensity
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.inputs import baselines, trained
 from xcrepro.metrics import calibration
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, coverage, figures, trained
+from xcrepro.repro import coverage, figures
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
@@ -72,7 +73,7 @@ def models(
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
 
     given: a folder of saved predictions instead: ``full`` and any of ``head-1000``, ``head-100`` ... with their number of
-    labels, each with an ending that :func:`xcrepro.repro.baselines.saved` reads. Raises DataError for other names.
+    labels, each with an ending that :func:`xcrepro.inputs.baselines.saved` reads. Raises DataError for other names.
     """
     n_labels = ds.train.Y.shape[1]
     if given:

@@ -21,9 +21,10 @@ from xcrepro import calibrate, decide, metrics, models
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import baselines, datasets
+from xcrepro.inputs.datasets import weights
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, coverage, datasets, figures
-from xcrepro.repro.datasets import weights
+from xcrepro.repro import coverage, figures
 
 KS = (1, 3, 5)
 METRICS = ("P", "PSP", "Cov")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
+from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import tables
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STYLE = Path(__file__).with_name("xcrepro.mplstyle")
@@ -27,22 +29,58 @@ def _style():
 
 
 @contextlib.contextmanager
-def new(width: float = 6.0, height: float = 3.0, ncols: int = 1, nrows: int = 1, **subplots) -> Iterator[tuple]:
+def new(
+    width: float = 6.4, height: float = 3.0, ncols: int = 1, nrows: int = 1, ax=None, **subplots
+) -> Iterator[tuple]:
     """``with figures.new(ncols=2) as (fig, axes): ...`` draws in the project's style; sizes in inches.
 
-    ``axes`` is what ``Figure.subplots`` gives: one Axes, or an array of them. The figure is not one of pyplot's, so
-    that none stays open and the caller's matplotlib settings are as they were.
+    Parameters
+    ----------
+    width, height, ncols, nrows, **subplots
+        Of a new figure; ``subplots`` goes to ``Figure.subplots``. It is not one of pyplot's, so that none stays open and
+        the caller's matplotlib settings are as they were.
+    ax : Axes or array of Axes, optional
+        The caller's own, as many as a new figure would have: what is drawn goes there and nothing new is made.
 
+    Yields
+    ------
+    fig, axes
+        ``axes`` is what ``Figure.subplots`` gives: one Axes, or an array of them.
+
+    Examples
+    --------
     >>> with new(ncols=2, sharey=True) as (fig, axes):
     ...     _ = axes[0].plot([1, 2, 3])
     >>> len(fig.axes)
     2
     """
     with _style():
-        from matplotlib.figure import Figure
+        if ax is None:
+            from matplotlib.figure import Figure
 
-        fig = Figure(figsize=(width, height))
-        yield fig, fig.subplots(nrows, ncols, **subplots)
+            fig = Figure(figsize=(width, height))
+            yield fig, fig.subplots(nrows, ncols, **subplots)
+            return
+        import numpy as np
+
+        given = np.array(ax, dtype=object)
+        if given.size != nrows * ncols:
+            raise ArgumentError("ax", f"must be {nrows * ncols} Axes for this figure", given.size)
+        squeeze = subplots.get("squeeze", True)
+        given = given.reshape(nrows, ncols)
+        yield given.flat[0].figure, (given if not squeeze else given.squeeze()[()] if given.size > 1 else given.flat[0])
+
+
+Columns = str | Sequence[str] | None
+
+
+def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
+    """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`save` holds the drawing to it.
+
+    None: that axis shows places of names, or what the table does not have. For an image, ``y`` names the columns of its
+    values. Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
+    """
+    ax.xcrepro_columns = (x, y)
 
 
 def save(fig: Figure, item: str, data: pd.DataFrame, folder: str | os.PathLike | None = None) -> Path:
@@ -52,6 +90,7 @@ def save(fig: Figure, item: str, data: pd.DataFrame, folder: str | os.PathLike |
     numbers go in, so the same figure in the same environment gives the same bytes. In a notebook the figure is shown.
     """
     folder = paths.project_root() / "figures" if folder is None else Path(folder)
+    held(fig, data)
     contents = {".csv": tables.csv_text(data).encode()}
     with _style():
         for suffix, blank in ((".svg", {"Date": None, "Creator": None}), (".png", {"Software": None})):
@@ -73,3 +112,100 @@ def _display(png: bytes) -> None:
         from IPython.display import Image, display
 
         display(Image(png))
+
+
+class DrawingFault(XCError):
+    """A figure shows numbers that the table behind it does not have."""
+
+
+def held(fig: Figure, table: pd.DataFrame) -> None:
+    """Hold what ``fig`` shows to ``table``: along each axis every number drawn is one of the columns that :func:`draws` named.
+
+    Raises :class:`DrawingFault` with the first number that is not, and for an Axes with data and no word of :func:`draws`.
+    """
+    for ax in fig.axes:
+        if hasattr(ax, "_colorbar"):
+            continue
+        shown = list(_shown(ax))
+        if not shown:
+            continue
+        columns = getattr(ax, "xcrepro_columns", None)
+        place = f"Axes {fig.axes.index(ax)} ({ax.get_title(loc='left') or ax.get_title() or ax.get_ylabel()!r})"
+        if columns is None:
+            raise DrawingFault(f"{place}: nobody said which columns it shows: figures.draws(ax, x=..., y=...)")
+        for axis, names in zip("xy", columns, strict=True):
+            if names is not None:
+                known = _values(table, [names] if isinstance(names, str) else list(names))
+                for what, numbers in ((what, parts["xy".index(axis)]) for what, *parts in shown):
+                    _within(f"{place}, {what}", axis, numbers, known, names)
+
+
+def _values(table: pd.DataFrame, names: list[str]):
+    import numpy as np
+
+    table = tables.flat(table)
+    if missing := [name for name in names if name not in table]:
+        raise DrawingFault(f"the table has no column {missing[0]!r}; it has {', '.join(table.columns)}")
+    return np.sort(np.concatenate([np.asarray(table[name], dtype=float) for name in names]))
+
+
+def _within(place: str, axis: str, numbers, known, names: Columns) -> None:
+    import numpy as np
+
+    numbers = np.asarray(numbers, dtype=float)
+    numbers = numbers[np.isfinite(numbers)]
+    known = known[np.isfinite(known)]
+    if not numbers.size:
+        return
+    at = np.searchsorted(known, numbers)
+    near = (
+        [np.abs(known[np.clip(at + step, 0, known.size - 1)] - numbers) for step in (-1, 0)] if known.size else [np.inf]
+    )
+    off = np.minimum.reduce(near) > 1e-6 * np.maximum(np.abs(numbers), 1e-3)
+    if np.any(off):
+        first = numbers[np.broadcast_to(off, numbers.shape)][0]
+        raise DrawingFault(f"{place}: {axis} = {first:g} is drawn, which column {names!r} of the table does not have")
+
+
+def _shown(ax: Axes) -> Iterator[tuple]:
+    """(what, x numbers, y numbers) of everything in ``ax`` that shows data."""
+    import numpy as np
+    from matplotlib.collections import LineCollection, PathCollection, PolyCollection, QuadMesh
+    from matplotlib.container import BarContainer, ErrorbarContainer
+
+    inside: set = set()  # the caps and bars of error bars: the value and its error, not numbers of the table
+    for container in ax.containers:
+        if isinstance(container, ErrorbarContainer):
+            inside |= {id(part) for parts in container.lines[1:] for part in parts}
+        elif isinstance(container, BarContainer):
+            flat = container.orientation == "horizontal"
+            middle = [(bar.get_x() + bar.get_width() / 2, bar.get_y() + bar.get_height() / 2) for bar in container]
+            long = [bar.get_width() if flat else bar.get_height() for bar in container]
+            across = [point[1 if flat else 0] for point in middle]
+            yield ("a bar", long, across) if flat else ("a bar", across, long)
+    for line in ax.lines:
+        if (
+            id(line) not in inside
+            and line.get_transform() == ax.transData
+            and not _guide(line)
+            and len(line.get_xdata())
+        ):
+            yield "a line", line.get_xdata(orig=False), line.get_ydata(orig=False)
+    for part in ax.collections:
+        if id(part) in inside or _guide(part):
+            continue
+        if isinstance(part, PathCollection) and part.get_offset_transform() == ax.transData:
+            offsets = np.ma.getdata(part.get_offsets())
+            yield "a mark", offsets[:, 0], offsets[:, 1]
+        elif isinstance(part, LineCollection | PolyCollection) and part.get_transform() == ax.transData:
+            points = [path.vertices for path in part.get_paths() if len(path.vertices)]
+            if points:
+                yield "a line", np.concatenate(points)[:, 0], np.concatenate(points)[:, 1]
+        elif isinstance(part, QuadMesh):
+            yield "an image", [], np.ma.filled(np.ma.asarray(part.get_array(), float), np.nan).ravel()
+    for image in ax.images:
+        yield "an image", [], np.ma.filled(np.ma.asarray(image.get_array(), float), np.nan).ravel()
+
+
+def _guide(artist) -> bool:
+    return str(artist.get_label()).startswith("_guide")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
@@ -14,6 +17,9 @@ from xcrepro.repro import compare, figures, golden, manifest, notebooks, tables
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+PAPERS = "xcrepro.papers"
 
 
 def folder(size: str, official: bool) -> Path:
@@ -48,6 +54,17 @@ class Item:
         return self.parameters["size"]
 
     @property
+    def module(self) -> ModuleType | None:
+        """The item's module, ``papers/<paper>/<item>.py`` of the package; None where a project has no such file."""
+        name = f"{PAPERS}.{self.entry.id.replace('/', '.')}"
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if not name.startswith(error.name or "?"):
+                raise
+            return None
+
+    @property
     def folder(self) -> Path:
         """The folder under which this run writes ``<id>.csv`` and so on."""
         return folder(self.size, self.official)
@@ -58,10 +75,16 @@ class Item:
 
     # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
+    def stable(self, table: pd.DataFrame, part: str = "") -> pd.DataFrame:
+        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``; without one, all of it."""
+        function = getattr(self.module, f"check_{part}" if part else "check", None)
+        return table if function is None else function(table)
+
     def check(self, table: pd.DataFrame, part: str = "") -> None:
-        """:func:`xcrepro.repro.golden.check` with the manifest's tolerance; tells when there is nothing to compare."""
+        """:func:`xcrepro.repro.golden.check` of the :meth:`stable` part of ``table``, with the manifest's tolerance; tells
+        when there is nothing to compare."""
         if self.official:
-            golden.check(self.name(part), table, self.size, self.entry.tolerance)
+            golden.check(self.name(part), self.stable(table, part), self.size, self.entry.tolerance)
         else:
             print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
 
@@ -85,25 +108,32 @@ class Item:
         tables.save(table, self.name(part).replace(":", "-"), decimals, self.folder)
 
 
-def item(id: str, /, size: str = "small", **parameters: object) -> Item:
-    """The item ``id`` with all of the notebook's parameters: ``repro.item("jain16/table3", size=size, seed=seed)``.
+def item(id: str, namespace: Mapping[str, object], /) -> Item:
+    """The item ``id`` with the parameters of this run: ``item = repro.item("jain16/table3", globals())``.
 
-    Raises :class:`~xcrepro.errors.ArgumentError` for an unknown id or size, and where ``parameters`` are not by name
-    those in the manifest: leaving one out would let a changed run pass for the official one.
+    Parameters
+    ----------
+    id : str
+        ``paper/name``, as in ``notebooks/manifest.toml``.
+    namespace : mapping
+        Where the names of the notebook's parameters cell have this run's values: the notebook's ``globals()``. Exactly
+        those names are taken.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown id or size, and a parameter that ``namespace`` does not have.
     """
     entries = manifest.load()
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
-    if size not in manifest.SIZES:
-        raise ArgumentError("size", f"must be {' or '.join(map(repr, manifest.SIZES))}", repr(size))
     entry = entries[id]
-    known = entry.parameters["small"]
-    if set(parameters) != set(known):
+    names = notebooks.parameters(paths.project_root() / "notebooks" / entry.notebook)
+    if missing := [name for name in names if name not in namespace]:
         raise ArgumentError(
-            f"item {id}",
-            f"must be given the parameters {', '.join(['size', *known])}",
-            ", ".join(["size", *parameters]),
-            "pass every name of the notebook's parameters cell, and list the same in the manifest",
+            f"item {id}", f"needs the parameters {', '.join(names)}", f"none named {missing[0]}", "pass globals()"
         )
-    values = {"size": size, **{name: notebooks.plain(value) for name, value in parameters.items()}}
-    return Item(entry, values, official=values == entry.official(size))
+    values = {name: notebooks.plain(namespace[name]) for name in names}
+    if values["size"] not in manifest.SIZES:
+        raise ArgumentError("size", f"must be {' or '.join(map(repr, manifest.SIZES))}", repr(values["size"]))
+    return Item(entry, values, official=values == entry.official(values["size"]))

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from xcrepro.inputs.longtail import Tail
 from xcrepro.repro import figures
-from xcrepro.repro.longtail import Tail
 
 # ---------------------------------------------------------------- fig 1: how often each label occurs
 

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
 from xcrepro.propensity import drop_labels
 from xcrepro.repro import figures
-from xcrepro.repro.datasets import weights
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)

@@ -14,9 +14,10 @@ from xcrepro import models, propensity
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import datasets, longtail, trained
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import datasets, figures, longtail, trained
+from xcrepro.repro import figures
 from xcrepro.repro.jain16_propensity import DOCUMENTS
 from xcrepro.truth import Truth
 

@@ -13,11 +13,12 @@ from scipy import sparse
 from xcrepro import published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import datasets
+from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
 from xcrepro.metrics.coverage import coverage
 from xcrepro.predictions import TopK
-from xcrepro.repro import datasets, figures
-from xcrepro.repro.datasets import weights
+from xcrepro.repro import figures
 from xcrepro.repro.jain16_tables import PRINTED
 from xcrepro.repro.rerun import blocks_left_out, jackknife_error
 from xcrepro.truth import Truth

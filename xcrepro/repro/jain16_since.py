@@ -17,9 +17,10 @@ from scipy import sparse
 from xcrepro import propensity
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import baselines, trained
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, figures, trained
+from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)

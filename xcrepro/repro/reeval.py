@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro.data import registry
+from xcrepro.inputs.longtail import Tail
 from xcrepro.repro import figures
-from xcrepro.repro.longtail import Tail
 
 # ---------------------------------------------------------------- figs 1 and 4: labels and instances by frequency bin
 

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 
 from xcrepro import models
 from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import baselines, datasets, trained
 from xcrepro.metrics import labelwise, ranking, significance
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, datasets, figures, reeval_tables, trained
+from xcrepro.repro import figures, reeval_tables
 from xcrepro.repro.reeval_rerun import check_ks, need
 
 BASELINE = "SVM"

@@ -17,9 +17,10 @@ import pandas as pd
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import baselines, datasets, trained
 from xcrepro.metrics import labelwise, ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, datasets, reeval_tables, trained
+from xcrepro.repro import reeval_tables
 
 KS = (1, 3, 5)
 MODELS = {
@@ -63,7 +64,7 @@ def predictions(
     """Printed name of the dataset -> model -> its best labels for the test points.
 
     given: a folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which
-    every file is a model (see :func:`xcrepro.repro.baselines.saved`); they take the place of :data:`MODELS`.
+    every file is a model (see :func:`xcrepro.inputs.baselines.saved`); they take the place of :data:`MODELS`.
     max_leaf: labels in a leaf of the label tree. With as many as a dataset has labels the tree would be Logistic again.
     """
     found = {}

@@ -11,7 +11,7 @@ from xcrepro import published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.repro.longtail import Tail
+from xcrepro.inputs.longtail import Tail
 from xcrepro.repro.reeval import EDGES
 
 BINS = registry.BINS

@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from xcrepro import published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import baselines, datasets
+from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, datasets, figures
-from xcrepro.repro.datasets import weights
+from xcrepro.repro import figures
 
 KS = (1, 3, 5)
 METRICS = ("P", "nDCG", "PSP", "PSnDCG")

@@ -8,7 +8,7 @@ import pytest
 from xcrepro import propensity, twin, write_xc
 from xcrepro.data.twin import Twin
 from xcrepro.errors import DataMissing
-from xcrepro.repro import datasets
+from xcrepro.inputs import datasets
 
 
 def test_small_is_the_twin():

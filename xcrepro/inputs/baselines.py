@@ -14,8 +14,8 @@ import numpy as np
 from xcrepro import models
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.inputs import trained
 from xcrepro.predictions import TopK, read_calibration_npz
-from xcrepro.repro import trained
 from xcrepro.truth import Truth
 
 PLACES = 100

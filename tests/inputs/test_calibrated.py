@@ -10,10 +10,11 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import calibrated, calibration_bids, calibration_counterexample, calibration_tables
+from xcrepro.repro import calibration_bids, calibration_counterexample, calibration_tables
 
 TEN = np.linspace(0.05, 0.95, 10)
 

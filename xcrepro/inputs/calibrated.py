@@ -17,10 +17,10 @@ from xcrepro import calibrate
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import BINS, calibration_table
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines, datasets
 
 KS = (1, 3, 5)
 FOLDS = 10
@@ -38,7 +38,7 @@ NO_PROBABILITIES = ("DiSMEC", "PfastXML", "PfastreXML", "Neural, squared hinge")
 def data(
     dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str = "", train_points: int = 0
 ) -> Dataset:
-    """:func:`xcrepro.repro.datasets.pick`, of a twin only the first ``train_points`` train points (0: all).
+    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points (0: all).
 
     An error of calibration is known no better than the test points allow; a large twin with few train points has many of
     them at little cost. Of real data all train points stay.
@@ -57,7 +57,7 @@ def data(
 def predictions(
     ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
 ) -> dict[str, TopK]:
-    """:func:`xcrepro.repro.baselines.predictions` of ``models``, by default :data:`MODELS`."""
+    """:func:`xcrepro.inputs.baselines.predictions` of ``models``, by default :data:`MODELS`."""
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
 
 

@@ -11,8 +11,8 @@ from scipy import sparse
 from xcrepro import twin
 from xcrepro.data.write import write_sparse
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.inputs import baselines
 from xcrepro.predictions import TopK
-from xcrepro.repro import baselines
 
 
 @pytest.fixture(scope="module")

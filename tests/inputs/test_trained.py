@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 
+from xcrepro.inputs import trained
 from xcrepro.models import Popularity, base
 from xcrepro.predictions import TopK
-from xcrepro.repro import trained
 from xcrepro.truth import Truth
 
 

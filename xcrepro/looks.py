@@ -1,0 +1,112 @@
+"""One look for every figure: a method's colour, mark, dash and hatch; four widths; titles, legends and small print.
+
+A method keeps its look in every figure, whichever others are drawn beside it. Colours differ in lightness as well, and
+marks, dashes and hatches tell the methods apart in grey. Sizes of text stand here and in ``repro/xcrepro.mplstyle``,
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+
+NARROW, MEDIUM, WIDE, PAGE = 6.4, 7.4, 8.4, 9.4
+"""Widths of a figure, in inches."""
+
+SMALL, TINY = 8, 6.5
+"""Sizes of text inside a figure, in points: names beside marks, and what has to be smaller still."""
+
+INK, RUST, TEAL, VIOLET, AMBER, SKY = "#1b2a49", "#96301c", "#2f7f79", "#a07fc0", "#e39a2d", "#a6cbee"
+GREY, LEAF, ROSE, WHITE = "#4d4d4d", "#5b8a3a", "#b2477e", "#ffffff"
+"""The palette; from dark to light the first six."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """How one method, or one place k, is drawn everywhere."""
+
+    colour: str
+    marker: str = "o"
+    dash: str | tuple = "-"
+    hatch: str = ""
+
+    def line(self) -> dict:
+        """Keywords for ``plot`` and ``errorbar``."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
+    def mark(self) -> dict:
+        """Keywords for ``scatter``."""
+        return {"color": self.colour, "marker": self.marker}
+
+    def bar(self) -> dict:
+        """Keywords for ``bar`` and ``barh``: a hatched bar is white with hatches in its colour."""
+        if not self.hatch:
+            return {"color": self.colour, "edgecolor": INK, "linewidth": 0.6}
+        return {"color": WHITE, "edgecolor": self.colour, "hatch": self.hatch, "linewidth": 0.6}
+
+
+METHODS: dict[str, Look] = {
+    # ours, and the printed methods of the same name
+    "Popularity": Look(GREY, "x", ":", "xx"),
+    "1-vs-All": Look(TEAL, "s", "--"),
+    "DiSMEC": Look(LEAF, "D", (0, (1, 1)), "\\\\\\\\"),
+    "PLT": Look(RUST, "^", "-."),
+    "Parabel": Look(ROSE, "v", (0, (5, 1)), "++"),
+    "FastXML": Look(AMBER, "o", "-"),
+    "PfastXML": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
+    "PfastreXML": Look(INK, "*", "-"),
+    "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
+    # printed only
+    "SLEEC": Look(GREY, "X", "--", "||"),
+    "SVM": Look(INK, "s", "-"),
+    "AttentionXML": Look(AMBER, "o", "--"),
+    "X-Transformer": Look(TEAL, "D", "-.", "////"),
+    "APLC-XLNet": Look(SKY, "v", ":"),
+    "LightXML": Look(VIOLET, "P", (0, (5, 1)), "...."),
+    "PS-PLT": Look(TEAL, "v", "--"),
+    "COV-PLT": Look(INK, "o", "-"),
+    "COVβ-PLT": Look(INK, "o", "-"),
+}
+PLACES: dict[int, Look] = {1: Look(INK, "o", "-"), 3: Look(TEAL, "s", "--"), 5: Look(AMBER, "^", ":")}
+"""Of k, where a figure draws several."""
+
+_SPARE = tuple(
+    Look(colour, marker, dash)
+    for marker, dash in (("<", "-"), (">", "--"), ("p", "-."), ("H", ":"))
+    for colour in (ROSE, LEAF, TEAL, VIOLET, RUST)
+)
+
+
+def of(name: str) -> Look:
+    """The look of a method. A name that is not in :data:`METHODS`, such as a reader's model, gets one that depends on it alone.
+
+    >>> of("PLT").colour == of("PLT").colour, of("my model") == of("my model")
+    (True, True)
+    """
+    return METHODS.get(name) or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
+
+
+def title(fig: Figure, text: str) -> Text:
+    """The figure's title: one sentence or two, at the left."""
+    return fig.suptitle(text, x=0.01, ha="left")
+
+
+def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -> Legend:
+    """One legend below the figure, each label of ``axes`` (all by default) once, in ``ncols`` columns (0: all in one row)."""
+    found: dict[str, object] = {}
+    for ax in axes or fig.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols or len(found), title=title)
+
+
+def name(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 3), **keywords) -> Text:
+    """Small text beside the data point ``at``, ``shift`` points away."""
+    return ax.annotate(text, at, shift, textcoords="offset points", fontsize=SMALL, **keywords)

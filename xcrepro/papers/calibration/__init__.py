@@ -1,0 +1,1 @@
+"""How well calibrated are extreme classifiers."""

@@ -1,0 +1,1 @@
+"""Coverage@k, greedy inference, COV-PLT."""

@@ -1,0 +1,1 @@
+"""Jain, Prabhu, Varma, KDD 2016: propensity-scored losses."""

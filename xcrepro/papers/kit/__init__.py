@@ -1,0 +1,1 @@
+"""Items that belong to no paper."""

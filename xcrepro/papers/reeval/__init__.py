@@ -1,0 +1,1 @@
+"""Re-evaluating XMTC methods in tail label prediction."""
