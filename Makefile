@@ -21,7 +21,7 @@ figures: $(READY)  ## every figure and table, offline, from the synthetic twins 
 test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook
 	$(BIN)/python -m pytest -n 2
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
-	XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env notebooks
+	XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
 
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .

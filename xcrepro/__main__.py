@@ -1,4 +1,4 @@
-"""The command line: ``xcrepro list | run | check | fetch | evaluate | audit | tidy``, also as ``python -m xcrepro``."""
+"""The command line, ``xcrepro`` or ``python -m xcrepro``; ``xcrepro --help`` lists its commands."""
 
 from __future__ import annotations
 
@@ -46,8 +46,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
 
+    sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
+    sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
+    sub.add_argument("--title", default="", help="one line for `xcrepro list`")
+
+    sub = command(
+        "accept", _accept, "what items come to now is right: golden files, outputs of the committed notebooks"
+    )
+    sub.add_argument("items", nargs="+", help="ids or paper names")
+    _size_and_jobs(sub)
+
     sub = command("check", _check, "golden files of all items, and what committed notebooks must be")
-    sub.add_argument("--accept", action="append", default=[], metavar="ITEM", help="write its golden files anew")
     _size_and_jobs(sub)
 
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
@@ -101,7 +110,7 @@ def _list(_) -> int:
     entries = manifest.load()
     width = max(map(len, entries), default=0)
     for name, entry in entries.items():
-        print(f"{name:<{width}}  {'+'.join(entry.parameters):<11}  {entry.title}")
+        print(f"{name:<{width}}  {'+'.join(entry.sizes):<11}  {entry.title}")
     return 0
 
 
@@ -133,12 +142,27 @@ def _value(text: str) -> object:
         return text
 
 
+def _new(arguments) -> int:
+    from xcrepro.repro import scaffold
+
+    for path in scaffold.new(arguments.item, arguments.title):
+        print(f"wrote {path}")
+    print(f"now: xcrepro run {arguments.item}, look at what comes out, change it; then xcrepro accept {arguments.item}")
+    return 0
+
+
+def _accept(arguments) -> int:
+    from xcrepro.repro import runner
+
+    small = arguments.size == "small"
+    report = runner.run(arguments.items, arguments.size, jobs=arguments.jobs, accept=True, write_back=small)
+    return 0 if report.ok else 1
+
+
 def _check(arguments) -> int:
     from xcrepro.repro import guard, runner
 
-    report = runner.run(arguments.accept, arguments.size, jobs=arguments.jobs, accept=bool(arguments.accept))
-    if arguments.accept:
-        return 0 if report.ok else 1
+    report = runner.run(None, arguments.size, jobs=arguments.jobs)
     faults = guard.project()
     for name, problems in faults.items():
         for problem in problems:

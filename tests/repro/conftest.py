@@ -39,7 +39,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.entries: dict[str, str] = {}
-        (root / "notebooks").mkdir()
+        (root / "notebooks" / "demo").mkdir(parents=True)
         self.manifest("")
 
     def manifest(self, text: str) -> None:
@@ -48,21 +48,31 @@ class Project:
 
     def add(self, name: str, *cells: str | dict, parameters: str = 'size = "small"', **keys) -> Path:
         """An item ``demo/<name>`` with these cells after its parameters; ``keys`` are TOML texts."""
-        path = self.root / "notebooks" / f"{name}.ipynb"
+        path = self.root / "notebooks" / "demo" / f"{name}.ipynb"
         sources = [code(parameters, "parameters"), *(code(c) if isinstance(c, str) else c for c in cells)]
         path.write_text(json.dumps(notebook(*sources)))
-        keys.setdefault("parameters.small", "{}")
-        lines = [f'id = "demo/{name}"', f'notebook = "{name}.ipynb"', f'title = "Item {name}"', 'paper = "demo"']
-        self.entries[name] = "\n".join(["[[item]]", *lines, *(f"{key} = {value}" for key, value in keys.items())])
-        self.manifest("\n\n".join(self.entries.values()))
+        lines = [f'["demo/{name}"]', f'title = "Item {name}"', *(f"{key} = {value}" for key, value in keys.items())]
+        self.entries[name] = "\n".join(lines)
+        self._write()
         return path
 
     def remove(self, name: str) -> None:
         del self.entries[name]
-        self.manifest("\n\n".join(self.entries.values()))
+        self._write()
+
+    def _write(self) -> None:
+        self.manifest("\n\n".join(['[tolerance.wide]\nrelative = 0.01\nwhy = "trained"', *self.entries.values()]
+                                   if "wide" in str(self.entries) else self.entries.values()))  # fmt: skip
 
     def golden(self, name: str, text: str, size: str = "small") -> Path:
         path = self.root / "tests" / "golden" / size / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def figure(self, name: str, text: str) -> Path:
+        """A committed file under ``figures/``."""
+        path = self.root / "figures" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
@@ -71,6 +81,6 @@ class Project:
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Project:
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
-    monkeypatch.delenv("XCREPRO_FIGURES", raising=False)
-    monkeypatch.delenv("XCREPRO_ACCEPT", raising=False)
+    for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD"):
+        monkeypatch.delenv(name, raising=False)
     return Project(tmp_path)

@@ -20,6 +20,9 @@ def files(tmp_path):
     truth = sparse.random(30, 12, 0.2, "csr", np.float32, rng)
     truth.data[:] = 1
     scores = sparse.random(30, 12, 0.7, "csr", np.float32, rng)
+    train = sparse.random(40, 12, 0.3, "csr", np.float32, rng)
+    train.data[:] = 1
+    sparse.save_npz(tmp_path / "train.npz", train)
     sparse.save_npz(tmp_path / "truth.npz", truth)
     sparse.save_npz(tmp_path / "scores.npz", scores)
     top = TopK.from_scores(scores, 5)
@@ -27,7 +30,7 @@ def files(tmp_path):
     lines = [f"{truth.shape[0]} {truth.shape[1]}"]
     lines += [" ".join(f"{label}:1" for label in truth[row].indices) for row in range(truth.shape[0])]
     (tmp_path / "truth.txt").write_text("\n".join(lines) + "\n")
-    return tmp_path, truth, top
+    return tmp_path, truth, train, top
 
 
 def values(text: str) -> dict:
@@ -36,14 +39,15 @@ def values(text: str) -> dict:
 
 
 def test_evaluate_is_the_functions_result(files, capsys):
-    folder, truth, top = files
+    folder, truth, train, top = files
     expected = None
     for truth_name, predictions in (("truth.npz", "scores.npz"), ("truth.txt", "top.npz")):
         command = ["evaluate", str(folder / truth_name), str(folder / predictions), "-k", "1", "5", "--csv"]
-        assert main([*command, "--train-truth", str(folder / "truth.npz"), "--A", "0.6", "--B", "2.6"]) == 0
+        assert main([*command, "--train-truth", str(folder / "train.npz"), "--A", "0.6", "--B", "2.6"]) == 0
         found = values(capsys.readouterr().out)
-        counts = np.bincount(truth.indices, minlength=12)
-        weights = propensity.inverse(counts, 30, 0.6, 2.6)
+        # Of the train labels: those of the test labels are others.
+        counts = np.bincount(train.indices, minlength=12)
+        weights = propensity.inverse(counts, 40, 0.6, 2.6)
         table = evaluate(truth, top, (1, 5), inverse_propensity=weights, label_counts=counts)
         expected = {(m, k): v for m, k, v in table.itertuples(index=False)}
         assert found == expected
@@ -76,7 +80,7 @@ def test_check_says_what_is_wrong(project, capsys):
     assert "notebooks: nothing to mend" in capsys.readouterr().out
     project.golden("demo/gone", "a\n1\n")
     assert main(["check"]) == 1
-    assert "tests/golden/small/demo/gone.csv: no item of manifest.toml has this golden file" in capsys.readouterr().out
+    assert "tests/golden/small/demo/gone.csv: no item of manifest.toml has this file" in capsys.readouterr().out
 
 
 def test_help_is_quick_and_loads_no_numba():

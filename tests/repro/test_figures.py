@@ -17,43 +17,44 @@ from xcrepro.errors import ArgumentError
 from xcrepro.repro import figures
 
 DRAW = """
-import sys, pandas as pd
+import pathlib, sys, pandas as pd
 from xcrepro.repro import figures
 data = pd.DataFrame({"x": [1.0, 2.0], "y": [0.1, 1 / 3]})
 with figures.new(ncols=2) as (fig, axes):
     axes[0].plot(data["x"], data["y"], label="a", clip_on=True)
     axes[0].legend()
-    axes[1].hist(data["y"])
+    figures.draws(axes[0], "x", "y")
     axes[1].set_xlabel(r"rank $r^2$")
-print(figures.save(fig, "demo/fig", data, sys.argv[1]))
+for suffix, content in figures.render(fig, data, "abc").items():
+    pathlib.Path(sys.argv[1] + suffix).write_bytes(content)
 """
+DATA = pd.DataFrame({"x": [1.0, 2.0], "y": [0.1, 1 / 3]})
 
 
 def test_two_processes_give_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         subprocess.run([sys.executable, "-c", DRAW, str(tmp_path / name)], check=True, capture_output=True)
     for suffix in (".svg", ".png", ".csv"):
-        first, second = ((tmp_path / name / f"demo/fig{suffix}").read_bytes() for name in ("one", "two"))
+        first, second = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
         assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest(), suffix
         assert len(first) > 10
         # No date and no version, so that only what is drawn changes the file.
         assert not re.search(rb"<dc:date>|Matplotlib v|tEXtSoftware", first)
-    assert (tmp_path / "one/demo/fig.csv").read_text() == "x,y\n1.0,0.1\n2.0,0.3333333333333333\n"
-    assert sorted(path.name for path in (tmp_path / "one/demo").iterdir()) == ["fig.csv", "fig.png", "fig.svg"]
+    assert (tmp_path / "one.csv").read_text() == "x,y\n1.0,0.1\n2.0,0.3333333333333333\n"
+    assert b"drawn by abc" in (tmp_path / "one.svg").read_bytes()
 
 
-def test_the_callers_settings_change_nothing_and_are_not_changed(tmp_path):
-    data = pd.DataFrame({"x": [1.0]})
-
-    def draw(name: str) -> bytes:
+def test_the_callers_settings_change_nothing_and_are_not_changed():
+    def draw() -> dict[str, bytes]:
         with figures.new() as (fig, axes):
-            axes.plot([0, 1], [1, 0])
-        return figures.save(fig, name, data, tmp_path).read_bytes()
+            axes.plot(DATA["x"], DATA["y"])
+            figures.draws(axes, "x", "y")
+        return figures.render(fig, DATA)
 
-    plain = draw("plain")
+    plain = draw()
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "figure.dpi": 20}):
         before = dict(matplotlib.rcParams)
-        assert draw("other") == plain
+        assert draw() == plain
         assert dict(matplotlib.rcParams) == before
 
 
@@ -66,9 +67,91 @@ def test_the_colours_are_told_apart_in_grey():
     assert len({str(line.get_linestyle()) + str(line._unscaled_dash_pattern) for line in lines}) == 6
 
 
-def test_a_figure_that_cannot_be_saved_leaves_nothing(tmp_path):
-    with figures.new() as (fig, _):
+def test_the_callers_axes_are_drawn_into():
+    from matplotlib.figure import Figure
+
+    own = Figure()
+    ax = own.subplots(1, 2)
+    with figures.new(ncols=2, ax=ax) as (fig, axes):
+        assert fig is own
+        assert list(axes) == list(ax)
+    with figures.new(ax=ax[0]) as (fig, axes):
+        assert axes is ax[0]
+    with pytest.raises(ArgumentError, match="ax must be 1 Axes for this figure; got 2"), figures.new(ax=ax):
         pass
-    with pytest.raises(ArgumentError):
-        figures.save(fig, "demo/fig", pd.DataFrame([[1]]), tmp_path)
-    assert not (tmp_path / "demo").exists()
+
+
+# ---------------------------------------------------------------- what is drawn is what the table has
+
+TABLE = pd.DataFrame({"k": [1, 3, 5], "P": [0.9, 0.7, 0.4], "low": [0.8, 0.6, 0.3], "high": [1.0, 0.8, 0.5]})
+KINDS = {
+    "line": lambda ax, x, y: ax.plot(x, y),
+    "marks": lambda ax, x, y: ax.scatter(x, y),
+    "bars": lambda ax, x, y: ax.bar(x, y),
+    "error bars": lambda ax, x, y: ax.errorbar(x, y, yerr=0.123),
+    "lines up": lambda ax, x, y: ax.vlines(x, min(y), y),
+    "steps": lambda ax, x, y: ax.step(x, y),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_is_held_to_its_table(kind):
+    def draw(across, up, columns):
+        with figures.new() as (fig, ax):
+            KINDS[kind](ax, across, up)
+            ax.axhline(0.55)
+            ax.plot([0, 9], [0, 9], label="_guide: the diagonal")
+            if columns:
+                figures.draws(ax, **columns)
+        figures.held(fig, TABLE)
+
+    k, P = TABLE["k"], TABLE["P"]
+    draw(k, P, {"x": "k", "y": ("P", "low")})
+    for x, y, columns, message in (
+        (P, k, {"x": "k", "y": "P"}, "is drawn, which column"),
+        (k, P + 0.01, {"x": "k", "y": "P"}, r"y = 0\.[49]1 is drawn, which column 'P'"),
+        (k + 1, P, {"x": "k", "y": "P"}, "x = 2 is drawn"),
+        (k, P, {"x": "k", "y": "high"}, "'high'"),
+        (k, P, {"x": "k", "y": "R"}, "no column 'R'"),
+        (k, P, {}, "nobody said"),
+    ):
+        with pytest.raises(figures.DrawingFault, match=message):
+            draw(x, y, columns)
+
+
+def test_bars_that_lie_and_images_are_held_too():
+    with figures.new(ncols=3) as (fig, axes):
+        axes[0].barh(range(3), TABLE["P"])
+        figures.draws(axes[0], x="P")
+        axes[1].imshow(TABLE[["P", "low"]])
+        figures.draws(axes[1], y=("P", "low"))
+        axes[2].fill_between(TABLE["k"], TABLE["low"], TABLE["high"])
+        figures.draws(axes[2], x="k", y=("low", "high"))
+        fig.colorbar(axes[1].images[0])
+    figures.held(fig, TABLE)
+    figures.draws(axes[0], y="P")
+    with pytest.raises(figures.DrawingFault, match="a bar"):
+        figures.held(fig, TABLE)
+    figures.draws(axes[0], x="P")
+    figures.draws(axes[1], y="P")
+    with pytest.raises(figures.DrawingFault, match="an image"):
+        figures.held(fig, TABLE)
+
+
+def test_a_digest_is_of_the_code_alone(tmp_path):
+    import types
+
+    def digest(text: str, common: str = "") -> str:
+        (tmp_path / "one.py").write_text(text)
+        (tmp_path / "_common.py").write_text(common)
+        module = types.ModuleType("one")
+        module.__file__ = str(tmp_path / "one.py")
+        return figures.digest(module)
+
+    code = '"""Words."""\n\n# why\ndef plot():\n    """More."""\n    return 1\n'
+    assert digest(code) == digest(
+        code.replace("Words", "Other words").replace("# why", "# because").replace("More", "Less")
+    )
+    assert digest(code) != digest(code.replace("1", "2"))
+    assert digest(code) != digest(code, "x = 1")
+    assert figures.digest(None) == ""

@@ -27,17 +27,18 @@ def shown(count: int | None = None, **data: str) -> dict:
 @pytest.fixture
 def good(project):
     """A notebook with nothing wrong, as a dict to plant faults in; written by ``save``."""
-    project.add("one", outputs='["figures/demo/one.png"]', **{"parameters.small": "{ seed = 0 }"})
-    (project.root / "figures/demo").mkdir(parents=True)
-    (project.root / "figures/demo/one.png").write_bytes(b"png")
+    project.add("one", paper="{ seed = 1 }")
+    project.figure("demo/one.png", "png")
+    project.golden("demo/one", "a\n1\n")
+    project.golden("demo/one-part", "a\n1\n")
     cells = [
         project.markdown("# A title"),
         project.code('size = "small"\nseed = 0', "parameters", count=1),
-        project.code("from xcrepro import repro", count=2),
-        project.code("print('1 of 1')", "nbval-check-output", count=3, outputs=[stream("1 of 1\n")]),
-        project.markdown("![What it shows](../figures/demo/one.png)"),
+        project.code("item.check(a)\nitem.check(b, 'part')", count=2),
+        project.code("print('1 of 1')", count=3, outputs=[stream("1 of 1\n")]),
+        project.markdown("![What it shows](../../figures/demo/one.png)"),
     ]
-    path = project.root / "notebooks/one.ipynb"
+    path = project.root / "notebooks/demo/one.ipynb"
 
     def save(notebook: dict, tidied: bool = True) -> list[str]:
         path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
@@ -75,10 +76,18 @@ def change(number: int, key: str, value: object):
         (change(1, "metadata", {}), "0 code cells tagged `parameters`"),
         (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells tagged `parameters`"),
         (source(1, 'size = "small"\nseed = int("0")'), "only lines `name = literal`"),
-        (source(1, 'size = "small"\nseed = 1'), "the parameters cell says"),
-        (source(1, 'size = "small"'), "the parameters cell says"),
-        (change(3, "metadata", {}), "no cell is tagged nbval-check-output"),
-        (outputs(), "is tagged nbval-check-output and has no output"),
+        (source(1, 'size = "small"\nseed = 1'), "paper.seed = 1 is the notebook's own"),
+        (source(1, 'size = "small"\nseed = "a"'), "parameter seed must be of type str"),
+        (source(1, 'size = "paper"\nseed = 0'), 'must begin with size = "small"'),
+        (source(1, 'size = "small"'), "paper has 'seed'"),
+        (source(2, "item.check(a)"), "no cell checks the golden file of 'part'"),
+        (source(2, "print('demo/one: 1 of 1 values agree')\nitem.check(b, 'part')"), "golden file of 'the main table'"),
+        (
+            source(2, "item.check(a)\nitem.check(b, part='part')\nitem.check(c, 'x')"),
+            "'x' is checked and has no golden",
+        ),
+        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.check(a)"), "'the main table' a second time"),
+        (source(2, "item.check(a)\nitem.check(b, 'pa' + 'rt')"), "as a plain text, its part"),
         (change(3, "execution_count", 7), "execution counts are [1, 2, 7], not 1 to 3"),
         (change(2, "execution_count", None), "execution counts are"),
         (source(2, "x = 1;"), "code cell 2 ends with `;`"),
@@ -93,8 +102,8 @@ def change(number: int, key: str, value: object):
         (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22', which differs"),
         (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt', which differs"),
         (source(4, "no picture"), "no markdown cell shows figures/demo/one.png"),
-        (source(4, "![x](../figures/demo/two.png)"), "the image ../figures/demo/two.png is not there"),
-        (source(4, '<img src="../figures/demo/two.png">'), "the image ../figures/demo/two.png is not there"),
+        (source(4, "![x](../../figures/demo/two.png)"), "the image ../../figures/demo/two.png is not there"),
+        (source(4, '<img src="../../figures/demo/two.png">'), "the image ../../figures/demo/two.png is not there"),
         (source(4, "![x](https://example.org/a.png)"), "is not a file of this project"),
         (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
         (source(0, "x" * 200_001), "bytes; at most 200000"),
@@ -127,14 +136,14 @@ def test_planted_faults_that_tidying_would_hide(good, plant, message):
 def test_the_project_as_a_whole(good, capsys):
     _, _, project = good
     assert guard.project() == {}
-    project.golden("demo/one", "a\n1\n")
-    project.golden("demo/one-part", "a\n1\n")
-    assert guard.project() == {}
     project.golden("demo/gone", "a\n1\n")
-    (project.root / "notebooks/loose.ipynb").write_text((project.root / "notebooks/one.ipynb").read_text())
+    project.figure("demo/onecsv.png", "png")
+    path = project.root / "notebooks/demo/one.ipynb"
+    path.with_name("loose.ipynb").write_text(path.read_text())
     found = guard.project()
-    assert found["tests/golden/small/demo/gone.csv"] == ["no item of manifest.toml has this golden file"]
-    assert found["notebooks/loose.ipynb"] == ["no item of manifest.toml uses it"]
+    assert found["tests/golden/small/demo/gone.csv"] == ["no item of manifest.toml has this file"]
+    assert found["figures/demo/onecsv.png"] == ["no item of manifest.toml has this file"]
+    assert found["notebooks/demo/loose.ipynb"] == ["no item of manifest.toml uses it"]
 
 
 MESSY = [
@@ -153,7 +162,7 @@ def test_tidy_keeps_texts_and_drops_the_rest(project):
     cell = project.code("x", count=3, outputs=MESSY)
     cell["metadata"] = {"collapsed": True, "execution": {"iopub.status.busy": "2026"}, "papermill": {"duration": 1}}
     notebook = project.notebook(
-        cell, project.code("x"), project.code("y", "volatile-output", outputs=[stream("4.2 s")])
+        cell, project.code("x"), project.code("y", "nbval-ignore-output", outputs=[stream("4.2 s")])
     )
     notebook["metadata"] |= {"widgets": {}, "papermill": {}, "language_info": {"name": "python", "version": "3.11.7"}}
     text = tidy.tidied(notebook)
@@ -170,7 +179,7 @@ def test_tidy_keeps_texts_and_drops_the_rest(project):
     assert (first["execution_count"], first["metadata"]) == (3, {})
     assert second["id"] == first["id"] + "-2"
     assert third["outputs"] == []
-    assert third["metadata"] == {"tags": ["volatile-output"]}
+    assert third["metadata"] == {"tags": ["nbval-ignore-output"]}
     assert set(result["metadata"]) == {"kernelspec", "language_info"}
     assert result["metadata"]["language_info"] == {"name": "python"}
     assert text.endswith("}\n")
@@ -191,7 +200,7 @@ def test_tidy_reads_with_the_notebook_library(project):
 
 def test_tidy_on_the_command_line(good, capsys):
     notebook, _, project = good
-    path = project.root / "notebooks/one.ipynb"
+    path = project.root / "notebooks/demo/one.ipynb"
     path.write_text(json.dumps(notebook))
     assert main(["tidy", "--check"]) == 1
     assert json.loads(path.read_text()) == notebook
@@ -205,9 +214,9 @@ def test_tidy_on_the_command_line(good, capsys):
 
 def test_one_bad_notebook_leaves_all_as_they_were(good):
     notebook, _, project = good
-    path = project.root / "notebooks/one.ipynb"
+    path = project.root / "notebooks/demo/one.ipynb"
     path.write_text(json.dumps(notebook))
-    bad = project.root / "notebooks/zzz.ipynb"
+    bad = project.root / "notebooks/demo/zzz.ipynb"
     bad.write_text(json.dumps(project.notebook(project.code("x", "injected-parameters"))))
     with pytest.raises(DataError, match="injected parameters"):
         tidy.tidy()

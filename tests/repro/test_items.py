@@ -2,65 +2,66 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import pandas as pd
 import pytest
 
 from xcrepro import repro
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import manifest
+from xcrepro.repro import items, manifest
 
 ITEM = """
-[[item]]
-id = "demo/one"
-notebook = "one.ipynb"
+["demo/one"]
 title = "One"
-paper = "demo"
-parameters.small = { seed = 0, folder = "" }
-parameters.paper = { seed = 1, folder = "" }
+paper = { seed = 1 }
+"""
+WIDE = """
+[tolerance.wide]
+relative = 0.01
+why = "trained"
 """
 
 
 @pytest.fixture
 def listed(project):
-    (project.root / "notebooks/one.ipynb").write_text("{}")
-    (project.root / "notebooks/two.ipynb").write_text("{}")
+    parameters = 'size = "small"\nseed = 0\nfolder = ""'
+    project.add("one", parameters=parameters)
+    project.add("two")
     project.manifest(ITEM)
     return project
+
+
+def of(name: str = "demo/one", **values) -> items.Item:
+    return repro.item(name, {"size": "small", "seed": 0, "folder": "", "other": 1, **values})
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[item]", "not valid TOML"),
-        ("[[items]]\n", "unknown top-level key 'items'"),
+        ('["demo/one"', "not valid TOML"),
+        ("title = 3", "item title: must be a table"),
         (ITEM + 'kind = "x"', "item demo/one: unknown key 'kind'"),
         (ITEM.replace('title = "One"', ""), "title is missing"),
         (ITEM.replace('title = "One"', "title = 3"), "title must be a text"),
-        (ITEM.replace("demo/one", "one"), "id must look like"),
-        (ITEM.replace("demo/one", "demo/../one"), "id must look like"),
-        (ITEM + ITEM, "item 'demo/one' is there twice"),
-        (ITEM.replace("one.ipynb", "none.ipynb"), r"none\.ipynb is not there"),
-        (ITEM + 'outputs = "a.csv"', "outputs must be a list"),
-        (ITEM + 'outputs = ["../a.csv"]', "must be a path inside"),
-        (ITEM + 'inputs = ["/etc/a.csv"]', "must be a path inside"),
-        (ITEM + "stage = true", "stage must be a whole number"),
-        (ITEM + "tolerance = 0.02", "tolerance and tolerance_why go together"),
-        (ITEM + 'tolerance = 0.02\ntolerance_why = " "', "tolerance and tolerance_why go together"),
-        (ITEM + 'tolerance_why = "training"', "tolerance and tolerance_why go together"),
-        (ITEM + 'tolerance = 2\ntolerance_why = "training"', "must be between 0 and 1"),
-        (ITEM.replace("parameters.paper", "parameters.large"), "parameters.large is not a size"),
-        (ITEM.replace("parameters.small", "#"), "parameters.small is missing"),
-        (ITEM.replace("{ seed = 1,", "{ sede = 1,"), "must have the same names"),
-        (ITEM.replace("{ seed = 1,", '{ size = "x", seed = 1,'), "must not repeat `size`"),
-        (ITEM + 'needs = ["demo/two"]', "needs 'demo/two', which is not an item"),
+        (ITEM.replace("demo/one", "one"), "item one: must be a table"),
+        (ITEM.replace("demo/one", "demo/../one"), "must be a table"),
+        (ITEM + ITEM, "not valid TOML"),
+        (ITEM.replace("demo/one", "demo/none"), r"none\.ipynb is not there"),
+        (ITEM + 'needs = "demo/two"', "needs must be a list"),
+        (ITEM + "tolerance = 0.02", "tolerance must be the name"),
+        (ITEM + 'tolerance = "wide"', r"has no \[tolerance.wide\]"),
+        (WIDE + ITEM, "no item has the tolerance 'wide'"),
+        (WIDE.replace('"trained"', '" "') + ITEM + 'tolerance = "wide"', "why is empty"),
+        (WIDE.replace("0.01", "0.9") + ITEM + 'tolerance = "wide"', "at most 0.02; got 0.9"),
+        (WIDE.replace("0.01", "0.0") + ITEM + 'tolerance = "wide"', "above 0"),
+        (WIDE.replace("relative", "rel") + ITEM + 'tolerance = "wide"', "must be { relative"),
+        (ITEM + 'needs = ["demo/three"]', "needs 'demo/three', which is not an item"),
         (ITEM + 'needs = ["demo/one"]', "in a circle: demo/one -> demo/one"),
         (
             ITEM + 'needs = ["demo/two"]' + ITEM.replace("one", "two") + 'needs = ["demo/one"]',
             "in a circle: demo/one -> demo/two -> demo/one",
-        ),
-        (
-            ITEM + 'stage = 0\nneeds = ["demo/two"]' + ITEM.replace("one", "two"),
-            "needs demo/two, which is of a later stage",
         ),
     ],
 )
@@ -70,78 +71,172 @@ def test_faults_in_the_manifest(listed, text, message):
         manifest.load()
 
 
+@pytest.mark.parametrize(
+    ("paper", "message"),
+    [
+        ("{ sede = 1 }", "paper has 'sede'; the notebook's parameters besides size are seed, folder"),
+        ('{ size = "paper" }', "paper has 'size'"),
+        ("{ seed = 0 }", "paper.seed = 0 is the notebook's own"),
+    ],
+)
+def test_paper_size_says_only_what_differs(listed, paper, message):
+    listed.manifest(ITEM.replace("{ seed = 1 }", paper))
+    with pytest.raises(manifest.ManifestError, match=message):
+        manifest.load()["demo/one"].official("paper")
+
+
 def test_a_project_without_manifest(tmp_path):
     with pytest.raises(manifest.ManifestError, match="set XCREPRO_ROOT"):
         manifest.load(tmp_path)
 
 
 def test_order_and_selection(listed):
-    listed.manifest(ITEM + ITEM.replace("demo/one", "other/two") + 'needs = ["demo/zero"]' + ITEM.replace("one", "zero")
-                    .replace("zero.ipynb", "two.ipynb") + "stage = 0")  # fmt: skip
+    listed.add("zero")
+    listed.manifest(ITEM + ITEM.replace("demo/one", "demo/two") + 'needs = ["demo/zero"]' + ITEM.replace("one", "zero"))
     entries = manifest.load()
-    assert list(entries) == ["demo/zero", "demo/one", "other/two"]
-    assert manifest.select(entries, None) == manifest.select(entries, "") == list(entries)
-    assert manifest.select(entries, "demo/one") == ["demo/one"]
-    assert manifest.select(entries, "other") == ["demo/zero", "other/two"]
-    assert manifest.select(entries, "demo/one, demo/zero") == ["demo/zero", "demo/one"]
+    assert list(entries) == ["demo/one", "demo/zero", "demo/two"]
+    assert manifest.find(entries, None) == manifest.find(entries, "") == manifest.find(entries, "demo") == list(entries)
+    assert manifest.find(entries, "demo/two, demo/one") == ["demo/one", "demo/two"]
+    assert manifest.with_needs(entries, ["demo/two"]) == ["demo/zero", "demo/two"]
     with pytest.raises(ArgumentError, match="did you mean demo/one"):
-        manifest.select(entries, ["demo/on"])
+        manifest.find(entries, ["demo/on"])
 
 
-def test_the_official_run_is_the_manifests(listed, capsys):
-    item = repro.item("demo/one", size="small", seed=0, folder="")
+def test_the_official_run_is_the_notebooks_own(listed, capsys):
+    item = of()
     assert (item.official, item.size, item.name("a")) == (True, "small", "demo/one:a")
+    assert item.parameters == {"size": "small", "seed": 0, "folder": ""}
     assert item.folder == listed.root / "figures"
-    assert repro.item("demo/one", size="paper", seed=1, folder="").folder == listed.root / "build/figures/paper"
-    for other in ({"seed": 1, "folder": ""}, {"seed": 0, "folder": "x"}):
-        item = repro.item("demo/one", **other)
+    assert of(size="paper", seed=1).folder == listed.root / "build/figures/paper"
+    assert not of(size="paper").official
+    for other in ({"seed": 1}, {"folder": "x"}):
+        item = of(**other)
         assert not item.official
         assert item.folder == listed.root / "build/figures/other"
         item.check(pd.DataFrame({"x": [1]}))
         assert capsys.readouterr().out == "demo/one: not compared, these are not the manifest's parameters\n"
 
 
-def test_a_tuple_is_the_manifests_list(listed):
-    listed.manifest(ITEM.replace("seed = 0", "seed = [0, 1]").replace("seed = 1,", "seed = [1],"))
-    assert repro.item("demo/one", seed=(0, 1), folder="").official
-
-
-def test_figures_can_be_moved_for_a_test(listed, monkeypatch):
-    monkeypatch.setenv("XCREPRO_FIGURES", "build/nbval")
-    item = repro.item("demo/one", seed=0, folder="")
-    item.save_table(pd.DataFrame({"x": [1]}), part="a")
-    with repro.figures.new() as (fig, _):
-        pass
-    item.save_figure(fig, pd.DataFrame({"x": [1]}))
-    found = sorted(path.name for path in (listed.root / "build/nbval/demo").iterdir())
-    assert found == ["one-a.csv", "one-a.md", "one-a.tex", "one.csv", "one.png", "one.svg"]
-    assert not (listed.root / "figures").exists()
-
-
-def test_the_tolerance_is_the_manifests(listed, capsys):
-    listed.manifest(ITEM + 'tolerance = 0.1\ntolerance_why = "trained"')
-    listed.golden("demo/one", "x\n1.0\n")
-    item = repro.item("demo/one", seed=0, folder="")
-    item.check(pd.DataFrame({"x": [1.09]}))
-    assert capsys.readouterr().out == "demo/one: 1 of 1 values agree\n"
-    item.published(pd.DataFrame({"ours": [1.0], "printed": ["1.0"]}), part="a")
-    assert capsys.readouterr().out == "demo/one:a: 1 of 1 published values within rounding\n"
-    with pytest.raises(repro.golden.GoldenMismatch):
-        item.check(pd.DataFrame({"x": [1.2]}))
+def test_a_tuple_is_the_notebooks_list(listed):
+    listed.add("one", parameters='size = "small"\nseed = [0, 1]')
+    assert repro.item("demo/one", {"size": "small", "seed": (0, 1)}).official
 
 
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("demo/two", {}, "must be an item"),
-        ("demo/one", {"size": "large", "seed": 0, "folder": ""}, "size must be 'small' or 'paper'"),
-        ("demo/one", {"seed": 0}, "must be given the parameters size, seed, folder; got size, seed"),
-        ("demo/one", {"seed": 0, "folder": "", "k": 1}, "must be given the parameters"),
+        ("demo/none", {}, "must be an item"),
+        ("demo/one", {"size": "large"}, "size must be 'small' or 'paper'"),
     ],
 )
 def test_items_refuse(listed, name, given, message):
     with pytest.raises(ArgumentError, match=message):
-        repro.item(name, **given)
+        of(name, **given)
+    with pytest.raises(ArgumentError, match="needs the parameters size, seed, folder; got none named seed"):
+        repro.item("demo/one", {"size": "small"})
+
+
+def test_the_tolerance_is_the_manifests(listed, capsys):
+    listed.manifest(WIDE + ITEM + 'tolerance = "wide"')
+    listed.golden("demo/one", "x\n1.0\n")
+    of().check(pd.DataFrame({"x": [1.009]}))
+    assert capsys.readouterr().out == "demo/one: 1 of 1 values agree\n"
+    of().published(pd.DataFrame({"ours": [1.0], "printed": ["1.0"]}), part="a")
+    assert capsys.readouterr().out == "demo/one:a: 1 of 1 published values within rounding\n"
+    with pytest.raises(repro.golden.GoldenMismatch):
+        of().check(pd.DataFrame({"x": [1.2]}))
+
+
+# ---------------------------------------------------------------- what is committed stays where a run agrees with it
+
+
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*")}
+
+
+def draw(table: pd.DataFrame, colour: str = "black"):
+    with repro.figures.new() as (fig, ax):
+        ax.plot(table["k"], table["P"], color=colour)
+        repro.figures.draws(ax, x="k", y="P")
+    return fig
+
+
+TABLE = pd.DataFrame({"k": [1, 3], "P": [0.5, 1 / 3]})
+
+
+@pytest.fixture
+def committed(listed):
+    """An item with tolerance 0.01 whose figure and table are there as if committed."""
+    listed.manifest(WIDE + ITEM + 'tolerance = "wide"')
+    of().save_figure(draw(TABLE), TABLE)
+    of().save_table(TABLE, part="t")
+    return listed.root / "figures" / "demo"
+
+
+def test_what_agrees_within_the_tolerance_is_left_as_it_is(committed, monkeypatch):
+    before = files(committed)
+    assert sorted(before) == ["one-t.csv", "one-t.md", "one-t.tex", "one.csv", "one.png", "one.svg"]
+    near = TABLE.assign(P=TABLE["P"] * 1.004)
+    for run in ({}, {"XCREPRO_FIGURES": "build/test"}):
+        for name, value in run.items():
+            monkeypatch.setenv(name, value)
+        of().save_figure(draw(near), near)
+        of().save_table(near, part="t")
+        assert files(committed) == before
+
+
+@pytest.mark.parametrize(
+    ("table", "colour", "why"),
+    [
+        (TABLE.assign(P=TABLE["P"] * 1.02), "black", "row 0 (k=1), column P: accepted 0.5, now 0.51"),
+        (TABLE.assign(k=[1, 4]), "black", "row 1, column k: accepted 3, now 4, exact"),
+        (TABLE.rename(columns={"k": "at"}), None, "another form"),
+        (TABLE.head(1), None, "1 rows, accepted 2"),
+        (TABLE, "red", "drawn by other code or in another look"),
+    ],
+)
+def test_what_moves_is_written_and_named_and_a_test_refuses_it(committed, monkeypatch, tmp_path, table, colour, why):
+    notes = tmp_path / "notes"
+    monkeypatch.setenv("XCREPRO_RECORD", str(notes))
+    before = files(committed)
+
+    def save():
+        if colour:
+            of().save_figure(draw(table, colour), table)
+        else:
+            of().save_table(table, part="t")
+
+    with monkeypatch.context() as test:
+        test.setenv("XCREPRO_FIGURES", "build/test")
+        with pytest.raises(items.NotCommitted, match="xcrepro run demo/one"):
+            save()
+        assert files(committed) == before
+    save()
+    changed = {name for name, content in files(committed).items() if before[name] != content}
+    kind = {"one.csv", "one.svg", "one.png"} if colour == "black" else {"one.svg", "one.png"} if colour else None
+    assert changed == (kind or {"one-t.csv", "one-t.md", "one-t.tex"})
+    assert why in repro.record.read(notes)["moved"][-1]
+
+
+def test_a_committed_number_that_nobody_computed_is_found(committed, monkeypatch):
+    monkeypatch.setenv("XCREPRO_FIGURES", "build/test")
+    path = committed / "one.csv"
+    path.write_text(path.read_text().replace("0.5", "0.7"))
+    with pytest.raises(items.NotCommitted, match=r"accepted 0\.7, now 0\.5"):
+        of().save_figure(draw(TABLE), TABLE)
+
+
+def test_only_the_stable_part_of_a_table_is_compared(committed, monkeypatch):
+    module = types.ModuleType("xcrepro.papers.demo.one")
+    module.check_t = lambda table: table[["k"]]
+    monkeypatch.setitem(sys.modules, "xcrepro.papers.demo", types.ModuleType("xcrepro.papers.demo"))
+    monkeypatch.setitem(sys.modules, "xcrepro.papers.demo.one", module)
+    monkeypatch.setattr(repro.figures, "digest", lambda module: "")
+    before = files(committed)
+    of().save_table(TABLE.assign(P=[9.0, 8.0]), part="t")
+    assert files(committed) == before
+    of().save_table(TABLE.assign(k=[2, 3]), part="t")
+    assert files(committed) != before
 
 
 def test_names_of_the_subpackage():

@@ -24,36 +24,28 @@ with paths.atomic_path(paths.project_root() / "build/predictions/x.txt") as part
 """
 GOOD = """
 import pandas as pd
-from xcrepro import repro
-item = repro.item("demo/good", size=size, seed=seed)
-table = pd.DataFrame({"k": [1, 3], "P": [0.5 + seed, 0.25]})
+from xcrepro import paths, repro
+item = repro.item("demo/good", globals())
+first = float((paths.project_root() / "data/in.csv").read_text())
+table = pd.DataFrame({"k": [1, 3], "P": [first + seed, 0.25]})
 item.check(table)
 item.save_table(table)
 """
 
 
 @pytest.fixture
-def demo(project, monkeypatch):
+def demo(project):
     """Five items: one that trains, one that uses it, one that fails, one that needs that, one that forgets its output."""
-    # Nobody may edit the package during these tests but they themselves.
-    monkeypatch.setattr(stamps, "package_hashes", lambda: {"xcrepro/a.py": "1"})
-    project.add("train", TRAIN, stage="0", outputs='["build/predictions/x.txt"]')
-    project.add(
-        "good",
-        GOOD,
-        parameters='size = "small"\nseed = 0',
-        needs='["demo/train"]',
-        outputs='["figures/demo/good.csv"]',
-        **{"parameters.small": "{ seed = 0 }"},
-    )
+    project.add("train", TRAIN)
+    project.add("good", GOOD, parameters='size = "small"\nseed = 0', needs='["demo/train"]')
     project.add("bad", "x = 1", "raise ValueError('planted')")
     project.add("after", "pass", needs='["demo/bad"]')
-    project.add("forgets", "pass", outputs='["figures/demo/forgets.csv"]')
+    project.add("forgets", "pass")
     project.golden("demo/good", "k,P\n1,0.5\n3,0.25\n")
-    # As in a fresh clone: the committed output is there, written by another run.
-    figures = project.root / "figures" / "demo"
-    figures.mkdir(parents=True)
-    (figures / "forgets.csv").write_text("old")
+    project.figure("demo/forgets.csv", "old")
+    project.figure("demo/good.csv", "k,P\n1,0.7\n3,0.25\n")
+    (project.root / "data").mkdir()
+    (project.root / "data/in.csv").write_text("0.5")
     return project
 
 
@@ -75,7 +67,8 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert "[1/5] demo/" in printed
     assert "demo/bad failed: In [3]: ValueError: planted\n  see build/notebooks/small/demo/bad.ipynb" in printed
     assert "demo/after not run: it needs demo/bad, which failed" in printed
-    assert "its declared output figures/demo/forgets.csv was not written by this run" in printed
+    assert "figures/demo/forgets.csv is committed and this run did not make it" in printed
+    assert "written: figures/demo/good: good.md is new" in printed
     with pytest.raises(runner.RunFailed, match=r"3 of 5 items do not stand[\s\S]*ValueError: planted"):
         report.require()
     assert (demo.root / "figures/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
@@ -84,6 +77,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     # Mended: only what failed, and what waited for it, runs; the rest is recognised.
     demo.add("bad", "x = 1")
     demo.remove("forgets")
+    (demo.root / "figures/demo/forgets.csv").unlink()
     assert outcomes(runner.run()) == {"train": "unchanged", "good": "unchanged", "bad": "ok", "after": "ok"}
     capsys.readouterr()
 
@@ -104,12 +98,12 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
 
     # Accepting runs the item once more, and the golden file it writes is no reason for another run.
     golden = demo.golden("demo/good", "k,P\n1,0.5\n3,0.75\n")
-    assert main(["check", "--accept", "demo/good"]) == 0
+    assert main(["accept", "demo/good"]) == 0
     assert golden.read_text() == "k,P\n1,0.5\n3,0.25\n"
     assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}
 
     # Outputs into the committed notebook, whose prose may have changed since it ran.
-    path = demo.root / "notebooks" / "good.ipynb"
+    path = demo.root / "notebooks" / "demo" / "good.ipynb"
     notebook = notebooks.read(path)
     notebook["cells"].insert(0, {"cell_type": "markdown", "id": "new", "metadata": {}, "source": "# New prose"})
     path.write_text(json.dumps(notebook))
@@ -122,81 +116,116 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
 
 
 @pytest.fixture
-def stamped(demo):
+def stamped(demo, monkeypatch):
     """The item demo/good as if it had just run."""
-    for name in ("figures/demo/good.csv", "data/in.csv"):
-        path = demo.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("1\n")
-    demo.entries["good"] += '\ninputs = ["data/in.csv"]'
-    demo.manifest("\n\n".join(demo.entries.values()))
+    demo.figure("demo/good.csv", "1\n")
     entry = manifest.load()["demo/good"]
-    around = stamps.Surroundings({"xcrepro/a.py": "1"}, {"numpy": "2.0", "python": "3.11"})
+    state = {"versions": {"numpy": "2.0"}, "need": "n", "sources": {"xcrepro/a.py": "1"}, "seed": 0}
+    monkeypatch.setattr(stamps, "sources", lambda entry: state["sources"])
 
-    def look(entry=entry, values=None, around=around, need="n"):
-        return stamps.fingerprint(
-            demo.root, entry, values or {"size": "small", "seed": 0}, around, {"demo/train": need}
-        )
+    def look():
+        values = {"size": "small", "seed": state["seed"]}
+        return stamps.fingerprint(entry, values, state["versions"], {"demo/train": state["need"]})
 
-    assert stamps.reason(demo.root, entry, look()) == "no finished run here yet"
-    stamps.write(demo.root, entry, look())
-    assert stamps.reason(demo.root, entry, look()) is None
-    return demo, entry, look
+    def reason(**changes):
+        before = dict(state)
+        state.update(changes)
+        said = stamps.reason(entry, stamps.read(entry, "small"), look())
+        state.update(before)
+        return said
+
+    assert reason() == "no finished run here yet"
+    files = [str(demo.root / name) for name in ("data/in.csv", "figures/demo/good.csv")]
+    stamps.write(entry, look(), files[:1], files[1:])
+    assert reason() is None
+    return demo, reason
 
 
 def test_every_reason_is_told(stamped):
-    demo, entry, look = stamped
+    demo, reason = stamped
     root = demo.root
-
-    def reason(**changes):
-        return stamps.reason(root, entry, look(**changes))
-
-    assert reason(values={"size": "small", "seed": 1}) == "parameter seed 0 -> 1"
-    around = stamps.Surroundings({"xcrepro/a.py": "2", "xcrepro/b.py": "1"}, {"numpy": "2.0", "python": "3.11"})
-    assert reason(around=around) == "source xcrepro/a.py changed (and 1 more)"
-    around = stamps.Surroundings({"xcrepro/a.py": "1"}, {"numpy": "2.1", "python": "3.11"})
-    assert reason(around=around) == "installed numpy 2.0 -> 2.1"
+    assert reason(seed=1) == "parameter seed 0 -> 1"
+    assert reason(sources={"xcrepro/a.py": "2", "xcrepro/b.py": "1"}) == "source xcrepro/a.py changed (and 1 more)"
+    assert reason(versions={"numpy": "2.1"}) == "installed numpy 2.0 -> 2.1"
     assert reason(need="m") == "demo/train changed, which it needs"
 
-    output = root / "figures/demo/good.csv"
-    output.write_text("2\n")
-    assert reason() == "output figures/demo/good.csv is not as it was written"
-    output.unlink()
-    assert reason() == "output figures/demo/good.csv is not there"
-    output.write_text("1\n")
-    assert reason() is None
+    for words, name, changed in (
+        ("output", "figures/demo/good.csv", "is not as it was written"),
+        ("input", "data/in.csv", "changed"),
+    ):
+        text = (root / name).read_text()
+        (root / name).write_text("2.5")
+        assert reason() == f"{words} {name} {changed}"
+        (root / name).unlink()
+        assert reason() == f"{words} {name} is not there"
+        (root / name).write_text(text)
+        assert reason() is None
 
-    (root / "data/in.csv").write_text("2\n")
-    assert reason() == "input data/in.csv changed"
-    (root / "data/in.csv").write_text("1\n")
     demo.golden("demo/good-part", "a\n1\n")
     assert reason() == "input tests/golden/small/demo/good-part.csv is new"
     (root / "tests/golden/small/demo/good-part.csv").unlink()
-    (root / "data/in.csv").unlink()
-    with pytest.raises(FileNotFoundError, match=r"data/in\.csv"):
-        look()
-    (root / "data/in.csv").write_text("1\n")
-
-    path = root / "notebooks/good.ipynb"
+    path = root / "notebooks/demo/good.ipynb"
     path.write_text(path.read_text().replace("0.25", "0.26"))
     assert reason() == "the notebook's code changed"
 
 
 def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
-    demo, entry, look = stamped
-    path = demo.root / "notebooks/good.ipynb"
+    demo, reason = stamped
+    path = demo.root / "notebooks/demo/good.ipynb"
     notebook = notebooks.read(path)
     notebook["cells"].append({"cell_type": "markdown", "id": "p", "metadata": {}, "source": "More words."})
     notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "hello"}]
     path.write_text(json.dumps(notebook))
-    assert stamps.reason(demo.root, entry, look()) is None
+    assert reason() is None
 
 
-def test_the_real_surroundings():
-    around = stamps.Surroundings.now()
-    assert {"xcrepro/errors.py", "xcrepro/repro/xcrepro.mplstyle"} <= set(around.package)
-    assert {"python", "numpy", "llvmlite", "papermill"} <= set(around.versions)
-    assert "hypothesis" not in around.versions
+def test_what_was_read_is_known_from_the_run(demo):
+    """Inputs are recorded, not declared: the next run starts anew when one of them changes."""
+    assert runner.run("demo/good").ok
+    stamp = stamps.read(manifest.load()["demo/good"], "small")
+    assert list(stamp.inputs) == ["data/in.csv"]
+    assert set(stamp.outputs) == {f"figures/demo/good{suffix}" for suffix in (".csv", ".md", ".tex")}
+    assert outcomes(runner.run("demo/good"))["good"] == "unchanged"
+    (demo.root / "data/in.csv").write_text("0.6")
+    report = runner.run("demo/good")
+    assert "GoldenMismatch" in report.failures()
+    assert "accepted 0.5, now 0.6" in report.failures()
+
+
+def test_a_table_without_golden_file_is_new(demo, capsys):
+    (demo.root / "tests/golden/small/demo/good.csv").unlink()
+    assert main(["run", "demo/good"]) == 1
+    printed = capsys.readouterr().out
+    assert "demo/good failed: it is new\n  demo/good has no golden file yet" in printed
+    assert (demo.root / "figures/demo/good.md").is_file()
+    assert main(["accept", "demo/good"]) == 0
+    assert (demo.root / "tests/golden/small/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
+    assert main(["run", "demo/good"]) == 0
+
+
+def test_sources_are_the_import_closure(root, monkeypatch):
+    """The one file of an item that nobody shares; the folders that count whole; nothing of the engine's workings."""
+    found = {entry.id: set(stamps.sources(entry)) for entry in manifest.load(root).values()}
+    for id, files in found.items():
+        paper = id.partition("/")[0]
+        own = f"xcrepro/papers/{id}.py"
+        assert own in files, id
+        others = {name for name in files if name.startswith("xcrepro/papers/")}
+        assert others <= {own, "xcrepro/papers/__init__.py"} | {
+            f"xcrepro/papers/{paper}/{name}.py" for name in ("__init__", "_common")
+        }, id
+        engine = {name.rpartition("/")[2] for name in files if name.startswith("xcrepro/repro/")}
+        assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
+    assert any("xcrepro/metrics/ranking.py" in files for files in found.values())
+    assert not all("xcrepro/models/plt.py" in files for files in found.values())
+    whole = {f"xcrepro/models/{path.name}" for path in (root / "xcrepro/models").glob("*.py")}
+    assert all(whole <= files for files in found.values() if "xcrepro/models/plt.py" in files)
+
+
+def test_versions_are_those_of_the_dependencies():
+    found = stamps.versions()
+    assert {"python", "numpy", "llvmlite", "papermill"} <= set(found)
+    assert "hypothesis" not in found
 
 
 @pytest.mark.parametrize(
@@ -221,8 +250,8 @@ def test_refused_before_anything_starts(demo, monkeypatch, arguments, message):
 
 def test_refused_notebooks(project, monkeypatch):
     monkeypatch.setattr(runner, "_Child", None)
-    project.add("one", parameters='size = "small"\nsede = 0', **{"parameters.small": "{ seed = 0 }"})
-    with pytest.raises(manifest.ManifestError, match=r"has the parameters size, sede; .* is size, seed"):
+    project.add("one", parameters="seed = 0")
+    with pytest.raises(manifest.ManifestError, match=r"must begin with size = .small."):
         runner.run()
     project.add("one", parameters="size = pick()")
     with pytest.raises(DataError, match=r"only lines `name = literal`"):
@@ -246,7 +275,7 @@ def test_one_run_at_a_time(demo):
 def test_size_paper_leaves_out_what_does_not_offer_it(project, capsys):
     project.add("one", "pass")
     assert outcomes(runner.run(size="paper")) == {"one": "not offered"}
-    project.add("two", "pass", needs='["demo/one"]', **{"parameters.paper": "{}"})
+    project.add("two", "pass", needs='["demo/one"]', paper="{}")
     with pytest.raises(manifest.ManifestError, match="demo/two at size paper needs demo/one, which has no such size"):
         runner.run("demo/two", size="paper")
     assert main(["list"]) == 0

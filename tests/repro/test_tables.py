@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import compare, golden, tables
+from xcrepro.repro import compare, golden, record, tables
 
 TABLE = pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.1, float("nan")], "best": [True, False]})
 
@@ -82,13 +82,22 @@ def test_latex_and_markdown_escape():
     assert r"a&b\|c\d" in tables.markdown(table)
 
 
-def test_save_writes_all_or_nothing(tmp_path):
-    written = tables.save(TABLE, "demo/t", folder=tmp_path)
-    assert [path.name for path in written] == ["t.csv", "t.md", "t.tex"]
-    assert written[0].read_bytes() == tables.csv_text(TABLE).encode()
+def test_render_gives_all_files_or_none():
+    assert list(tables.render(TABLE)) == [".csv", ".md", ".tex"]
+    assert tables.render(TABLE)[".csv"] == tables.csv_text(TABLE).encode()
     with pytest.raises(ArgumentError):
-        tables.save(TABLE, "demo/other", decimals=99, folder=tmp_path)
-    assert not (tmp_path / "demo/other.csv").exists()
+        tables.render(TABLE, decimals=99)
+
+
+def test_a_written_table_is_read_as_it_was():
+    names, kinds, _ = tables.exact(TABLE)
+    again = tables.read(tables.csv_text(TABLE), dict(zip(names, kinds, strict=True)))
+    pd.testing.assert_frame_equal(again, TABLE, check_dtype=False)
+    assert tables.csv_text(again) == tables.csv_text(TABLE)
+    with pytest.raises(ValueError, match="invalid literal"):
+        tables.read("k\nx\n", {"k": "int"})
+    with pytest.raises(KeyError):
+        tables.read("other\nx\n", {"k": "int"})
 
 
 @pytest.fixture
@@ -108,12 +117,12 @@ def test_golden_agrees(accepted, capsys):
     ("change", "message"),
     [
         ({"P": [0.1 * (1 + 2e-9), math.nan]}, r"3 of 4 values agree.*row 0 \(method=PLT, k=1, best=True\), column P"),
-        ({"P": [0.1, 0.0]}, "golden nan, now 0.0"),
-        ({"P": [math.nan, math.nan]}, "golden 0.1, now nan, NaN and infinity exact"),
+        ({"P": [0.1, 0.0]}, "accepted nan, now 0.0"),
+        ({"P": [math.nan, math.nan]}, "accepted 0.1, now nan, NaN and infinity exact"),
         ({"P": [math.inf, math.nan]}, "now inf"),
-        ({"k": [1, 6]}, r"column k: golden 5, now 6, exact"),
+        ({"k": [1, 6]}, r"column k: accepted 5, now 6, exact"),
         ({"k": [1.5, 5.0]}, "column k"),
-        ({"method": ["plt", "BR"]}, r"4 of 4 values agree; the worst is row 0 .*golden PLT, now plt"),
+        ({"method": ["plt", "BR"]}, r"4 of 4 values agree; the worst is row 0 .*accepted PLT, now plt"),
         ({"best": [False, False]}, "column best"),
         ({"extra": [1, 2]}, "columns are"),
     ],
@@ -126,9 +135,9 @@ def test_golden_differs(accepted, change, message):
 
 
 def test_golden_wants_the_same_rows_in_the_same_order(accepted):
-    with pytest.raises(golden.GoldenMismatch, match="1 rows, golden has 2"):
+    with pytest.raises(golden.GoldenMismatch, match="1 rows, accepted 2"):
         golden.check("demo/t", TABLE.head(1))
-    with pytest.raises(golden.GoldenMismatch, match="golden PLT, now BR"):
+    with pytest.raises(golden.GoldenMismatch, match="accepted PLT, now BR"):
         golden.check("demo/t", TABLE.iloc[::-1].reset_index(drop=True))
     with pytest.raises(golden.GoldenMismatch, match="columns are"):
         golden.check("demo/t", TABLE[["k", "method", "P", "best"]])
@@ -146,20 +155,24 @@ def test_golden_shows_the_worst_cell(project):
 
 def test_a_broken_golden_file_is_a_difference(project):
     project.golden("demo/t", "")
-    with pytest.raises(golden.GoldenMismatch, match=r"golden has \[\]"):
+    with pytest.raises(golden.GoldenMismatch, match=r"accepted \[\]"):
         golden.check("demo/t", TABLE)
     project.golden("demo/t", "method,k,P,best\nPLT,1\nBR,5,nan,False\n")
     with pytest.raises(golden.GoldenMismatch, match="row 0"):
         golden.check("demo/t", TABLE)
 
 
-def test_golden_is_never_made_silently(project, monkeypatch):
-    with pytest.raises(golden.GoldenMissing, match="xcrepro check --accept demo/t"):
-        golden.check("demo/t:part", TABLE)
+def test_golden_is_never_made_silently(project, monkeypatch, tmp_path):
+    notes = tmp_path / "notes"
+    monkeypatch.setenv("XCREPRO_RECORD", str(notes))
+    assert "new, 2 rows that nobody has accepted yet" in golden.check("demo/t:part", TABLE)
+    assert record.read(notes) == {
+        "new": ["demo/t:part has no golden file yet: look at it, and if it is right: xcrepro accept demo/t"]
+    }
     assert golden.check("demo/t", TABLE, size="paper") == "demo/t: no reference for size paper"
     monkeypatch.setenv("XCREPRO_ACCEPT", "demo/other")
-    with pytest.raises(golden.GoldenMissing):
-        golden.check("demo/t", TABLE)
+    golden.check("demo/t", TABLE)
+    assert not (project.root / "tests/golden").exists()
     monkeypatch.setenv("XCREPRO_ACCEPT", "demo/t")
     golden.check("demo/t:part", TABLE)
     assert (project.root / "tests/golden/small/demo/t-part.csv").read_text() == tables.csv_text(TABLE)

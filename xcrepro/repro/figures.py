@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
-import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import tables
 
@@ -75,7 +76,7 @@ Columns = str | Sequence[str] | None
 
 
 def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
-    """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`save` holds the drawing to it.
+    """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`held` holds the drawing to it.
 
     None: that axis shows places of names, or what the table does not have. For an image, ``y`` names the columns of its
     values. Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
@@ -83,28 +84,66 @@ def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
     ax.xcrepro_columns = (x, y)
 
 
-def save(fig: Figure, item: str, data: pd.DataFrame, folder: str | os.PathLike | None = None) -> Path:
-    """Write ``<folder>/<item>.svg``, ``.png`` and ``.csv``, the data behind the figure; return the path of the png.
+def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, bytes]:
+    """Suffix -> content of the figure's files: ``.csv``, the data behind it, ``.svg`` and ``.png``.
 
-    ``data`` is the tidy table that was drawn. ``folder`` defaults to the project's ``figures``. No dates and no version
-    numbers go in, so the same figure in the same environment gives the same bytes. In a notebook the figure is shown.
+    Parameters
+    ----------
+    fig : Figure
+        From :func:`new`, held to ``table`` (:func:`held`).
+    table : DataFrame
+        The tidy table that was drawn.
+    drawn_by : str
+        Of the code that drew it (:func:`digest`); it stands in the SVG. No dates and no version numbers go in, so the
+        same figure in the same environment gives the same bytes.
     """
-    folder = paths.project_root() / "figures" if folder is None else Path(folder)
-    held(fig, data)
-    contents = {".csv": tables.csv_text(data).encode()}
+    contents = {".csv": tables.csv_text(table).encode()}
+    held(fig, table)
     with _style():
-        for suffix, blank in ((".svg", {"Date": None, "Creator": None}), (".png", {"Software": None})):
+        for suffix, metadata in (
+            (".svg", {"Date": None, "Creator": None, "Source": f"drawn by {drawn_by}" if drawn_by else None}),
+            (".png", {"Software": None}),
+        ):
             out = io.BytesIO()
-            fig.savefig(out, format=suffix[1:], metadata=blank)
+            fig.savefig(out, format=suffix[1:], metadata=metadata)
             contents[suffix] = out.getvalue()
-    for suffix, content in contents.items():
-        with paths.atomic_path(folder / f"{item}{suffix}") as part:
-            part.write_bytes(content)
-    _display(contents[".png"])
-    return folder / f"{item}.png"
+    return contents
 
 
-def _display(png: bytes) -> None:
+def digest(module: ModuleType | None) -> str:
+    """Of the code of an item's module and of the ``_common.py`` beside it, docstrings and comments left out; "" for None."""
+    if module is None:
+        return ""
+    import ast
+
+    here = Path(module.__file__)
+    code = []
+    for path in (here, here.with_name("_common.py")):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            prose: set[int] = set()
+            for node in ast.walk(ast.parse(text)):
+                if (
+                    isinstance(node, ast.Expr)
+                    and isinstance(node.value, ast.Constant)
+                    and isinstance(node.value.value, str)
+                ):
+                    prose |= set(range(node.lineno, node.end_lineno + 1))
+            lines = (line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in prose)
+            code += [line for line in lines if line and not line.startswith("#")]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
+
+
+def same_drawing(old: bytes, new: bytes) -> bool:
+    """Whether two SVGs are drawn by the same code in the same look, so that they differ by their data alone."""
+
+    def form(svg: bytes) -> tuple:
+        return re.findall(rb"<dc:source>.*?</dc:source>", svg, re.DOTALL), set(re.findall(rb'style="[^"]*"', svg))
+
+    return form(old) == form(new)
+
+
+def display(png: bytes) -> None:
     """Show a picture where there is a notebook to show it in."""
     import sys
 

@@ -7,6 +7,8 @@ comparison with the published values (:mod:`xcrepro.repro.compare`).
 from __future__ import annotations
 
 import csv
+import dataclasses
+import io
 import math
 import os
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro import paths
 from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import tables
+from xcrepro.repro import record, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +30,6 @@ class GoldenMismatch(XCError):
     def __init__(self, message: str, cell: tuple[int, str] | None = None) -> None:
         self.cell = cell
         super().__init__(message)
-
-
-class GoldenMissing(XCError, FileNotFoundError):
-    """There is no golden file yet; the message says how to make it."""
 
 
 def path(item: str, size: str = "small") -> Path:
@@ -48,10 +46,17 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     counts as columns unless it is plain 0..n-1. The sentence counts the number cells (all cells where none is a
     number).
 
-    A missing golden file raises :class:`GoldenMissing` at size small and is only said at size paper, whose runs few
-    people make. A difference raises :class:`GoldenMismatch` with the worst cell. Golden files are written only on
-    request: ``xcrepro check --accept ITEM``, which runs the item with ``$XCREPRO_ACCEPT`` set to its id.
+    A missing golden file means that the table is new: at size small that is said and noted, so that the run goes on, shows its
+    figure, and does not count as good; at size paper, whose runs few people make, it is only said. Golden files are
+    written on request alone: ``xcrepro accept ITEM``, which runs the item with ``$XCREPRO_ACCEPT`` set to its id.
 
+    Raises
+    ------
+    GoldenMismatch
+        With the worst cell.
+
+    Examples
+    --------
     >>> import os, pathlib, tempfile
     >>> import pandas as pd
     >>> root = os.environ["XCREPRO_ROOT"] = tempfile.mkdtemp()
@@ -62,40 +67,55 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     'demo/table1: 4 of 4 values agree'
     >>> check("demo/table1", pd.DataFrame({"k": [1, 3], "P": [0.5, 0.26]}))
     Traceback (most recent call last):
-    xcrepro.repro.golden.GoldenMismatch: demo/table1: 3 of 4 values agree; the worst is row 1 (k=3), column P: golden
+    xcrepro.repro.golden.GoldenMismatch: demo/table1: 3 of 4 values agree; the worst is row 1 (k=3), column P: accepted
     0.25, now 0.26, allowed difference 2.6e-10 (relative 1e-09). If the change is meant, say why in the change and
-    accept it: xcrepro check --accept demo/table1
+    accept it: xcrepro accept demo/table1
     >>> del os.environ["XCREPRO_ROOT"]
     """
-    rtol = RTOL if rtol is None else rtol
-    if not 0 <= rtol < 1:
-        raise ArgumentError("rtol", "must be at least 0 and below 1", rtol)
-    names, kinds, rows = tables.exact(table)
     target = path(item, size)
-    if _accepting(item):
+    accept = f"xcrepro accept {item.partition(':')[0]}" + ("" if size == "small" else f" --size {size}")
+    if os.environ.get("XCREPRO_ACCEPT") == item.partition(":")[0]:
         with paths.atomic_path(target) as part:
             part.write_text(tables.csv_text(table), encoding="utf-8", newline="\n")
     elif not target.is_file():
         if size != "small":
             return _say(f"{item}: no reference for size {size}")
-        raise GoldenMissing(
-            f"{item}: {target} is not there. Look at the table, and if it is right: {_accept(item, size)}"
-        )
-    with open(target, encoding="utf-8", newline="") as file:
-        golden_names, *golden = list(csv.reader(file)) or [[]]
-    how = f"If the change is meant, say why in the change and accept it: {_accept(item, size)}"
-    if names != golden_names:
-        raise GoldenMismatch(f"{item}: columns are {names}, golden has {golden_names}. {how}")
-    if len(rows) != len(golden):
-        raise GoldenMismatch(f"{item}: {len(rows)} rows, golden has {len(golden)}. {how}")
-    return _say(_compare(item, names, kinds, rows, golden, rtol, how))
+        record.note("new", f"{item} has no golden file yet: look at it, and if it is right: {accept}")
+        return _say(f"{item}: new, {len(table)} rows that nobody has accepted yet ({accept})")
+    counted, total, worst = compare(table, target.read_text(encoding="utf-8"), rtol)
+    if worst:
+        cell = worst.cell and f"{total - counted} of {total} values agree; the worst is "
+        how = f"If the change is meant, say why in the change and accept it: {accept}"
+        raise GoldenMismatch(f"{item}: {cell or ''}{worst.text}. {how}", worst.cell)
+    return _say(f"{item}: {total} of {total} values agree")
 
 
-def _compare(item, names, kinds, rows, golden, rtol, how) -> str:
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """``text`` says it; ``cell`` is (row, column), None where the shape differs."""
+
+    text: str
+    cell: tuple[int, str] | None = None
+
+
+def compare(table: pd.DataFrame, accepted: str, rtol: float | None = None) -> tuple[int, int, Difference | None]:
+    """``table`` beside the CSV text of the accepted one: number cells that differ, number cells, the worst difference.
+
+    The rules are those of :func:`check`.
+    """
+    rtol = RTOL if rtol is None else rtol
+    if not 0 <= rtol < 1:
+        raise ArgumentError("rtol", "must be at least 0 and below 1", rtol)
+    names, kinds, rows = tables.exact(table)
+    old_names, *old_rows = list(csv.reader(io.StringIO(accepted))) or [[]]
     counted = [kind in ("int", "float") for kind in kinds]
     counted = counted if any(counted) else [True] * len(kinds)
     total, bad, worst = len(rows) * sum(counted), 0, None
-    for r, (row, old) in enumerate(zip(rows, golden, strict=True)):
+    if names != old_names:
+        return total, total, Difference(f"columns are {names}, accepted {old_names}")
+    if len(rows) != len(old_rows):
+        return total, total, Difference(f"{len(rows)} rows, accepted {len(old_rows)}")
+    for r, (row, old) in enumerate(zip(rows, old_rows, strict=True)):
         for c, kind in enumerate(kinds):
             excess = _excess(row[c], old[c] if c < len(old) else "", kind, rtol)
             if excess > 1 or len(old) != len(row):
@@ -103,9 +123,9 @@ def _compare(item, names, kinds, rows, golden, rtol, how) -> str:
                 if worst is None or excess > worst[0]:
                     worst = (excess, r, c)
     if worst is None:
-        return f"{item}: {total} of {total} values agree"
+        return 0, total, None
     _, r, c = worst
-    now, old = rows[r][c], golden[r][c] if c < len(golden[r]) else ""
+    now, old = rows[r][c], old_rows[r][c] if c < len(old_rows[r]) else ""
     labels = [f"{names[i]}={rows[r][i]}" for i, kind in enumerate(kinds) if kind != "float" and i != c]
     where = f"row {r}" + (f" ({', '.join(labels)})" if labels else "")
     allowed = "exact"
@@ -113,11 +133,7 @@ def _compare(item, names, kinds, rows, golden, rtol, how) -> str:
         limit = rtol * max(abs(number), abs(float(now)), 0.001)
         finite = math.isfinite(number) and math.isfinite(float(now))
         allowed = f"allowed difference {limit:.6g} (relative {rtol:g})" if finite else "NaN and infinity exact"
-    raise GoldenMismatch(
-        f"{item}: {total - bad} of {total} values agree; the worst is {where}, column {names[c]}: "
-        f"golden {old}, now {now}, {allowed}. {how}",
-        cell=(r, names[c]),
-    )
+    return bad, total, Difference(f"{where}, column {names[c]}: accepted {old}, now {now}, {allowed}", (r, names[c]))
 
 
 def _number(text: str) -> float | None:
@@ -136,14 +152,6 @@ def _excess(now: str, old: str, kind: str, rtol: float) -> float:
         return math.inf
     allowed = rtol * max(abs(a), abs(b), 0.001)
     return abs(a - b) / allowed if allowed else (0.0 if a == b else math.inf)
-
-
-def _accept(item: str, size: str) -> str:
-    return f"xcrepro check --accept {item.partition(':')[0]}" + ("" if size == "small" else f" --size {size}")
-
-
-def _accepting(item: str) -> bool:
-    return os.environ.get("XCREPRO_ACCEPT") == item.partition(":")[0]
 
 
 def _say(sentence: str) -> str:

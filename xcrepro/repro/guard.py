@@ -11,7 +11,6 @@ from xcrepro import paths
 from xcrepro.errors import XCError
 from xcrepro.repro import manifest, notebooks, tidy
 
-CHECKED = "nbval-check-output"
 MAX_BYTES = 200_000
 MAX_LINES = 10
 MASTER = "00_regenerate_all.ipynb"
@@ -26,11 +25,12 @@ _HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
 def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> list[str]:
     """Everything wrong with the notebook at ``path``, one sentence each; empty when all is well.
 
-    Looked at: one parameters cell of literals; with ``entry``, that it holds the manifest's small parameters and that
-    the notebook shows its figure; a cell tagged ``nbval-check-output`` that has output; execution counts 1..n; no error
-    output, memory address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not
-    blank in a cell; the kernel ``python3``; no installs and shell commands; image links that lead to a file; no
-    pictures and papermill metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
+    Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest says
+    of size paper fits it, that the notebook shows its figure, and that its cells check exactly the tables that have
+    a golden file; execution counts 1..n; no error output, memory address or path of a machine in the outputs; no last
+    line with ``;``; at most 10 lines that are not blank in a cell; the kernel ``python3``; no installs and shell
+    commands; image links that lead to a file; no pictures and papermill metadata inside; at most 200,000 bytes; and
+    that ``xcrepro tidy`` would change nothing.
     """
     path = Path(path)
     try:
@@ -38,6 +38,7 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     except XCError as error:
         return [str(error)]
     found = [*_parameters(path, notebook, entry), *_cells(notebook), *_images(path, notebook, entry)]
+    found += _checks(notebook, entry) if entry else []
     if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
         found.append(f"the kernel is {kernel!r}, not 'python3'")
     if "papermill" in notebook.get("metadata", {}) or any(
@@ -56,12 +57,36 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
 
 def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
     try:
-        values = notebooks.parameters(path, notebook)
+        if entry is None:
+            notebooks.parameters(path, notebook)
+        else:
+            defaults = entry.official("small")
+            notebooks.check_values(entry.id, defaults, entry.official("paper") or {})
     except XCError as error:
         return [str(error)]
-    if entry is not None and values != entry.official("small"):
-        return [f"the parameters cell says {values}, the manifest {entry.official('small')}"]
     return []
+
+
+def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
+    """The item's golden files, each held against one ``item.check(table)`` or ``item.check(table, "part")`` in the cells."""
+    found, parts = [], set()
+    for number, cell in enumerate(notebooks.code_cells(notebook), start=1):
+        source = notebooks.text(cell["source"])
+        for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
+            if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "item.check"):
+                continue
+            given = [*call.args[1:], *(keyword.value for keyword in call.keywords if keyword.arg == "part")]
+            if not call.args or any(not isinstance(part, ast.Constant) for part in given):
+                found.append(f"code cell {number}: item.check takes the table and, as a plain text, its part")
+                continue
+            part = given[0].value if given else ""
+            if part in parts:
+                found.append(f"code cell {number} checks {part or 'the main table'!r} a second time")
+            parts.add(part)
+    golden = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.golden_files("small")}
+    found += [f"no cell checks the golden file of {part or 'the main table'!r}" for part in sorted(golden - parts)]
+    found += [f"{part or 'the main table'!r} is checked and has no golden file" for part in sorted(parts - golden)]
+    return found
 
 
 def _cells(notebook: dict) -> list[str]:
@@ -70,9 +95,6 @@ def _cells(notebook: dict) -> list[str]:
     counts = [cell.get("execution_count") for cell in code]
     if counts != list(range(1, len(code) + 1)):
         found.append(f"execution counts are {counts}, not 1 to {len(code)}: run it from top to bottom")
-    checked = [cell for cell in code if CHECKED in notebooks.tags(cell)]
-    if not checked:
-        found.append(f"no cell is tagged {CHECKED}")
     for number, cell in enumerate(code, start=1):
         where, source = f"code cell {number}", notebooks.text(cell["source"])
         lines = [line for line in source.splitlines() if line.strip()]
@@ -87,8 +109,6 @@ def _cells(notebook: dict) -> list[str]:
             found.append(f"{where} ends with `;`, which hides its output")
         elif not _is_python(source):
             found.append(f"{where} is not plain Python")
-        if cell in checked and not cell.get("outputs"):
-            found.append(f"{where} is tagged {CHECKED} and has no output")
         found += [f"{where}: {text}" for text in _output_problems(cell)]
     return found
 
@@ -134,21 +154,20 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
                 found.append(f"the image {link} is not there")
             else:
                 shown.add((path.parent / link).resolve())
-    wanted = [output for output in (entry.outputs if entry else ()) if output.endswith(".png")]
-    root = paths.project_root()
-    if wanted and not any((root / output).resolve() in shown for output in wanted):
-        found.append(f"no markdown cell shows {wanted[0]}")
+    wanted = [output for output in (entry.figures() if entry else ()) if output.suffix == ".png"]
+    if wanted and not any(output.resolve() in shown for output in wanted):
+        found.append(f"no markdown cell shows {wanted[0].relative_to(entry.root).as_posix()}")
     return found
 
 
 def project() -> dict[str, list[str]]:
     """What is wrong in the whole project: file -> problems, only files that have some.
 
-    Every notebook, with its manifest entry; notebooks the manifest does not know; golden files without an item.
+    Every notebook, with its manifest entry; notebooks the manifest does not know; golden files and figures without an item.
     """
     root = paths.project_root()
     entries = manifest.load(root)
-    by_path = {(root / "notebooks" / entry.notebook).resolve(): entry for entry in entries.values()}
+    by_path = {entry.notebook.resolve(): entry for entry in entries.values()}
     report: dict[str, list[str]] = {}
     for path in tidy.find([root / "notebooks"]):
         entry = by_path.get(path.resolve())
@@ -156,9 +175,9 @@ def project() -> dict[str, list[str]]:
         if entry is None and path.name != MASTER:
             found.append("no item of manifest.toml uses it")
         report[path.relative_to(root).as_posix()] = found
-    names = {entry.id for entry in entries.values()}
-    for path in sorted((root / "tests" / "golden").rglob("*.csv")):
-        name = path.relative_to(root / "tests" / "golden").with_suffix("").as_posix().partition("/")[2]
-        if not any(name == known or name.startswith(known + "-") for known in names):
-            report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this golden file"]
+    known = {path for entry in entries.values() for size in manifest.SIZES for path in entry.golden_files(size)}
+    known |= {path for entry in entries.values() for path in entry.figures()}
+    standing = [*(root / "tests" / "golden").rglob("*.*"), *(root / "figures").rglob("*.*")]
+    for path in sorted(path for path in standing if path.is_file() and path not in known):
+        report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
     return {name: found for name, found in report.items() if found}

@@ -11,15 +11,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
-from xcrepro.errors import ArgumentError
-from xcrepro.repro import compare, figures, golden, manifest, notebooks, tables
+from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import compare, figures, golden, manifest, notebooks, outputs, record, tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-
 PAPERS = "xcrepro.papers"
+
+
+class NotCommitted(XCError):
+    """A test's run came to something else than what is committed in ``figures/``."""
 
 
 def folder(size: str, official: bool) -> Path:
@@ -27,7 +30,7 @@ def folder(size: str, official: bool) -> Path:
 
     Size small with the manifest's parameters writes what is committed, ``figures/``; size paper ``build/figures/paper/``;
     everything else is the reader's own and goes to ``build/figures/other/``. ``$XCREPRO_FIGURES`` (from the project
-    folder) moves all of them: the notebook tests use it so that a test changes nothing that is committed.
+    folder) moves all of them: the notebook tests use it, so that a test changes nothing that is committed.
     """
     root = paths.project_root()
     if moved := os.environ.get("XCREPRO_FIGURES"):
@@ -73,12 +76,12 @@ class Item:
         """``paper/item``, or ``paper/item:part`` for an item with more than one table."""
         return f"{self.entry.id}:{part}" if part else self.entry.id
 
-    # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
-
     def stable(self, table: pd.DataFrame, part: str = "") -> pd.DataFrame:
         """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``; without one, all of it."""
         function = getattr(self.module, f"check_{part}" if part else "check", None)
         return table if function is None else function(table)
+
+    # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
     def check(self, table: pd.DataFrame, part: str = "") -> None:
         """:func:`xcrepro.repro.golden.check` of the :meth:`stable` part of ``table``, with the manifest's tolerance; tells
@@ -99,13 +102,64 @@ class Item:
         """:func:`xcrepro.repro.compare.published` under this item's name."""
         compare.published(self.name(part), table, ours, printed, decimals)
 
-    def save_figure(self, fig: Figure, data: pd.DataFrame, part: str = "") -> None:
-        """:func:`xcrepro.repro.figures.save` into this run's folder, and show it; a part's file is ``<id>-<part>``."""
-        figures.save(fig, self.name(part).replace(":", "-"), data, self.folder)
+    def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "") -> None:
+        """Write the figure and the table behind it (:func:`xcrepro.repro.figures.render`) into this run's folder, and show it.
+
+        A part's files are ``<id>-<part>.*``. What is committed stays as it is where this run agrees with it within the
+        item's tolerance, in the same drawing.
+        """
+        contents = figures.render(fig, table, figures.digest(self.module))
+        self._write(contents, table, part)
+        figures.display(contents[".png"])
 
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "") -> None:
-        """:func:`xcrepro.repro.tables.save` into this run's folder; a part's file is ``<id>-<part>``."""
-        tables.save(table, self.name(part).replace(":", "-"), decimals, self.folder)
+        """Write the table (:func:`xcrepro.repro.tables.render`) into this run's folder, by the rules of :meth:`save_figure`."""
+        self._write(tables.render(table, decimals), table, part)
+
+    def _write(self, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> None:
+        name = self.name(part).replace(":", "-")
+        committed = paths.project_root() / "figures" if self.official and self.size == "small" else None
+        moved = self._moved(committed / name, contents, table, part) if committed else "not compared"
+        if moved or self.folder != committed:
+            for suffix, content in contents.items():
+                target = self.folder / f"{name}{suffix}"
+                with paths.atomic_path(target) as temporary:
+                    temporary.write_bytes(content)
+        for suffix in contents:
+            record.note("output", str(self.folder / f"{name}{suffix}"))
+        if committed and moved:
+            if self.folder != committed:
+                raise NotCommitted(
+                    f"figures/{name}: {moved}: run `xcrepro run {self.entry.id}` and look at what changes"
+                )
+            record.note("moved", f"figures/{name}: {moved}")
+
+    def _moved(self, committed: Path, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> str:
+        """Why the files of ``contents`` must be written; empty where the committed ones say the same."""
+        old = {suffix: committed.with_name(committed.name + suffix) for suffix in contents}
+        if missing := [path.name for path in old.values() if not path.is_file()]:
+            return f"{missing[0]} is new"
+        old = {suffix: path.read_bytes() for suffix, path in old.items()}
+        if old == contents:
+            return ""
+        names, kinds, _ = tables.exact(table)
+        try:
+            before = tables.read(old[".csv"].decode(), dict(zip(names, kinds, strict=True)))
+            accepted = tables.csv_text(self.stable(before, part))
+        except (ValueError, KeyError, TypeError) as error:
+            return f"the committed table has another form ({error})"
+        if set(names) != set(before.columns):
+            return f"columns {names}, committed {list(before.columns)}"
+        _, _, worst = golden.compare(self.stable(tables.flat(table), part), accepted, self.entry.tolerance)
+        if worst:
+            return worst.text
+        if ".svg" in contents and not figures.same_drawing(old[".svg"], contents[".svg"]):
+            return "drawn by other code or in another look"
+        for suffix in {".md", ".tex"} & contents.keys():
+            # The numbers are those of the CSV; the words, the signs and the columns are the table's form.
+            if said := outputs.difference(old[suffix].decode(), contents[suffix].decode(), float("inf")):
+                return f"{suffix}: {said}"
+        return ""
 
 
 def item(id: str, namespace: Mapping[str, object], /) -> Item:
@@ -124,11 +178,12 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     ArgumentError
         For an unknown id or size, and a parameter that ``namespace`` does not have.
     """
+    record.watch()
     entries = manifest.load()
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
     entry = entries[id]
-    names = notebooks.parameters(paths.project_root() / "notebooks" / entry.notebook)
+    names = notebooks.parameters(entry.notebook)
     if missing := [name for name in names if name not in namespace]:
         raise ArgumentError(
             f"item {id}", f"needs the parameters {', '.join(names)}", f"none named {missing[0]}", "pass globals()"

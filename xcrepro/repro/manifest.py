@@ -1,4 +1,10 @@
-"""The list of items: ``notebooks/manifest.toml``, read and checked whole before anything uses it."""
+"""The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
+
+An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, the module ``papers/paper/name.py`` of the package, the
+figures ``figures/paper/name*``, the golden files ``tests/golden/<size>/paper/name*.csv`` and the test ``tests/papers/paper/
+test_name.py``. Its parameters and their values at size small stand in the notebook's parameters cell. What a run reads and
+writes is recorded by the run.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +13,21 @@ import functools
 import os
 import re
 import tomllib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from xcrepro import paths
 from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import notebooks
 
 SIZES = ("small", "paper")
-_ID = re.compile(r"[a-z0-9_]+(/[A-Za-z0-9_]+)+")
+LARGEST_TOLERANCE = 0.02
+"""Wider than this, a wrong metric would pass."""
+_ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9_]+")
+
+
+def is_id(text: str) -> bool:
+    """Whether ``text`` looks like ``paper/item_name``: letters, digits and _; a dash marks a part's file."""
+    return _ID.fullmatch(text) is not None
 
 
 class ManifestError(XCError, ValueError):
@@ -22,51 +36,108 @@ class ManifestError(XCError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One ``[[item]]``.
+    """One item.
 
-    ``parameters`` maps a size to the complete parameters of the official run at that size, ``size`` itself left out;
-    a size that is not there is not offered. ``outputs`` and ``inputs`` are paths from the project folder.
-    ``tolerance`` is relative (see :func:`xcrepro.repro.golden.check`); None is the default one.
+    Attributes
+    ----------
+    id : str
+        ``paper/name``.
+    title : str
+        One line for ``xcrepro list``.
+    root : Path
+        The project folder.
+    needs : tuple of str
+        Items that must have run before it.
+    tolerance : float or None
+        Relative (see :func:`xcrepro.repro.golden.check`); None is the default one.
+    reason : str
+        Why the tolerance is wider than the default; empty where it is not.
+    paper : dict or None
+        The parameters that differ at size paper; None where the item has no such size.
     """
 
     id: str
     title: str
-    paper: str
-    notebook: str
-    parameters: dict[str, dict]
-    stage: int = 1
+    root: Path
     needs: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
     tolerance: float | None = None
-    tolerance_why: str = ""
-    published: tuple[str, ...] = ()
+    reason: str = ""
+    paper: dict | None = None
+
+    @property
+    def notebook(self) -> Path:
+        return self.root / "notebooks" / f"{self.id}.ipynb"
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        return SIZES if self.paper is not None else SIZES[:1]
 
     def official(self, size: str) -> dict | None:
-        """All parameters of the official run at ``size``, ``size`` first; None where the item does not offer it."""
-        return {"size": size, **self.parameters[size]} if size in self.parameters else None
+        """All parameters of the official run at ``size``, in the notebook's order; None where the item does not offer it.
+
+        Raises :class:`~xcrepro.errors.DataError` for a notebook without a proper parameters cell and
+        :class:`ManifestError` for a value of ``paper`` that the notebook does not have or has already.
+        """
+        values = notebooks.parameters(self.notebook)
+        if "size" not in values or values["size"] != "small":
+            raise ManifestError(f'{self.notebook}: the parameters cell must begin with size = "small"')
+        if size == "small":
+            return values
+        if self.paper is None:
+            return None
+        for name, value in self.paper.items():
+            if name == "size" or name not in values:
+                raise ManifestError(
+                    f"item {self.id}: paper has {name!r}; the notebook's parameters besides size are "
+                    f"{', '.join(name for name in values if name != 'size') or 'none'}"
+                )
+            if values[name] == value:
+                raise ManifestError(f"item {self.id}: paper.{name} = {value!r} is the notebook's own: leave it out")
+        return {**values, **self.paper, "size": size}
+
+    def golden_files(self, size: str) -> list[Path]:
+        """The item's golden files, of the table without a part first."""
+        return _with_parts(self.root / "tests" / "golden" / size, self.id, ".csv")
+
+    def figures(self) -> list[Path]:
+        """The files of the item under ``figures/``."""
+        return _with_parts(self.root / "figures", self.id, "")
+
+
+def _with_parts(folder: Path, id: str, suffix: str) -> list[Path]:
+    home, name = folder / Path(id).parent, Path(id).name
+    return sorted(
+        path
+        for path in home.glob(f"{name}*{suffix}")
+        if path.is_file() and (path.stem == name or path.stem.startswith(f"{name}-"))
+    )
 
 
 def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
     """Read ``<root>/notebooks/manifest.toml``; ``root`` defaults to the project folder.
 
-    Returns id -> :class:`Entry` in the order in which the items run: by stage, then as written. Raises
-    :class:`ManifestError` for an unknown or missing key, a wrong type, a notebook that is not there, an id used
-    twice, a need that is unknown, of a later stage or circular, and a tolerance without its reason (or the reverse).
+    Returns
+    -------
+    dict
+        id -> :class:`Entry` in the order in which the items run: as written, what an item needs before it.
 
+    Raises
+    ------
+    ManifestError
+        For an unknown or missing key, a wrong type, a notebook that is not there, a need that is unknown or circular,
+        a tolerance without a reason, above :data:`LARGEST_TOLERANCE`, or that no item uses.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
-    >>> root = pathlib.Path(tempfile.mkdtemp()); (root / "notebooks").mkdir()
-    >>> _ = (root / "notebooks/a.ipynb").write_text("{}")
+    >>> root = pathlib.Path(tempfile.mkdtemp()); (root / "notebooks/demo").mkdir(parents=True)
+    >>> _ = (root / "notebooks/demo/one.ipynb").write_text("{}")
     >>> _ = (root / "notebooks/manifest.toml").write_text('''
-    ... [[item]]
-    ... id = "demo/one"
-    ... notebook = "a.ipynb"
+    ... ["demo/one"]
     ... title = "A table"
-    ... paper = "demo"
-    ... parameters.small = { seed = 0 }
     ... ''')
-    >>> load(root)["demo/one"].official("small")
-    {'size': 'small', 'seed': 0}
+    >>> load(root)["demo/one"].sizes
+    ('small',)
     """
     root = paths.project_root() if root is None else Path(root)
     path = root / "notebooks" / "manifest.toml"
@@ -74,124 +145,96 @@ def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
         stat = path.stat()
     except FileNotFoundError:
         raise ManifestError(f"{path} is not there: run inside the project folder, or set XCREPRO_ROOT to it") from None
-    return dict(_load(path, stat.st_mtime_ns, stat.st_size))
+    return dict(_load(root, path, stat.st_mtime_ns, stat.st_size))
 
 
 @functools.lru_cache(maxsize=4)
-def _load(path: Path, _mtime: int, _size: int) -> dict[str, Entry]:
+def _load(root: Path, path: Path, _mtime: int, _size: int) -> dict[str, Entry]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ManifestError(f"{path} is not valid TOML: {error}") from None
-    if extra := set(document) - {"item"}:
-        raise ManifestError(f"{path}: unknown top-level key {sorted(extra)[0]!r}; only [[item]] is known")
-    entries: dict[str, Entry] = {}
-    for number, table in enumerate(document.get("item", []), start=1):
-        entry = _entry(path, number, table)
-        if entry.id in entries:
-            raise ManifestError(f"{path}: item {entry.id!r} is there twice; ids are unique")
-        entries[entry.id] = entry
-    _check_needs(path, entries)
-    return dict(sorted(entries.items(), key=lambda pair: pair[1].stage))
+    tolerances = document.pop("tolerance", {})
+    for name, table in tolerances.items():
+        _check_tolerance(f"{path}, tolerance {name}", table)
+    entries = {name: _entry(root, path, name, table, tolerances) for name, table in document.items()}
+    if unused := set(tolerances) - {table.get("tolerance") for table in document.values()}:
+        raise ManifestError(f"{path}: no item has the tolerance {sorted(unused)[0]!r}: remove it")
+    return _in_order(path, entries)
+
+
+def _check_tolerance(where: str, table: object) -> None:
+    if not isinstance(table, dict) or set(table) != {"relative", "why"}:
+        raise ManifestError(f"{where}: must be {{ relative = number, why = text }}; got {table!r}")
+    relative, why = table["relative"], table["why"]
+    if not isinstance(relative, float) or not 0 < relative <= LARGEST_TOLERANCE:
+        raise ManifestError(f"{where}: relative must be above 0 and at most {LARGEST_TOLERANCE}; got {relative!r}")
+    if not isinstance(why, str) or not why.strip():
+        raise ManifestError(f"{where}: why is empty: a wider tolerance is justified in writing")
 
 
 _TYPES = {
-    "id": (str, "a text"),
     "title": (str, "a text"),
-    "paper": (str, "a text"),
-    "notebook": (str, "a text"),
-    "parameters": (dict, "tables parameters.small and parameters.paper"),
-    "stage": (int, "a whole number"),
     "needs": (list, "a list of texts"),
-    "outputs": (list, "a list of texts"),
-    "inputs": (list, "a list of texts"),
-    "tolerance": ((int, float), "a number"),
-    "tolerance_why": (str, "a text"),
-    "published": (list, "a list of texts"),
+    "tolerance": (str, "the name of a [tolerance.NAME]"),
+    "paper": (dict, "a table of parameters"),
 }
 
 
-def _entry(path: Path, number: int, table: dict) -> Entry:
-    name = table.get("id", f"number {number}")
-
+def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> Entry:
     def refuse(text: str) -> ManifestError:
-        return ManifestError(f"{path}, item {name}: {text}")
+        return ManifestError(f"{path}, item {id}: {text}")
 
+    if not is_id(id) or not isinstance(table, dict):
+        raise refuse('must be a table ["paper/item_name"] (letters, digits and _; a dash marks a part\'s file)')
     for key, value in table.items():
         if key not in _TYPES:
             raise refuse(f"unknown key {key!r}; known are {', '.join(_TYPES)}")
         kind, words = _TYPES[key]
-        bad = not isinstance(value, kind) or isinstance(value, bool)
-        if bad or (kind is list and not all(isinstance(part, str) for part in value)):
+        if not isinstance(value, kind) or (kind is list and not all(isinstance(part, str) for part in value)):
             raise refuse(f"{key} must be {words}; got {value!r}")
-    for key in ("id", "title", "paper", "notebook", "parameters"):
-        if not table.get(key):
-            raise refuse(f"{key} is missing or empty")
-    if not _ID.fullmatch(table["id"]):
-        raise refuse("id must look like 'paper/item_name' (letters, digits and _; a dash marks a part's file)")
-    for size, values in table["parameters"].items():
-        if size not in SIZES:
-            raise refuse(f"parameters.{size} is not a size; sizes are {' and '.join(SIZES)}")
-        if not isinstance(values, dict):
-            raise refuse(f"parameters.{size} must be a table; got {values!r}")
-        if "size" in values:
-            raise refuse(f"parameters.{size} must not repeat `size`: the table's name says it")
-    if "small" not in table["parameters"]:
-        raise refuse("parameters.small is missing; write `parameters.small = {}` where there are none besides size")
-    if "paper" in table["parameters"] and set(table["parameters"]["paper"]) != set(table["parameters"]["small"]):
-        raise refuse("parameters.small and parameters.paper must have the same names")
-    for key in ("outputs", "inputs"):
-        for text in table.get(key, []):
-            parts = PurePosixPath(text)
-            if parts.is_absolute() or ".." in parts.parts:
-                raise refuse(f"{key}: {text!r} must be a path inside the project folder")
-    if not (path.parent / table["notebook"]).is_file():
-        raise refuse(f"notebook {path.parent / table['notebook']} is not there")
-    if ("tolerance" in table) != bool(table.get("tolerance_why", "").strip()):
-        raise refuse("tolerance and tolerance_why go together: a wider tolerance is justified in writing")
-    if not 0 < table.get("tolerance", 1e-9) < 1:
-        raise refuse(f"tolerance must be between 0 and 1 (it is relative); got {table['tolerance']}")
-    return Entry(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
+    if not table.get("title", "").strip():
+        raise refuse("title is missing or empty")
+    tolerance = table.get("tolerance")
+    if tolerance is not None and tolerance not in tolerances:
+        raise refuse(f"tolerance {tolerance!r} has no [tolerance.{tolerance}] with relative and why")
+    of = tolerances.get(tolerance, {"relative": None, "why": ""})
+    entry = Entry(
+        id, table["title"], root, tuple(table.get("needs", ())), of["relative"], of["why"], table.get("paper")
+    )
+    if not entry.notebook.is_file():
+        raise refuse(f"its notebook {entry.notebook} is not there")
+    return entry
 
 
-def _check_needs(path: Path, entries: dict[str, Entry]) -> None:
-    for entry in entries.values():
-        for need in entry.needs:
-            if need not in entries:
-                raise ManifestError(f"{path}, item {entry.id}: needs {need!r}, which is not an item")
-            if entries[need].stage > entry.stage:
-                raise ManifestError(f"{path}, item {entry.id}: needs {need}, which is of a later stage")
-    done: set[str] = set()
+def _in_order(path: Path, entries: dict[str, Entry]) -> dict[str, Entry]:
+    ordered: dict[str, Entry] = {}
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
+        if name not in entries:
+            raise ManifestError(f"{path}, item {trail[-1]}: needs {name!r}, which is not an item")
         if name in trail:
             circle = " -> ".join((*trail[trail.index(name) :], name))
             raise ManifestError(f"{path}: items need each other in a circle: {circle}")
-        if name not in done:
+        if name not in ordered:
             for need in entries[name].needs:
                 visit(need, (*trail, name))
-            done.add(name)
+            ordered[name] = entries[name]
 
     for name in entries:
         visit(name, ())
+    return ordered
 
 
-def select(entries: dict[str, Entry], items: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    """The ids meant by ``items``, what they need included, in running order.
+def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
+    """The ids meant by ``words``: None or empty for all, or ids and paper names, as a list or as one text separated by
+    commas or blanks.
 
-    ``items`` is None or empty for all, or ids and paper names, as a list or as one text separated by commas or blanks.
     Raises :class:`~xcrepro.errors.ArgumentError` for a name that is neither, with the nearest that is.
     """
-    words = re.split(r"[,\s]+", items.strip()) if isinstance(items, str) else list(items or [])
+    words = re.split(r"[,\s]+", words.strip()) if isinstance(words, str) else list(words or [])
     words = [word for word in words if word]
-    chosen: set[str] = set() if words else set(entries)
-
-    def add(name: str) -> None:
-        if name not in chosen:
-            chosen.add(name)
-            for need in entries[name].needs:
-                add(need)
-
+    found = [] if words else list(entries)
     for word in words:
         matches = [name for name in entries if name == word or name.startswith(word.rstrip("/") + "/")]
         if not matches:
@@ -200,6 +243,20 @@ def select(entries: dict[str, Entry], items: str | list[str] | tuple[str, ...] |
             near = difflib.get_close_matches(word, entries, n=1)
             hint = f"did you mean {near[0]}?" if near else "`xcrepro list` shows them"
             raise ArgumentError("items", "must be ids or paper names of the manifest", repr(word), hint)
-        for name in matches:
-            add(name)
+        found += matches
+    return [name for name in entries if name in found]
+
+
+def with_needs(entries: dict[str, Entry], names: list[str]) -> list[str]:
+    """``names`` and all they need, in running order."""
+    chosen: set[str] = set()
+
+    def add(name: str) -> None:
+        if name not in chosen:
+            chosen.add(name)
+            for need in entries[name].needs:
+                add(need)
+
+    for name in names:
+        add(name)
     return [name for name in entries if name in chosen]

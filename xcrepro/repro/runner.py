@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro import paths, threads
 from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import manifest, notebooks, stamps, tidy
+from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +39,10 @@ class RunFailed(XCError):
 class Result:
     """What became of one item.
 
-    ``outcome`` is ``"ok"`` (ran), ``"unchanged"`` (skipped), ``"failed"``, ``"not run"`` (something it needs failed) or
-    ``"not offered"`` (no such size). ``why`` is the reason for running, skipping or failing. ``notebook`` is the
-    executed notebook, None where there is none.
+    ``outcome`` is ``"ok"`` (ran), ``"unchanged"`` (skipped), ``"failed"`` (also: it is new), ``"not run"`` (something it needs
+    failed) or ``"not offered"`` (no such size). ``why`` is the reason for running, skipping or failing. ``notebook`` is the
+    executed notebook, None where there is none. ``said`` is what the run has to say besides: files that moved beyond the
+    tolerance and were written, files that are new.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Result:
     why: str
     seconds: float = 0.0
     notebook: Path | None = None
+    said: tuple[str, ...] = ()
 
     @property
     def bad(self) -> bool:
@@ -146,23 +148,24 @@ def run(
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise ArgumentError("jobs", "must be a whole number, 1 or more", repr(jobs))
     if accept and (parameters or not items):
-        raise ArgumentError("accept", "needs named items with the manifest's parameters", f"{items!r}, {parameters!r}")
+        raise ArgumentError("accept", "needs named items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):
         raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
-    plan, results = _plan(root, items, size, force or accept, parameters or {})
+    entries = manifest.load(root)
+    named = manifest.find(entries, items)
+    plan, results = _plan(entries, named, size, force or accept, parameters or {})
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, len(plan)))
-    scheduler = _Scheduler(
-        root, plan, results, at_once, max(1, cores // at_once), set(_named(items)) if accept else set()
-    )
+    scheduler = _Scheduler(root, plan, results, at_once, max(1, cores // at_once), set(named) if accept else set())
     with _alone(root):
         scheduler.run()
         if write_back:
-            for result in scheduler.results.values():
+            for name in named:
+                result = scheduler.results[name]
                 if result.outcome in ("ok", "unchanged"):
-                    _write_back(root, plan[result.id].entry, result.notebook)
+                    _write_back(plan[name].entry, result.notebook)
     order = [*plan, *(name for name in scheduler.results if name not in plan)]
     report = Report(tuple(scheduler.results[name] for name in order), time.monotonic() - began)
     print(report.summary(), flush=True)
@@ -188,38 +191,23 @@ def _alone(root: Path) -> Iterator[None]:
         lock.release()
 
 
-def _named(items: str | list[str] | None) -> list[str]:
-    """The items meant by name, without what they need."""
-    entries = manifest.load()
-    alone = {name: dataclasses.replace(entry, needs=()) for name, entry in entries.items()}
-    return manifest.select(alone, items)
-
-
-def _plan(root: Path, items, size: str, force: bool, given: dict) -> tuple[dict[str, _Job], dict[str, Result]]:
+def _plan(
+    entries: dict[str, manifest.Entry], named: list[str], size: str, force: bool, given: dict
+) -> tuple[dict[str, _Job], dict[str, Result]]:
     """The jobs in running order and the results of items that do not offer the size; all checks are here."""
-    entries = manifest.load(root)
-    named = set(_named(items))
     plan: dict[str, _Job] = {}
     absent: dict[str, Result] = {}
-    for name in manifest.select(entries, items):
+    for name in manifest.with_needs(entries, named):
         entry = entries[name]
-        path = root / "notebooks" / entry.notebook
-        defaults = notebooks.parameters(path)
-        for at, values in entry.parameters.items():
-            if set(defaults) != {"size", *values}:
-                raise manifest.ManifestError(
-                    f"item {name}: {path} has the parameters {', '.join(defaults)}; "
-                    f"parameters.{at} of the manifest, with size, is {', '.join(['size', *values])}"
-                )
-            notebooks.check_values(entry.notebook, defaults, values)
-        official = entry.official(size)
+        official, defaults = entry.official(size), entry.official("small")
         if official is None:
             absent[name] = Result(name, "not offered", f"has no size {size}")
             continue
+        notebooks.check_values(entry.notebook.name, defaults, official)
         own = given if name in named else {}
         if "size" in own:
             raise ArgumentError("parameters", "must not hold size", repr(own["size"]), "it has its own argument")
-        notebooks.check_values(entry.notebook, defaults, own)
+        notebooks.check_values(entry.notebook.name, defaults, own)
         values = {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
         same = values == official
         plan[name] = _Job(entry, values, same, values != defaults, force and name in named, size if same else "other")
@@ -227,7 +215,7 @@ def _plan(root: Path, items, size: str, force: bool, given: dict) -> tuple[dict[
         for need in job.entry.needs:
             if need not in plan:
                 raise manifest.ManifestError(f"item {name} at size {size} needs {need}, which has no such size")
-    if items and not plan:
+    if named != list(entries) and not plan:
         raise ArgumentError(
             "size", f"must be one that {' or '.join(absent)} offers", repr(size), "run it at size small"
         )
@@ -243,7 +231,7 @@ class _Scheduler:
         self.waiting = list(plan)
         self.running: dict[str, _Child] = {}
         self.digests: dict[str, str] = {}
-        self.around = stamps.Surroundings.now()
+        self.versions = stamps.versions()
         self.environment = {
             **os.environ,
             **dict.fromkeys(_THREAD_LIMITS, str(threads_each)),
@@ -287,18 +275,15 @@ class _Scheduler:
         name = job.entry.id
         needs = {need: self.digests[need] for need in job.entry.needs}
         executed = self.root / "build" / "notebooks" / job.label / f"{name}.ipynb"
-        try:
-            fingerprint = stamps.fingerprint(self.root, job.entry, job.values, self.around, needs)
-        except FileNotFoundError as error:
-            self._record(Result(name, "failed", f"its input {error} is not there"))
-            return
-        why = stamps.reason(self.root, job.entry, fingerprint) if job.official else "not the manifest's parameters"
+        fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, needs)
+        stamp = stamps.read(job.entry, job.values["size"])
+        why = stamps.reason(job.entry, stamp, fingerprint) if job.official else "not the item's own parameters"
         if why is None and not executed.is_file():
             why = "its executed notebook is not there"
         if why is None and job.force:
             why = "asked for"
         if why is None:
-            self.digests[name] = stamps.digest(fingerprint)
+            self.digests[name] = stamp.digest()
             self._record(Result(name, "unchanged", "", notebook=executed))
             return
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
@@ -312,14 +297,20 @@ class _Scheduler:
             child.start()
             self.running[name] = child
             return
-        if not fault and name in self.accepted:
-            # The golden file just written is one of the inputs.
-            child.fingerprint["inputs"] = stamps.inputs(self.root, job.entry, job.values["size"])
-        if not fault and job.official:
-            stamps.write(self.root, job.entry, child.fingerprint)
-        self.digests[name] = stamps.digest(child.fingerprint)
+        notes = child.notes()
+        if name in self.accepted:
+            # The golden files just written are part of it.
+            child.fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, child.fingerprint["needs"])
+        if fault:
+            self.digests[name] = ""
+        elif job.official:
+            stamp = stamps.write(job.entry, child.fingerprint, notes.get("input", []), notes.get("output", []))
+            self.digests[name] = stamp.digest()
+        else:
+            self.digests[name] = stamps.Stamp(child.fingerprint, {}, {}).digest()
         outcome, why = ("failed", fault) if fault else ("ok", child.why)
-        self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed))
+        said = tuple(f"written: {text}" for text in notes.get("moved", []))
+        self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed, said))
 
     def _record(self, result: Result) -> None:
         self.results[result.id] = result
@@ -329,6 +320,8 @@ class _Scheduler:
         if result.outcome in ("ok", "failed"):
             line += f" {result.seconds:.1f} s"
         print(line + (f"  ({result.why})" if result.why and result.outcome != "failed" else ""), flush=True)
+        for text in result.said:
+            print(f"    {text}", flush=True)
 
 
 def _past(outcome: str) -> str:
@@ -341,15 +334,15 @@ class _Child:
     def __init__(self, root: Path, job: _Job, fingerprint: dict, why: str, executed: Path, environment: dict) -> None:
         self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
         self.executed, self.environment = executed, environment
-        self.log = executed.with_suffix(".log")
-        self.outputs = stamps.output_paths(root, job.entry, job.values["size"], job.official)
-        self.before = [_state(path) for path in self.outputs]
+        self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
+        self.environment["XCREPRO_RECORD"] = str(self.notes_file)
+        self.committed = job.entry.figures() if job.official and job.values["size"] == "small" else []
         self.began = time.monotonic()
         self.attempts = 0
         executed.parent.mkdir(parents=True, exist_ok=True)
         if job.official:
             # Until it has run to the end it is not done, whatever an earlier run left.
-            stamps.path(root, job.entry, job.values["size"]).unlink(missing_ok=True)
+            stamps.path(job.entry, job.values["size"]).unlink(missing_ok=True)
         self.start()
 
     def start(self) -> None:
@@ -357,8 +350,8 @@ class _Child:
 
         self.attempts += 1
         self.executed.unlink(missing_ok=True)
-        source = self.root / "notebooks" / self.job.entry.notebook
-        command = [sys.executable, "-m", "papermill", str(source), str(self.executed)]
+        self.notes_file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "papermill", str(self.job.entry.notebook), str(self.executed)]
         command += ["--no-progress-bar", "--log-output"]
         if self.job.inject:
             # As YAML: papermill's -p would turn the text "1" into a number.
@@ -375,6 +368,10 @@ class _Child:
         except (OSError, XCError):
             return None
 
+    def notes(self) -> dict[str, list[str]]:
+        """What the run noted of itself (:mod:`xcrepro.repro.record`)."""
+        return record.read(self.notes_file)
+
     def ran_a_cell(self) -> bool:
         notebook = self._notebook()
         return notebook is not None and notebooks.started(notebook)
@@ -388,23 +385,16 @@ class _Child:
                 return f"{failure[0]}: {failure[1]}\n  see {where}"
             lines = self.log.read_text(errors="replace").strip().splitlines() or ["no output"]
             return f"papermill ended with {self.process.returncode}: {lines[-1]}\n  see {stamps.short(self.root, self.log)}"
-        for path, before in zip(self.outputs, self.before, strict=True):
-            name, now = stamps.short(self.root, path), _state(path)
-            if now is None:
-                return f"its declared output {name} is missing\n  see {stamps.short(self.root, self.executed)}"
-            if now == before:
-                return f"its declared output {name} was not written by this run\n  see {stamps.short(self.root, self.executed)}"
-            if path.stat().st_size == 0:
-                return f"its declared output {name} is empty\n  see {stamps.short(self.root, self.executed)}"
+        notes, see = self.notes(), f"\n  see {stamps.short(self.root, self.executed)}"
+        if new := notes.get("new"):
+            return "\n  ".join(["it is new", *new]) + see
+        written = set(notes.get("output", []))
+        if missing := [
+            path for path in self.committed if str(path) not in written and not os.environ.get("XCREPRO_FIGURES")
+        ]:
+            name = stamps.short(self.root, missing[0])
+            return f"{name} is committed and this run did not make it: mend the notebook, or remove the file{see}"
         return ""
-
-
-def _state(path: Path) -> tuple | None:
-    """Changes when the file is written, even with the same bytes."""
-    with contextlib.suppress(OSError):
-        stat = path.stat()
-        return stat.st_ino, stat.st_mtime_ns
-    return None
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
@@ -420,16 +410,19 @@ def stop(processes: list[subprocess.Popen]) -> None:
             process.wait()
 
 
-def _write_back(root: Path, entry: manifest.Entry, executed: Path) -> None:
-    """The outputs of the executed notebook into the committed one, whose prose may be newer."""
-    path = root / "notebooks" / entry.notebook
-    notebook, ran = notebooks.read(path), notebooks.read(executed)
+def _write_back(entry: manifest.Entry, executed: Path) -> None:
+    """The outputs of the executed notebook into the committed one, whose prose may be newer; what says the same within the
+    tolerance stays as it is."""
+    notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
     if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
         raise XCError(
-            f"{entry.id}: the executed notebook has other code cells than {entry.notebook} (its defaults are not "
-            f"parameters.small, or it was edited while it ran); mend that and run it again"
+            f"{entry.id}: the executed notebook has other code cells than {entry.notebook} (it was edited while it "
+            f"ran); run it again"
         )
     for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
-        cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
-    with paths.atomic_path(path) as part:
-        part.write_text(tidy.tidied(notebook, path), encoding="utf-8", newline="\n")
+        before, after = tidy.outputs(cell.get("outputs", [])), tidy.outputs(done["outputs"])
+        if outputs.cell_difference(before, after, entry.tolerance or golden.RTOL):
+            cell["outputs"] = after
+        cell["execution_count"] = done["execution_count"]
+    with paths.atomic_path(entry.notebook) as part:
+        part.write_text(tidy.tidied(notebook, entry.notebook), encoding="utf-8", newline="\n")

@@ -1,36 +1,116 @@
-"""Whether an item must run again, and why: one stamp an item, written last."""
+"""Whether an item must run again, and why: one stamp an item, written last.
+
+What an item's numbers rest on in the package is the import closure of its module and of its notebook: ``data``, ``metrics``,
+``models`` and ``published`` counted whole, since they look their parts up by name; of the engine only what shapes tables,
+figures and checks.
+"""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import hashlib
 import importlib.metadata
 import json
 import platform
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import xcrepro
 from xcrepro import paths
-from xcrepro.repro import items, manifest, notebooks
+from xcrepro.repro import manifest, notebooks
 
 PACKAGE = Path(xcrepro.__file__).resolve().parent
-_SOURCES = {".py", ".toml", ".mplstyle"}
+WHOLE = ("data", "metrics", "models", "published")
+ENGINE = ("compare.py", "figures.py", "golden.py", "items.py", "tables.py")
+_SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
+_LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
 
 
 def file_hash(path: Path) -> str:
+    """SHA-256 of the content; of a file above 64 MiB its size and the time of its last change."""
+    stat = path.stat()
+    if stat.st_size > _LARGE:
+        return f"{stat.st_size} bytes of {stat.st_mtime_ns}"
+    return _content_hash(path, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _content_hash(path: Path, _mtime: int, _size: int) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def short(root: Path, file: Path) -> str:
+    """``file`` from the project folder where it lies in it."""
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
+
+
 def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
-    return {path.relative_to(root).as_posix(): file_hash(path) for path in sorted(files)}
+    return {short(root, path): file_hash(path) for path in sorted(files) if path.is_file()}
 
 
-def package_hashes() -> dict[str, str]:
-    """File -> SHA-256 of the package's own sources."""
-    return _hashes(PACKAGE.parent, (path for path in PACKAGE.rglob("*") if path.suffix in _SOURCES))
+# ---------------------------------------------------------------- what an item rests on in the package
+
+
+def sources(entry: manifest.Entry) -> dict[str, str]:
+    """File -> SHA-256 of the package's files that the item's numbers rest on."""
+    module = PACKAGE / "papers" / f"{entry.id}.py"
+    code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
+    waiting = [*_imported(code), *([module] if module.is_file() else [])]
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        folder = path.relative_to(PACKAGE).parts[0]
+        if path in found or folder == "repro":
+            continue
+        found.add(path)
+        if folder in WHOLE:
+            waiting += [part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES]
+        if path.suffix == ".py":
+            waiting += _imports(path, path.stat().st_mtime_ns)
+    engine = PACKAGE / "repro"
+    return _hashes(PACKAGE.parent, [*found, *(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
+
+
+@functools.lru_cache(maxsize=1024)
+def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
+    return tuple(_imported(path.read_text(encoding="utf-8")))
+
+
+def _imported(code: str) -> Iterator[Path]:
+    """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except SyntaxError:
+        return  # the run will say so
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == xcrepro.__name__:
+                    # `import xcrepro as xc`: what is taken from it, by the attributes' names.
+                    called = alias.asname or alias.name
+                    names |= {f"{xcrepro.__name__}.{name}" for name in re.findall(rf"\b{called}\.(\w+)", code)}
+                names.add(alias.name)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    for name in names:
+        first, _, rest = name.partition(".")
+        if first == xcrepro.__name__:
+            yield from _files(xcrepro._WHERE.get(rest) or name)
+
+
+def _files(module: str) -> Iterator[Path]:
+    place = PACKAGE
+    for part in module.split(".")[1:]:
+        place /= part
+        if (package := place / "__init__.py").is_file():
+            yield package
+        elif (file := place.with_suffix(".py")).is_file():
+            yield file
 
 
 def versions() -> dict[str, str]:
@@ -51,108 +131,91 @@ def versions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+# ---------------------------------------------------------------- the stamp
+
+
 @dataclasses.dataclass(frozen=True)
-class Surroundings:
-    """What all items of one run share; looked at once, when the run starts."""
+class Stamp:
+    """All that decides what a run gives, and what it read and wrote.
 
-    package: dict[str, str]
-    versions: dict[str, str]
-
-    @classmethod
-    def now(cls) -> Surroundings:
-        return cls(package_hashes(), versions())
-
-
-def inputs(root: Path, entry: manifest.Entry, size: str) -> dict[str, str]:
-    """File -> SHA-256 of the item's declared inputs (folders with all that is in them) and its golden files.
-
-    Raises ``FileNotFoundError`` with the declared input that is not there.
+    ``fingerprint`` is known before the run (:func:`fingerprint`); ``inputs`` and ``outputs`` map the files that it read and
+    wrote to their hashes.
     """
-    files: list[Path] = []
-    for text in entry.inputs:
-        path = root / text
-        if not path.exists():
-            raise FileNotFoundError(text)
-        files += [part for part in path.rglob("*") if part.is_file()] if path.is_dir() else [path]
-    golden = root / "tests" / "golden" / size / f"{entry.id}.csv"
-    files += [path for path in (golden, *golden.parent.glob(f"{golden.stem}-*.csv")) if path.is_file()]
-    return _hashes(root, files)
+
+    fingerprint: dict
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+    def digest(self) -> str:
+        """What the items that need this one keep of it."""
+        text = json.dumps([self.fingerprint, self.inputs], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
-def fingerprint(root: Path, entry: manifest.Entry, values: dict, around: Surroundings, needs: dict[str, str]) -> dict:
-    """All that decides what a run of ``entry`` gives; ``needs`` maps the items it builds on to their :func:`digest`."""
+def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], needs: dict[str, str]) -> dict:
+    """All that decides what a run of ``entry`` gives and can be known before it; ``needs`` maps the items it builds on to the
+    digests of their stamps."""
     return {
-        "code": notebooks.code_hash(notebooks.read(root / "notebooks" / entry.notebook)),
+        "code": notebooks.code_hash(notebooks.read(entry.notebook)),
         "parameters": values,
-        "entry": {"outputs": list(entry.outputs), "tolerance": entry.tolerance},
-        "package": around.package,
-        "inputs": inputs(root, entry, values["size"]),
-        "versions": around.versions,
+        "tolerance": entry.tolerance,
+        "sources": sources(entry),
+        "golden": _hashes(entry.root, entry.golden_files(values["size"])),
+        "versions": installed,
         "needs": needs,
     }
 
 
-def digest(fingerprint: dict) -> str:
-    return hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()
+def path(entry: manifest.Entry, size: str) -> Path:
+    return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
 
 
-def output_paths(root: Path, entry: manifest.Entry, size: str, official: bool = True) -> list[Path]:
-    """The declared outputs of a run: those under ``figures/`` are where :func:`xcrepro.repro.items.folder` says."""
-    figures = items.folder(size, official)
-    # A reader's own run answers for its figures only.
-    declared = [text for text in entry.outputs if official or text.startswith("figures/")]
-    return [
-        figures / text.removeprefix("figures/") if text.startswith("figures/") else root / text for text in declared
-    ]
-
-
-def path(root: Path, entry: manifest.Entry, size: str) -> Path:
-    return root / "build" / "stamps" / size / f"{entry.id}.json"
-
-
-def write(root: Path, entry: manifest.Entry, fingerprint: dict) -> None:
+def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
     """Say that the item is done. Called last, when all outputs are there."""
-    size = fingerprint["parameters"]["size"]
-    outputs = {short(root, file): file_hash(file) for file in output_paths(root, entry, size)}
-    with paths.atomic_path(path(root, entry, size)) as part:
-        part.write_text(json.dumps({"fingerprint": fingerprint, "outputs": outputs}, indent=1), encoding="utf-8")
+    hashes = (_hashes(entry.root, map(Path, files)) for files in (inputs, outputs))
+    stamp = Stamp(fingerprint, *hashes)
+    with paths.atomic_path(path(entry, fingerprint["parameters"]["size"])) as part:
+        part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
+    return stamp
 
 
-def reason(root: Path, entry: manifest.Entry, new: dict) -> str | None:
-    """Why the item must run again, in words; None when it need not."""
-    size = new["parameters"]["size"]
+def read(entry: manifest.Entry, size: str) -> Stamp | None:
+    """The stamp of the item's last finished run; None where there is none that can be read."""
     try:
-        stamp = json.loads(path(root, entry, size).read_text(encoding="utf-8"))
-        old, outputs = stamp["fingerprint"], stamp["outputs"]
-    except (OSError, ValueError, KeyError):
+        return Stamp(**json.loads(path(entry, size).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
+    """Why the item, whose fingerprint is now ``new``, must run again, in words; None when it need not."""
+    if old is None:
         return "no finished run here yet"
     # As JSON has it, so that a tuple in the new one is no difference.
-    new = json.loads(json.dumps(new))
-    if old.get("code") != new["code"]:
+    new, was = json.loads(json.dumps(new)), old.fingerprint
+    if was.get("code") != new["code"]:
         return "the notebook's code changed"
+    if was.get("tolerance") != new["tolerance"]:
+        return f"tolerance {was.get('tolerance')} -> {new['tolerance']}"
     for key, words in (
         ("parameters", "parameter"),
-        ("entry", "manifest:"),
-        ("package", "source"),
-        ("inputs", "input"),
+        ("sources", "source"),
+        ("golden", "input"),
         ("versions", "installed"),
     ):
-        if old.get(key) != new[key]:
-            return f"{words} {_difference(old.get(key, {}), new[key], show=key in ('parameters', 'entry', 'versions'))}"
-    if old.get("needs") != new["needs"]:
-        changed = [name for name in new["needs"] if old.get("needs", {}).get(name) != new["needs"][name]]
+        if was.get(key) != new[key]:
+            return f"{words} {_difference(was.get(key, {}), new[key], show=key in ('parameters', 'versions'))}"
+    if was.get("needs") != new["needs"]:
+        changed = [name for name in new["needs"] if was.get("needs", {}).get(name) != new["needs"][name]]
         return f"{changed[0] if changed else 'what it needs'} changed, which it needs"
-    for file in output_paths(root, entry, size):
-        if not file.is_file():
-            return f"output {short(root, file)} is not there"
-        if outputs.get(short(root, file)) != file_hash(file):
-            return f"output {short(root, file)} is not as it was written"
+    for words, files in (("input", old.inputs), ("output", old.outputs)):
+        for name, hashed in files.items():
+            file = entry.root / name
+            if not file.is_file():
+                return f"{words} {name} is not there"
+            if file_hash(file) != hashed:
+                return f"{words} {name} " + ("changed" if words == "input" else "is not as it was written")
     return None
-
-
-def short(root: Path, file: Path) -> str:
-    """``file`` from the project folder where it lies in it."""
-    return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
 
 
 def _difference(old: dict, new: dict, show: bool) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import html
 import io
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
 from xcrepro.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -213,17 +210,22 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals], str]] = {
 }
 
 
-def save(table: pd.DataFrame, item: str, decimals: Decimals = 3, folder: str | os.PathLike | None = None) -> list[Path]:
-    """Write ``<folder>/<item>.csv`` (exact), ``.md`` and ``.tex`` (rounded); return the three paths.
+def render(table: pd.DataFrame, decimals: Decimals = 3) -> dict[str, bytes]:
+    """Suffix -> content of the table's files: ``.csv`` (exact), ``.md`` and ``.tex`` (rounded)."""
+    return {suffix: writer(table, decimals).encode() for suffix, writer in _WRITERS.items()}
 
-    ``folder`` defaults to the project's ``figures``. Nothing is written unless all three can be made.
+
+def read(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """The table whose :func:`csv_text` is ``text``; ``kinds`` maps its columns to their :func:`kind`.
+
+    Raises ``KeyError`` for a column that is not in ``kinds``, ``ValueError`` where one is not of its kind.
+
+    >>> read("k,P\\n1,0.5\\n", {"k": "int", "P": "float"}).to_dict("list")
+    {'k': [1], 'P': [0.5]}
     """
-    folder = paths.project_root() / "figures" if folder is None else Path(folder)
-    texts = {suffix: writer(table, decimals) for suffix, writer in _WRITERS.items()}
-    written = []
-    for suffix, content in texts.items():
-        target = folder / f"{item}{suffix}"
-        with paths.atomic_path(target) as part:
-            part.write_text(content, encoding="utf-8", newline="\n")
-        written.append(target)
-    return written
+    import pandas as pd
+
+    as_kind = {"int": int, "float": float, "bool": "True".__eq__, "text": lambda value: value or None}
+    names, *rows = list(csv.reader(io.StringIO(text))) or [[]]
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return pd.DataFrame({name: [*map(as_kind[kinds[name]], c)] for name, c in zip(names, columns, strict=True)})

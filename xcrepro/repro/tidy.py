@@ -13,8 +13,8 @@ from xcrepro import paths
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.repro import notebooks
 
-# Cells whose outputs differ from run to run (progress with timings) carry this tag and are committed without outputs.
-VOLATILE = "volatile-output"
+# Cells whose outputs differ from run to run (progress, timings) carry nbval's tag and are committed without outputs.
+VOLATILE = "nbval-ignore-output"
 _KEPT = ("text/plain", "text/html", "text/markdown", "text/latex")
 _TIMING = re.compile(r"^(CPU times|Wall time): .*\n?", re.MULTILINE)
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -24,7 +24,7 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     """The canonical text of ``notebook``.
 
     Kept: sources, tags, execution counts, text outputs (plain, HTML, markdown, LaTeX). Dropped: outputs that are
-    pictures or widgets, stderr, ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``volatile-output``,
+    pictures or widgets, stderr, ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``,
     and all metadata but the kernel and the tags (papermill's, timings, widget state, collapsed flags). Consecutive
     pieces of stdout become one. Cell ids come from the sources. Keys are sorted, the indent is 1, one newline ends
     the file. Doing it twice changes nothing more.
@@ -71,13 +71,14 @@ def _cell(cell: dict, seen: dict[str, int]) -> dict:
         tidy["attachments"] = cell["attachments"]
     if cell["cell_type"] == "code":
         tidy["execution_count"] = cell.get("execution_count")
-        tidy["outputs"] = [] if VOLATILE in tags else _outputs(cell.get("outputs", []))
+        tidy["outputs"] = [] if VOLATILE in tags else outputs(cell.get("outputs", []))
     return tidy
 
 
-def _outputs(outputs: Iterable[dict]) -> list[dict]:
+def outputs(given: Iterable[dict]) -> list[dict]:
+    """A cell's outputs in the form in which they are committed."""
     kept: list[dict] = []
-    for output in outputs:
+    for output in given:
         kind = output["output_type"]
         if kind == "stream":
             text = _TIMING.sub("", notebooks.text(output["text"]))

@@ -1,0 +1,82 @@
+"""The recipe of CONTRIBUTING for a new item, followed in a copy of the project: in a paper that is there, and as a sixth paper."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import scaffold
+
+
+@pytest.fixture(scope="module")
+def copy(root, tmp_path_factory):
+    """A project with the package's sources and no items."""
+    place = tmp_path_factory.mktemp("project")
+    shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "notebooks").mkdir()
+    (place / "notebooks/manifest.toml").write_text("")
+    return place
+
+
+def command(place, *arguments: str, status: int = 0) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(place), "XCREPRO_ROOT": str(place)}
+    done = subprocess.run([sys.executable, *arguments], cwd=place, env=environment, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("id", ["jain16/an_item", "sixth_paper/fig1_Precision"])
+def test_the_recipe(copy, root, id):
+    assert f"xcrepro accept {id}" in command(copy, "-m", "xcrepro", "new", id, "--title", 'A "quoted" title')
+    said = command(copy, "-m", "xcrepro", "run", id, status=1)
+    assert f"{id} failed: it is new" in said
+    assert (copy / f"figures/{id}.png").stat().st_size > 5_000
+    assert not (copy / "tests/golden/small" / f"{id}.csv").exists()
+    assert "1 ok" in command(copy, "-m", "xcrepro", "accept", id)
+    golden = copy / "tests/golden/small" / f"{id}.csv"
+    assert golden.read_text() == (copy / f"figures/{id}.csv").read_text()
+    said = command(copy, "-m", "xcrepro", "check")
+    assert "all unchanged, nothing to do" in said
+    assert "notebooks: nothing to mend" in said
+    assert f"{id}  small        A" in command(copy, "-m", "xcrepro", "list")
+    paper, _, name = id.partition("/")
+    command(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/papers/{paper}/test_{name}.py")
+    new = [f"xcrepro/papers/{id}.py", f"tests/papers/{paper}/test_{name}.py", f"notebooks/{id}.ipynb"]
+    settings = ("--config", str(root / "pyproject.toml"))
+    command(copy, "-m", "ruff", "check", *settings, *new)
+    command(copy, "-m", "ruff", "format", "--check", *settings, *new[:2])
+
+
+def test_nothing_is_overwritten(project):
+    (project.root / "xcrepro/papers").mkdir(parents=True)
+    project.add("one")
+    for id, message in (
+        ("demo/one", "item must be new"),
+        ("demo/a-b", "must look like"),
+        ("demo", "must look like"),
+        ("demo/../x", "must look like"),
+        ("1demo/x", "must look like"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            scaffold.new(id)
+    test = project.root / "tests/papers/demo/test_two.py"
+    test.parent.mkdir(parents=True)
+    test.write_text("mine")
+    with pytest.raises(ArgumentError, match=r"test_two\.py: it is there already"):
+        scaffold.new("demo/two")
+    assert not (project.root / "xcrepro/papers/demo").exists()
+    assert test.read_text() == "mine"
+    test.unlink()
+    assert [path.name for path in scaffold.new("demo/two")] == [
+        "two.py", "two.ipynb", "test_two.py", "__init__.py", "manifest.toml",
+    ]  # fmt: skip
+
+
+def test_a_project_without_the_sources(project):
+    with pytest.raises(ArgumentError, match="must hold the package's sources"):
+        scaffold.new("demo/two")

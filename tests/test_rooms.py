@@ -1,0 +1,107 @@
+"""The house: an item is one thing in one place, the engine knows no XC, a method's look stands in one file."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from xcrepro.repro import manifest
+
+GROUND = {"errors", "paths", "threads", "arguments"}
+
+
+def imported(path) -> set[str]:
+    """The parts of the package that a file imports, anywhere in it: ``models``, ``repro.figures``, ..."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module else set()
+    return {name.partition(".")[2] for name in found if name.startswith("xcrepro.")}
+
+
+def test_the_engine_knows_no_xc(root):
+    for path in (root / "xcrepro/repro").glob("*.py"):
+        others = {name for name in imported(path) if name.split(".")[0] not in {*GROUND, "repro"}}
+        assert others <= {"_WHERE"}, f"{path.name} imports {others}"
+
+
+def test_imports_run_one_way(root):
+    """Ground floor <- kernels <- containers <- library <- inputs, engine <- papers; nobody imports the papers."""
+    library = {
+        "metrics",
+        "propensity",
+        "calibrate",
+        "decide",
+        "models",
+        "published",
+        "data",
+        "truth",
+        "predictions",
+        "kernels",
+    }
+    for path in (root / "xcrepro").rglob("*.py"):
+        room = path.relative_to(root / "xcrepro").parts[0].removesuffix(".py")
+        above = {name.split(".")[0] for name in imported(path)} - {room}
+        if room in library | GROUND | {"looks", "sparse"}:
+            assert not above & {"inputs", "papers", "repro", "looks"}, f"{path} imports {above}"
+        if room == "inputs":
+            assert not above & {"papers", "repro"}, f"{path} imports {above}"
+        if room not in {"papers", "__main__", "__init__"}:
+            assert "papers" not in above, f"{path} imports {above}"
+        if room == "kernels":
+            assert not above, f"{path} imports {above}"
+    for path in (root / "xcrepro/papers").rglob("*.py"):
+        paper = path.parent.name
+        assert not {n for n in imported(path) if n.startswith("papers.") and n.split(".")[1] != paper}, path
+
+
+def test_every_item_is_one_name(root):
+    """Module, notebook, test, and golden file and picture where it computes and draws; no other file stands there."""
+    items = manifest.load(root)
+    pictures = set()
+    for id, entry in items.items():
+        paper, _, name = id.partition("/")
+        module = root / f"xcrepro/papers/{id}.py"
+        assert module.is_file(), id
+        assert (root / f"tests/papers/{paper}/test_{name}.py").is_file(), id
+        names = {node.name for node in ast.parse(module.read_text()).body if isinstance(node, ast.FunctionDef)}
+        assert any(re.fullmatch(r"compute(_\w+)?", name) for name in names), f"{id} computes nothing"
+        assert entry.golden_files("small"), f"{id} has no golden file"
+        draws = any(re.fullmatch(r"plot(_\w+)?", name) for name in names)
+        assert draws == any(path.suffix == ".png" for path in entry.figures()), id
+        pictures |= {id} if draws else set()
+    for home, suffix, extra in (
+        ("xcrepro/papers", ".py", {"__init__", "_common"}),
+        ("notebooks", ".ipynb", set()),
+        ("tests/papers", ".py", {"conftest"}),
+    ):
+        for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
+            if home == "notebooks" and folder.name.startswith("."):
+                continue
+            known = {id.partition("/")[2] for id in items if id.partition("/")[0] == folder.name}
+            files = [path for path in folder.iterdir() if path.name not in ("__pycache__", ".ipynb_checkpoints")]
+            odd = [p.name for p in files if p.suffix != suffix or p.stem.removeprefix("test_") not in known | extra]
+            assert odd == [], f"{folder} holds {odd}"
+    assert len(items) - len(pictures) == 9
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [(r"#[0-9a-fA-F]{6}\b", "a colour"), (r"\b(font|label|title_?font)size\s*=\s*[\d.]", "a size of text")],
+)
+def test_looks_stand_in_one_place(root, pattern, what):
+    for path in (root / "xcrepro").rglob("*.py"):
+        if path.name != "looks.py":
+            found = re.search(pattern, path.read_text())
+            assert not found, f"{path} has {what}: {found.group()}; it belongs into looks.py"
+
+
+def test_item_modules_use_words_that_can_be_searched(root):
+    for path in (root / "xcrepro").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                assert node.name not in {"beside", "steady", "told", "fall", "falls", "solid", "lost", "moved"}, path

@@ -1,0 +1,58 @@
+"""What a run reads and writes, noted by the run itself for the runner: ``$XCREPRO_RECORD`` names the file of notes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from pathlib import Path
+
+from xcrepro import paths
+
+
+def note(kind: str, text: str) -> None:
+    """Add a note; nothing where nobody asked for a record.
+
+    ``kind`` is ``"input"`` or ``"output"`` (a file), ``"new"`` or ``"moved"`` (what the run has to say of a file or a table).
+    """
+    if target := os.environ.get("XCREPRO_RECORD"):
+        with open(target, "a", encoding="utf-8") as file:
+            file.write(json.dumps([kind, text]) + "\n")
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    """kind -> its notes, each once, in the order in which they came; empty where there is no file."""
+    found: dict[str, dict[str, None]] = {}
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for kind, text in map(json.loads, lines):
+        found.setdefault(kind, {})[text] = None
+    return {kind: list(texts) for kind, texts in found.items()}
+
+
+@functools.cache
+def watch() -> None:
+    """From now on note every file of the project's ``data`` or of the cache that this process opens for reading.
+
+    Trained models are no inputs: they follow from the data and the package's sources.
+    """
+    if "XCREPRO_RECORD" not in os.environ:
+        return
+    cache = str(paths.cache_dir())
+    places = (str(paths.project_root() / "data") + os.sep, cache + os.sep)
+    trained = os.path.join(cache, "trained") + os.sep
+    seen: set[str] = set()
+
+    def opened(event: str, arguments: tuple) -> None:
+        if event != "open" or not isinstance(arguments[0], str):
+            return
+        path, mode, flags = arguments
+        writes = set(mode) & set("wxa+") if isinstance(mode, str) else flags & (os.O_WRONLY | os.O_RDWR)
+        if writes or path in seen:
+            return
+        seen.add(path)
+        full = os.path.abspath(path)
+        if full.startswith(places) and not full.startswith(trained) and not full.endswith(".lock"):
+            note("input", full)
+
+    sys.addaudithook(opened)

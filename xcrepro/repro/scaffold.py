@@ -1,0 +1,79 @@
+"""A new item, from templates that run: module, notebook, test and its lines in the manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro import paths
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import manifest, tidy
+
+_TEMPLATES = Path(__file__).with_name("template")
+
+
+def new(id: str, title: str = "") -> list[Path]:
+    """Write the files of a new item ``paper/name``; a paper that is not there yet becomes a folder.
+
+    Parameters
+    ----------
+    id : str
+        ``paper/name``: small letters, digits and _ for the paper, letters, digits and _ for the name.
+    title : str
+        One line for ``xcrepro list``; by default made from the name.
+
+    Returns
+    -------
+    list of Path
+        What was written; the manifest, which has the item at its end, is the last.
+
+    Raises
+    ------
+    ArgumentError
+        For an id that is no such name or is there already, and where a file would be overwritten. Nothing is written then.
+    """
+    root = paths.project_root()
+    entries = manifest.load(root)
+    paper, _, name = id.partition("/")
+    if not manifest.is_id(id) or not (paper.isidentifier() and name.isidentifier()):
+        raise ArgumentError("item", "must look like paper/item_name", repr(id), "letters, digits and _")
+    if id in entries:
+        raise ArgumentError("item", "must be new", repr(id), f"xcrepro run {id} runs it")
+    package = root / "xcrepro" / "papers"
+    if not package.is_dir():
+        raise ArgumentError("project", "must hold the package's sources, as a clone does", root, "run it there")
+    title = title.strip() or name.replace("_", " ")
+    filled = {
+        kind: (_TEMPLATES / f"{kind}.py.txt")
+        .read_text(encoding="utf-8")
+        .format(id=id, paper=paper, name=name, title=title)
+        for kind in ("item", "notebook", "test")
+    }
+    files = {
+        package / paper / f"{name}.py": filled["item"],
+        root / "notebooks" / f"{id}.ipynb": tidy.tidied(_notebook(filled["notebook"])),
+        root / "tests" / "papers" / paper / f"test_{name}.py": filled["test"],
+    }
+    if there := [path for path in files if path.exists()]:
+        raise ArgumentError(
+            "item", "must be new", there[0], "it is there already: move or remove it, or take another name"
+        )
+    if not (init := package / paper / "__init__.py").exists():
+        files[init] = '"""Say here which document this is."""\n'
+    listing = root / "notebooks" / "manifest.toml"
+    escaped = title.replace("\\", "\\\\").replace('"', '\\"')
+    files[listing] = f'{listing.read_text(encoding="utf-8").rstrip()}\n\n["{id}"]\ntitle = "{escaped}"\n'.lstrip()
+    for path, text in files.items():
+        with paths.atomic_path(path) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
+    return list(files)
+
+
+def _notebook(text: str) -> dict:
+    """The notebook that ``text`` writes down: each cell after a line ``# %%``, with ``[markdown]`` or a tag behind."""
+    cells = []
+    for piece in ("\n" + text).split("\n# %%")[1:]:
+        head, _, source = piece.partition("\n")
+        kind, tags = ("markdown", []) if "[markdown]" in head else ("code", head.split())
+        cell = {"cell_type": kind, "metadata": {"tags": tags}, "source": source.strip("\n")}
+        cells.append({**cell, "outputs": [], "execution_count": None} if kind == "code" else cell)
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
