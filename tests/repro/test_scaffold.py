@@ -1,4 +1,4 @@
-"""The recipe of CONTRIBUTING for a new item, followed in a copy of the project: in a paper that is there, and as a sixth paper."""
+"""The recipe of CONTRIBUTING for a new item, followed in a copy of the project: in a paper that is there, and in a sixth."""
 
 from __future__ import annotations
 

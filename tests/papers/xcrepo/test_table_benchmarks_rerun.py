@@ -9,8 +9,8 @@ from scipy.sparse import csr_matrix
 from xcrepro import load, twin
 from xcrepro.inputs import baselines
 from xcrepro.metrics import precision
+from xcrepro.papers.xcrepo import table_benchmarks_rerun as rerun
 from xcrepro.predictions import TopK
-from xcrepro.repro import rerun
 
 
 @pytest.fixture(scope="module")
@@ -20,22 +20,22 @@ def ds():
 
 def test_metrics_are_percent_of_the_functions(ds):
     top = TopK.from_scores(ds.test.marginals, 5)
-    found = rerun.metrics(ds, {"best": top}).set_index("model").loc["best"]
+    found = rerun.compute_table(ds, {"best": top}).set_index("model").loc["best"]
     np.testing.assert_allclose([found[f"P@{k}"] for k in (1, 3, 5)], 100 * precision(ds.test.Y, top))
 
 
 def test_printed_rows_are_the_first_method_the_table_has(ds):
-    rows = rerun.printed(ds)
+    rows = rerun.printed_rows(ds)
     assert set(rows[rows["model"] == "1-vs-All"]["method"]) == {"DiSMEC"}
     value = rows[(rows["model"] == "Parabel") & (rows["metric"] == "nDCG") & (rows["k"] == 3)]["printed"]
     assert value.tolist() == ["72.17"]
-    bibtex = rerun.printed(twin("bibtex", scale=0.05))
+    bibtex = rerun.printed_rows(twin("bibtex", scale=0.05))
     assert set(bibtex[bibtex["model"] == "1-vs-All"]["method"]) == {"1-vs-All"}
     assert "DiSMEC" not in set(bibtex["model"])  # a row of dashes there
 
 
 def test_no_printed_table_no_rows():
-    assert rerun.printed(twin("orcas-800k", scale=0.0005)).empty
+    assert rerun.printed_rows(twin("orcas-800k", scale=0.0005)).empty
 
 
 def test_ties_to_the_highest_id():
@@ -74,7 +74,7 @@ def test_orders_see_what_does_not_hold():
 
     rows = {"P@1": [10.0, 50, 40, 45, 44], "PSP@1": [1.0, 5, 6, 7, 3], "PSP@5": [1.0, 5, 6, 5, 3]}
     found = pd.DataFrame({"model": ["Popularity", "FastXML", "PfastXML", "PfastreXML", "Parabel"], **rows})
-    holds = rerun.orders(found).set_index(["order", "metric"])["holds"]
+    holds = rerun.compute_orders(found).set_index(["order", "metric"])["holds"]
     assert holds["all > Popularity", "P@1"] == "yes"
     assert holds["PfastreXML > PfastXML", "PSP@1"] == "yes"
     assert holds["PfastreXML > PfastXML", "PSP@5"] == "no"
@@ -89,6 +89,6 @@ def test_bibtex_meets_the_printed_rows(real_data):
         name: baselines.recipe(name, ds).fit(ds.train.X, ds.train.Y).predict(ds.test.X, 5)
         for name in ("1-vs-All", "Parabel")
     }
-    beside = rerun.beside(ds, tops)
-    assert len(beside) == 24
-    assert beside["difference"].abs().max() < 1.5
+    compared = rerun.compute_printed(ds, tops)
+    assert len(compared) == 24
+    assert compared["difference"].abs().max() < 1.5

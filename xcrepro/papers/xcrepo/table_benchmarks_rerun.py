@@ -1,26 +1,25 @@
-"""What the item on the baselines computes and draws: the repository's metrics, its printed rows beside ours, and what
-keeps the two apart."""
+"""A dataset's benchmark table with our baselines: the repository's metrics, its printed rows, and what keeps the two apart."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import published
+from xcrepro import looks, published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines, datasets
+from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
+from xcrepro.metrics.significance import jackknife_blocks, jackknife_error
+from xcrepro.papers.xcrepo import _common
+from xcrepro.papers.xcrepo._common import KS, METRICS
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-KS = (1, 3, 5)
-METRICS = ("P", "nDCG", "PSP", "PSnDCG")
 PRINTED_AS = {"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"}
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "Parabel", "PLT", "FastXML", "PfastXML", "PfastreXML", "Neural")
 ROWS = {
@@ -31,19 +30,9 @@ ROWS = {
     "PfastreXML": ("PfastreXML",),
 }
 """Baseline -> the printed method it is compared with, the first that the dataset's table has. Others have none."""
-BLOCKS = 20
 
 
-def metrics(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
-    """The repository's metrics of each model, percent: model, then P@1 ... PSnDCG@5."""
-    w, rows = weights(ds), []
-    for name, top in tops.items():
-        found = ranking.values(METRICS, ds.test.Y, top, KS, w)
-        rows.append({"model": name} | {f"{m}@{k}": 100 * found[m][i] for m in METRICS for i, k in enumerate(KS)})
-    return pd.DataFrame(rows)
-
-
-def printed(ds: Dataset) -> pd.DataFrame:
+def printed_rows(ds: Dataset) -> pd.DataFrame:
     """The repository's rows for the methods that our baselines stand for: model, method, metric, k, printed (text).
 
     No rows where the dataset has no benchmark table or is none of the registry's.
@@ -67,7 +56,12 @@ def printed(ds: Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def beside(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
+def compute_table(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
+    """The repository's metrics of each model, percent: model, then P@1 ... PSnDCG@5."""
+    return _common.compute_metrics(ds, tops)
+
+
+def compute_printed(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     """Every number of a model that has a printed row: model, method, metric, k, ours, printed, difference, and what may
     explain the difference (points):
 
@@ -79,7 +73,7 @@ def beside(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     ``more`` where none is: training, parameters or features.
     """
     w, rows = weights(ds), []
-    rows_of = printed(ds)
+    rows_of = printed_rows(ds)
     other = {"nDCG": "nDCG (ideal k)", "PSnDCG": "PSnDCG (ideal k)"}
     for model, group in rows_of.groupby("model", sort=False):
         if model not in tops:
@@ -102,6 +96,11 @@ def beside(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
             )
     columns = ["model", "method", "metric", "k", "ours", "printed", "difference", "split", "ties", "definition"]
     return pd.DataFrame(rows, columns=[*columns, "explained by"])
+
+
+def check_printed(table: pd.DataFrame) -> pd.DataFrame:
+    """The values; what may explain a difference moves with a hit more or less."""
+    return table[["model", "method", "metric", "k", "ours", "printed"]]
 
 
 def _reason(difference: float, split: float, ties: float, shift: float) -> str:
@@ -128,35 +127,19 @@ def ties_to_highest(top: TopK) -> TopK:
 def jackknife(Y, top: TopK, inverse_propensity: np.ndarray) -> dict[str, np.ndarray]:
     """Standard error of each of METRICS at each k: leave out one of 20 blocks of consecutive rows after the other."""
     left = [
-        ranking.values(METRICS, Y[keep], top.rows(keep), KS, inverse_propensity) for keep in blocks_left_out(len(top))
+        ranking.values(METRICS, Y[keep], top.rows(keep), KS, inverse_propensity) for keep in jackknife_blocks(len(top))
     ]
     return {name: jackknife_error(np.array([values[name] for values in left])) for name in METRICS}
 
 
-def blocks_left_out(n: int) -> Iterator[np.ndarray]:
-    """The rows that stay when one of 20 blocks of consecutive rows after the other is left out (n below 20: one row)."""
-    for low, high in itertools.pairwise(np.linspace(0, n, min(BLOCKS, n) + 1).astype(int)):
-        yield np.r_[0:low, high:n]
-
-
-def jackknife_error(left_out: np.ndarray) -> np.ndarray:
-    """Standard error of a statistic from its values with one block left out: (blocks, ...) -> (...).
-
-    >>> jackknife_error(np.array([[1.0], [2.0], [3.0]])).round(4)      # sqrt(2/3 * (1 + 0 + 1))
-    array([1.1547])
-    """
-    blocks = len(left_out)
-    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
+def compute_explained(table: pd.DataFrame) -> pd.DataFrame:
     """How many differences each explanation covers, by model: integers."""
     order = ["equal", "split", "ties", "definition", "more"]
     counts = pd.crosstab(table["model"], table["explained by"]).reindex(columns=order, fill_value=0)
     return counts.loc[list(dict.fromkeys(table["model"]))].rename_axis(columns=None).reset_index()
 
 
-def orders(found: pd.DataFrame) -> pd.DataFrame:
+def compute_orders(found: pd.DataFrame) -> pd.DataFrame:
     """The papers' orders, and whether they hold here: claim, left, right (the numbers compared, percent), holds (texts)."""
     value = found.set_index("model")
     claims = [
@@ -180,39 +163,55 @@ def orders(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["claim", "order", "metric", "left", "right", "holds"])
 
 
-def plot(found: pd.DataFrame, beside: pd.DataFrame, twin: bool) -> Figure:
-    """Ours (filled, with twice the standard error of the test points where it is known) beside the printed value (hollow)
-    for P@1, P@5, PSP@1 and PSP@5."""
-    names = list(found["model"])
-    with figures.new(width=7.0, height=3.2, ncols=4, sharey=True) as (fig, axes):
-        for axis, column in zip(axes, ("P@1", "P@5", "PSP@1", "PSP@5"), strict=True):
+def check_orders(table: pd.DataFrame) -> pd.DataFrame:
+    """The numbers; a verdict can turn on the last digit."""
+    return table.drop(columns="holds")
+
+
+SHOWN = ("P@1", "P@5", "PSP@1", "PSP@5")
+
+
+def compute(metrics: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """What the figure draws: model, metric, k, ours, printed, split; the last two NaN where no printed row stands beside.
+
+    Parameters
+    ----------
+    metrics : DataFrame
+        :func:`compute_table`.
+    printed : DataFrame
+        :func:`compute_printed`.
+    """
+    long = metrics.melt("model", SHOWN, "metric", "ours")
+    long[["metric", "k"]] = long["metric"].str.split("@", expand=True)
+    known = printed[["model", "metric", "k", "printed", "split"]].astype({"printed": float})
+    table = long.astype({"k": int}).merge(known, on=["model", "metric", "k"], how="left")
+    return table[["model", "metric", "k", "ours", "printed", "split"]]
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """The values; the jackknife's error moves with a hit more or less."""
+    return table.drop(columns="split")
+
+
+def plot(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
+    """Ours (filled, with twice the standard error of the test points where it is known) and the printed value (hollow)
+    for P@1, P@5, PSP@1 and PSP@5; table: :func:`compute`."""
+    names = list(dict.fromkeys(table["model"]))
+    with figures.new(looks.MEDIUM, 3.2, ncols=len(SHOWN), sharey=True, ax=ax) as (fig, axes):
+        best = {}
+        for axis, column in zip(axes, SHOWN, strict=True):
             metric, _, k = column.partition("@")
-            axis.plot(found[column], range(len(names)), "o", color="C0", label="ours", linestyle="none")
-            part = beside[(beside["metric"] == metric) & (beside["k"] == int(k))]
+            part = table[(table["metric"] == metric) & (table["k"] == int(k))]
             at = [names.index(model) for model in part["model"]]
-            axis.errorbar(part["ours"], at, xerr=part["split"], fmt="none", ecolor="C0", linewidth=0.8)
-            shown = part["printed"].astype(float)
-            axis.plot(shown, at, "s", color="C1", fillstyle="none", markersize=6, linestyle="none", label="printed")
+            axis.errorbar(part["ours"], at, xerr=part["split"], fmt="o", color=looks.INK, elinewidth=0.8, label="ours")
+            label = "printed (real data; ours is a twin)" if twin else "printed"
+            mark = {"fillstyle": "none", "markersize": 6, "linestyle": "none"}
+            axis.plot(part["printed"], at, "s", color=looks.RUST, label=label, **mark)
             axis.set(xlabel=f"{column} (%)", title="head counts most" if metric == "P" else "tail counts more")
-        best = {column: found["model"][found[column].idxmax()] for column in ("P@1", "PSP@5")}
-        fig.suptitle(f"{best['P@1']} leads at the head (P@1), {best['PSP@5']} at the tail (PSP@5)", fontsize=9)
+            figures.draws(axis, x=("ours", "printed"))
+            best[column] = part["model"][part["ours"].idxmax()]
+        looks.title(fig, f"{best['P@1']} leads at the head (P@1), {best['PSP@5']} at the tail (PSP@5)")
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
-        handles, labels = axes[0].get_legend_handles_labels()
-        labels = [label + (" (real data; ours is a twin)" if twin and label == "printed" else "") for label in labels]
-        fig.legend(handles, labels, loc="outside lower center", ncols=2)
+        looks.legend(fig, axes[0])
     return fig
-
-
-def trainings(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
-    """What training cost: model, parameters (text), train seconds, prediction in ms a point; NaN where it was not noted.
-
-    Seconds are those of the run that trained; they are shown, never compared.
-    """
-    rows = []
-    for name in names:
-        about = baselines.training(name, ds, seed).about()
-        points = about.get("predicted points", 0)
-        per_point = 1000 * about.get("predict seconds", np.nan) / points if points else np.nan
-        rows.append((name, about.get("model", ""), about.get("train seconds", np.nan), per_point))
-    return pd.DataFrame(rows, columns=["model", "parameters", "train s", "predict ms/point"])

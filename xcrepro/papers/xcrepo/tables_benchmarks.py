@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from xcrepro import published
+from xcrepro import looks, published
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
 from xcrepro.repro import figures, tables
@@ -51,7 +51,7 @@ def sources() -> list[str]:
     return ids
 
 
-def board(dataset: str = "") -> pd.DataFrame:
+def load_tables(dataset: str = "") -> pd.DataFrame:
     """The benchmark table of ``dataset`` (a printed name or a registry key), or all of them for ``""``.
 
     One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken
@@ -78,8 +78,8 @@ def wide(ids: list[str]) -> pd.DataFrame:
     return pd.concat([published.wide(id).reset_index() for id in ids], ignore_index=True)
 
 
-def ranked(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
-    """Every table of :func:`board` with its best row by ``sort_by`` first, rows without that number last.
+def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
+    """Every table of :func:`load_tables` with its best row by ``sort_by`` first, rows without that number last.
 
     Costs sort upwards, all else downwards; ties and rows without the number stay in the page's order. Raises
     :class:`~xcrepro.errors.ArgumentError` for a column that is not there.
@@ -94,7 +94,7 @@ def ranked(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def in_words(rows: pd.DataFrame) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """The tables as text, one after the other: short enough to show all of them in one notebook."""
     blocks = []
     for dataset, part in rows.groupby("dataset", sort=False):
@@ -103,10 +103,10 @@ def in_words(rows: pd.DataFrame) -> str:
     return "\n\n".join(blocks)
 
 
-def leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
+def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     """A row a table: how many rows print ``sort_by``, the best one, its value, the runner-up and how far behind it is."""
     found = []
-    for dataset, part in ranked(rows, sort_by).groupby("dataset", sort=False):
+    for dataset, part in compute(rows, sort_by).groupby("dataset", sort=False):
         part = part.dropna(subset=[sort_by])
         if len(part):
             first, second = part.iloc[0], part.iloc[min(1, len(part) - 1)]
@@ -124,7 +124,7 @@ def leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def reported(rows: pd.DataFrame) -> pd.DataFrame:
+def compute_reported(rows: pd.DataFrame) -> pd.DataFrame:
     """How many rows of all tables print each column, and in how many tables any does: column, rows, tables."""
     counts = rows[COLUMNS].notna()
     found = {"column": COLUMNS, "rows": counts.sum().to_numpy()}
@@ -135,7 +135,7 @@ def reported(rows: pd.DataFrame) -> pd.DataFrame:
 # ---------------------------------------------------------------- P@1 against PSP@1
 
 
-def head_and_tail(rows: pd.DataFrame) -> pd.DataFrame:
+def compute_agreement(rows: pd.DataFrame) -> pd.DataFrame:
     """Do P@1 and PSP@1 agree on the best method? A row a table, over the rows that print both.
 
     ``leads P@1`` and ``leads PSP@1`` name the best rows (the first of a tie), ``same`` says whether they are one row,
@@ -160,22 +160,28 @@ def head_and_tail(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def plot_head_and_tail(rows: pd.DataFrame, found: pd.DataFrame) -> Figure:
+def compute_psp(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that print both P@1 and PSP@1: dataset, method, P@1, PSP@1."""
+    return rows.dropna(subset=["P@1", "PSP@1"])[["dataset", "method", "P@1", "PSP@1"]].reset_index(drop=True)
+
+
+def plot_psp(rows: pd.DataFrame, found: pd.DataFrame, ax=None) -> Figure:
     """P@1 against PSP@1, a panel a table; the two leaders are named.
 
-    rows: :func:`board`. found: :func:`head_and_tail` of it.
+    rows: :func:`compute_psp`. found: :func:`compute_agreement` of the same.
     """
-    with _panels(len(found), columns=4) as (fig, axes):
+    with _panels(len(found), 4, ax) as (fig, axes):
         for ax, (_, row) in zip(axes, found.iterrows(), strict=True):
-            part = rows[rows["dataset"] == row["dataset"]].dropna(subset=["P@1", "PSP@1"])
+            part = rows[rows["dataset"] == row["dataset"]]
             top, tail = part.loc[part["P@1"].idxmax()], part.loc[part["PSP@1"].idxmax()]
             ax.plot(part["P@1"], part["PSP@1"], "o", color="0.6", markersize=3.2, label="a method of the table")
-            ax.plot(top["P@1"], top["PSP@1"], "s", color="#1b2a49", markersize=6, label="the best by P@1")
-            ax.plot(tail["P@1"], tail["PSP@1"], "^", color="#e39a2d", label="the best by PSP@1", **_EDGE)
+            ax.plot(top["P@1"], top["PSP@1"], "s", color=looks.INK, markersize=6, label="the best by P@1")
+            ax.plot(tail["P@1"], tail["PSP@1"], "^", color=looks.AMBER, label="the best by PSP@1", **_EDGE)
             _name(ax, top["P@1"], top["PSP@1"], top["method"])
             if not row["same"]:
                 _name(ax, tail["P@1"], tail["PSP@1"], tail["method"])
-            ax.set_title(row["dataset"], loc="left", fontsize=8)
+            ax.set_title(row["dataset"], loc="left", fontsize=looks.SMALL)
+            figures.draws(ax, x="P@1", y="PSP@1")
             ax.margins(0.12, 0.22)
         apart = int((~found["same"]).sum())
         title = f"In {apart} of {len(found)} tables the best method by P@1 is not the best by PSP@1"
@@ -186,7 +192,7 @@ def plot_head_and_tail(rows: pd.DataFrame, found: pd.DataFrame) -> Figure:
 # ---------------------------------------------------------------- precision against cost
 
 
-def costs(rows: pd.DataFrame, cost: str) -> pd.DataFrame:
+def compute_costs(rows: pd.DataFrame, cost: str) -> pd.DataFrame:
     """The rows that print P@1 and ``cost`` (``"train h"`` or ``"size GB"``), with ``front``: whether none beats them.
 
     A row is beaten by one that is at least as precise and at most as costly, and better in one of the two. Columns
@@ -203,7 +209,7 @@ def costs(rows: pd.DataFrame, cost: str) -> pd.DataFrame:
     return part.assign(front=front)
 
 
-def price_of_the_last_points(data: pd.DataFrame, cost: str, points: float = 3.0, least: int = 5) -> pd.DataFrame:
+def compute_price(data: pd.DataFrame, cost: str, points: float = 3.0, least: int = 5) -> pd.DataFrame:
     """How much the best P@1 costs beside the cheapest row at most ``points`` below it. A row a table with >= ``least`` rows.
 
     Columns dataset, rows, best, its cost, cheaper (the cheapest such row, the best one itself where none is cheaper),
@@ -231,7 +237,7 @@ def price_of_the_last_points(data: pd.DataFrame, cost: str, points: float = 3.0,
     return pd.DataFrame(found)
 
 
-def cost_of_the_best(data: pd.DataFrame, cost: str, least: int = 9) -> pd.DataFrame:
+def compute_cost_of_best(data: pd.DataFrame, cost: str, least: int = 9) -> pd.DataFrame:
     """The most precise row beside the cheapest and the dearest, for tables with >= ``least`` rows that print the cost.
 
     Columns dataset, rows, cheapest, its mark, its cost, best, best's mark, best's cost, best over cheapest (a ratio),
@@ -259,7 +265,7 @@ def cost_of_the_best(data: pd.DataFrame, cost: str, least: int = 9) -> pd.DataFr
 
 
 def _cost_title(found: pd.DataFrame, cost: str) -> str:
-    """The finding of :func:`cost_of_the_best` as a title."""
+    """The finding of :func:`compute_cost_of_best` as a title."""
     if not len(found):
         return "No table prints enough costs"
     ratio, n = found["best over cheapest"], len(found)
@@ -272,17 +278,21 @@ def _cost_title(found: pd.DataFrame, cost: str) -> str:
     return f"The most precise method has the largest model in {found['best is dearest'].sum()} of {n} tables"
 
 
-_SHAPES = {"*": ("o", "0.55", "CPU (*)"), "†": ("v", "#2f7f79", "GPU (†, ‡)"), "♦": ("D", "#a07fc0", "its paper's (♦)")}
+_SHAPES = {
+    "*": ("o", "0.55", "CPU (*)"),
+    "†": ("v", looks.TEAL, "GPU (†, ‡)"),
+    "♦": ("D", looks.VIOLET, "its paper's (♦)"),
+}
 _SHAPES["‡"] = _SHAPES["†"]
 
 
-def plot_costs(data: pd.DataFrame, cost: str, least: int = 9) -> Figure:
+def plot_costs(data: pd.DataFrame, cost: str, least: int = 9, ax=None) -> Figure:
     """P@1 against a cost on a logarithmic axis, a panel a table with >= ``least`` rows that print both.
 
-    data: :func:`costs`. The rows on the front are joined and named, as far as names do not overlap.
+    data: :func:`compute_costs`. The rows on the front are joined and named, as far as names do not overlap.
     """
-    found = cost_of_the_best(data, cost, least)
-    with _panels(len(found), columns=3) as (fig, axes):
+    found = compute_cost_of_best(data, cost, least)
+    with _panels(len(found), 3, ax) as (fig, axes):
         for ax, name in zip(axes, found["dataset"] if len(found) else [], strict=True):
             part = data[data["dataset"] == name]
             front = part[part["front"]].sort_values(cost)
@@ -293,7 +303,8 @@ def plot_costs(data: pd.DataFrame, cost: str, least: int = 9) -> Figure:
             for _, row in front.sort_values("P@1", ascending=False).iterrows():
                 _name(ax, row[cost], row["P@1"], row["method"])
             _log_axis(ax, part[cost])
-            ax.set_title(name, loc="left", fontsize=8)
+            ax.set_title(name, loc="left", fontsize=looks.SMALL)
+            figures.draws(ax, x=cost, y="P@1")
             ax.margins(0.15, 0.2)
         label = {"train h": "training time, hours", "size GB": "model size, GB"}[cost]
         _finish(fig, axes, label, "P@1, %", _cost_title(found, cost))
@@ -313,8 +324,8 @@ def _log_axis(ax, values: pd.Series) -> None:
 # ---------------------------------------------------------------- methods across datasets and years
 
 
-def years(rows: pd.DataFrame) -> pd.DataFrame:
-    """When the methods of :func:`board`'s ``rows`` came out: method, year (Int64), where (a venue or a reference number).
+def publication_years(rows: pd.DataFrame) -> pd.DataFrame:
+    """When the methods of :func:`load_tables`'s ``rows`` came out: method, year (Int64), where (a venue or a reference number).
 
     From the page's code list; for a method that is not in it, from the reference list (:data:`REFERENCED`); the year of
     a method without either is NA.
@@ -326,7 +337,7 @@ def years(rows: pd.DataFrame) -> pd.DataFrame:
     return table[["method", "year", "where"]]
 
 
-def gaps(rows: pd.DataFrame, when: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
+def compute_years(rows: pd.DataFrame, when: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     """How many points every row lies below its table's best: dataset, method, year, the metric, gap. Rows that print it."""
     if sort_by not in RANKING:
         raise ArgumentError("sort_by", f"must be one of {', '.join(RANKING)}", repr(sort_by))
@@ -336,7 +347,7 @@ def gaps(rows: pd.DataFrame, when: pd.DataFrame, sort_by: str = "P@1") -> pd.Dat
     return part
 
 
-def by_year(data: pd.DataFrame) -> pd.DataFrame:
+def compute_by_year(data: pd.DataFrame) -> pd.DataFrame:
     """Methods grouped by year: methods, rows, tables led (a tie counts for each), median gap. Without a year: left out."""
     dated = data.dropna(subset=["year"])
     grouped = dated.groupby("year")
@@ -350,8 +361,8 @@ def by_year(data: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def newest_lead(data: pd.DataFrame, since: int = 2021) -> pd.DataFrame:
-    """Which tables have a method of ``since`` or later, and is it the best there? data: :func:`gaps`.
+def compute_newest(data: pd.DataFrame, since: int = 2021) -> pd.DataFrame:
+    """Which tables have a method of ``since`` or later, and is it the best there? data: :func:`compute_years`.
 
     Columns dataset, newest (the latest year of its methods), best, year (the best one's), reported, leads.
     """
@@ -371,18 +382,18 @@ def newest_lead(data: pd.DataFrame, since: int = 2021) -> pd.DataFrame:
     return pd.DataFrame(found).astype({"year": "Int64"})
 
 
-def plot_years(data: pd.DataFrame, since: int = 2021) -> Figure:
+def plot_years(data: pd.DataFrame, since: int = 2021, ax=None) -> Figure:
     """Methods, oldest first, by datasets: points below the table's best, dark where far below; the best is framed.
 
-    data: :func:`gaps`. A method with two rows in one table shows the better one.
+    data: :func:`compute_years`. A method with two rows in one table shows the better one.
     """
     datasets = list(dict.fromkeys(data["dataset"]))
     order = data[["year", "method"]].drop_duplicates().sort_values(["year", "method"], na_position="first")
     methods = list(order["method"])
     grid = data.groupby(["method", "dataset"])["gap"].min().unstack().reindex(index=methods, columns=datasets)
-    greys = LinearSegmentedColormap.from_list("gap", ["#ffffff", "#1b2a49"])
+    greys = LinearSegmentedColormap.from_list("gap", [looks.WHITE, looks.INK])
     metric = data.columns[3]
-    with figures.new(width=9.4, height=max(2.6, 1.8 + 0.17 * len(methods))) as (fig, ax):
+    with figures.new(looks.PAGE, max(2.6, 1.8 + 0.17 * len(methods)), ax=ax) as (fig, ax):
         image = ax.imshow(grid.to_numpy(), cmap=greys, vmin=0, vmax=30, aspect="auto")
         for i, row in enumerate(grid.to_numpy()):
             for j, gap in enumerate(row):
@@ -394,24 +405,26 @@ def plot_years(data: pd.DataFrame, since: int = 2021) -> Figure:
                         f"{gap:.2f}" if 0 < gap < 0.05 else f"{gap:.1f}",
                         ha="center",
                         va="center",
-                        fontsize=6.2,
+                        fontsize=looks.TINY,
                         color=tone,
                     )
                 if gap == 0:
                     ax.add_patch(_frame(j, i))
         names = [f"{method}  {'no year' if pd.isna(year) else year}" for year, method in order.to_numpy()]
-        ax.set_yticks(range(len(methods)), names, fontsize=7)
-        ax.set_xticks(range(len(datasets)), datasets, rotation=55, ha="right", rotation_mode="anchor", fontsize=7)
+        ax.set_yticks(range(len(methods)), names, fontsize=looks.TINY)
+        ax.set_xticks(
+            range(len(datasets)), datasets, rotation=55, ha="right", rotation_mode="anchor", fontsize=looks.TINY
+        )
         ax.grid(visible=False)
         ax.tick_params(length=0)
-        found = newest_lead(data, since)
-        ax.set_title(
+        found = compute_newest(data, since)
+        looks.title(
+            fig,
             f"Where a method of {since} or later is reported, one leads in {int(found['leads'].sum())} of "
             f"{int(found['reported'].sum())} tables\nnumber: points of {metric} below the table's best; "
             "framed: the best; empty: not reported",
-            loc="left",
-            fontsize=10,
         )
+        figures.draws(ax, y="gap")
         bar = fig.colorbar(image, ax=ax, fraction=0.02, pad=0.01, extend="max")
         bar.set_label(f"points of {metric} below the best")
     return fig
@@ -425,16 +438,16 @@ _EDGE = {"markeredgecolor": "black", "markeredgewidth": 0.6}
 def _frame(x: float, y: float):
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#96301c", linewidth=1.6, clip_on=False)
+    return Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=looks.RUST, linewidth=1.6, clip_on=False)
 
 
 @contextlib.contextmanager
-def _panels(n: int, columns: int) -> Iterator[tuple]:
+def _panels(n: int, columns: int, ax=None) -> Iterator[tuple]:
     """Small panels in a grid, the spare ones empty: ``with _panels(n, 4) as (fig, axes)``."""
     columns = max(1, min(columns, n))
     rows = max(1, -(-n // columns))
-    size = {"width": 1.4 + 7.8 * columns / (4 if columns > 3 else 3), "height": 1.1 + 1.7 * rows}
-    with figures.new(**size, ncols=columns, nrows=rows, squeeze=False) as (fig, axes):
+    width = looks.PAGE if columns > 2 else looks.NARROW
+    with figures.new(width, 1.1 + 1.7 * rows, ncols=columns, nrows=rows, squeeze=False, ax=ax) as (fig, axes):
         for spare in axes.flat[n:]:
             spare.set_axis_off()
         yield fig, list(axes.flat[:n])
@@ -442,7 +455,9 @@ def _panels(n: int, columns: int) -> Iterator[tuple]:
 
 def _name(ax, x: float, y: float, text: str) -> None:
     """Name a point; :func:`_finish` puts the name where it fits, those named first before the others."""
-    ax.annotate(text, (x, y), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=6.5, in_layout=False)
+    ax.annotate(
+        text, (x, y), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=looks.TINY, in_layout=False
+    )
 
 
 _PLACES = [
@@ -459,15 +474,11 @@ _PLACES = [
 
 def _finish(fig: Figure, axes: list, xlabel: str, ylabel: str, title: str) -> None:
     """Labels for all panels, one legend with each label once, and every name where it covers nothing, or gone."""
-    fig.supxlabel(xlabel, x=0.06, ha="left", fontsize=9)
-    fig.supylabel(ylabel, fontsize=9)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=10)
-    handles = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    if handles:
-        fig.legend(handles.values(), handles.keys(), loc="outside lower right", ncols=len(handles))
+    fig.supxlabel(xlabel, x=0.06, ha="left")
+    fig.supylabel(ylabel)
+    looks.title(fig, title)
+    if axes:
+        looks.legend(fig, *axes)
     fig.draw_without_rendering()
     renderer = FigureCanvasAgg(fig).get_renderer()  # measures text
     for ax in axes:

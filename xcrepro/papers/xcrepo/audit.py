@@ -1,10 +1,11 @@
-"""What the audit's notebook shows: the findings as text, how many of which kind, and the displaced rows as a matrix."""
+"""Which printed numbers of the five documents cannot be right: the findings as text, their kinds, the displaced rows."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
 
+from xcrepro import looks, published
 from xcrepro.repro import figures
 
 if TYPE_CHECKING:
@@ -12,7 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def counts(found: pd.DataFrame) -> pd.DataFrame:
+def compute() -> pd.DataFrame:
+    """:func:`xcrepro.published.audit` of all documents: a row a finding."""
+    return published.audit()
+
+
+def compute_counts(found: pd.DataFrame) -> pd.DataFrame:
     """Findings by document and judgement: columns ``document``, one a judgement, ``cells`` (distinct cells or rows)."""
     import pandas as pd
 
@@ -27,11 +33,10 @@ def counts(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["document", *JUDGEMENTS, "cells"])
 
 
-def told(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:
+def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:
     """The findings of some checks as text for people: place, printed and expected in one line, the reason below it.
 
-    >>> from xcrepro.published import audit
-    >>> print(told(audit(), "first_place", judgement="rounding").splitlines()[0])
+    >>> print(describe(compute(), "first_place", judgement="rounding").splitlines()[0])
     xcrepo, table of LF-AmazonTitles-1.3M: DEXA: N@1 is 56.60; expected 56.63.
     """
     wanted = found[found["check"].isin(checks)]
@@ -47,7 +52,7 @@ def told(found: pd.DataFrame, *checks: str, judgement: str | None = None, width:
     return "\n".join(lines)
 
 
-def displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.DataFrame:
+def compute_displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.DataFrame:
     """How far each displaced row of the page's table is from the rows of jain16: the greatest difference of PSP and PSN
     at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's names; the others are jain16's methods,
     the owners first, in the order of the rows.
@@ -73,20 +78,22 @@ def _apart(a: pd.Series, b: pd.Series) -> float:
     return float((100 * (a - b).abs() / a.where(a > b, b)).max())
 
 
-def plot_displaced(matrix: pd.DataFrame) -> Figure:
-    """The matrix of :func:`displaced`, dark where two rows agree; a ring where both carry the same name."""
+def plot_displaced(matrix: pd.DataFrame, ax=None) -> Figure:
+    """The matrix of :func:`compute_displaced`, dark where two rows agree; a ring where both carry the same name."""
     names, methods = matrix["page"].tolist(), list(matrix.columns[1:])
-    with figures.new(width=7.6, height=4.8) as (fig, ax):
+    with figures.new(looks.MEDIUM, 4.8, ax=ax) as (fig, ax):
         shown = ax.imshow(matrix[methods].to_numpy(), cmap="Blues_r", vmin=0, vmax=25, aspect="auto")
         same = [(methods.index(name), i) for i, name in enumerate(names) if name in methods]
-        ax.scatter(*zip(*same, strict=True), s=110, facecolors="none", edgecolors="#e39a2d", linewidths=1.8)
+        ring = {"s": 110, "facecolors": "none", "edgecolors": looks.AMBER, "linewidths": 1.8}
+        ax.scatter(*zip(*same, strict=True), **ring, label="_guide: the same name")
+        figures.draws(ax, y=methods)
         ax.set_xticks(range(len(methods)), methods, rotation=45, ha="right")
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel("row of jain16, table 3a")
         ax.set_ylabel("row of the page")
         ax.grid(visible=False)
-        ax.set_title(
-            "EURLex-4K: each row of the page is a row of jain16, under another name (rings: the same name)", loc="left"
+        looks.title(
+            fig, "EURLex-4K: each row of the page is a row of jain16, under another name (rings: the same name)"
         )
         fig.colorbar(shown, label="greatest difference of PSP, PSN (%)", extend="max")
         return fig

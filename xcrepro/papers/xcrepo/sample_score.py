@@ -1,4 +1,4 @@
-"""What the items of the Extreme Classification Repository page compute: load, compute, table. No plots: the page has none."""
+"""Every number that the repository's scripts print for its sample scores. Plots nothing: the page has no figure."""
 
 from __future__ import annotations
 
@@ -10,116 +10,11 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from xcrepro import paths, propensity
-from xcrepro.data import registry
 from xcrepro.data import twin as twins
-from xcrepro.data.load import load, statistics
 from xcrepro.data.read import read_sparse, read_xc
 from xcrepro.errors import DataError
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-
-# ---------------------------------------------------------------- table_datasets
-
-
-def dataset_table() -> pd.DataFrame:
-    """The page's dataset table, one row a dataset in the page's order, with the propensity parameters added.
-
-    ``points per label`` and ``labels per point`` are texts with the digits as printed; D is missing where the page prints
-    none.
-    """
-    rows = []
-    for name in registry.names():
-        entry = registry.get(name)
-        rows.append(
-            {
-                "dataset": entry.printed_name,
-                "D": entry.n_features,
-                "L": entry.n_labels,
-                "N train": entry.n_train,
-                "N test": entry.n_test,
-                "points per label": registry.printed(name, "avg_points_per_label"),
-                "labels per point": registry.printed(name, "avg_labels_per_point"),
-                "A": entry.A,
-                "B": entry.B,
-            }
-        )
-    return pd.DataFrame(rows).astype({"D": "Int64"})
-
-
-def implied_points_per_label() -> pd.DataFrame:
-    """What labels per point x points / L gives, for the train points and for all points, beside the printed average.
-
-    ``low`` and ``high`` are left by the rounding of the printed labels per point; ``points counted`` names the one whose
-    interval meets that of the printed points per label ("train", "all", or "neither").
-    """
-    rows = []
-    for name in registry.names():
-        entry = registry.get(name)
-        row: dict[str, object] = {
-            "dataset": entry.printed_name,
-            "printed": registry.printed(name, "avg_points_per_label"),
-        }
-        low, high = registry.interval(name, "avg_labels_per_point")
-        below, above = registry.interval(name, "avg_points_per_label")
-        meets = []
-        for basis, points in (("train", entry.n_train), ("all", entry.n_train + entry.n_test)):
-            least, most = low * points / entry.n_labels, high * points / entry.n_labels
-            row |= {f"{basis} low": least, f"{basis} high": most}
-            if least <= above and below <= most:
-                meets.append(basis)
-        row["points counted"] = " or ".join(meets) or "neither"
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def counted_statistics() -> pd.DataFrame:
-    """The averages of EURLex-4K and Bibtex from the label counts that come with the project, beside the printed ones."""
-    rows = []
-    for name in ("eurlex-4k", "bibtex"):
-        entry, counts = registry.get(name), registry.label_counts(name)
-        pairs = int(counts.to_numpy().sum())
-        for quantity, field, ours in (
-            ("L", "n_labels", float(len(counts))),
-            ("points per label", "avg_points_per_label", pairs / entry.n_labels),
-            ("labels per point", "avg_labels_per_point", pairs / (entry.n_train + entry.n_test)),
-        ):
-            printed = registry.printed(name, field)
-            rows.append({"dataset": entry.printed_name, "quantity": quantity, "printed": printed, "ours": ours})
-    return pd.DataFrame(rows)
-
-
-def loaded_statistics(folder: str, size: str) -> pd.DataFrame:
-    """Every printed number of the datasets that are on this machine, recomputed from their files.
-
-    folder: where one subfolder a dataset lies, named by registry key. Empty: at size paper the cache, where ``xcrepro fetch``
-    puts them; at size small nothing, so that the result does not depend on what a machine has.
-    A subfolder that is no dataset of the registry is passed over. Nothing is downloaded.
-    """
-    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
-    rows = []
-    for name in registry.names() if folder or size == "paper" else []:
-        if not (home / name).is_dir():
-            continue
-        entry, ds = registry.get(name), load(name, home / name, check=False)
-        found = statistics(ds.train, ds.test)
-        over = "train" if entry.points_per_label_basis == "train" else "all"
-        for quantity, field, ours in (
-            ("D", "n_features", found["n_features"]),
-            ("L", "n_labels", found["n_labels"]),
-            ("N train", "n_train", found["n_train"]),
-            ("N test", "n_test", found["n_test"]),
-            ("points per label", "avg_points_per_label", found[f"avg_points_per_label_{over}"]),
-            ("labels per point", "avg_labels_per_point", found[f"avg_labels_per_point_{over}"]),
-        ):
-            if ours is not None:
-                printed = registry.printed(name, field)
-                rows.append(
-                    {"dataset": entry.printed_name, "quantity": quantity, "printed": printed, "ours": float(ours)}
-                )
-    return pd.DataFrame(rows, columns=["dataset", "quantity", "printed", "ours"])
-
-
-# ---------------------------------------------------------------- sample_score
 
 
 @dataclass(frozen=True)
@@ -142,7 +37,7 @@ class Sample:
         return propensity.inverse(self.label_counts, self.n_train, 0.55, 1.5)
 
 
-def sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, seed: int = 0) -> Sample:
+def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, seed: int = 0) -> Sample:
     """The repository's sample scores from ``folder``, or the twin of ``dataset`` with votes for scores.
 
     folder: holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and, if
@@ -173,7 +68,7 @@ def sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, seed: 
     return Sample(scores, ds.test.Y, ds.label_counts, ds.n_train, None, origin)
 
 
-def sample_metrics(given: Sample) -> pd.DataFrame:
+def compute(given: Sample) -> pd.DataFrame:
     """P and nDCG at 1 to 5, PSP and PSnDCG at 1, 3, 5: columns metric, k, value."""
     ks, top = (1, 2, 3, 4, 5), TopK.from_scores(given.scores, 5)
     found = ranking.values(["P", "nDCG", "PSP", "PSnDCG"], given.Y, top, ks, given.inverse_propensity())
@@ -186,12 +81,12 @@ def sample_metrics(given: Sample) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def sample_printed() -> pd.DataFrame:
+def printed_values() -> pd.DataFrame:
     """What the repository's scripts print for its sample scores: metric, k, printed (text, six decimals)."""
     return pd.read_csv(paths.project_root() / "data" / "published" / "sample_score.csv", dtype={"printed": str})
 
 
-def sample_ties(given: Sample) -> pd.DataFrame:
+def compute_ties(given: Sample) -> pd.DataFrame:
     """The same metrics with ties given to the lowest and to the highest label id, and the difference."""
     weights, ks = given.inverse_propensity(), (1, 3, 5)
     names = ["P", "nDCG", "PSP", "PSnDCG"]
@@ -207,7 +102,7 @@ def sample_ties(given: Sample) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(difference=lambda t: t["highest id"] - t["lowest id"])
 
 
-def sample_shape(given: Sample) -> pd.DataFrame:
+def compute_shape(given: Sample) -> pd.DataFrame:
     """How many rows the edges touch: quantity, rows (integers)."""
     top = TopK.from_scores(given.scores, 6)
     present = top.ids >= 0
@@ -227,7 +122,7 @@ def sample_shape(given: Sample) -> pd.DataFrame:
     ).astype({"rows": "int64"})
 
 
-def sample_variants(given: Sample) -> pd.DataFrame:
+def compute_variants(given: Sample) -> pd.DataFrame:
     """Where documents define a metric differently, every variant side by side at 1, 3, 5."""
     names = ["nDCG", "nDCG (ideal k)", "PSP", "PSP (bare)", "PSnDCG", "PSnDCG (ideal k)", "PSnDCG (bare, ideal k)"]
     top = TopK.from_scores(given.scores, 5)

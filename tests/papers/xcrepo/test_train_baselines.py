@@ -1,0 +1,32 @@
+"""What the stage of training shows: the metrics of the predictions, and costs as they were noted."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from xcrepro.inputs import baselines
+from xcrepro.papers.xcrepo import train_baselines
+from xcrepro.predictions import TopK
+
+
+def test_the_table_is_evaluates():
+    ds = xc.twin("eurlex-4k", scale=0.02)
+    top = TopK.from_scores(ds.test.marginals, 5)
+    row = train_baselines.compute(ds, {"best": top}).iloc[0]
+    weights = xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+    found = xc.evaluate(ds.test.Y, top, (1, 5), inverse_propensity=weights).set_index(["metric", "k"])["value"]
+    for metric in ("P", "PSP"):
+        for k in (1, 5):
+            assert row[f"{metric}@{k}"] == pytest.approx(100 * found[metric, k])
+
+
+def test_costs_are_those_noted(monkeypatch):
+    notes = {"A": {"model": "A()", "train seconds": 2.5, "predicted points": 500, "predict seconds": 2.0}, "B": {}}
+    monkeypatch.setattr(baselines, "training", lambda name, ds, seed: types.SimpleNamespace(about=lambda: notes[name]))
+    table = train_baselines.compute_costs(None, ["A", "B"]).set_index("model")
+    assert table.loc["A"].tolist() == ["A()", 2.5, 4.0]
+    assert np.isnan(table.loc["B", ["train s", "predict ms/point"]].astype(float)).all()

@@ -1,0 +1,32 @@
+"""The baselines that several items share, each trained once, and what that cost. Plots nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import baselines
+from xcrepro.papers.xcrepo import _common
+from xcrepro.predictions import TopK
+
+
+def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
+    """P and PSP at 1 and 5 of each model, percent: model, P@1, P@5, PSP@1, PSP@5."""
+    return _common.compute_metrics(ds, tops)[["model", "P@1", "P@5", "PSP@1", "PSP@5"]]
+
+
+def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
+    """What training cost: model, parameters (text), train seconds, prediction in ms a point; NaN where it was not noted.
+
+    Seconds are those of the run that trained; they are shown, never compared.
+    """
+    rows = []
+    for name in names:
+        about = baselines.training(name, ds, seed).about()
+        points = about.get("predicted points", 0)
+        per_point = 1000 * about.get("predict seconds", np.nan) / points if points else np.nan
+        rows.append((name, about.get("model", ""), about.get("train seconds", np.nan), per_point))
+    return pd.DataFrame(rows, columns=["model", "parameters", "train s", "predict ms/point"])
