@@ -66,7 +66,7 @@ METHODS: dict[str, Look] = {
     "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
-    "SVM": Look(INK, "s", "-", "-----"),
+    "SVM": Look(INK, "s", "-", "---"),
     "AttentionXML": Look(AMBER, "o", "--"),
     "X-Transformer": Look(TEAL, "D", "-.", "////"),
     "APLC-XLNet": Look(SKY, "v", ":"),
