@@ -1,4 +1,4 @@
-"""Leaderboards of published numbers: the page's benchmark tables, reeval's tables 3 and 4, jain16's tables 3 and 4."""
+"""Leaderboards of published numbers: the page's benchmark tables, jain16's tables 3 and 4."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import jain16_tables, leaderboards, reeval_tables
+from xcrepro.repro import jain16_tables, leaderboards
 
 
 @pytest.fixture(scope="module")
@@ -184,47 +184,6 @@ def test_names_in_a_panel_do_not_overlap():
     boxes = [text.get_window_extent() for text in figure.axes[0].texts if text.get_visible()]
     assert len(boxes) > 3
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-
-
-# ---------------------------------------------------------------- reeval
-
-
-def test_reeval_tables_as_printed():
-    table3, table4 = reeval_tables.table(3), reeval_tables.table(4)
-    assert table3.shape == (15, 11)
-    assert table4.shape == (15, 8)
-    assert table3.iloc[0, 2:].tolist() == [83.44, 70.62, 59.08, 26.50, 51.06, 57.37, 5.64, 13.28, 17.89]
-    assert table4.iloc[-1, 2:].tolist() == [95.53, 85.87, 79.54, 54.94, 69.48, 76.45]
-
-
-def test_reeval_ties_name_everybody():
-    leaders = reeval_tables.leaders(reeval_tables.table(3)).set_index(["dataset", "column"])
-    tied = leaders.loc[("Wiki10-31K", "P@1")]
-    assert (tied["best"], round(tied["ahead"], 2)) == ("APLC-XLNet = LightXML", 1.47)
-
-
-def test_reeval_claims():
-    claims = reeval_tables.claims()
-    assert claims["holds"].tolist() == [36, 4, 10, 4, 8, 3, 12, 12, 11]
-    assert claims["of"].tolist() == [36, 4, 12, 4, 12, 3, 12, 12, 12]
-    assert ((claims["holds"] == claims["of"]) == (claims["where not"] == "")).all()
-
-
-def test_twenty_of_thirty_bars():
-    bars = reeval_tables.bars()
-    assert len(bars) == 30
-    assert set(bars.loc[bars["value"].isna(), "dataset"]) == {"Wiki10-31K"}
-    assert bars["value"].notna().sum() == 20
-    best = reeval_tables.best_bars(bars).set_index("dataset")
-    assert best.loc["AmazonCat-13K", ["best micro_F1", "best macro_F1"]].tolist() == ["X-Transformer", "AttentionXML"]
-    assert best.loc["Wiki10-31K", "best micro_F1"] == "-"
-
-
-def test_the_title_of_fig_2_is_a_finding_only_where_it_holds():
-    bars = reeval_tables.bars()
-    assert "AttentionXML by macro-F1; the SVM is last only" in reeval_tables.plot_bars(bars).get_suptitle()
-    bars.loc[(bars["method"] == "AttentionXML") & (bars["dataset"] == "EURLex-4K"), "value"] = 99.0
-    assert "AttentionXML" not in reeval_tables.plot_bars(bars).get_suptitle()
 
 
 # ---------------------------------------------------------------- jain16
