@@ -56,6 +56,7 @@ METHODS: dict[str, Look] = {
     # ours, and the printed methods of the same name
     "Popularity": Look(GREY, "x", ":", "xx"),
     "1-vs-All": Look(TEAL, "s", "--"),
+    "Logistic": Look(TEAL, "s", "--"),  # the same model, under reeval's name
     "DiSMEC": Look(LEAF, "D", (0, (1, 1)), "\\\\\\\\"),
     "PLT": Look(RUST, "^", "-."),
     "Parabel": Look(ROSE, "v", (0, (5, 1)), "++"),
@@ -65,7 +66,7 @@ METHODS: dict[str, Look] = {
     "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
-    "SVM": Look(INK, "s", "-"),
+    "SVM": Look(INK, "s", "-", "---"),
     "AttentionXML": Look(AMBER, "o", "--"),
     "X-Transformer": Look(TEAL, "D", "-.", "////"),
     "APLC-XLNet": Look(SKY, "v", ":"),

@@ -1,0 +1,49 @@
+"""Shares by bin against counting label by label; table 2's sums as printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcrepro.inputs import longtail
+from xcrepro.papers.reeval import fig1_fig4_label_bins as fig1
+
+
+def test_shares_are_of_labels_with_a_point():
+    planted = longtail.Tail("own", np.array([0, 1, 9, 10, 99, 100, 1000, 5000, 0]), True)
+    bins = fig1.compute([planted])
+    assert bins["labels"].tolist() == [2, 2, 1, 2]
+    assert bins["instances"].tolist() == [10, 109, 100, 6000]
+    assert bins["% labels"].tolist() == pytest.approx([200 / 7, 200 / 7, 100 / 7, 200 / 7])
+    assert bins["% instances"].sum() == pytest.approx(100)
+    assert (bins["unseen"] == 2).all()
+    assert bins[fig1.PRINTED].isna().all()
+    claims = fig1.compute_claims(bins).set_index("dataset").loc["own"].tolist()
+    assert claims == pytest.approx([300 / 7, 610000 / 6219, 200 / 7, 1000 / 6219])
+
+
+def test_the_printed_shares_are_those_of_section_4(loaded):
+    bins = fig1.compute([longtail.counted("eurlex-4k"), *fig1.tails(loaded)])
+    assert list(bins.loc[::4, "dataset"]) == ["EURLex-4K", "EURLex-4K, twin"]
+    assert bins.loc[::4, fig1.PRINTED].round(2).tolist() == [63.48, 63.48]
+    assert list(bins.loc[::4, "real"]) == [True, False]
+    assert fig1.PRINTED not in fig1.check(bins)
+
+
+def test_table_2_adds_up_as_printed():
+    sums = fig1.compute_sums().set_index("dataset")
+    assert sums["unbinned"].tolist() == [3956 - 3801, 30938 - 29945, 0]
+    assert sums["ours"].tolist() == pytest.approx([100 * 2413 / 3801, 100 * 26545 / 29945, 100 * 3936 / 13330])
+    assert sums["printed"].tolist() == ["63.48", "88.65", "30"]
+
+
+def test_table_2_of_a_dataset(loaded, twin):
+    counts = np.asarray(twin.train.Y.sum(axis=0)).ravel()
+    rows = fig1.compute_table2({**loaded, "own": twin}, [0.1, 1.0]).set_index("column")
+    assert set(rows["dataset"]) == {"EURLex-4K"}
+    assert rows.loc["L 1-9", "ours"] == ((counts >= 1) & (counts <= 9)).sum()
+    assert rows.loc["L 10-99", "ours"] == ((counts >= 10) & (counts <= 99)).sum()
+    assert rows.loc["labels a point", "ours"] == pytest.approx(twin.train.Y.sum(axis=1).mean())
+    assert rows.loc[["N_train", "N_test", "F", "L"], "ours"].tolist() == [1554, 381, 500, 399]
+    assert (rows.loc["N_train", "printed"], rows.loc["N_train", "expected"]) == ("15539", pytest.approx(1553.9))
+    assert rows.loc["labels a point", "expected"] == 5.3

@@ -1,0 +1,267 @@
+"""What the items share: the paper's tables and k, our models in its methods' place, leaders, and the bars of figure 2.
+
+The paper's neural methods need a GPU and a text encoder. What stands here beside the linear SVM are this kit's baselines:
+one says what another loss changes, one what a label tree costs, one is made for the tail, one learns its features.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError
+from xcrepro.inputs import baselines, datasets, trained
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+
+KS = (1, 3, 5)
+TABLES = {3: {"P": "P", "micro_F1": "micro-F1", "macro_F1": "macro-F1"}, 4: {"N": "nDCG", "PSP": "PSP"}}
+"""The paper's table -> its metrics as printed -> ours."""
+METRICS = TABLES[3] | TABLES[4]
+F1 = {"micro_F1": "micro-F1", "macro_F1": "macro-F1"}
+"""The rows of figure 2 as printed -> ours."""
+BASELINE = "SVM"
+MODELS = {"SVM": "DiSMEC", "Logistic": "1-vs-All", "PLT": "PLT", "PfastreXML": "PfastreXML", "Neural": "Neural"}
+"""Name in these items -> baseline. The SVM is linear, on tf-idf, one a label: squared hinge, C = 1; the paper names no
+loss and no C. Logistic is the same with the logistic loss, C = 10."""
+
+Loaded = Mapping[str, Dataset]
+Tops = Mapping[str, Mapping[str, TopK]]
+
+
+# ---------------------------------------------------------------- datasets and models
+
+
+def load(
+    names: Sequence[str], size: str, scales: Sequence[float], seed: int = 0, folder: str = ""
+) -> dict[str, Dataset]:
+    """The datasets of an item.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As :func:`xcrepro.inputs.datasets.pick` takes them.
+    size, seed
+        As :func:`xcrepro.inputs.datasets.pick` takes them.
+    scales : sequence of float
+        Of the twins, one for each dataset.
+    folder : str
+        Where the real datasets lie, one subfolder each, named as in ``names``; empty: twins, at size paper the cache.
+
+    Returns
+    -------
+    dict
+        Printed name (for a dataset that the registry does not know its own) -> dataset.
+
+    Raises
+    ------
+    ArgumentError
+        Where ``scales`` are not as many as ``names``.
+    """
+    if len(names) != len(scales):
+        raise ArgumentError("scales", f"must be one for each of the {len(names)} datasets", list(scales))
+    found = {}
+    for name, scale in zip(names, scales, strict=True):
+        home = str(Path(folder).expanduser() / name) if folder else ""
+        printed = registry.get(name).printed_name if name in registry.names() else name
+        found[printed] = datasets.pick(name, size, scale, seed, home)
+    return found
+
+
+def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 100) -> dict[str, dict[str, TopK]]:
+    """The predictions of :data:`MODELS`, or saved ones in their place.
+
+    Parameters
+    ----------
+    loaded : mapping
+        What :func:`load` returned.
+    seed : int
+        Of the trainings.
+    given : str
+        A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which every
+        file is a model (see :func:`xcrepro.inputs.baselines.saved`).
+    max_leaf : int
+        Labels in a leaf of the label tree. With as many as a dataset has labels the tree would be Logistic again.
+
+    Returns
+    -------
+    dict
+        Printed name of the dataset -> model -> its best labels for the test points.
+    """
+    found = {}
+    for title, ds in loaded.items():
+        if given:
+            found[title] = baselines.saved(str(Path(given).expanduser() / datasets.registry_name(ds)), ds)
+            continue
+        models = {name: baselines.recipe(baseline, ds, seed) for name, baseline in MODELS.items()}
+        models["PLT"].max_leaf = max_leaf
+        found[title] = {
+            name: trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES)
+            for name, model in models.items()
+        }
+    return found
+
+
+def runs(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> list[tuple[str, Dataset, int, Mapping[str, TopK]]]:
+    """(name, dataset, its k, model -> predictions) of each dataset; ArgumentError unless there is one k for each."""
+    if len(ks) != len(loaded):
+        raise ArgumentError("ks", f"must be one for each of the {len(loaded)} datasets", list(ks))
+    return [(title, ds, k, tops[title]) for (title, ds), k in zip(loaded.items(), ks, strict=True)]
+
+
+def others(models: Mapping[str, TopK], baseline: str) -> dict[str, TopK]:
+    """The models without the baseline; ArgumentError unless that is one of them."""
+    if baseline not in models:
+        raise ArgumentError("baseline", "must be one of the models", repr(baseline), ", ".join(models))
+    return {name: top for name, top in models.items() if name != baseline}
+
+
+def stable_models(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all models but PfastreXML: its trees branch otherwise when inputs change in the seventh digit, which moves
+    its averages over labels by 6 % (those of the others by less than 1 %)."""
+    return table[table["method"] != "PfastreXML"].reset_index(drop=True)
+
+
+# ---------------------------------------------------------------- orders of methods
+
+
+def leaders(values: pd.Series) -> str:
+    """The name of the largest value, all of them (``A = B``) where they tie, ``-`` of none."""
+    return " = ".join(values.index[values == values.max()]) or "-"
+
+
+def pair_signs(values: pd.Series) -> np.ndarray:
+    """For every pair of methods which has more: 1, -1, 0. Two metrics computed another way may differ in the last digit of
+    what is equal, so differences are rounded."""
+    one, other = np.triu_indices(len(values), 1)
+    return np.sign(np.round(values.to_numpy()[one] - values.to_numpy()[other], 9))
+
+
+def only_table(found: pd.DataFrame, number: int) -> pd.DataFrame:
+    """The columns of table 3 (P, micro-F1, macro-F1) or 4 (nDCG, PSP) of both side by side."""
+    return found[["dataset", "method", *[f"{metric}@{k}" for metric in TABLES[number] for k in KS]]]
+
+
+def compute_order(found: pd.DataFrame) -> pd.DataFrame:
+    """Do P@k and nDCG@k rank the methods alike? The paper says they are the same measure.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Tables 3 and 4 side by side.
+
+    Returns
+    -------
+    DataFrame
+        A row a dataset and k: best by each, how many pairs of methods they put in opposite order, and how many one of
+        them ties and the other does not.
+    """
+    rows = []
+    for dataset, part in found.set_index("method").groupby("dataset", sort=False):
+        for k in KS:
+            p, n = part[f"P@{k}"], part[f"N@{k}"]
+            by_p, by_n = pair_signs(p), pair_signs(n)
+            opposite, tied = (by_p * by_n < 0).sum(), ((by_p == 0) != (by_n == 0)).sum()
+            rows.append((dataset, k, leaders(p), leaders(n), opposite, tied))
+    return pd.DataFrame(rows, columns=["dataset", "k", "best by P", "best by nDCG", "opposite", "tied in one"])
+
+
+def compute_best(table: pd.DataFrame, baseline: str = BASELINE) -> pd.DataFrame:
+    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place in each; ``-`` where there are no bars.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The bars of figure 2: metric, dataset, k, method, value.
+    baseline : str
+        The method whose place is asked for.
+
+    Returns
+    -------
+    DataFrame
+        A row a dataset: dataset, k, then for each average the best (texts) and the place (``2 of 5``).
+    """
+    found = []
+    for dataset, part in table.groupby("dataset", sort=False):
+        row = {"dataset": dataset, "k": part["k"].iloc[0]}
+        for metric in F1:
+            bars = part[part["metric"] == metric].set_index("method")["value"].dropna()
+            place = f"{(bars > bars[baseline]).sum() + 1} of {len(bars)}" if len(bars) else "-"
+            row |= {f"best {metric}": leaders(bars), f"{baseline}'s place, {metric}": place}
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def panel_title(title: str, k: int, twin: bool) -> str:
+    """A panel's title: whose data, and at which k."""
+    return f"{title}{', twin' if twin else ''}, k = {k}"
+
+
+def plot_f1_bars(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
+    """Figure 2: micro-F1 above, macro-F1 below, a panel a dataset; a panel without numbers says so.
+
+    Parameters
+    ----------
+    table : DataFrame
+        metric, dataset, k, method, value (percent); optional ``printed``: the paper's value, drawn as a diamond.
+    twin : bool
+        Whether the values are of twins; panels are named so.
+    ax : array of Axes, optional
+        Two rows, a column a dataset.
+    """
+    names = table["dataset"].unique()
+    with figures.new(looks.WIDE, 4.8, ncols=len(names), nrows=2, ax=ax, squeeze=False) as (fig, axes):
+        for metric, line in zip(F1, axes, strict=True):
+            for name, panel in zip(names, line, strict=True):
+                part = table[(table["metric"] == metric) & (table["dataset"] == name)].reset_index(drop=True)
+                panel.set_title(panel_title(name, part["k"].iloc[0], twin), loc="left")
+                panel.set_xticks([])
+                panel.grid(axis="x", visible=False)
+                panel.margins(y=0.13)
+                _draw_f1_bars(panel, part)
+            line[0].set_ylabel(f"{F1[metric]}@k, %")
+        looks.legend(fig)
+        looks.title(fig, describe_leads(table))
+    return fig
+
+
+def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
+    figures.draws(panel, y=[name for name in ("value", "printed") if name in part])
+    if part["value"].isna().all():
+        panel.set_yticks([])
+        words = "not tabulated:\nthe paper's tables\nstop at k = 5"
+        panel.text(0.5, 0.5, words, transform=panel.transAxes, ha="center", va="center", color="0.35")
+        return
+    for place, (method, value) in enumerate(zip(part["method"], part["value"], strict=True)):
+        panel.bar(place, value, 0.8, label=method, **looks.of(method).bar())
+        # At the foot of the bars, where no diamond can hide them.
+        panel.annotate(
+            f"{value:.1f}", (place, 0), (0, 4), textcoords="offset points", ha="center", fontsize=looks.TINY,
+            fontweight="bold" if value == part["value"].max() else "normal",
+            bbox={"facecolor": looks.WHITE, "edgecolor": "none", "pad": 1},
+        )  # fmt: skip
+    if "printed" in part and part["printed"].notna().any():
+        panel.plot(
+            part.index, part["printed"], "D", color=looks.WHITE, markeredgecolor=looks.INK,
+            label="as printed, real data",
+        )  # fmt: skip
+
+
+def describe_leads(table: pd.DataFrame) -> str:
+    """How many datasets each method leads by each average, of those with numbers."""
+    drawn, texts = table.dropna(subset=["value"]).set_index("method"), []
+    for metric, name in F1.items():
+        best = [leaders(part["value"]) for _, part in drawn[drawn["metric"] == metric].groupby("dataset", sort=False)]
+        texts.append(f"by {name}: " + ", ".join(f"{method} {n}" for method, n in Counter(best).items()))
+    return f"Datasets led, of {drawn['dataset'].nunique()}, {'; '.join(texts)} (bold: the best)"

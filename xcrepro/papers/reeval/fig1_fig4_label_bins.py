@@ -1,0 +1,178 @@
+"""Figures 1 and 4: what share of the labels and of the instances each frequency bin has; table 2, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks, published
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
+from xcrepro.inputs.longtail import Tail
+from xcrepro.metrics import labelwise
+from xcrepro.papers.reeval._common import Loaded
+from xcrepro.repro import figures
+
+BINS = registry.BINS
+PRINTED = "% labels, table 2"
+COLUMNS = {
+    "N_train": "n_train", "N_test": "n_test", "F": "n_features", "labels a point": "avg_labels_per_point", "L": "n_labels",
+    **{f"L {name}": f"labels_{name}" for name in BINS},
+}  # fmt: skip
+"""Our name of each column of table 2 -> the published record's."""
+
+
+def tails(loaded: Loaded) -> list[Tail]:
+    """The train label counts of each dataset, under the names of the figure."""
+    return [
+        Tail(f"{title}, twin" if isinstance(ds, Twin) else title, ds.label_counts, not isinstance(ds, Twin))
+        for title, ds in loaded.items()
+    ]
+
+
+def compute(tails: Sequence[Tail]) -> pd.DataFrame:
+    """Share of labels and of training instances in each frequency bin: the bars of figures 1 and 4.
+
+    A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the labels
+    that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
+
+    Returns
+    -------
+    DataFrame
+        dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels that
+        table 2 puts into the bin (NaN for a dataset that it does not have).
+    """
+    parts = []
+    for tail in tails:
+        which, _ = labelwise.frequency_bins(tail.counts, tail.counts.size)
+        unseen, *labels = np.bincount(which, minlength=len(BINS) + 1)
+        _, *instances = np.bincount(which, weights=tail.counts, minlength=len(BINS) + 1).astype(np.int64)
+        part = pd.DataFrame(
+            {"dataset": tail.name, "real": tail.real, "bin": BINS, "labels": labels, "instances": instances}
+        )
+        for column in ("labels", "instances"):
+            part[f"% {column}"] = 100 * part[column] / part[column].sum()
+        parts.append(part.assign(unseen=unseen, **{PRINTED: _printed_shares(tail.name.removesuffix(", twin"))}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _printed_shares(dataset: str) -> np.ndarray:
+    table = published.table("reeval:table2")
+    labels = table[table["dataset"] == dataset].set_index("metric")["value"]
+    labels = labels.reindex([COLUMNS[f"L {name}"] for name in BINS]).to_numpy()
+    return 100 * labels / labels.sum()
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the printed shares, which are the record's and no result."""
+    return table.drop(columns=PRINTED)
+
+
+def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
+    """The introduction's sentences on Wiki10-31K, for every dataset: labels with 100 points or more, and with under 10.
+
+    Returns
+    -------
+    DataFrame
+        dataset, % labels >= 100, % instances >= 100, % labels < 10, % instances < 10.
+    """
+    shares, by_bin = ["% labels", "% instances"], table.set_index("bin")
+    found = [
+        by_bin.loc[list(bins)].groupby("dataset", sort=False)[shares].sum().add_suffix(suffix)
+        for suffix, bins in ((" >= 100", BINS[2:]), (" < 10", BINS[:1]))
+    ]
+    return found[0].join(found[1]).loc[table["dataset"].unique()].reset_index()
+
+
+def describe_claims(claims: pd.DataFrame) -> str:
+    """The range over the datasets of what labels with 100 points or more are and hold."""
+    ranges = [f"{claims[f'% {what} >= 100'].min():.0f} to {claims[f'% {what} >= 100'].max():.0f} %"
+              for what in ("labels", "instances")]  # fmt: skip
+    return f"Labels with 100 training points or more: {ranges[0]} of the labels, {ranges[1]} of the instances"
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """A panel a dataset; bars for labels and instances, a mark where table 2 puts the labels."""
+    names, place = table["dataset"].unique(), np.arange(len(BINS))
+    with figures.new(looks.WIDE, 3.1, ncols=len(names), ax=ax, sharey=True, squeeze=False) as (fig, axes):
+        for panel, name in zip(axes[0], names, strict=True):
+            part = table[table["dataset"] == name]
+            panel.bar(place - 0.2, part["% labels"], 0.4, color=looks.INK, label="labels")
+            panel.bar(
+                place + 0.2, part["% instances"], 0.4, color=looks.AMBER, hatch="//", edgecolor=looks.WHITE,
+                label="instances",
+            )  # fmt: skip
+            panel.plot(
+                place - 0.2, part[PRINTED], "D", color=looks.WHITE, markeredgecolor=looks.INK, label="labels, table 2"
+            )
+            figures.draws(panel, y=["% labels", "% instances", PRINTED])
+            panel.set_title(name, loc="left")
+            panel.set_xticks(place, BINS, rotation=25)
+            panel.set_xlabel("training points")
+            panel.grid(axis="x", visible=False)
+        axes[0, 0].set_ylabel("%")
+        looks.title(fig, describe_claims(compute_claims(table)))
+        looks.legend(fig)
+    return fig
+
+
+# ---------------------------------------------------------------- table 2
+
+
+def statistics(ds: Dataset) -> dict[str, float]:
+    """The columns of table 2: points and features are counted; the bins are of train points; labels a point are the mean
+    over the train points."""
+    counts = ds.label_counts
+    which, _ = labelwise.frequency_bins(counts, counts.size)
+    sizes = ds.n_train, ds.test.Y.shape[0], ds.train.X.shape[1], counts.sum() / ds.n_train, counts.size
+    return dict(zip(COLUMNS, (*sizes, *np.bincount(which, minlength=len(BINS) + 1)[1:]), strict=True))
+
+
+def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
+    """Every column of table 2 for every dataset that it has.
+
+    Parameters
+    ----------
+    loaded : mapping
+        Printed name -> dataset.
+    scales : sequence of float
+        Of the twins, one for each dataset; real data have 1.
+
+    Returns
+    -------
+    DataFrame
+        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale (labels a
+        point do not scale).
+    """
+    record, rows = published.table("reeval:table2").set_index(["dataset", "metric"]), []
+    for (title, ds), size in zip(loaded.items(), scales, strict=True):
+        if title not in record.index:
+            continue
+        scale = size if isinstance(ds, Twin) else 1.0
+        for column, ours in statistics(ds).items():
+            value, printed = record.loc[(title, COLUMNS[column]), ["value", "printed"]]
+            expected = value * (1.0 if column == "labels a point" else scale)
+            rows.append((title, column, scale, float(ours), printed.replace(",", ""), expected))
+    return pd.DataFrame(rows, columns=["dataset", "column", "scale", "ours", "printed", "expected"])
+
+
+def compute_sums() -> pd.DataFrame:
+    """What table 2's own numbers add up to.
+
+    Returns
+    -------
+    DataFrame
+        dataset, L, binned (the four bins together), unbinned (the rest), ours and printed: the share of the rarest bin that
+        section 4 states, percent, of the binned labels.
+    """
+    shares, rows = published.table("reeval:sec4").set_index("dataset")["printed"], []
+    for title, part in published.table("reeval:table2").groupby("dataset", sort=False):
+        value = part.set_index("metric")["value"]
+        bins = value[[COLUMNS[f"L {name}"] for name in BINS]]
+        total, binned = int(value["n_labels"]), int(bins.sum())
+        rows.append((title, total, binned, total - binned, 100 * bins.iloc[0] / binned, shares[title]))
+    return pd.DataFrame(rows, columns=["dataset", "L", "binned", "unbinned", "ours", "printed"])

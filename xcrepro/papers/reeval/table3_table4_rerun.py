@@ -1,0 +1,73 @@
+"""Tables 3 and 4, rerun: averages over points and over labels, five models on three datasets."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from xcrepro.inputs import datasets
+from xcrepro.metrics import evaluate
+from xcrepro.papers.reeval import table3_table4
+from xcrepro.papers.reeval._common import BASELINE, KS, METRICS, Loaded, Tops, leaders, pair_signs, stable_models
+
+
+def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
+    """The columns of tables 3 and 4 of each model, percent: dataset, method, P@1 ... macro_F1@5, N@1 ... PSP@5.
+
+    As the paper defines them: macro-F1 over all labels of the dataset, 0 for one never predicted; nDCG with the ideal of
+    min(k, labels of the point); PSP as the published ratio, with propensities from the train counts.
+    """
+    rows = []
+    for title, models in tops.items():
+        ds = loaded[title]
+        for method, top in models.items():
+            found = evaluate(ds.test.Y, top, KS, datasets.weights(ds), metrics=list(METRICS.values()))
+            names = [f"{printed}@{k}" for printed in METRICS for k in KS]
+            rows.append({"dataset": title, "method": method, **dict(zip(names, 100 * found["value"], strict=True))})
+    return pd.DataFrame(rows)
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """:func:`xcrepro.papers.reeval._common.stable_models`."""
+    return stable_models(table)
+
+
+def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
+    """The one method that the paper and we have, and the best of each.
+
+    Returns
+    -------
+    DataFrame
+        dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value, best (text), ahead (points
+        before the SVM; 0 where that is the best). Datasets that the paper does not have, or where we have no SVM, are left out.
+    """
+    paper, rows = table3_table4.compute(), []
+    for title, part in found.groupby("dataset", sort=False):
+        sides = {"here": part.set_index("method"), "printed": paper[paper["dataset"] == title].set_index("method")}
+        if any(BASELINE not in side.index for side in sides.values()):
+            continue
+        for column in found.columns.drop(["dataset", "method"]):
+            row = {"dataset": title, "column": column}
+            for word, side in sides.items():
+                values = side[column]
+                row[f"{BASELINE} {word}"] = values[BASELINE]
+                row[f"best {word}"] = leaders(values)
+                row[f"ahead {word}"] = values.max() - values[BASELINE]
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
+    """How many pairs of models each metric puts in the opposite order of macro-F1 at the same k.
+
+    Returns
+    -------
+    DataFrame
+        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as opposite.
+    """
+    rows = []
+    for title, part in found.groupby("dataset", sort=False):
+        for k in KS:
+            reference = pair_signs(part[f"macro_F1@{k}"])
+            counts = {metric: (reference * pair_signs(part[f"{metric}@{k}"]) < 0).sum() for metric in METRICS}
+            rows.append({"dataset": title, "k": k, **counts, "pairs": reference.size})
+    return pd.DataFrame(rows).drop(columns="macro_F1")
