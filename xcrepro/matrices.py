@@ -126,6 +126,7 @@ def _csr(name: str, kind: str, shape: tuple[int, int], arrays: tuple[np.ndarray,
             raise _damaged(name, "must have whole numbers in one dimension for offsets and ids", got)
     if data.dtype.kind == "f" and data.dtype.itemsize not in (4, 8):
         data = data.astype(np.float64)  # SciPy converts no other float
+    data = data.astype(data.dtype.newbyteorder("="), copy=False)
     dimensions = {"bsr": 3, "dia": 2}.get(kind, 1)
     if data.ndim != dimensions:
         raise _damaged(name, f"must have values in {dimensions} dimension(s)", f"shape {data.shape}")

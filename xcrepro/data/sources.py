@@ -77,7 +77,7 @@ def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
     require_file(path)
     try:
         with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+            return {name: np.asarray(stored[name]) for name in stored.files}
     except Exception as error:
         # zipfile, zlib and NumPy have more than ten ways to say that a file is damaged.
         expected = "an .npz of NumPy or SciPy, without Python objects"
