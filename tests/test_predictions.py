@@ -128,14 +128,14 @@ def test_faults_in_sparse_scores_are_named():
     for indices, message in (
         ([0, 5, 1, 5], "label 5 twice in row 1"),
         ([0, 5, 5, 7], "label 5 twice in row 1"),
-        ([0, 1, 2, 9], "label 9 in row 1"),
-        ([0, 9, 2, 1], "label 9 in row 1"),
-        ([-1, 1, 2, 3], "label -1 in row 0"),
-        ([0, 3, 2, -1], "label -1 in row 1"),
+        ([0, 1, 2, 9], "column 9 in row 1"),
+        ([0, 9, 2, 1], "column 9 in row 1"),
+        ([-1, 1, 2, 3], "column -1 in row 0"),
+        ([0, 3, 2, -1], "column -1 in row 1"),
     ):
         with pytest.raises(ArgumentError, match=message):
             xc.TopK.from_scores(scores(indices), 2)
-    with pytest.raises(ArgumentError, match="1 duplicates in a COO"):
+    with pytest.raises(ArgumentError, match="label 3 twice in row 0"):
         xc.TopK.from_scores(sp.coo_matrix(([1.0, 2.0], ([0, 0], [3, 3])), shape=(1, 4)), 2)
     with pytest.raises(ArgumentError, match="label 3 twice in row 0"):
         xc.TopK.from_scores(sp.csc_matrix(([1.0, 2.0], [0, 0], [0, 0, 0, 0, 2]), shape=(1, 4)), 2)

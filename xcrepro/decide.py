@@ -37,6 +37,7 @@ from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import decide as kernel
 from xcrepro.kernels import topk as topk_kernel
+from xcrepro.matrices import checked_csr
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -318,13 +319,7 @@ class _Candidates:
     @classmethod
     def of(cls, probabilities) -> _Candidates:
         if sparse.issparse(probabilities):
-            matrix = probabilities.tocsr()
-            if probabilities.format == "coo" and matrix.nnz != probabilities.nnz:
-                raise ArgumentError(
-                    "probabilities",
-                    "must not store a label twice in a row",
-                    f"{probabilities.nnz - matrix.nnz} duplicates in a COO",
-                )
+            matrix = checked_csr("probabilities", probabilities)
             indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
         else:
             matrix = np.asarray(probabilities)
@@ -362,11 +357,9 @@ class _Candidates:
             if not within:
                 rule, got = "must lie in [0, 1]", f"{self.data[place]} at row {row}, label {label}"
                 raise ArgumentError("probabilities", rule, got, "scores that are none need calibrating first")
-            if fault == topk_kernel.DUPLICATE:
-                raise ArgumentError(
-                    "probabilities", "must not store a label twice in a row", f"label {label} twice in row {row}"
-                )
-            raise ArgumentError("probabilities", f"has labels 0 to {self.n_labels - 1}", f"label {label} in row {row}")
+            raise ArgumentError(
+                "probabilities", "must not store a label twice in a row", f"label {label} twice in row {row}"
+            )
 
     @property
     def n_rows(self) -> int:

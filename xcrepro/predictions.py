@@ -16,7 +16,6 @@ What the field's tools hand over differs, and so do their answers at the edges. 
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +24,11 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
+from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
+from xcrepro.matrices import checked_csr, csr_from_arrays
 from xcrepro.paths import atomic_path
 from xcrepro.truth import Truth
 
@@ -102,7 +103,7 @@ class TopK:
         """
         k = _whole("k", k, 1)
         if sparse.issparse(scores):
-            return cls._from_csr(scores, k, exclude)
+            return cls._from_csr(checked_csr("scores", scores), k, exclude)
         values = np.asarray(scores)
         if values.ndim != 2 or values.dtype.kind not in "biuf":
             raise ArgumentError(
@@ -121,19 +122,11 @@ class TopK:
         faults = threads.over_rows(n, lambda lo, hi: kernel.dense(values, lo, hi, ids, best), min_rows=512)
         for fault, place in faults:
             if fault:
-                raise _score_fault(fault, place // n_labels, place % n_labels, n_labels)
+                raise _score_fault(fault, place // n_labels, place % n_labels)
         return cls(ids, best, n_labels)
 
     @classmethod
-    def _from_csr(cls, scores, k, exclude) -> TopK:
-        matrix = scores.tocsr()
-        if scores.format == "coo" and matrix.nnz != scores.nnz:
-            # SciPy adds up duplicates on the way from COO to CSR, and nobody asked for that.
-            raise ArgumentError(
-                "scores", "must not store a label twice in a row", f"{scores.nnz - matrix.nnz} duplicates in a COO"
-            )
-        if matrix.data.dtype.kind not in "biuf":
-            raise ArgumentError("scores", "must hold real numbers", f"dtype {matrix.data.dtype}")
+    def _from_csr(cls, matrix: sparse.csr_matrix, k: int, exclude) -> TopK:
         data = _as_float(matrix.data)
         n, n_labels = matrix.shape
         if exclude is not None:
@@ -152,7 +145,7 @@ class TopK:
         for fault, place in faults:
             if fault:
                 row = int(np.searchsorted(indptr, place, side="right")) - 1
-                raise _score_fault(fault, row, int(indices[place]), n_labels)
+                raise _score_fault(fault, row, int(indices[place]))
         return cls(ids, best, n_labels)
 
     # ------------------------------------------------------------------ from rankings
@@ -210,7 +203,7 @@ class TopK:
         values = np.where(absent, -np.inf, values).astype(np.float64)
         if np.isnan(values).any():
             row, place = np.argwhere(np.isnan(values))[0]
-            raise _score_fault(kernel.NAN, row, result[row, place], n_labels)
+            raise _score_fault(kernel.NAN, row, result[row, place])
         result[values == -np.inf] = -1
         # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
         order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
@@ -283,33 +276,37 @@ class TopK:
             from xcrepro.data.read import read_sparse
 
             return cls.from_scores(read_sparse(path), _needed(k, path), exclude=exclude)
-        with _npz(path) as stored:
-            names = set(stored.files)
-            if {"format", "shape", "data"} <= names:
-                return cls.from_scores(sparse.load_npz(path), _needed(k, path), exclude=exclude)
-            if exclude is not None:
-                raise ArgumentError(
-                    "exclude",
-                    "goes with a score matrix",
-                    f"{path.name}, which holds rankings",
-                    "filter when making the TopK",
-                )
-            if {"ids", "scores", "n_labels"} <= names:
-                # The stored order stands: it was made from scores that may have been finer than float32.
-                top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
-                scores = stored["scores"]
-                if scores.shape != top.ids.shape or not (scores[:, 1:] <= scores[:, :-1]).all():
-                    raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
-                top = cls(top.ids, scores, top.n_labels)
-                return top if k is None else top.head(k)
-            if "prediction_ids" in names:
-                top = cls.from_calibration_npz(path)
-                return top if k is None else top.head(k)
-        raise DataError(
-            path,
-            f"arrays {sorted(names)}",
-            "ids, scores, n_labels (this package), a SciPy sparse matrix, or prediction_ids, scores, labels (calibration@k)",
-        )
+        stored = npz_arrays(path)
+        if {"format", "shape", "data"} <= set(stored):
+            matrix, k = csr_from_arrays(path, stored), _whole("k", _needed(k, path), 1)
+            try:
+                return cls._from_csr(matrix, k, exclude)
+            except ArgumentError as error:
+                if error.argument != "scores":
+                    raise
+                raise DataError(path, str(error.got), f"scores, which {error.rule}", do=error.do) from error
+        if exclude is not None:
+            raise ArgumentError(
+                "exclude",
+                "goes with a score matrix",
+                f"{path.name}, which holds rankings",
+                "filter when making the TopK",
+            )
+        if {"ids", "scores", "n_labels"} <= set(stored):
+            # The stored order stands: it was made from scores that may have been finer than float32.
+            top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
+            scores = stored["scores"]
+            if scores.shape != top.ids.shape or not (scores[:, 1:] <= scores[:, :-1]).all():
+                raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
+            top = cls(top.ids, scores, top.n_labels)
+        elif "prediction_ids" in stored:
+            top = cls.from_calibration_npz(path)
+        else:
+            expected = (
+                "those of TopK.save, of a SciPy sparse matrix, or of calibration@k (prediction_ids, scores, labels)"
+            )
+            raise DataError(path, f"arrays {sorted(stored)}", expected)
+        return top if k is None else top.head(k)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all."""
@@ -362,16 +359,12 @@ class TopK:
 
 def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -> tuple[TopK, sparse.csr_matrix]:
     """Predictions and truth, ``(TopK, Y)``, of a calibration@k interchange file (see TopK.from_calibration_npz)."""
-    with _npz(path) as stored:
-        missing = {"scores", "prediction_ids", "true_positives", "labels"} - set(stored.files)
-        if missing:
-            raise DataError(
-                path,
-                f"arrays {sorted(stored.files)}",
-                "scores, prediction_ids, true_positives and labels (calibration@k)",
-            )
-        ids, scores = stored["prediction_ids"], stored["scores"]
-        marked, pairs = stored["true_positives"].astype(bool), stored["labels"]
+    stored = npz_arrays(path)
+    if not {"scores", "prediction_ids", "true_positives", "labels"} <= set(stored):
+        expected = "scores, prediction_ids, true_positives and labels (calibration@k)"
+        raise DataError(path, f"arrays {sorted(stored)}", expected)
+    ids, scores = stored["prediction_ids"], stored["scores"]
+    marked, pairs = stored["true_positives"].astype(bool), stored["labels"]
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise DataError(path, f"labels of shape {pairs.shape}", "one (row, label) pair a line, shape (pairs, 2)")
     if ids.ndim != 2 or scores.shape != ids.shape or marked.shape != ids.shape:
@@ -413,19 +406,17 @@ def check_pair(truth: Truth, top: TopK) -> None:
         raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
 
 
-def _score_fault(fault: int, row: int, label: int, n_labels: int) -> ArgumentError:
+def _score_fault(fault: int, row: int, label: int) -> ArgumentError:
     if fault == kernel.NAN:
         return ArgumentError(
             "scores", "must not be NaN", f"NaN at row {row}, label {label}", "use minus infinity for 'not predicted'"
         )
-    if fault == kernel.DUPLICATE:
-        return ArgumentError(
-            "scores",
-            "must not store a label twice in a row",
-            f"label {label} twice in row {row}",
-            "call sum_duplicates() on a copy if the scores are to be added",
-        )
-    return ArgumentError("scores", f"has labels 0 to {n_labels - 1}", f"label {label} in row {row}")
+    return ArgumentError(
+        "scores",
+        "must not store a label twice in a row",
+        f"label {label} twice in row {row}",
+        "call sum_duplicates() on a copy if the scores are to be added",
+    )
 
 
 def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -478,12 +469,3 @@ def _npz_name(path: str | os.PathLike) -> Path:
     if path.suffix != ".npz":
         raise ArgumentError("path", "must end in .npz", path.name)
     return path
-
-
-def _npz(path: str | os.PathLike):
-    try:
-        return np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise DataError(path, "no readable .npz archive", "a NumPy or SciPy .npz file", do=str(error)) from error

@@ -22,6 +22,7 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as kernel
+from xcrepro.matrices import checked_csr
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Truth:
         if isinstance(Y, Truth):
             return Y
         if sparse.issparse(Y):
-            Y = Y.tocsr()
+            Y = checked_csr(name, Y)
         else:
             dense = np.asarray(Y)
             if dense.ndim != 2 or dense.dtype.kind not in "biuf":
@@ -52,22 +53,17 @@ class Truth:
                 row, label = np.argwhere(np.isnan(dense))[0]
                 raise ArgumentError(name, "must not hold NaN", f"NaN at row {row}, label {label}")
             Y = sparse.csr_matrix(dense)
-        if Y.data.dtype.kind not in "biuf":
-            raise ArgumentError(name, "must hold real numbers", f"dtype {Y.data.dtype}")
         # One compiled kernel each for float32 and float64 serves every dtype; bool and small ints are exact in float32.
         data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
         n_rows, n_labels = Y.shape
         found = threads.over_rows(
-            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, n_labels, lo, hi), min_rows=32768
+            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, lo, hi), min_rows=32768
         )
         for state, place in found:
             if state > kernel.UNTIDY:
                 row = int(np.searchsorted(Y.indptr, place, side="right")) - 1
-                if state == kernel.OUT_OF_RANGE:
-                    rule, got = f"has columns 0 to {n_labels - 1}", f"label {Y.indices[place]} in row {row}"
-                else:
-                    rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
-                    got = f"{Y.data[place]} at row {row}, label {Y.indices[place]}"
+                rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
+                got = f"{Y.data[place]} at row {row}, label {Y.indices[place]}"
                 raise ArgumentError(name, rule, got, "mend that entry; no row was used")
         if all(state == kernel.CLEAN for state, _ in found):
             return cls(Y.indptr, Y.indices, n_labels)

@@ -184,7 +184,7 @@ def test_truth_that_is_neither_relevant_nor_not_is_refused(value):
 def test_a_label_id_outside_the_truth_is_refused():
     Y = sp.csr_matrix(TRUTH)
     Y.indices[0] = 7
-    with pytest.raises(ArgumentError, match="label 7 in row 0"):
+    with pytest.raises(ArgumentError, match="column 7 in row 0"):
         xc.metrics.precision(Y, TOP)
 
 

@@ -28,20 +28,16 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from typing import BinaryIO
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse, load_npz
+from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.data.blocks import Joined, Layout, offsets, read_rows, sort_rows
-from xcrepro.data.sources import open_source, require_file
+from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
-
-# Column ids are int32.
-MAX_COLUMNS = 2**31 - 1
+from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -342,46 +338,13 @@ def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line:
 # -- npz ------------------------------------------------------------------------------------------------------------
 
 
-def _load_npz(path: str | os.PathLike, load) -> object:
-    """``load(path)``, with everything a damaged or strange file makes it raise as DataError."""
-    require_file(path)
-    try:
-        return load(path)
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise DataError(
-            path, f"no sparse matrix ({error})", "an .npz of scipy.sparse.save_npz", do="Make or fetch it again"
-        ) from error
-
-
 def _read_npz_matrix(path: str | os.PathLike, argument: str, n_columns: int | None, ones: bool) -> csr_matrix:
-    matrix = _load_npz(path, load_npz)
-    if matrix.shape[1] > MAX_COLUMNS:
-        raise DataError(path, f"{matrix.shape[1]} columns", f"at most {MAX_COLUMNS}")
+    matrix = csr_from_arrays(path, npz_arrays(path))
     return _clean(path, matrix, _widened(argument, n_columns, matrix.shape[1]), ones)
 
 
-def _clean(path: str | os.PathLike, matrix, width: int, ones: bool) -> csr_matrix:
-    """Check a loaded matrix as text is checked, and give it the package's layout."""
-    try:
-        if not issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "buif":
-            raise ValueError(f"{type(matrix).__name__} of {matrix.dtype}")
-        stored = matrix.nnz if matrix.format == "coo" else None
-        matrix = matrix.tocsr()
-        matrix.check_format(full_check=True)
-    except (ValueError, IndexError) as error:
-        raise DataError(path, f"a broken matrix ({error})", "a 2-D sparse matrix of numbers") from error
-    # tocsr adds up what a COO matrix holds twice.
-    if stored is not None and stored != matrix.nnz:
-        raise DataError(path, f"{stored - matrix.nnz} places stored again", "each place once")
+def _clean(path: str | os.PathLike, matrix: csr_matrix, width: int, ones: bool) -> csr_matrix:
+    """Check the values of a loaded matrix as text is checked, and give it the package's layout."""
     indptr = matrix.indptr.astype(np.int64)
     ids = matrix.indices.astype(np.int32, copy=False)
     with np.errstate(over="ignore"):
@@ -407,26 +370,19 @@ PAIR_FORMAT = "xcrepro pair 1"
 
 
 def _read_npz_pair(path: str | os.PathLike, n_features: int | None, n_labels: int | None):
-    def load(path):
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-
-    parts = _load_npz(path, load)
-    if "pair" not in parts or str(parts["pair"]) != PAIR_FORMAT:
+    arrays = npz_arrays(path)
+    if "pair" not in arrays or str(arrays["pair"]) != PAIR_FORMAT:
         raise DataError(
             path,
-            f"the arrays {', '.join(sorted(parts))}",
+            f"the arrays {', '.join(sorted(arrays))}",
             "what write_xc saves, X and Y together",
             do="One matrix (scipy.sparse.save_npz) is read with read_sparse or read_labels",
         )
     matrices = []
     for name, argument, given in (("X", "n_features", n_features), ("Y", "n_labels", n_labels)):
-
-        def build(_, name=name):
-            arrays = [parts[f"{name}_{part}"] for part in ("data", "indices", "indptr")]
-            return csr_matrix(tuple(arrays), shape=tuple(parts[f"{name}_shape"].tolist()))
-
-        matrix = _load_npz(path, build)
+        prefix = f"{name}_"
+        own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+        matrix = csr_from_arrays(path, {**own, "format": np.array("csr")})
         matrices.append(_clean(path, matrix, _widened(argument, given, matrix.shape[1]), ones=name == "Y"))
     X, Y = matrices
     if X.shape[0] != Y.shape[0]:

@@ -1,4 +1,4 @@
-"""Open a text file as a stream of bytes, packed or not, and turn what goes wrong there into errors that name it."""
+"""Open a file, text or ``.npz``, packed or not, and turn what goes wrong there into errors that name it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
+
+import numpy as np
 
 from xcrepro.errors import DataError, DataMissing
 
@@ -68,3 +70,15 @@ def damage(path: str | os.PathLike) -> Iterator[None]:
         raise DataError(path, "the end of the file in the middle of packed data", "a whole archive", do=again) from None
     except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
+
+
+def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """All arrays of an ``.npz`` file by name. Raises DataMissing, and DataError for whatever a damaged file may raise."""
+    require_file(path)
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: np.asarray(stored[name]) for name in stored.files}
+    except Exception as error:
+        # zipfile, zlib and NumPy have more than ten ways to say that a file is damaged.
+        expected = "an .npz of NumPy or SciPy, without Python objects"
+        raise DataError(path, f"no readable .npz archive ({error})", expected, do="Make or fetch it again") from error

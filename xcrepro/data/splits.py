@@ -10,6 +10,7 @@ import numpy as np
 from xcrepro.data.dataset import Split
 from xcrepro.data.sources import open_source, require_file
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.matrices import checked_csr
 
 
 def read_split_columns(path: str | os.PathLike, column: int) -> np.ndarray:
@@ -80,7 +81,7 @@ def apply_split(X, Y, train: np.ndarray, test: np.ndarray) -> tuple[Split, Split
     if (counts > 1).any():
         do = "do both files belong to the same split (column)?"
         raise ArgumentError("train and test", "must not share or repeat rows", f"row {values[counts > 1][0]}", do)
-    X, Y = X.tocsr(), Y.tocsr()
+    X, Y = checked_csr("X", X), checked_csr("Y", Y)
     first, second = (Split(X[rows.astype(np.int64)], Y[rows.astype(np.int64)]) for rows in halves.values())
     return first, second
 

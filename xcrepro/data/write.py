@@ -17,12 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse, save_npz
+from scipy.sparse import csr_matrix, save_npz
 
 from xcrepro import threads
-from xcrepro.data.read import MAX_COLUMNS, PAIR_FORMAT
+from xcrepro.data.read import PAIR_FORMAT
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels.format import ENTRY_BYTES, LABEL_BYTES, format_rows
+from xcrepro.matrices import checked_csr
 from xcrepro.paths import atomic_path
 
 # Entries a block of text is made of: a few megabytes.
@@ -104,18 +105,8 @@ def _suffix(path: str | os.PathLike) -> str:
 
 def _checked(name: str, matrix) -> csr_matrix:
     """A copy as csr_matrix float32 with sorted int32 ids, or an ArgumentError."""
-    if not issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "buif":
-        kind = f"{type(matrix).__name__} of {getattr(matrix, 'dtype', 'objects')}"
-        raise ArgumentError(name, "must be a 2-D sparse matrix of numbers", kind, "wrap it in scipy.sparse.csr_matrix")
-    if matrix.shape[1] > MAX_COLUMNS:
-        raise ArgumentError(name, f"must have at most {MAX_COLUMNS} columns", matrix.shape[1])
-    m = matrix.tocsr(copy=True)
-    # Making a CSR of a COO matrix adds up what it holds twice, of others not.
-    stored = matrix.nnz if matrix.format == "coo" else m.nnz
-    try:
-        m.check_format(full_check=True)
-    except ValueError as error:
-        raise ArgumentError(name, "must be well formed", error) from error
+    m = checked_csr(name, matrix).copy()
+    stored = m.nnz
     m.sum_duplicates()
     if m.nnz != stored:
         raise ArgumentError(name, "must store each place once", f"{stored - m.nnz} places stored again")

@@ -2,11 +2,11 @@
 
 from numba import njit
 
-CLEAN, UNTIDY, NEGATIVE, NAN, OUT_OF_RANGE = 0, 1, 2, 3, 4
+CLEAN, UNTIDY, NEGATIVE, NAN = 0, 1, 2, 3
 
 
 @njit(nogil=True, cache=True)
-def inspect(indptr, indices, data, n_labels, lo, hi):
+def inspect(indptr, indices, data, lo, hi):
     """``(state, place)`` of rows [lo, hi): CLEAN when labels rise strictly and every value is positive; UNTIDY when
     they need sorting, deduplicating or dropping of zeros; else the first fault and its offset."""
     state = CLEAN
@@ -14,8 +14,6 @@ def inspect(indptr, indices, data, n_labels, lo, hi):
         previous = -1
         for j in range(indptr[row], indptr[row + 1]):
             label, value = indices[j], data[j]
-            if label < 0 or label >= n_labels:
-                return OUT_OF_RANGE, j
             if not value > 0:
                 if value < 0:
                     return NEGATIVE, j

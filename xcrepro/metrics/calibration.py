@@ -36,6 +36,7 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import calibration as kernel
+from xcrepro.matrices import checked_csr
 from xcrepro.metrics.ranking import KS, check_ks
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
@@ -404,15 +405,9 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
         )
     if truth.n_rows == 0 or truth.n_labels == 0:
         raise ArgumentError("Y", "must have at least one row and one label", (truth.n_rows, truth.n_labels))
-    if sparse.issparse(probabilities) and probabilities.format not in ("csr", "csc"):
-        stored = probabilities.nnz
-        probabilities = probabilities.tocsr()
-        if probabilities.nnz != stored:
-            raise ArgumentError("probabilities", "must not store a label twice in a row", "duplicates")
-    is_csc = sparse.issparse(probabilities) and probabilities.format == "csc"
-    columns = probabilities if is_csc else sparse.csr_matrix(probabilities).tocsc()
-    if not columns.has_sorted_indices:
-        columns = columns.sorted_indices()
+    is_sparse = sparse.issparse(probabilities)
+    by_row = checked_csr("probabilities", probabilities) if is_sparse else sparse.csr_matrix(probabilities)
+    columns = by_row.tocsc()  # rows rise in each column, and what is stored twice stays so
     data = columns.data
     if data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
+from xcrepro.matrices import checked_csr
 from xcrepro.metrics.labelwise import (
     Counter,
     Counts,
@@ -234,7 +235,7 @@ class _Similarity:
         name = "label_features" if self._features else "similarity"
         given = label_features if self._features else similarity
         self._is_sparse = sparse.issparse(given)
-        table = given.tocsr() if self._is_sparse else np.asarray(given)
+        table = checked_csr(name, given) if self._is_sparse else np.asarray(given)
         if table.ndim != 2 or table.shape[0] != n_labels or not (self._features or table.shape[1] == n_labels):
             columns = "any number of" if self._features else f"{n_labels}"
             raise ArgumentError(name, f"must have {n_labels} rows and {columns} columns", table.shape)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 import xcrepro
 from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.matrices import checked_csr
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -185,7 +186,9 @@ def load(path: str | os.PathLike) -> Model:
 
 def check_features(X) -> sparse.csr_matrix:
     """``X`` as CSR float32 with sorted int32 columns; shared with the caller where it is that already."""
-    if not sparse.issparse(X):
+    if sparse.issparse(X):
+        X = checked_csr("X", X)
+    else:
         dense = np.asarray(X)
         if dense.ndim != 2 or dense.dtype.kind not in "biuf":
             raise ArgumentError(

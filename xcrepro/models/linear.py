@@ -26,6 +26,7 @@ from scipy.special import expit
 
 from xcrepro import threads as cores
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.matrices import checked_csr
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -139,7 +140,7 @@ class OneVsRest(Model):
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         parts = arrays["data"], arrays["indices"], arrays["indptr"]
         self.bias_, self.loss_ = arrays["bias"], str(arrays["loss"])
-        self.weights_ = sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size))
+        self.weights_ = checked_csr("weights", sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size)))
 
 
 class DiSMEC(OneVsRest):

@@ -1,0 +1,217 @@
+"""Check a SciPy matrix that comes from a file or a caller before anything follows its offsets.
+
+SciPy's constructors look at the ends of ``indptr`` and at lengths, not at what is between, and ``tocsr``, ``tocsc`` and our
+own kernels trust what is there: one wrong offset or id makes them read and write memory that is not the matrix's, which
+gives wrong numbers or ends the process. So whatever a stranger hands over goes through :func:`checked_csr`, and the arrays
+of a file through :func:`csr_from_arrays`, first; after that everything may trust.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.errors import ArgumentError, DataError
+
+# Column ids are int32.
+MAX_COLUMNS = 2**31 - 1
+
+_ARRAYS = {
+    **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
+
+
+def checked_csr(name: str, matrix) -> sparse.csr_matrix:
+    """A stranger's sparse matrix as CSR, once its structure is known to be sound.
+
+    Parameters
+    ----------
+    name : str
+        What errors call the matrix: the caller's argument.
+    matrix : SciPy sparse matrix or array, any format
+        Never changed. Its dtype must be a real number type or bool.
+
+    Returns
+    -------
+    csr_matrix
+        Offsets and ids are within bounds. Rows need not be sorted, and an entry stored twice stays stored twice, from COO
+        as well (``tocsr`` would add the two up). The arrays are the caller's own where ``matrix`` is CSR already.
+
+    Raises
+    ------
+    ArgumentError
+        Not a sparse matrix of two dimensions and real numbers, arrays that do not fit each other, an offset or id out of
+        range. ``indptr`` must end at the number of stored entries: spare places behind it, which SciPy allows, are refused.
+
+    Examples
+    --------
+    >>> Y = sparse.csc_matrix([[1, 0], [0, 1]])
+    >>> checked_csr("Y", Y).indptr
+    array([0, 1, 2], dtype=int32)
+    >>> Y.indptr[1] = 1000
+    >>> checked_csr("Y", Y)
+    Traceback (most recent call last):
+    xcrepro.errors.ArgumentError: Y must have offsets (indptr) that never fall; got 1000, then 2 at place 2: the matrix is
+    damaged, so build it anew, for example with scipy.sparse.coo_matrix((values, (rows, columns)))
+    """
+    if not sparse.issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        got = f"{type(matrix).__name__} of {getattr(matrix, 'dtype', 'objects')}"
+        raise ArgumentError(name, "must be a 2-D sparse matrix of numbers", got, "wrap it in scipy.sparse.csr_matrix")
+    kind = matrix.format
+    if kind == "lil":
+        kind, arrays = "csr", _lil_arrays(name, matrix)
+    elif kind == "dok":
+        places = np.array(list(matrix.keys()) or np.empty((0, 2), np.int64))
+        kind, arrays = "coo", (np.array(list(matrix.values()), matrix.dtype), places[:, 0], places[:, 1])
+    else:
+        arrays = tuple(np.asarray(getattr(matrix, part)) for part in _ARRAYS[kind])
+    return _csr(name, kind, matrix.shape, arrays)
+
+
+def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
+    """The same from the arrays of an ``.npz`` that ``scipy.sparse.save_npz`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file they come from: errors name it.
+    arrays : dict
+        ``format``, ``shape`` and the arrays of that format, as they stand in the file.
+
+    Returns
+    -------
+    csr_matrix
+        As from :func:`checked_csr`.
+
+    Raises
+    ------
+    DataError
+        Where :func:`checked_csr` raises, and for an unknown format or an array that is not there.
+    """
+    kind = arrays["format"].tolist() if "format" in arrays else None
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    if not isinstance(kind, str) or kind not in _ARRAYS:
+        expected = f"one of the formats {', '.join(_ARRAYS)} (scipy.sparse.save_npz)"
+        raise DataError(path, f"no sparse matrix but format {kind!r}, arrays {', '.join(sorted(arrays))}", expected)
+    if "coords" in arrays and arrays["coords"].ndim == 2 and len(arrays["coords"]) == 2:
+        arrays = {**arrays, "row": arrays["coords"][0], "col": arrays["coords"][1]}  # as newer SciPy writes COO
+    missing = {"shape", *_ARRAYS[kind]} - set(arrays)
+    if missing:
+        raise DataError(path, f"no array {', '.join(sorted(missing))}", f"the arrays of a {kind} matrix")
+    shape = arrays["shape"]
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise DataError(path, f"the shape {shape.tolist()}", "two whole numbers")
+    try:
+        return _csr("matrix", kind, tuple(shape.tolist()), tuple(arrays[part] for part in _ARRAYS[kind]))
+    except ArgumentError as error:
+        do = "Make or fetch the file again"
+        raise DataError(path, f"a broken matrix: {error.got}", f"a matrix, which {error.rule}", do=do) from error
+
+
+def _csr(name: str, kind: str, shape: tuple[int, int], arrays: tuple[np.ndarray, ...]) -> sparse.csr_matrix:
+    for size, axis in zip(shape, ("rows", "columns"), strict=True):
+        if not 0 <= size <= MAX_COLUMNS:
+            raise ArgumentError(name, f"must have at most {MAX_COLUMNS} {axis}", f"{size} {axis}")
+    data, *places = arrays
+    if data.dtype.kind not in "biuf":
+        raise ArgumentError(name, "must hold real numbers", f"dtype {data.dtype}")
+    for array in places:
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            got = f"dtype {array.dtype} of shape {array.shape}"
+            raise _damaged(name, "must have whole numbers in one dimension for offsets and ids", got)
+    if data.dtype.kind == "f" and data.dtype.itemsize not in (4, 8):
+        data = data.astype(np.float64)  # SciPy converts no other float
+    data = data.astype(data.dtype.newbyteorder("="), copy=False)
+    dimensions = {"bsr": 3, "dia": 2}.get(kind, 1)
+    if data.ndim != dimensions:
+        raise _damaged(name, f"must have values in {dimensions} dimension(s)", f"shape {data.shape}")
+    if kind == "coo":
+        return _csr_from_coordinates(name, shape, data, *places)
+    if kind == "dia":
+        _check_diagonals(name, shape, data, *places)
+        return sparse.dia_matrix((data, *places), shape=shape).tocsr()
+    _check_compressed(name, kind, shape, data, *places)
+    built = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix, "bsr": sparse.bsr_matrix}[kind]
+    return built((data, *places), shape=shape).tocsr()
+
+
+def _damaged(name: str, rule: str, got: object) -> ArgumentError:
+    do = "the matrix is damaged, so build it anew, for example with scipy.sparse.coo_matrix((values, (rows, columns)))"
+    return ArgumentError(name, rule, got, do)
+
+
+def _check_compressed(name, kind, shape, data, indices, indptr) -> None:
+    """The offsets and ids of CSR, CSC and BSR: each pair of offsets spans entries that are there."""
+    lines, width, line, across = (*shape, "row", "column")
+    if kind == "csc":
+        lines, width, line, across = width, lines, across, line
+    if kind == "bsr":
+        height, breadth = data.shape[1:]
+        if not height or not breadth or lines % height or width % breadth:
+            raise _damaged(name, f"must be cut into whole blocks, {height} x {breadth}", f"shape {shape}")
+        lines, width, line, across = lines // height, width // breadth, "row of blocks", "column of blocks"
+    if len(indptr) != lines + 1:
+        raise _damaged(name, f"must have {lines + 1} offsets (indptr), one more than {line}s", len(indptr))
+    if len(indices) != len(data):
+        raise _damaged(name, "must have as many ids (indices) as values (data)", f"{len(indices)} and {len(data)}")
+    if indptr[0] != 0 or indptr[-1] != len(data):
+        rule = f"must have offsets (indptr) from 0 to the {len(data)} stored entries"
+        raise _damaged(name, rule, f"{indptr[0]} to {indptr[-1]}")
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        place = int(np.argmax(falls)) + 1
+        got = f"{indptr[place - 1]}, then {indptr[place]} at place {place}"
+        raise _damaged(name, "must have offsets (indptr) that never fall", got)
+    place = _outside(indices, width)
+    if place is not None:
+        where = int(np.searchsorted(indptr, place, side="right")) - 1
+        raise _damaged(name, f"must have {across}s 0 to {width - 1}", f"{across} {indices[place]} in {line} {where}")
+
+
+def _outside(ids: np.ndarray, size: int) -> int | None:
+    """The first place of an id that is not in 0 to size - 1."""
+    if not ids.size or (ids.min() >= 0 and ids.max() < size):
+        return None
+    return int(np.argmax((ids < 0) | (ids >= size)))
+
+
+def _csr_from_coordinates(name, shape, data, row, col) -> sparse.csr_matrix:
+    if not len(data) == len(row) == len(col):
+        got = f"{len(data)}, {len(row)} and {len(col)}"
+        raise _damaged(name, "must have as many values as rows and columns of entries", got)
+    for ids, size, axis in ((row, shape[0], "row"), (col, shape[1], "column")):
+        place = _outside(ids, size)
+        if place is not None:
+            raise _damaged(name, f"must have {axis}s 0 to {size - 1}", f"{ids[place]} in entry {place}")
+    # SciPy adds up what a COO matrix holds twice. It is to stay, so its counting sort gets a column an entry.
+    entries = np.arange(len(data))
+    order = sparse.csr_matrix((np.ones(len(data), np.int8), (row, entries)), shape=(shape[0], len(data)))
+    return sparse.csr_matrix((data[order.indices], col[order.indices], order.indptr), shape=shape)
+
+
+def _check_diagonals(name, shape, data, offsets) -> None:
+    if len(offsets) != len(data):
+        raise _damaged(name, "must have an offset for each diagonal", f"{len(offsets)} and {len(data)}")
+    if offsets.size and (offsets.min() < -shape[0] or offsets.max() > shape[1]):
+        rule = f"must have diagonals from {-shape[0]} to {shape[1]}"
+        raise _damaged(name, rule, f"{offsets.min()} to {offsets.max()}")
+    if len(np.unique(offsets)) < len(offsets):
+        raise _damaged(name, "must have each diagonal once", f"offsets {offsets.tolist()}")
+
+
+def _lil_arrays(name: str, matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        lens, values = ([len(row) for row in rows] for rows in (matrix.rows, matrix.data))
+    except TypeError as error:
+        raise _damaged(name, "must hold a list for each row", error) from error
+    if lens != values:
+        row = next((row for row, (ids, held) in enumerate(zip(lens, values, strict=False)) if ids != held), "the last")
+        raise _damaged(name, "must have as many ids as values in each row", f"other numbers in row {row}")
+    ids = list(chain.from_iterable(matrix.rows))
+    indices = np.array(ids) if ids else np.empty(0, np.int64)
+    return np.array(list(chain.from_iterable(matrix.data)), matrix.dtype), indices, np.cumsum([0, *lens])
