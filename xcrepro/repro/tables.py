@@ -225,7 +225,13 @@ def read(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    as_kind = {"int": int, "float": float, "bool": "True".__eq__, "text": lambda value: value or None}
+    as_kind = {
+        "int": lambda value: int(value) if value else pd.NA,
+        "float": float,
+        "bool": "True".__eq__,
+        "text": lambda value: value or None,
+    }
     names, *rows = list(csv.reader(io.StringIO(text))) or [[]]
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return pd.DataFrame({name: [*map(as_kind[kinds[name]], c)] for name, c in zip(names, columns, strict=True)})
+    table = pd.DataFrame({name: [*map(as_kind[kinds[name]], c)] for name, c in zip(names, columns, strict=True)})
+    return table.astype({name: "Int64" for name in names if kinds[name] == "int"})
