@@ -70,6 +70,7 @@ METHODS: dict[str, Look] = {
     "X-Transformer": Look(TEAL, "D", "-.", "////"),
     "APLC-XLNet": Look(SKY, "v", ":"),
     "LightXML": Look(VIOLET, "P", (0, (5, 1)), "...."),
+    "CascadeXML": Look(INK, "v", (0, (3, 1))),
     "PS-PLT": Look(TEAL, "v", "--"),
     "COV-PLT": Look(INK, "o", "-"),
     "COVβ-PLT": Look(INK, "o", "-"),
