@@ -63,6 +63,10 @@ METHODS: dict[str, Look] = {
     "PfastXML": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
     "PfastreXML": Look(INK, "*", "-"),
     "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
+    "Neural, BCE": Look(INK, "o", "-"),
+    "Neural, squared hinge": Look(RUST, "s", "--"),
+    "Neural, focal": Look(TEAL, "^", "-."),
+    "Neural, asymmetric": Look(AMBER, "D", ":"),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-"),
