@@ -1,0 +1,150 @@
+"""Fig 5 on twins: calibration error with more labels, and apart from it with fewer training points a label."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin, twin
+from xcrepro.inputs import baselines, calibrated, trained
+from xcrepro.models import Model
+from xcrepro.repro import figures
+
+MORE, FEWER = "more labels", "fewer points"
+_SIZES = ["labels", "train points", "points per label"]
+
+
+def compute_more(
+    dataset: str, scales: Sequence[float], models: Sequence[str], seed: int = 0, repeats: int = 1
+) -> pd.DataFrame:
+    """ECE@k before calibration on twins of one dataset at several scales: more labels, as many points a label.
+
+    Parameters
+    ----------
+    dataset : str
+        Whose twins.
+    scales : sequence of float
+        Of the twins; points and labels grow together.
+    models : sequence of str
+        Names of baselines.
+    seed, repeats : int
+        Each number is the mean over twins with the seeds ``seed``, ``seed + 1``, ..., ``seed + repeats - 1``.
+
+    Returns
+    -------
+    DataFrame
+        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic regression), floor
+        (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
+    """
+    twins = [(twin(dataset, scale=scale, seed=s), s) for scale in scales for s in range(seed, seed + repeats)]
+    return _mean([_measure(ds, {name: baselines.recipe(name, ds, s) for name in models}) for ds, s in twins])
+
+
+def compute_fewer(
+    dataset: str, scale: float, shares: Sequence[float], models: Sequence[str], seed: int = 0, repeats: int = 1
+) -> pd.DataFrame:
+    """The same on one twin with fewer and fewer of its train points: the labels and the test points stay.
+
+    ``shares`` are of the train points, drawn at random; the points of a smaller share are among those of a larger one. The
+    rest as :func:`compute_more`.
+    """
+    parts = []
+    for s in range(seed, seed + repeats):
+        ds = twin(dataset, scale=scale, seed=s)
+        recipes = {name: baselines.recipe(name, ds, s) for name in models}
+        parts += [_measure(_thin(ds, share, s), recipes) for share in shares]
+    return _mean(parts)
+
+
+def _thin(ds: Twin, share: float, seed: int) -> Twin:
+    """The twin with this share of its train points."""
+    order = np.random.default_rng(seed).permutation(ds.n_train)
+    rows = np.sort(order[: max(1, round(share * ds.n_train))])
+    columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
+    return dataclasses.replace(ds, train=dataclasses.replace(ds.train, **columns))
+
+
+def _measure(ds: Dataset, recipes: dict[str, Model]) -> pd.DataFrame:
+    X, Y = ds.train.X, ds.train.Y
+    tops = {
+        name: trained.training(model, X, Y).predictions(ds.test.X, max(calibrated.KS))
+        for name, model in recipes.items()
+    }
+    errors = calibrated.errors(ds, tops, metrics=("P", "ECE"))
+    found = errors.pivot(index=["model", "k"], columns="metric", values="before")
+    found["after"] = errors[errors["metric"] == "ECE"].set_index(["model", "k"])["after"]
+    found = found.loc[[(name, k) for name in tops for k in calibrated.KS]].reset_index().rename_axis(columns=None)
+    before = (calibrated.linked(tops[name], k, name) for name, k in zip(found["model"], found["k"], strict=True))
+    found["floor"] = [100 * calibrated.floor(top) for top in before]
+    return found.assign(**dict(zip(_SIZES, (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1]), strict=True)))
+
+
+def _mean(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of the same size, model and k averaged; the order as they come."""
+    found = pd.concat(parts).groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()
+    return found[[*_SIZES, "model", "k", "P", "ECE", "after", "floor"]]
+
+
+def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
+    """Both series in one table, told apart by ``series``: :data:`MORE` and :data:`FEWER`."""
+    return pd.concat({MORE: more, FEWER: fewer}, names=["series"]).reset_index("series").reset_index(drop=True)
+
+
+def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
+    """ECE@k at the ends of both series of :func:`compute`: model, k, few labels, many labels, many points, few points."""
+
+    def at(series: str, column: str, end: str) -> pd.Series:
+        part = table[table["series"] == series]
+        return part[part[column] == part[column].agg(end)].set_index(["model", "k"])["ECE"]
+
+    ends = {
+        "few labels": at(MORE, "labels", "min"),
+        "many labels": at(MORE, "labels", "max"),
+        "few points": at(FEWER, "train points", "min"),
+        "many points": at(FEWER, "train points", "max"),
+    }
+    return pd.DataFrame(ends).loc[ends["few labels"].index].reset_index()
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Fig 5, a row a model: against the labels (points per label as they are), and against the points per label (labels and
+    test points as they are). The thin line is the floor at the largest k."""
+    models, last = table["model"].unique(), table["k"].max()
+    shape = {"nrows": len(models), "ncols": 2, "sharex": "col", "sharey": True, "squeeze": False}
+    with figures.new(width=looks.WIDE, height=0.9 + 2.4 * len(models), ax=ax, **shape) as (fig, axes):
+        for line, model in zip(axes, models, strict=True):
+            for panel, series, x in ((line[0], MORE, "labels"), (line[1], FEWER, "points per label")):
+                data = table[(table["model"] == model) & (table["series"] == series)]
+                for k, rows in data.groupby("k"):
+                    panel.plot(rows[x], rows["ECE"], **looks.PLACES[k].line(), label=f"ECE@{k}")
+                floor = data[data["k"] == last]
+                words = f"floor at k = {last}: chance alone"
+                panel.plot(floor[x], floor["floor"], "-", color="0.6", linewidth=1, label=words)
+                ticks = sorted(data[x].unique())
+                panel.set_xscale("log")
+                panel.set_xticks(ticks, [f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in ticks])
+                panel.minorticks_off()
+                panel.set_ylim(0, 1.08 * table["ECE"].max())
+                figures.draws(panel, x=x, y=("ECE", "floor"))
+            line[0].set_ylabel(f"{model}: ECE@k, %")
+        sizes = table.groupby("series")[_SIZES].mean()
+        axes[-1, 0].set_xlabel(f"labels, at {sizes.at[MORE, 'points per label']:.0f} points per label")
+        axes[-1, 1].set_xlabel(
+            f"train points per label, fewer to the right, at {sizes.at[FEWER, 'labels']:,.0f} labels"
+        )
+        axes[-1, 1].invert_xaxis()
+        looks.legend(fig, axes[0, 0])
+        ends = compute_ends(table).query("k == @last").to_dict("records")
+        sentences = [
+            f"{row['model']}: {row['few labels']:.1f} to {row['many labels']:.1f} % with more labels,"
+            f" {row['many points']:.1f} to {row['few points']:.1f} % with fewer points"
+            for row in ends
+        ]
+        looks.title(fig, f"ECE@{last} before calibration. " + ";\n".join(sentences))
+    return fig
