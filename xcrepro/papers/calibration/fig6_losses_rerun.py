@@ -85,9 +85,6 @@ def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-_PRINTED = {"BCE": "BCE", "squared hinge": "squared hinge", "focal": "focal", "asymmetric": "ASY"}
-
-
 def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
     """:func:`compute` at k = 5 beside appendix A (Renee, Amazon-670K).
 
@@ -97,9 +94,8 @@ def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
         loss, P@5, ECE@5, printed P@5, printed ECE@5, and the distance of ECE@5 from BCE's in both: "ours, from BCE",
         "printed, from BCE".
     """
-    losses = fig6_losses.compute().query("kind == 'loss of Renee'").set_index("name")[["P@5", "ECE@5"]]
-    printed = losses.add_prefix("printed ").loc[[_PRINTED[loss] for loss in table["loss"]]].reset_index(drop=True)
-    found = table[["loss", "P@5", "ECE@5"]].join(printed)
+    losses = fig6_losses.compute().query("kind == 'loss of Renee'").set_index("name").rename({"ASY": "asymmetric"})
+    found = table[["loss", "P@5", "ECE@5"]].join(losses[["P@5", "ECE@5"]].add_prefix("printed "), on="loss")
     bce = found.set_index("loss").loc["BCE"]
     found["ours, from BCE"] = found["ECE@5"] - bce["ECE@5"]
     found["printed, from BCE"] = found["printed ECE@5"] - bce["printed ECE@5"]
@@ -110,12 +106,6 @@ _SCORES = {  # column -> words, and what tells the marks apart
     "ECE@5": ("scores as the paper takes them", {"markersize": 7}),
     "own link": ("large: through the loss's own link", {"markersize": 12, "markerfacecolor": "none"}),
     "isotonic": ("small: after isotonic regression", {"markersize": 4, "markerfacecolor": "white"}),
-}
-_LOSSES = {
-    "BCE": (looks.INK, "o"),
-    "squared hinge": (looks.RUST, "s"),
-    "focal": (looks.TEAL, "^"),
-    "asymmetric": (looks.AMBER, "D"),
 }
 
 
@@ -128,7 +118,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         grey = {"color": "0.55", "linestyle": "none", "label": "Renee on Amazon-670K, printed"}
         ax.plot(table["printed P@5"], table["printed ECE@5"], "x", markersize=7, **grey)
         for row in table.to_dict("records"):
-            if row["printed P@5"] == row["printed P@5"]:
+            if pd.notna(row["printed P@5"]):
                 looks.name(ax, row["loss"], (row["printed P@5"], row["printed ECE@5"]), (6, 3), color="0.45")
             look = looks.of(f"Neural, {row['loss']}")
             ax.plot([row["P@5"]] * 2, [row["isotonic"], row["ECE@5"]], "-", color="0.8", linewidth=0.8, zorder=1)
