@@ -13,7 +13,6 @@ from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-from xcrepro.repro import calibration_counterexample
 
 
 @pytest.fixture(scope="module")
@@ -136,49 +135,3 @@ def test_a_score_on_an_edge_lies_in_the_bin_above(twin):
     low, high = (abs((scores.astype(float) - chance)[part].sum()) for part in (scores < 0.7, scores >= np.float32(0.7)))
     found = calibrated.true_error(twin, TopK(top.ids, scores[:, None], top.n_labels))
     assert found == pytest.approx((low + high) / n, rel=1e-9)
-
-
-# ---------------------------------------------------------------- table 1
-
-
-def test_table_one_is_calibrated_label_by_label_and_not_at_the_top():
-    chance, scores = calibration_counterexample.table1()
-    assert chance.tolist() == [[0.8, 0.9], [0.6, 0.4]]
-    assert scores.tolist() == [[0.7, 0.9], [0.7, 0.4]]
-    table = calibration_counterexample.conditions(chance, scores)
-    assert table[["who", "score"]].values.tolist() == [
-        ["label 1", 0.7], ["label 2", 0.9], ["label 2", 0.4], ["top 1", 0.9], ["top 1", 0.7],
-    ]  # fmt: skip
-    assert table["gap"].tolist() == [0, 0, 0, 0, -0.1]
-    truth, said = calibration_counterexample.population(chance, scores)
-    assert truth.shape == (20, 2)
-    assert truth[:10].sum(axis=0).tolist() == [8, 9]
-    assert truth[10:].sum(axis=0).tolist() == [6, 4]
-    found = calibration_counterexample.measured(truth, said).set_index("metric")
-    assert found.loc["marginal ECE (eq. 6)", "before"] == pytest.approx(0, abs=1e-7)
-    assert found.loc["ECE@1 (eq. 7)", "before"] == pytest.approx(0.05, abs=1e-7)
-    assert found.loc["ECE@1 (eq. 7)", "after"] == pytest.approx(0, abs=1e-7)
-
-
-def test_conditions_see_a_label_that_is_not_calibrated():
-    chance, scores = calibration_counterexample.table1()
-    chance[0, 0] = 0.9
-    table = calibration_counterexample.conditions(chance, scores)
-    assert table["gap"].tolist()[0] == pytest.approx(0.05)
-
-
-def test_grouped_scores_are_calibrated_for_every_label(twin):
-    scores = calibration_counterexample.grouped(twin, 3)
-    chance = twin.test.marginals.toarray().astype(float)
-    for label in range(0, chance.shape[1], 7):
-        values = np.unique(scores[:, label])
-        assert len(values) <= 4  # three groups, and 0 where the label is impossible
-        for value in values:
-            assert chance[scores[:, label] == value, label].mean() == pytest.approx(value, abs=1e-12)
-    table = calibration_counterexample.on_twin(twin, (3, 10**6))
-    assert (table["marginal"] < 1e-9).all()
-    assert table["ECE@1"][0] > 0.5
-    assert table["ECE@1"][1] < 1e-4
-    wrong = scores.copy()
-    wrong[:, 5] *= 0.5
-    assert 100 * calibration_counterexample._marginal_gap(chance, wrong) > 1

@@ -68,10 +68,9 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
                 panel.plot(part[x], part["value"], **looks.PLACES[k].line(), markersize=6, label=f"ECE@{k}")
             for name, part in known.groupby("dataset"):
                 place, side = _NAMES.get((x, name), ("above", "center"))
-                if place == "above":
-                    looks.name(panel, name, (part[x].iloc[0], part["value"].max()), (0, 7), ha=side)
-                else:
-                    looks.name(panel, name, (part[x].iloc[0], part["value"].min()), (0, -8), ha=side, va="top")
+                end, up, va = ("max", 7, "baseline") if place == "above" else ("min", -8, "top")
+                at = (part[x].iloc[0], part["value"].agg(end))
+                looks.name(panel, name, at, ({"left": 4, "right": -4}.get(side, 0), up), ha=side, va=va)
             for name, at in missing.groupby("dataset")[x].first().items():
                 panel.axvline(at, color="0.45", linewidth=0.8, linestyle=":", label="_guide")
                 looks.name(panel, f"{name}: in no table", (at, 19), (-3, 0), rotation=90, ha="right", va="top")

@@ -71,24 +71,23 @@ def _thin(ds: Twin, share: float, seed: int) -> Twin:
 
 
 def _measure(ds: Dataset, recipes: dict[str, Model]) -> pd.DataFrame:
+    """One size: a row a model and k."""
     X, Y = ds.train.X, ds.train.Y
-    tops = {
-        name: trained.training(model, X, Y).predictions(ds.test.X, max(calibrated.KS))
-        for name, model in recipes.items()
-    }
-    errors = calibrated.errors(ds, tops, metrics=("P", "ECE"))
-    found = errors.pivot(index=["model", "k"], columns="metric", values="before")
-    found["after"] = errors[errors["metric"] == "ECE"].set_index(["model", "k"])["after"]
-    found = found.loc[[(name, k) for name in tops for k in calibrated.KS]].reset_index().rename_axis(columns=None)
-    before = (calibrated.linked(tops[name], k, name) for name, k in zip(found["model"], found["k"], strict=True))
-    found["floor"] = [100 * calibrated.floor(top) for top in before]
-    return found.assign(**dict(zip(_SIZES, (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1]), strict=True)))
+    trainings = {name: trained.training(model, X, Y) for name, model in recipes.items()}
+    tops = {name: each.predictions(ds.test.X, max(calibrated.KS)) for name, each in trainings.items()}
+    rows = []
+    for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
+        found = calibrated.measure(ds, before, k, ("P", "ECE"))
+        left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
+        size = (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1])
+        rows.append((*size, name, k, found["P"], found["ECE"], left, 100 * calibrated.floor(before)))
+    return pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
 
 
 def _mean(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Rows of the same size, model and k averaged; the order as they come."""
-    found = pd.concat(parts).groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()
-    return found[[*_SIZES, "model", "k", "P", "ECE", "after", "floor"]]
+    table = pd.concat(parts)
+    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:

@@ -77,10 +77,11 @@ def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
         model = baselines.recipe(name := f"Neural, {loss}", ds, seed)
         top = trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES).head(k)
         linked = TopK(top.ids, invert_loss(model, top.scores).astype(np.float32), top.n_labels)
+        ((before, after),) = calibrated.before_after(ds, {name: top}, (k,)).values()
         metrics = ("P", "ECE", "ECE over", "ECE under", "Brier")
-        found = calibrated.errors(ds, {name: top}, ks=(k,), metrics=metrics).set_index("metric")
-        own = calibrated.errors(ds, {"linked": linked}, ks=(k,), metrics=("ECE",))["before"].item()
-        rows.append((loss, *found.loc[list(metrics), "before"], own, found.at["ECE", "after"]))
+        found = calibrated.measure(ds, before, k, metrics)
+        own, left = (calibrated.measure(ds, each, k, ("ECE",))["ECE"] for each in (linked, after))
+        rows.append((loss, *(found[name] for name in metrics), own, left))
     columns = ["loss", f"P@{k}", f"ECE@{k}", "over", "under", f"Brier@{k}", "own link", "isotonic"]
     return pd.DataFrame(rows, columns=columns)
 

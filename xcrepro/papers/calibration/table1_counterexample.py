@@ -140,24 +140,33 @@ _EXAMPLE = {  # the best label's mark lies around that of the label which it is
 }
 
 
-def plot(example: pd.DataFrame, twin: pd.DataFrame, ax=None) -> Figure:
+def compute(example: pd.DataFrame, twin: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`compute_table` and of :func:`compute_twin` in one table, each with its own columns only."""
+    return pd.concat([example, twin], ignore_index=True)
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
     """Left: chance against score for each label and for the best label of table 1. Right: the true ECE@k of the twin's
     scorers, every label of which is calibrated."""
     with figures.new(width=looks.MEDIUM, height=3.2, ncols=2, ax=ax) as (fig, (left, right)):
-        left.axline((0.4, 0.4), slope=1, color="0.6", linewidth=0.8, linestyle="--", label="_guide")
+        guide = {"color": "0.6", "linewidth": 0.8, "linestyle": "--"}
+        left.axline((0.4, 0.4), slope=1, label="_guide", **guide)
+        left.plot([], [], label="calibrated", **guide)
         for who, style in _EXAMPLE.items():
-            part = example[example["who"] == who]
+            part = table[table["who"] == who]
             left.plot(part["score"], part["chance"], **style, linestyle="none", label=who)
-        left.set(xlabel="score", ylabel="mean probability at this score", title="table 1: 0.7 comes true 6 times in 10")
+        left.set(xlabel="score", ylabel="mean probability at this score")
+        left.set_title("table 1: 0.7 comes true 6 times in 10", loc="left")
         left.legend(loc="upper left")
         figures.draws(left, x="score", y="chance")
+        twin = table.dropna(subset="groups")
         for k in calibrated.KS:
             right.plot(twin["groups"], twin[f"ECE@{k}"], **looks.PLACES[k].line(), label=f"ECE@{k}")
         right.plot(twin["groups"], twin["marginal"], "x", color="0.45", label="worst single label")
         right.set(xscale="log", xlabel="values a label's score can take", ylabel="error (points)", ylim=(-0.4, None))
-        right.set_xticks(twin["groups"], twin["groups"].astype(str))
+        right.set_xticks(twin["groups"], [f"{groups:.0f}" for groups in twin["groups"]])
         right.minorticks_off()
-        right.set_title("twin: every label exact, the best one not")
+        right.set_title("twin: every label exact, the best one not", loc="left")
         right.legend()
         figures.draws(right, x="groups", y=("marginal", *(f"ECE@{k}" for k in calibrated.KS)))
     return fig
