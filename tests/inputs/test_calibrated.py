@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from scipy.stats import binom
 
 import xcrepro as xc
@@ -13,19 +12,6 @@ from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
-
-
-@pytest.fixture(scope="module")
-def twin():
-    return xc.twin("bibtex", scale=0.2, seed=0)
-
-
-def bent_top(ds, k, power=1.0) -> TopK:
-    """The twin's own probabilities as predictions; ``power`` below 1 overstates them, above 1 understates them."""
-    chance = ds.test.marginals
-    bent = csr_matrix((chance.data.astype(np.float64) ** power, chance.indices, chance.indptr), chance.shape)
-    return TopK.from_scores(bent, k)
-
 
 # ---------------------------------------------------------------- data and links
 
@@ -62,8 +48,8 @@ def test_scores_that_are_no_probabilities_are_squeezed_and_others_left():
 # ---------------------------------------------------------------- before and after
 
 
-def test_after_is_the_cross_fit_of_what_was_before(twin):
-    top = bent_top(twin, 5, power=2.0)
+def test_after_is_the_cross_fit_of_what_was_before(twin, misjudged):
+    top = misjudged(twin, 5, power=2.0)
     before, after = calibrated.before_after(twin, {"a": top}, ks=(3,))["a", 3]
     assert before.k == after.k == 3
     assert (before.ids == after.ids).all()
@@ -72,8 +58,8 @@ def test_after_is_the_cross_fit_of_what_was_before(twin):
     np.testing.assert_allclose(after.scores, expected, atol=1e-6)
 
 
-def test_errors_are_the_metrics_at_k_of_that_pair(twin):
-    top = bent_top(twin, 5, power=0.5)
+def test_errors_are_the_metrics_at_k_of_that_pair(twin, misjudged):
+    top = misjudged(twin, 5, power=0.5)
     states = calibrated.before_after(twin, {"a": top, "b": top}, ks=(1, 3))
     table = calibrated.errors(twin, states, ("P", "ECE", "NLL"))
     assert table["model"].tolist() == ["a"] * 6 + ["b"] * 6
@@ -91,8 +77,8 @@ def test_errors_are_the_metrics_at_k_of_that_pair(twin):
 # ---------------------------------------------------------------- against the truth
 
 
-def test_true_probabilities_are_the_marginals_place_by_place(twin):
-    top = bent_top(twin, 4)
+def test_true_probabilities_are_the_marginals_place_by_place(twin, misjudged):
+    top = misjudged(twin, 4)
     dense = twin.test.marginals.toarray()
     found = calibrated.true_probabilities(twin, top)
     for i in range(0, len(top), 17):
@@ -104,8 +90,8 @@ def test_true_probabilities_are_the_marginals_place_by_place(twin):
                                                     gone.n_labels))[:, 1].max() == 0  # fmt: skip
 
 
-def test_true_error_sees_a_bent_scale_and_no_noise(twin):
-    right, high = bent_top(twin, 5), bent_top(twin, 5, power=0.5)
+def test_true_error_sees_a_bent_scale_and_no_noise(twin, misjudged):
+    right, high = misjudged(twin, 5), misjudged(twin, 5, power=0.5)
     assert calibrated.true_error(twin, right) < 1e-6
     gap = float((high.scores[high.ids >= 0] - calibrated.true_probabilities(twin, high)[high.ids >= 0]).mean())
     # overstated everywhere, so the error is the mean gap, whatever the bins
@@ -126,9 +112,9 @@ def test_the_floor_is_the_expected_error_of_right_scores():
     assert calibrated.floor(same(100 * n)) == pytest.approx(exact / 10, rel=0.15)  # it falls with the root of n
 
 
-def test_a_score_on_an_edge_lies_in_the_bin_above(twin):
+def test_a_score_on_an_edge_lies_in_the_bin_above(twin, misjudged):
     # The bins of the true error: 0.7 in float32 as its own bin; in that of 0.69 the two would cancel.
-    top = bent_top(twin, 1)
+    top = misjudged(twin, 1)
     n = len(top)
     chance = calibrated.true_probabilities(twin, top)[:, 0]
     scores = np.where(np.arange(n) < n // 2, 0.69, 0.7).astype(np.float32)

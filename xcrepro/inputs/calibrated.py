@@ -177,15 +177,17 @@ def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
     return np.where(top.ids >= 0, found, 0.0)
 
 
-def true_error(ds: Twin, top: TopK, bins: int = calibration.BINS) -> float:
+def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     """ECE of all places of ``top`` with the twin's probabilities in place of the hits: what ECE would be without the noise of
-    drawing them. A fraction; bins of equal width, closed to the left.
+    drawing them. A fraction, NaN on real data; bins of equal width, closed to the left.
 
     >>> import xcrepro as xc
     >>> ds = xc.twin("bibtex", scale=0.1)
     >>> true_error(ds, TopK.from_scores(ds.test.marginals, k=5)) < 1e-7
     True
     """
+    if not isinstance(ds, Twin):
+        return np.nan
     present = top.ids >= 0
     scores = top.scores[present]
     bin_of = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)

@@ -8,17 +8,16 @@ import pytest
 from xcrepro.inputs import calibrated
 from xcrepro.metrics import ranking
 from xcrepro.papers.calibration import fig3_fig17_to_19_rerun as item
-from xcrepro.repro import figures
 
 
 @pytest.fixture
-def errors(many):
-    ds, top = many
+def errors(overconfident):
+    ds, top = overconfident
     return item.compute_errors({"toy": (ds, calibrated.before_after(ds, {"a": top, "b": top}, (1, 3)))})
 
 
-def test_precision_is_that_of_the_ranking_and_does_not_move(many, errors):
-    ds, top = many
+def test_precision_is_that_of_the_ranking_and_does_not_move(overconfident, errors):
+    ds, top = overconfident
     for k, value in zip((1, 3), 100 * ranking.precision(ds.test.Y, top, (1, 3)), strict=True):
         assert set(errors[errors["k"] == k]["P"]) == {value}
     assert item.largest_change_of_precision(errors) == 0.0
@@ -41,12 +40,9 @@ def test_the_table_by_hand():
     }  # fmt: skip
 
 
-def test_the_figures_say_the_largest_errors_and_show_their_table(errors):
+def test_the_figures_say_the_largest_errors(errors):
     ece = errors[(errors["k"] == 1) & (errors["metric"] == "ECE")].groupby("variant")["value"].max()
     fig = item.plot(errors, 1)
     assert f"{ece['none']:.0f} %" in fig.get_suptitle()
     assert f"{ece['isotonic']:.1f} %" in fig.get_suptitle()
-    for drawn, k in ((fig, 1), (item.plot_fig3(errors, "toy", 3), 3)):
-        figures.held(drawn, errors[errors["k"] == k])
-        with pytest.raises(figures.DrawingFault):
-            figures.held(drawn, errors.rename(columns={"P": "value", "value": "P"}))
+    assert "a has the highest P@1" in item.plot_fig3(errors, "toy", 1).get_suptitle()

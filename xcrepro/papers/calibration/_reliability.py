@@ -5,21 +5,16 @@ A pair is one of the k places of one test point: a score, and whether the label 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from xcrepro import looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import STATES
 from xcrepro.metrics import calibration as metric
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from xcrepro.data.dataset import Dataset
 
 PANELS = tuple(f"{what}, {state}" for state in STATES for what in ("% of pairs", "share of hits"))
 """What the histograms and curves of one model show, before and after."""
@@ -87,9 +82,9 @@ def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
     ``over`` or ``under`` where that part is more than twice the other, ``mixed`` between; ``fine`` where ECE is below twice
     the floor, so that little but chance can be seen.
     """
-    clear = [summary["ECE"] < 2 * summary["floor"], summary["over"] > 2 * summary["under"],
-             summary["under"] > 2 * summary["over"]]  # fmt: skip
-    return pivot_words(summary, np.select(clear, ["fine", "over", "under"], "mixed"))
+    over, under = summary["over"], summary["under"]
+    rules = {"fine": summary["ECE"] < 2 * summary["floor"], "over": over > 2 * under, "under": under > 2 * over}
+    return pivot_words(summary, np.select(list(rules.values()), list(rules), "mixed"))
 
 
 def pivot_words(table: pd.DataFrame, words) -> pd.DataFrame:

@@ -7,22 +7,18 @@ is relevant. The advertiser buys a proposal with probability p where p > cost. A
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
 
 COSTS = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 
@@ -155,29 +151,23 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         f"before{mark}": ("bid by the model's scores", {"color": looks.RUST, "linestyle": "--"}),
         f"after{mark}": ("bid after isotonic", {"color": looks.INK, "linestyle": "-"}),
     }
-    shape = {"nrows": rows, "ncols": 3, "sharex": True, "sharey": True, "squeeze": False}
+    high = 100 if known else found[["all", "after"]].max(axis=None)
+    shape = {"nrows": rows, "ncols": 3, "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=1.1 + 1.9 * rows, ax=ax, **shape) as (fig, axes):
+        for panel in axes.flat[len(models) :]:
+            panel.set_visible(False)
         for panel, model in zip(axes.flat, models, strict=False):
             part = found[found["model"] == model]
             for height in (0, 100) if known else (0,):
                 panel.axhline(height, color="0.45", linewidth=0.7, label="_guide")
             for column, (words, style) in lines.items():
                 panel.plot(part["cost"], part[column], label=words, **style)
-            panel.set(title=model, xlim=(0, 1))
+            panel.set(title=model, xlim=(0, 1), ylim=(-0.4 * high, 1.1 * high))
             figures.draws(panel, x="cost", y=tuple(lines))
-        for panel in axes.flat[len(models) :]:
-            panel.set_visible(False)
-        high = 100.0 if known else float(found[["all", "after"]].max().max())
-        axes[0, 0].set_ylim(-0.4 * high, 1.1 * high)
-        for panel in axes[-1]:
-            panel.set_xlabel("cost / value of a hit")
-        for panel in axes[:, 0]:
-            panel.set_ylabel("profit, % of best" if known else "profit / 1,000 points")
+        fig.supxlabel("cost / value of a hit")
+        fig.supylabel("profit, % of best" if known else "profit / 1,000 points")
         more = _common.describe_count(found["after"] > found["before"])
         best = "\n100 %: bids by the true probabilities of the same labels" if known else ""
-        looks.title(
-            fig,
-            f"The same labels in the same order: calibrated, they earn more in {more} models and costs{best}",
-        )
+        looks.title(fig, f"The same labels in the same order, calibrated, earn more in {more} models and costs{best}")
         looks.legend(fig, axes[0, 0])
     return fig

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.papers.calibration import _reliability
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 compute = _reliability.compute_summary
 compute_bins = _reliability.compute_bins
@@ -45,7 +42,7 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
     error = summary[summary["k"] == k].set_index("model")["ECE"]
     columns = min(4, len(error))
     rows = -(-len(error) // columns)
-    shape = {"nrows": rows, "ncols": columns, "sharex": True, "sharey": True, "squeeze": False}
+    shape = {"nrows": rows, "ncols": columns, "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=0.8 + 2.1 * rows, ax=ax, **shape) as (fig, axes):
         for panel in axes.flat[len(error) :]:
             panel.set_visible(False)
@@ -54,17 +51,10 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
             _reliability.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
-        for line in axes:
-            line[0].set_ylabel("share of hits")
-        for column in axes.T:
-            last = [panel for panel in column if panel.get_visible()][-1]
-            last.set_xlabel("score")
-            last.tick_params(labelbottom=True)
-        looks.title(
-            fig,
-            f"Before calibration each model has a curve of its own: ECE@{k} from {error.min():.1f} % ({error.idxmin()})"
-            f" to {error.max():.1f} % ({error.idxmax()})",
-        )
+        fig.supxlabel("score")
+        fig.supylabel("share of hits")
+        ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
+        looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
         looks.legend(fig, axes[0, 0])
     return fig
 
@@ -98,9 +88,7 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
         for line, words in zip(axes, _reliability.PANELS, strict=True):
             line[0].set_ylabel(words)
         before, after = (", ".join(f"{value:.1f}" for value in summary[state]) for state in ("ECE", "after"))
-        looks.title(
-            fig,
-            f"Isotonic regression brings each curve to the diagonal:\nECE@{k} {before} % before, {after} % after",
-        )
+        words = f"ECE@{k} {before} % before, {after} % after"
+        looks.title(fig, f"Isotonic regression brings each curve to the diagonal:\n{words}")
         looks.legend(fig, axes[1, 0])
     return fig

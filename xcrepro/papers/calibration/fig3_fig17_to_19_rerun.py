@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
 
 VARIANTS = {"none": "before", "isotonic": "after"}
 """How the paper's tables name the two states."""
@@ -36,13 +32,12 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
         nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last bit.
     """
     parts = []
+    names = {"model": "method"} | {state: variant for variant, state in VARIANTS.items()}
     for dataset, (ds, states) in sets.items():
-        found = calibrated.errors(ds, states, ("P", "ECE", "Brier", "NLL", "ACE"))
-        precision = found[found["metric"] == "P"].set_index(["model", "k"])
-        rest = found[found["metric"] != "P"]
-        for variant, state in VARIANTS.items():
-            P = precision.loc[list(zip(rest["model"], rest["k"], strict=True)), state].to_numpy()
-            parts.append(rest.assign(P=P, dataset=dataset, variant=variant, method=rest["model"], value=rest[state]))
+        found = calibrated.errors(ds, states, ("P", "ECE", "Brier", "NLL", "ACE")).rename(columns=names)
+        found = found.melt(["method", "metric", "k"], var_name="variant").assign(dataset=dataset)
+        precision = found[found["metric"] == "P"].drop(columns="metric").rename(columns={"value": "P"})
+        parts.append(found[found["metric"] != "P"].merge(precision))
     columns = ["k", "dataset", "method", "P", "metric", "variant", "value"]
     return pd.concat(parts)[columns].sort_values("k", kind="stable", ignore_index=True)
 
@@ -50,12 +45,10 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
 def compute(errors: pd.DataFrame) -> pd.DataFrame:
     """:func:`compute_errors` for people: dataset, method, k, P (before), then each error before and after."""
     keys = ["dataset", "method", "k"]
-    table = errors[errors["variant"] == "none"].drop_duplicates(keys)[[*keys, "P"]].set_index(keys)
-    for metric in errors["metric"].unique():
-        for variant, state in VARIANTS.items():
-            part = errors[(errors["metric"] == metric) & (errors["variant"] == variant)]
-            table[f"{metric} {state}"] = part.set_index(keys)["value"]
-    return table.reset_index()
+    column = errors["metric"] + " " + errors["variant"].map(VARIANTS)
+    wide = errors.assign(column=column).pivot(index=keys, columns="column", values="value")
+    wide = wide[[f"{metric} {state}" for metric in errors["metric"].unique() for state in VARIANTS.values()]]
+    return errors[errors["variant"] == "none"].drop_duplicates(keys)[[*keys, "P"]].merge(wide, on=keys)
 
 
 def largest_change_of_precision(errors: pd.DataFrame) -> float:
@@ -73,11 +66,8 @@ def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:
     largest = errors[errors["metric"] == "ECE"].groupby("variant")["value"].max()
     change = largest_change_of_precision(errors)
     kept = f"no P@{k} has moved" if change == 0 else f"P@{k} has moved by up to {change:.2g} points"
-    title = (
-        f"Up to {largest['none']:.0f} % before, no ECE@{k} is above {largest['isotonic']:.1f} % after isotonic"
-        f" regression,\nand {kept}"
-    )
-    return _common.plot_against_precision(errors, k, title, ax=ax)
+    fall = f"Up to {largest['none']:.0f} % before, no ECE@{k} is above {largest['isotonic']:.1f} % after"
+    return _common.plot_against_precision(errors, k, f"{fall} isotonic regression,\nand {kept}", ax=ax)
 
 
 def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure:
@@ -90,9 +80,7 @@ def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure
         looks.legend(fig, axes[0], ncols=4, title="filled: before, hollow: after isotonic regression")
         before = errors[(errors["metric"] == "ECE") & (errors["variant"] == "none")]
         best, right = before.loc[before["P"].idxmax()], before.loc[before["value"].idxmin()]
-        looks.title(
-            fig,
-            f"{dataset}: {best['method']} has the highest P@{k} ({best['P']:.1f} %), with ECE@{k} {best['value']:.1f} %;\n"
-            f"{right['method']} the lowest ECE@{k} ({right['value']:.1f} %)",
-        )
+        high = f"{best['method']} has the highest P@{k} ({best['P']:.1f} %), with ECE@{k} {best['value']:.1f} %"
+        low = f"{right['method']} the lowest ECE@{k} ({right['value']:.1f} %)"
+        looks.title(fig, f"{dataset}: {high};\n{low}")
     return fig

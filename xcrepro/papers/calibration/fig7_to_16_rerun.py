@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.papers.calibration import _reliability
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 compute = _reliability.compute_bins
 compute_table = _reliability.compute_summary
@@ -50,11 +46,8 @@ def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
             panel.set_xlabel("score")
         looks.legend(fig, axes[0, 1], title=f"hollow: bins with under {FEW:.0f} % of the pairs")
         high, low = (summary.loc[summary[column].idxmax()] for column in ("ECE", "after"))
-        looks.title(
-            fig,
-            f"Before, ECE@k goes up to {high['ECE']:.1f} % ({high['model']}, k = {high['k']});"
-            f" after, no ECE@k is above {low['after']:.1f} %",
-        )
+        before = f"Before, ECE@k goes up to {high['ECE']:.1f} % ({high['model']}, k = {high['k']})"
+        looks.title(fig, f"{before}; after, no ECE@k is above {low['after']:.1f} %")
     return fig
 
 

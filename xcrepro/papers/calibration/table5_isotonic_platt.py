@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
 from xcrepro.calibrate import HistogramBinning, Platt
-from xcrepro.data.twin import Twin
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import _reliability
 from xcrepro.papers.calibration._common import describe_count, lay_out_table
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
-    from xcrepro.predictions import TopK
 
 VALUES = ["ECE", "ACE", "Brier", "NLL", "true"]
 
@@ -33,15 +28,17 @@ def log_odds(scores: np.ndarray) -> np.ndarray:
 
 
 METHODS = {
-    "isotonic": ("isotonic", None),
-    "Platt": ("platt", None),
-    "Platt, plain targets": (Platt(targets="plain"), None),
-    "Platt of log-odds": ("platt", log_odds),
-    "beta": ("beta", None),
-    "histogram, equal width": (HistogramBinning(bins=10), None),
-    "histogram, equal mass": (HistogramBinning(bins=15, equal="mass"), None),
+    "isotonic": {"method": "isotonic"},
+    "Platt": {"method": "platt"},
+    "Platt, plain targets": {"method": Platt(targets="plain")},
+    "Platt of log-odds": {"method": "platt", "link": log_odds},
+    "beta": {"method": "beta"},
+    "histogram, equal width": {"method": HistogramBinning(bins=10)},
+    "histogram, equal mass": {"method": HistogramBinning(bins=15, equal="mass")},
 }
-"""Method -> calibrator and link. The paper has the first two; "plain targets" is how its code fits Platt's curve."""
+"""Method -> keywords of :func:`xcrepro.calibrate.cross_fit_top`.
+
+The paper has the first two; "plain targets" is how its code fits Platt's curve."""
 
 
 def compute(
@@ -71,12 +68,12 @@ def compute(
             before = calibrated.linked(top, k, name)
             states = {"none": before}
             for method in methods:
-                calibrator, link = METHODS[method]
-                states[method] = calibrate.cross_fit_top(ds.test.Y, before, calibrator, link=link)
+                states[method] = calibrate.cross_fit_top(ds.test.Y, before, **METHODS[method])
             for method, after in states.items():
-                true = 100 * calibrated.true_error(ds, after) if isinstance(ds, Twin) else np.nan
-                values = calibrated.measure(ds, after, k, VALUES[:-1])
-                rows.append({"model": name, "k": int(k), "method": method, **values, "true": true})
+                values = calibrated.measure(ds, after, k, VALUES[:-1]) | {
+                    "true": 100 * calibrated.true_error(ds, after)
+                }
+                rows.append({"model": name, "k": int(k), "method": method, **values})
     return pd.DataFrame(rows)
 
 
@@ -85,17 +82,11 @@ check = _reliability.hide_small_errors
 
 def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
     """In how many (model, k) does ``over`` have the lower value than each other method: method, then "13 of 14" for each
-    metric. A metric that is NaN throughout gives "-"."""
-    wide = found.set_index(["method", "model", "k"])[VALUES]
+    metric. Metrics that are not known give "-"."""
+    wide = found.dropna(axis=1).set_index(["method", "model", "k"])
     base = wide.loc[over]
-    rows = []
-    for method in found["method"].unique():
-        if method != over:
-            other = wide.loc[method]
-            lower = (base < other).where(base.notna() & other.notna())
-            counts = [describe_count(lower[m].dropna()) if lower[m].notna().any() else "-" for m in VALUES]
-            rows.append((method, *counts))
-    return pd.DataFrame(rows, columns=[f"{over} below", *VALUES])
+    counts = {m: (base < wide.loc[m]).apply(describe_count) for m in found["method"].unique() if m != over}
+    return pd.DataFrame(counts).T.reindex(columns=VALUES, fill_value="-").rename_axis(f"{over} below").reset_index()
 
 
 def compute_means(found: pd.DataFrame) -> pd.DataFrame:
@@ -133,11 +124,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         axes[0, 0].set_yticks(range(len(methods)), methods)
         axes[0, 0].invert_yaxis()
         wins = compute_wins(found).set_index("isotonic below")["ECE"]
-        shown = [
-            f"{wins[method]} cases against {method}"
-            for method in ("Platt", "Platt of log-odds", "beta")
-            if method in wins
-        ]
+        shown = [f"{wins[m]} cases against {m}" for m in METHODS if m in wins and m.startswith(("Platt", "beta"))]
         looks.title(fig, f"Isotonic regression has the lower ECE\nin {', '.join(shown)}")
         looks.legend(fig, axes[0, 0])
     return fig

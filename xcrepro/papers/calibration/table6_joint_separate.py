@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import KS
 from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
-    from xcrepro.predictions import TopK
-
 FITS = {
-    "joint, isotonic": ("isotonic", False),
-    "separate, isotonic": ("isotonic", True),
-    "separate, Platt": ("platt", True),
+    "joint, isotonic": {"method": "isotonic"},
+    "separate, isotonic": {"method": "isotonic", "separate": True},
+    "separate, Platt": {"method": "platt", "separate": True},
 }
-"""Fit -> method, and whether each place has a map of its own."""
-_MARKS = {"joint, isotonic": ("o", looks.INK), "separate, isotonic": ("s", looks.RUST), "separate, Platt": ("^", looks.TEAL),
-          "none": ("x", looks.VIOLET)}  # fmt: skip
+"""Fit -> keywords of :func:`xcrepro.calibrate.cross_fit_top`."""
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK], places: int = 10) -> pd.DataFrame:
@@ -51,10 +45,8 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], places: int = 10) -> pd.DataF
     rows = []
     for name, top in tops.items():
         before = calibrated.linked(top, places, name)
-        fits = {"none": before}
-        for fit, (method, separate) in FITS.items():
-            fits[fit] = calibrate.cross_fit_top(ds.test.Y, before, method, separate=separate)
-        for fit, after in fits.items():
+        fits = {fit: calibrate.cross_fit_top(ds.test.Y, before, **how) for fit, how in FITS.items()}
+        for fit, after in {"none": before, **fits}.items():
             values = {k: calibrated.measure(ds, after, k, ("P", "ECE")) for k in KS}
             rows.append({"model": name, "fit": fit} | {f"{m}@{k}": values[k][m] for m in ("P", "ECE") for k in KS})
     found = pd.DataFrame(rows)
@@ -116,8 +108,8 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         left.set_yticks(at, separate.index)
         left.invert_yaxis()
         figures.draws(left, x=tuple(f"change of P@{k}" for k in KS))
-        for fit, (marker, colour) in _MARKS.items():
-            right.plot(by_fit[fit]["ECE@1"], at, marker, color=colour, label=fit)
+        for fit, mark in zip((*FITS, "none"), "os^x", strict=True):
+            right.plot(by_fit[fit]["ECE@1"], at, mark, label=fit)
         lower = _common.describe_count(separate["ECE@1"] < joint["ECE@1"])
         right.set(xlabel="ECE@1 (%)", title=f"and have the lower ECE@1 for {lower}")
         _reliability.scale_errors(right)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.data import registry
-from xcrepro.data.twin import Twin
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated, datasets
 from xcrepro.inputs.calibrated import KS
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import marginal_ece
 from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
-    from xcrepro.predictions import TopK
 
 STARTS_ABOVE, FACTOR = 5.0, 5.0
 """The finding: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""
@@ -52,7 +47,7 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     rows = []
     for (name, k), pair in states.items():
         before, after = (calibrated.measure(ds, top, k, ("ECE",))["ECE"] for top in pair)
-        true = [100 * calibrated.true_error(ds, top) if isinstance(ds, Twin) else np.nan for top in pair]
+        true = [100 * calibrated.true_error(ds, top) for top in pair]
         ratio = before / after if after >= 0.01 else np.inf
         rows.append((k, name, before, after, ratio, 100 * calibrated.floor(pair[1]), *true))
     return _by_k(pd.DataFrame(rows, columns=["k", "model", "ECE", "ECE-I", "ratio", "floor", "true", "true-I"]))
@@ -120,9 +115,8 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
     keys = found.set_index(["k", "method"]).index.unique()
     wide = found.pivot(index=["k", "method"], columns="column", values="text").reindex(keys).reset_index()
     wide["for our"] = wide["method"].map(PRINTED).where(lambda model: model.isin(list(models)), "")
-    return wide.reindex(columns=["k", "method", "for our", "ECE", "ECE-I", "ACE", "ACE-I", "Brier", "Brier-I"]).fillna(
-        "-"
-    )
+    columns = ["k", "method", "for our", "ECE", "ECE-I", "ACE", "ACE-I", "Brier", "Brier-I"]
+    return wide.reindex(columns=columns).fillna("-")
 
 
 def compute_marginal(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
@@ -153,11 +147,8 @@ def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """Which way the scores err before calibration: k, model, confidence (mean score), accuracy (mean hit), and the over- and
     under-confident halves of ECE, percent."""
     metrics = ("confidence", "accuracy", "ECE over", "ECE under")
-    rows = [
-        {"k": k, "model": name, **calibrated.measure(ds, before, k, metrics)}
-        for (name, k), (before, _) in states.items()
-    ]
-    return _by_k(pd.DataFrame(rows))
+    found = {key: calibrated.measure(ds, before, key[1], metrics) for key, (before, _) in states.items()}
+    return _by_k(pd.DataFrame([{"k": k, "model": name, **values} for (name, k), values in found.items()]))
 
 
 check_direction = _reliability.hide_small_errors
@@ -167,10 +158,8 @@ def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
     """:func:`compute_direction` as words, a row a model, a column a k: "over" or "under" where that half of ECE is at least
     four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
     over, under = direction["ECE over"], direction["ECE under"]
-    words = np.select(
-        [over + under < 1, over >= 4 * under, under >= 4 * over], ["calibrated", "over", "under"], "both ways"
-    )
-    return _reliability.pivot_words(direction, words)
+    rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
+    return _reliability.pivot_words(direction, np.select(list(rules.values()), list(rules), "both ways"))
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:
@@ -187,20 +176,20 @@ def plot(fall: pd.DataFrame, ax=None) -> Figure:
     names = fall["model"].unique()
     at = np.arange(len(names))
     marks = {
-        "ECE": ("before", {"marker": "o", "color": looks.INK, "fillstyle": "none"}),
-        "ECE-I": ("after", {"marker": "o", "color": looks.INK}),
-        "floor": ("noise floor", {"marker": "x", "color": "0.45"}),
-        "true-I": ("after, true", {"marker": "^", "color": looks.TEAL, "fillstyle": "none"}),
+        "ECE": {"label": "before", "marker": "o", "color": looks.INK, "fillstyle": "none"},
+        "ECE-I": {"label": "after", "marker": "o", "color": looks.INK},
+        "floor": {"label": "noise floor", "marker": "x", "color": "0.45"},
+        "true-I": {"label": "after, true", "marker": "^", "color": looks.TEAL, "fillstyle": "none"},
     }
+    fifth = {"marker": "|", "color": looks.RUST, "markersize": 11, "linestyle": "none"}
     shape = {"ncols": fall["k"].nunique(), "sharex": True, "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=3.4, ax=ax, **shape) as (fig, axes):
         for panel, (k, part) in zip(axes[0], fall.groupby("k"), strict=True):
             part = part.set_index("model").loc[names]
             panel.hlines(at, part["ECE-I"], part["ECE"], color="0.75", linewidth=1.0, zorder=1)
-            for column, (words, style) in marks.items():
+            for column, style in marks.items():
                 if part[column].notna().any():
-                    panel.plot(part[column], at, linestyle="none", label=words, **style)
-            fifth = {"marker": "|", "color": looks.RUST, "markersize": 11, "linestyle": "none"}
+                    panel.plot(part[column], at, linestyle="none", **style)
             panel.plot(part["ECE"] / FACTOR, at, label="_guide", **fifth)
             panel.plot([], [], label="a fifth of before", **fifth)
             panel.set(xlabel=f"ECE@{k} (%)", title=f"k = {k}")
@@ -209,10 +198,7 @@ def plot(fall: pd.DataFrame, ax=None) -> Figure:
         axes[0, 0].set_yticks(at, names)
         axes[0, 0].invert_yaxis()
         start, less = compute_claims(fall)[["start above 5 points", "fall 5 times or more"]].sum()
-        looks.title(
-            fig,
-            f"Isotonic regression takes {less} of the {start} errors above 5 points to a fifth or less,"
-            f" and the largest left is {fall['ECE-I'].max():.1f} points",
-        )
+        words = f"{less} of the {start} errors above 5 points to a fifth or less"
+        looks.title(fig, f"Isotonic regression takes {words}; the largest left is {fall['ECE-I'].max():.1f} points")
         looks.legend(fig, axes[0, 0])
     return fig

@@ -6,22 +6,18 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
 from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from xcrepro.data.dataset import Dataset
-    from xcrepro.predictions import TopK
 
 METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
 
