@@ -120,3 +120,19 @@ def write_errors(ax: Axes, rows: pd.DataFrame, column: str) -> None:
     """Inside a panel, the ECE at each k: ``column`` of one model's rows of :func:`compute_summary`."""
     words = "\n".join(f"@{row['k']}: {row[column]:.1f}" for _, row in rows.iterrows())
     ax.text(0.97, 0.04, f"ECE, %\n{words}", transform=ax.transAxes, ha="right", va="bottom", fontsize=looks.TINY)
+
+
+def scale_errors(ax: Axes) -> None:
+    """Errors in percent along x: logarithmic, and linear from 0 to 0.1, so that an error of 0 has a place."""
+    ax.set_xscale("symlog", linthresh=0.1, linscale=0.5)
+    ax.set_xticks([0, 0.1, 1, 10, 100], ["0", "0.1", "1", "10", "100"])
+    ax.set_xlim(-0.02, 150)
+
+
+def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
+    """ECE, ACE and true errors below ``least`` points as NaN: what the golden files hold.
+
+    Small errors are the noise of some ten hits, and which hits those are may hang on another processor's last digits.
+    """
+    errors = [name for name in table if name.startswith(("ECE", "ACE", "true"))]
+    return table.assign(**{name: table[name].where(table[name] >= least) for name in errors})
