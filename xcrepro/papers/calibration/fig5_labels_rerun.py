@@ -77,10 +77,10 @@ def _measure(ds: Dataset, recipes: dict[str, Model]) -> pd.DataFrame:
     tops = {name: each.predictions(ds.test.X, max(calibrated.KS)) for name, each in trainings.items()}
     rows = []
     for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
-        found = calibrated.measure(ds, before, k, ("P", "ECE"))
+        found = calibrated.measure(ds, before, k, ("accuracy", "ECE"))
         left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
         size = (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1])
-        rows.append((*size, name, k, found["P"], found["ECE"], left, 100 * calibrated.floor(before)))
+        rows.append((*size, name, k, found["accuracy"], found["ECE"], left, 100 * calibrated.floor(before)))
     return pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
 
 
