@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import xcrepro as xc
 from xcrepro.papers.calibration import table1_counterexample as table1
 
 
@@ -33,8 +32,7 @@ def test_the_metrics_on_copies_of_the_points_are_those_of_the_example():
     np.testing.assert_allclose(found["after"], [np.nan, 0, 0.75, 0.75], atol=1e-7)
 
 
-def test_scores_by_groups_are_calibrated_for_every_label():
-    twin = xc.twin("bibtex", scale=0.2, seed=0)
+def test_scores_by_groups_are_calibrated_for_every_label(twin):
     scores = table1.score_by_groups(twin, 3)
     chance = twin.test.marginals.toarray().astype(float)
     for label in range(0, chance.shape[1], 7):

@@ -101,10 +101,8 @@ def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (dataset, metric, k), part in errors.groupby(["dataset", "metric", "k"], sort=False):
         wide = part.pivot(index=["method", "P"], columns="variant", values="value").reset_index("P")
-        # ranks by hand: pandas asks scipy for method="spearman" otherwise
-        rank = wide.rank()
-        correlations = (rank["P"].corr(rank[variant]) for variant in ("none", "isotonic"))
-        rows.append((dataset, metric, k, len(wide), *correlations, wide["none"].max(), wide["isotonic"].max()))
+        states = ["none", "isotonic"]
+        rows.append((dataset, metric, k, len(wide), *wide.corr("spearman").loc["P", states], *wide[states].max()))
     columns = ["rank corr. before", "rank corr. after", "largest before", "largest after"]
     return pd.DataFrame(rows, columns=["dataset", "metric", "k", "models", *columns])
 

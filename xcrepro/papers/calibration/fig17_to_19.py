@@ -24,9 +24,7 @@ def compute() -> pd.DataFrame:
     return joined[columns].sort_values("k", kind="stable").reset_index(drop=True)
 
 
-def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
-    """How precision and error go together over the models: :func:`correlate_with_precision`."""
-    return correlate_with_precision(table)
+compute_claims = correlate_with_precision
 
 
 def plot(table: pd.DataFrame, k: int, ax=None) -> Figure:

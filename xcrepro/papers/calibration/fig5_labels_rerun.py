@@ -42,8 +42,7 @@ def compute_more(
         labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic regression), floor
         (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
     """
-    twins = [(twin(dataset, scale=scale, seed=s), s) for scale in scales for s in range(seed, seed + repeats)]
-    return _mean([_measure(ds, {name: baselines.recipe(name, ds, s) for name in models}) for ds, s in twins])
+    return _average(dataset, [(scale, 1.0) for scale in scales], models, range(seed, seed + repeats))
 
 
 def compute_fewer(
@@ -54,12 +53,20 @@ def compute_fewer(
     ``shares`` are of the train points, drawn at random; the points of a smaller share are among those of a larger one. The
     rest as :func:`compute_more`.
     """
+    return _average(dataset, [(scale, share) for share in shares], models, range(seed, seed + repeats))
+
+
+def _average(
+    dataset: str, sizes: Sequence[tuple[float, float]], models: Sequence[str], seeds: Sequence[int]
+) -> pd.DataFrame:
+    """A row a size (scale, share of the train points), model and k: the mean over the seeds."""
     parts = []
-    for s in range(seed, seed + repeats):
-        ds = twin(dataset, scale=scale, seed=s)
-        recipes = {name: baselines.recipe(name, ds, s) for name in models}
-        parts += [_measure(_thin(ds, share, s), recipes) for share in shares]
-    return _mean(parts)
+    for scale, share in sizes:
+        for seed in seeds:
+            ds = twin(dataset, scale=scale, seed=seed)
+            parts.append(_measure(_thin(ds, share, seed), {name: baselines.recipe(name, ds, seed) for name in models}))
+    table = pd.concat(parts)
+    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
 
 
 def _thin(ds: Twin, share: float, seed: int) -> Twin:
@@ -77,17 +84,11 @@ def _measure(ds: Dataset, recipes: dict[str, Model]) -> pd.DataFrame:
     tops = {name: each.predictions(ds.test.X, max(calibrated.KS)) for name, each in trainings.items()}
     rows = []
     for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
-        found = calibrated.measure(ds, before, k, ("P", "ECE"))
+        found = calibrated.measure(ds, before, k, ("accuracy", "ECE"))
         left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
         size = (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1])
-        rows.append((*size, name, k, found["P"], found["ECE"], left, 100 * calibrated.floor(before)))
+        rows.append((*size, name, k, found["accuracy"], found["ECE"], left, 100 * calibrated.floor(before)))
     return pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
-
-
-def _mean(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of the same size, model and k averaged; the order as they come."""
-    table = pd.concat(parts)
-    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:

@@ -12,9 +12,11 @@ TABLES = (1, 2, 3, 4, 5, 6, 7, 8)
 _CELL = ["dataset", "k", "method", "variant", "metric"]
 
 
-def compute(number: int) -> pd.DataFrame:
-    """One of :data:`TABLES` as the page lays it out (:func:`lay_out_table`)."""
-    return lay_out_table(number)
+compute = lay_out_table
+
+
+def _all_cells() -> pd.DataFrame:
+    return pd.concat([printed_table(number).assign(table=number) for number in TABLES], ignore_index=True)
 
 
 def compute_readings() -> pd.DataFrame:
@@ -25,7 +27,7 @@ def compute_readings() -> pd.DataFrame:
     DataFrame
         table (integer), dataset, k, method, metric, printed, read as (text), reading, why.
     """
-    every = pd.concat([printed_table(number).assign(table=number) for number in TABLES], ignore_index=True)
+    every = _all_cells()
     every = every[every["reading"] != "as printed"]
     every["method"] += every["mark"]
     every["read as"] = ["unknown" if pd.isna(value) else f"{value:,.10g}" for value in every["value"]]
@@ -70,10 +72,10 @@ _PLACES = {"sec2.2": "section 2.2", "appendixB": "appendix B", "appendixC": "app
 def compute_effect() -> pd.DataFrame:
     """Medians over all cells, as read: table, metric, k, cells, median before and after isotonic regression."""
     rows = []
-    for number in (7, 8):
-        for (metric, k), part in printed_table(number).groupby(["metric", "k"], sort=False):
-            wide = part.pivot(index=["dataset", "method"], columns="variant", values="value").dropna()
-            rows.append((number, metric, int(k), len(wide), wide["none"].median(), wide["isotonic"].median()))
+    cells = _all_cells().query("table in (7, 8)")
+    for (number, metric, k), part in cells.groupby(["table", "metric", "k"], sort=False):
+        wide = part.pivot(index=["dataset", "method"], columns="variant", values="value").dropna()
+        rows.append((number, metric, int(k), len(wide), wide["none"].median(), wide["isotonic"].median()))
     return pd.DataFrame(rows, columns=["table", "metric", "k", "cells", "median before", "median after"])
 
 
@@ -92,15 +94,25 @@ def compute_claims() -> pd.DataFrame:
 
 def _test_claims(column: str) -> Iterator[tuple[str, str, pd.Series]]:
     """Each claim, its tables, and whether it is true, cell by cell of ``column``."""
+    every = _all_cells()
+
+    def wide(numbers: tuple[int, ...], over: str, **where) -> pd.DataFrame:
+        """Cells of some tables side by side by ``over``; ``where`` keeps those with the given values."""
+        keep = every["table"].isin(numbers)
+        for name, wanted in where.items():
+            keep &= every[name] == wanted
+        return every[keep].pivot(
+            index=[name for name in ("table", *_CELL) if name != over], columns=over, values=column
+        )
 
     def lower(numbers: tuple[int, ...], over: str, low: str, high: str, **where) -> pd.Series:
-        both = _wide(numbers, over, column, **where)[[low, high]].dropna()
+        both = wide(numbers, over, **where)[[low, high]].dropna()
         return both[low] < both[high]
 
     for metric in ("ECE", "ACE", "Brier"):
         yield f"isotonic lowers {metric}", "tables 7, 8", lower((7, 8), "variant", "isotonic", "none", metric=metric)
     yield "isotonic has the lower ECE than Platt", "table 5", lower((5,), "variant", "isotonic", "platt")
-    platt = _wide((5,), "variant", column)
+    platt = wide((5,), "variant")
     ratio = (platt["platt"] / platt["isotonic"]).unstack("dataset")
     larger = ratio["Amazon-670K"] > ratio["EURLex-4K"]
     yield "Platt over isotonic is larger on Amazon-670K than on EURLex-4K", "table 5", larger
@@ -118,14 +130,6 @@ def _test_claims(column: str) -> Iterator[tuple[str, str, pd.Series]]:
     worse = lower((7,), low="LightXML", high="Renee", dataset="Amazon-670K", **ece)
     yield "Renee has the higher ECE than LightXML on Amazon-670K", "table 7", worse
     for variant, words in (("none", "before"), ("isotonic", "after")):
-        pair = _wide((7, 8), "metric", column, variant=variant, metric=("ECE", "ACE")).dropna()
+        pair = wide((7, 8), "metric", variant=variant)[["ECE", "ACE"]].dropna()
         near = (pair["ACE"] - pair["ECE"]).abs() / pair["ECE"] <= 0.1
         yield f"ACE is within a tenth of ECE {words} isotonic", "tables 7, 8", near
-
-
-def _wide(numbers: tuple[int, ...], over: str, column: str, **where: object) -> pd.DataFrame:
-    """Cells of some tables side by side by ``over``; ``where`` keeps those with the given values."""
-    t = pd.concat([printed_table(number).assign(table=number) for number in numbers])
-    for name, wanted in where.items():
-        t = t[t[name].isin(wanted if isinstance(wanted, tuple) else (wanted,))]
-    return t.pivot(index=[name for name in ("table", *_CELL) if name != over], columns=over, values=column)
