@@ -16,7 +16,7 @@ from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import _common
+from xcrepro.papers.calibration import _common, _reliability
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
@@ -154,8 +154,6 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
     high = 100 if known else found[["all", "after"]].max(axis=None)
     shape = {"nrows": rows, "ncols": 3, "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=1.1 + 1.9 * rows, ax=ax, **shape) as (fig, axes):
-        for panel in axes.flat[len(models) :]:
-            panel.set_visible(False)
         for panel, model in zip(axes.flat, models, strict=False):
             part = found[found["model"] == model]
             for height in (0, 100) if known else (0,):
@@ -164,8 +162,8 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
                 panel.plot(part["cost"], part[column], label=words, **style)
             panel.set(title=model, xlim=(0, 1), ylim=(-0.4 * high, 1.1 * high))
             figures.draws(panel, x="cost", y=tuple(lines))
-        fig.supxlabel("cost / value of a hit")
-        fig.supylabel("profit, % of best" if known else "profit / 1,000 points")
+        unit = "profit, % of best" if known else "profit / 1,000 points"
+        _reliability.label_panels(axes, len(models), "cost / value of a hit", unit)
         more = _common.describe_count(found["after"] > found["before"])
         best = "\n100 %: bids by the true probabilities of the same labels" if known else ""
         looks.title(fig, f"The same labels in the same order, calibrated, earn more in {more} models and costs{best}")

@@ -44,15 +44,12 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
     rows = -(-len(error) // columns)
     shape = {"nrows": rows, "ncols": columns, "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=0.8 + 2.1 * rows, ax=ax, **shape) as (fig, axes):
-        for panel in axes.flat[len(error) :]:
-            panel.set_visible(False)
         for panel, (name, value) in zip(axes.flat, error.items(), strict=False):
             for _, part in bins.groupby("model"):
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
             _reliability.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
-        fig.supxlabel("score")
-        fig.supylabel("share of hits")
+        _reliability.label_panels(axes, len(error), "score", "share of hits")
         ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
         looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
         looks.legend(fig, axes[0, 0])
