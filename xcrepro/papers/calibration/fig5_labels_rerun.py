@@ -97,19 +97,14 @@ def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
-    """ECE@k at the ends of both series of :func:`compute`: model, k, few labels, many labels, many points, few points."""
+    """ECE@k at the ends of both series of :func:`compute`: model, k, few labels, many labels, few points, many points."""
 
-    def at(series: str, column: str, end: str) -> pd.Series:
-        part = table[table["series"] == series]
-        return part[part[column] == part[column].agg(end)].set_index(["model", "k"])["ECE"]
+    def ends(series: str, column: str, names: list[str]) -> pd.DataFrame:
+        part = table[table["series"] == series].sort_values(column, kind="stable")
+        return part.groupby(["model", "k"], sort=False)["ECE"].agg(["first", "last"]).set_axis(names, axis=1)
 
-    ends = {
-        "few labels": at(MORE, "labels", "min"),
-        "many labels": at(MORE, "labels", "max"),
-        "few points": at(FEWER, "train points", "min"),
-        "many points": at(FEWER, "train points", "max"),
-    }
-    return pd.DataFrame(ends).loc[ends["few labels"].index].reset_index()
+    found = ends(MORE, "labels", ["few labels", "many labels"])
+    return found.join(ends(FEWER, "train points", ["few points", "many points"])).reset_index()
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -140,11 +135,10 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         )
         axes[-1, 1].invert_xaxis()
         looks.legend(fig, axes[0, 0])
-        ends = compute_ends(table).query("k == @last").to_dict("records")
         sentences = [
             f"{row['model']}: {row['few labels']:.1f} to {row['many labels']:.1f} % with more labels,"
             f" {row['many points']:.1f} to {row['few points']:.1f} % with fewer points"
-            for row in ends
+            for row in compute_ends(table).query("k == @last").to_dict("records")
         ]
         looks.title(fig, f"ECE@{last} before calibration. " + ";\n".join(sentences))
     return fig

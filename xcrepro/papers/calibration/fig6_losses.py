@@ -19,16 +19,14 @@ def compute() -> pd.DataFrame:
         name (loss or model), kind ("loss of Renee", "other model", "Renee after isotonic"), P@5, ECE@5 (percent), from.
         Squared hinge has neither number: the paper only plots it.
     """
-    losses = printed_table("appendixA/fig6").pivot(index="method", columns="metric", values="value")
-    order = printed_table("appendixA/fig6")["method"].unique()
-    rows = [
-        (name.removeprefix("Renee (").removesuffix(" loss)"), "loss of Renee", p, ece, "appendix A")
-        for name, p, ece in losses.loc[order, ["P", "ECE"]].itertuples(name=None)
-    ]
-    bce, after = next(row for row in rows if row[0] == "BCE"), _at_5(7, "ECE", "isotonic")["Renee"]
-    rows.append(("BCE, isotonic", "Renee after isotonic", bce[2], after, "appendix A, table 7"))
-    error = _at_5(7, "ECE", "none")
-    rows += [(name, "other model", p, error[name], "tables 6, 7") for name, p in _at_5(6, "P", "none").items()]
+    t = printed_table("appendixA/fig6")
+    t["loss"] = t["method"].str.removeprefix("Renee (").str.removesuffix(" loss)")
+    losses = t.pivot(index="loss", columns="metric", values="value").loc[t["loss"].unique(), ["P", "ECE"]]
+    rows = [(name, "loss of Renee", p, ece, "appendix A") for name, p, ece in losses.itertuples()]
+    after, before = (_at_5(7, "ECE", variant) for variant in ("isotonic", "none"))
+    bce = losses.at["BCE", "P"]
+    rows.append(("BCE, isotonic", "Renee after isotonic", bce, after["Renee"], "appendix A, table 7"))
+    rows += [(name, "other model", p, before[name], "tables 6, 7") for name, p in _at_5(6, "P", "none").items()]
     return pd.DataFrame(rows, columns=["name", "kind", "P@5", "ECE@5", "from"])
 
 
@@ -46,14 +44,12 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**{"worse in both": worse}).rename_axis("loss").reset_index()
 
 
-_STYLES = {
-    "other model": ({"marker": "s", "color": "0.65", "markersize": 5}, "other models, tables 6 and 7", (0, -11)),
-    "loss of Renee": ({"marker": "o", "color": looks.INK, "markersize": 7}, "Renee by loss, appendix A", (0, 7)),
-    "Renee after isotonic": (
-        {"marker": "o", "color": looks.INK, "markersize": 7, "markerfacecolor": "white"},
-        "Renee after isotonic, table 7",
-        (0, 7),
-    ),
+_OTHERS = {"marker": "s", "color": "0.65", "markersize": 5, "linestyle": "none"}
+_RENEE = {"marker": "o", "color": looks.INK, "markersize": 7, "linestyle": "none"}
+_STYLES = {  # kind -> its marks, their words, where the names stand
+    "other model": (_OTHERS, "other models, tables 6 and 7", (0, -11)),
+    "loss of Renee": (_RENEE, "Renee by loss, appendix A", (0, 7)),
+    "Renee after isotonic": (_RENEE | {"markerfacecolor": "white"}, "Renee after isotonic, table 7", (0, 7)),
 }
 
 
@@ -62,7 +58,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     with figures.new(width=looks.NARROW, height=3.8, ax=ax) as (fig, ax):
         for kind, (style, words, shift) in _STYLES.items():
             part = table[table["kind"] == kind].dropna()
-            ax.plot(part["P@5"], part["ECE@5"], **style, linestyle="none", label=words)
+            ax.plot(part["P@5"], part["ECE@5"], **style, label=words)
             for name, *at in part[["name", "P@5", "ECE@5"]].itertuples(index=False):
                 looks.name(ax, name, at, shift, ha="center", color="0.4" if kind == "other model" else "black")
         ax.set(xlim=(27, 43), ylim=(-1, 31), xlabel="P@5, %  (right is better)", ylabel="ECE@5, %  (down is better)")

@@ -54,16 +54,10 @@ def compute_repeats() -> pd.DataFrame:
         both = both.merge(printed_table(other), on=_CELL, suffixes=("", " there"))
         off = both[both["on page"] != both["on page there"]]
         cells = off["dataset"] + " " + off["method"] + off["mark"] + " " + off["metric"] + "@" + off["k"].astype(str)
-        rows.append(
-            {
-                "places": f"{_PLACES.get(one, f'table {one}')} and table {other}",
-                "cells": len(both),
-                "agree printed": len(both) - len(off),
-                "agree read": int((both["value"] == both["value there"]).sum()),
-                "differ": "; ".join(cells + ": " + off["printed"] + " / " + off["printed there"]),
-            }
-        )
-    return pd.DataFrame(rows)
+        differ = "; ".join(cells + ": " + off["printed"] + " / " + off["printed there"])
+        agree = len(both) - len(off), int((both["value"] == both["value there"]).sum())
+        rows.append((f"{_PLACES.get(one, f'table {one}')} and table {other}", len(both), *agree, differ))
+    return pd.DataFrame(rows, columns=["places", "cells", "agree printed", "agree read", "differ"])
 
 
 _PLACES = {"sec2.2": "section 2.2", "appendixB": "appendix B", "appendixC": "appendix C"}
@@ -101,9 +95,8 @@ def _test_claims(column: str) -> Iterator[tuple[str, str, pd.Series]]:
         keep = every["table"].isin(numbers)
         for name, wanted in where.items():
             keep &= every[name] == wanted
-        return every[keep].pivot(
-            index=[name for name in ("table", *_CELL) if name != over], columns=over, values=column
-        )
+        rows = [name for name in ("table", *_CELL) if name != over]
+        return every[keep].pivot(index=rows, columns=over, values=column)
 
     def lower(numbers: tuple[int, ...], over: str, low: str, high: str, **where) -> pd.Series:
         both = wide(numbers, over, **where)[[low, high]].dropna()
