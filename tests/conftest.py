@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from scipy.sparse import csr_matrix
+
+import xcrepro as xc
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,3 +31,21 @@ def real_data():
         return path
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def twin():
+    return xc.twin("bibtex", scale=0.2, seed=0)
+
+
+@pytest.fixture(scope="session")
+def misjudged():
+    """``misjudged(twin, k, power)``: the twin's own probabilities to a power as predictions, too high below 1."""
+
+    def make(ds, k: int, power: float = 1.0) -> xc.TopK:
+        chance = ds.test.marginals
+        return xc.TopK.from_scores(
+            csr_matrix((chance.data.astype(float) ** power, chance.indices, chance.indptr), chance.shape), k
+        )
+
+    return make

@@ -64,6 +64,10 @@ METHODS: dict[str, Look] = {
     "PfastXML": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
     "PfastreXML": Look(INK, "*", "-"),
     "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
+    "Neural, BCE": Look(INK, "o", "-"),
+    "Neural, squared hinge": Look(RUST, "s", "--"),
+    "Neural, focal": Look(TEAL, "^", "-."),
+    "Neural, asymmetric": Look(AMBER, "D", ":"),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-", "---"),
@@ -71,6 +75,7 @@ METHODS: dict[str, Look] = {
     "X-Transformer": Look(TEAL, "D", "-.", "////"),
     "APLC-XLNet": Look(SKY, "v", ":"),
     "LightXML": Look(VIOLET, "P", (0, (5, 1)), "...."),
+    "CascadeXML": Look(INK, "v", (0, (3, 1))),
     "PS-PLT": Look(TEAL, "v", "--"),
     "COV-PLT": Look(INK, "o", "-"),
     "COVβ-PLT": Look(INK, "o", "-"),

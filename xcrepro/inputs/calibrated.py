@@ -18,16 +18,14 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets
-from xcrepro.metrics import ranking
-from xcrepro.metrics.calibration import BINS, calibration_table
+from xcrepro.metrics import calibration, ranking
 from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
-FOLDS = 10
 METRICS = ("ECE", "ACE", "Brier", "NLL")
 CLOSED = "torchmetrics"
 """Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
-
+STATES = ("before", "after")
 
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
 """The baselines of the tables."""
@@ -38,10 +36,26 @@ NO_PROBABILITIES = ("DiSMEC", "PfastXML", "PfastreXML", "Neural, squared hinge")
 def data(
     dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str = "", train_points: int = 0
 ) -> Dataset:
-    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points (0: all).
+    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points.
 
     An error of calibration is known no better than the test points allow; a large twin with few train points has many of
-    them at little cost. Of real data all train points stay.
+    them at little cost.
+
+    Parameters
+    ----------
+    dataset, size, scale, seed, folder
+        As :func:`xcrepro.inputs.datasets.pick` takes them.
+    train_points : int
+        0: all. Of real data all train points stay, whatever this says.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ArgumentError
+        For ``train_points`` below 0.
     """
     ds = datasets.pick(dataset, size, scale, seed, folder)
     if train_points < 0:
@@ -57,7 +71,7 @@ def data(
 def predictions(
     ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
 ) -> dict[str, TopK]:
-    """:func:`xcrepro.inputs.baselines.predictions` of ``models``, by default :data:`MODELS`."""
+    """:func:`xcrepro.inputs.baselines.predictions` of ``models``, where there are none of :data:`MODELS`."""
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
 
 
@@ -85,57 +99,74 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
     return TopK(top.ids, calibrate.min_max(top.scores).astype(np.float32), top.n_labels)
 
 
+States = Mapping[tuple[str, int], tuple[TopK, TopK]]
+"""(model, k) -> the first k places before and after calibration, as :func:`before_after` gives them."""
+
+
 def before_after(
-    ds: Dataset,
-    tops: Mapping[str, TopK],
-    method: str | object = "isotonic",
-    k: int = 5,
-    folds: int = FOLDS,
-    separate: bool = False,
-) -> dict[str, tuple[TopK, TopK]]:
-    """Model -> its first k places with scores in [0, 1] (:func:`linked`), and the same calibrated on the test points of ``ds``.
+    ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = KS, method: str | calibrate.Calibrator = "isotonic"
+) -> dict[tuple[str, int], tuple[TopK, TopK]]:
+    """The first k places of every model with scores in [0, 1], and the same calibrated on the test points of ``ds``.
 
-    method, folds, separate: as :func:`xcrepro.calibrate.cross_fit_top` takes them. Joint isotonic keeps every row's order;
-    the others may re-rank a row's k places.
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points, at least ``max(ks)`` places.
+    ks : sequence of int
+        A map of its own is fitted for each.
+    method : str or Calibrator
+        As :func:`xcrepro.calibrate.cross_fit_top` takes it, in its ten folds. Joint isotonic keeps every row's order; other
+        methods may rank a row's k places anew.
+
+    Returns
+    -------
+    dict
+        (model, k) -> (:func:`linked`, the same after calibration), by model first.
     """
-    found = {}
+    states = {}
     for name, top in tops.items():
-        before = linked(top, k, name)
-        found[name] = before, calibrate.cross_fit_top(ds.test.Y, before, method, folds, separate=separate)
-    return found
+        for k in ks:
+            before = linked(top, k, name)
+            states[name, int(k)] = before, calibrate.cross_fit_top(ds.test.Y, before, method)
+    return states
 
 
-def errors(
-    ds: Dataset,
-    tops: Mapping[str, TopK],
-    method: str | object = "isotonic",
-    ks: Sequence[int] = KS,
-    folds: int = FOLDS,
-    metrics: Sequence[str] = METRICS,
-    separate: bool = False,
-) -> pd.DataFrame:
-    """Errors at k before and after calibration at the same k: model, metric, k, before, after.
+def errors(ds: Dataset, states: States, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+    """Errors before and after calibration.
 
-    metrics: names of :data:`xcrepro.metrics.calibration.METRICS`, or ``"P"`` for P@k. In percent, but NLL in nats. ECE has the
-    bins of the authors' code (:data:`CLOSED`).
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`before_after`.
+    metrics : sequence of str
+        As :func:`measure` takes them.
+
+    Returns
+    -------
+    DataFrame
+        model, metric, k, before, after; in the units of :func:`measure`.
     """
     rows = []
-    for k in ks:
-        for name, pair in before_after(ds, tops, method, k, folds, separate).items():
-            values = [_values(ds.test.Y, top, k, metrics) for top in pair]
-            rows += [(name, metric, int(k), values[0][metric], values[1][metric]) for metric in metrics]
-    table = pd.DataFrame(rows, columns=["model", "metric", "k", "before", "after"])
-    # By model first, as the papers' tables go.
-    order = {name: i for i, name in enumerate(tops)}
-    return table.sort_values("model", key=lambda column: column.map(order), kind="stable").reset_index(drop=True)
+    for (name, k), pair in states.items():
+        before, after = (measure(ds, top, k, metrics) for top in pair)
+        rows += [(name, metric, k, before[metric], after[metric]) for metric in metrics]
+    return pd.DataFrame(rows, columns=["model", "metric", "k", *STATES])
 
 
-def _values(Y, top: TopK, k: int, metrics: Sequence[str]) -> dict[str, float]:
-    wanted = [name for name in metrics if name != "P"]
-    found = calibration_table(Y, top, [k], closed=CLOSED, metrics=wanted) if wanted else None
-    values = dict(zip(found["metric"], found["value"], strict=True)) if wanted else {}
+def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) -> dict[str, float]:
+    """Metrics of the first k places of ``top`` on the test points: metric -> percent, but NLL in nats.
+
+    ``metrics`` are names of :data:`xcrepro.metrics.calibration.METRICS`, or ``"P"`` for P@k. ECE has the bins of the authors'
+    code (:data:`CLOSED`).
+    """
+    values = {}
+    if wanted := [name for name in metrics if name != "P"]:
+        found = calibration.calibration_table(ds.test.Y, top, [k], closed=CLOSED, metrics=wanted)
+        values = dict(zip(found["metric"], found["value"], strict=True))
     if "P" in metrics:
-        values["P"] = float(ranking.precision(Y, top, [k])[0])
+        values["P"] = float(ranking.precision(ds.test.Y, top, [k])[0])
     return {name: value if name == "NLL" else 100 * value for name, value in values.items()}
 
 
@@ -146,38 +177,36 @@ def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
     return np.where(top.ids >= 0, found, 0.0)
 
 
-def true_error(ds: Twin, top: TopK, bins: int = BINS) -> float:
+def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     """ECE of all places of ``top`` with the twin's probabilities in place of the hits: what ECE would be without the noise of
-    drawing them. A fraction.
+    drawing them. A fraction, NaN on real data; bins of equal width, closed to the left.
 
     >>> import xcrepro as xc
     >>> ds = xc.twin("bibtex", scale=0.1)
     >>> true_error(ds, TopK.from_scores(ds.test.marginals, k=5)) < 1e-7
     True
     """
+    if not isinstance(ds, Twin):
+        return np.nan
     present = top.ids >= 0
-    scores = top.scores[present].astype(np.float64)
-    return float(_binned(scores, true_probabilities(ds, top)[present][None], bins)[0])
+    scores = top.scores[present]
+    bin_of = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
+    gaps = np.bincount(bin_of, scores, bins) - np.bincount(bin_of, true_probabilities(ds, top)[present], bins)
+    return float(np.abs(gaps).sum() / scores.size)
 
 
-def floor(top: TopK, bins: int = BINS, draws: int = 200, seed: int = 0) -> float:
+def floor(top: TopK, draws: int = 200, seed: int = 0) -> float:
     """The ECE that a perfectly calibrated model with these scores has on average, because hits are few: the noise floor.
 
-    Hits are drawn from the scores, independently, ``draws`` times. A fraction; it falls with the root of the number of points.
+    Hits are drawn from the scores of all places, independently, ``draws`` times. A fraction, about in proportion to
+    1 / sqrt(scores); scores of exactly 0 and 1 add nothing to it.
 
     >>> sure = TopK(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), 1)
     >>> unsure = TopK(np.zeros((50, 1), np.int32), np.full((50, 1), 0.5, np.float32), 1)
     >>> floor(sure), 0.04 < floor(unsure) < 0.07                                    # the latter about 0.4 / sqrt(50)
     (0.0, True)
     """
-    scores = top.scores[top.ids >= 0].astype(np.float64)
+    scores = top.scores[top.ids >= 0]
     rng = np.random.default_rng(seed)
-    hits = (rng.random(scores.size) < scores for _ in range(draws))
-    return float(np.mean(_binned(scores, hits, bins)))
-
-
-def _binned(scores: np.ndarray, outcomes, bins: int) -> np.ndarray:
-    """ECE of one set of scores with each of several outcomes, in equal-width bins closed to the left."""
-    bin_of = np.minimum((scores.astype(np.float32) * np.float32(bins)).astype(np.int64), bins - 1)
-    total = np.bincount(bin_of, scores, bins)
-    return np.array([np.abs(total - np.bincount(bin_of, each, bins)).sum() / scores.size for each in outcomes])
+    found = [calibration.ece(scores, rng.random(scores.size) < scores, closed=CLOSED) for _ in range(draws)]
+    return float(np.mean(found))

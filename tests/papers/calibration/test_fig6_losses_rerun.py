@@ -1,0 +1,66 @@
+"""Losses: links against a search over scores, errors against a slow sum, and the printed points beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from xcrepro.inputs import baselines
+from xcrepro.models import NeuralOneVsAll
+from xcrepro.papers.calibration import fig6_losses_rerun as rerun
+
+
+def costs(loss: str, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cost of the score p for a relevant and for another label, as the papers write them, with the models' defaults."""
+    if loss == "bce":
+        return -np.log(p), -np.log(1 - p)
+    if loss == "focal":
+        return -((1 - p) ** 2) * np.log(p), -(p**2) * np.log(1 - p)
+    if loss == "squared_hinge":
+        return np.maximum(1 - p, 0) ** 2, np.maximum(1 + p, 0) ** 2
+    shifted = np.maximum(p - 0.05, 0)
+    return -(1 - p) * np.log(p), -(shifted**4) * np.log(1 - shifted)
+
+
+@pytest.mark.parametrize("loss", ["bce", "focal", "asymmetric", "squared_hinge"])
+@pytest.mark.parametrize("q", [0.02, 0.2, 0.5, 0.8, 0.97])
+def test_the_inverse_of_a_loss_undoes_the_best_score(loss, q):
+    p = np.linspace(*((-3, 3) if loss == "squared_hinge" else (1e-6, 1 - 1e-6)), 1_000_001)
+    relevant, other = costs(loss, p)
+    best = p[np.argmin(q * relevant + (1 - q) * other)]
+    assert rerun.invert_loss(NeuralOneVsAll(loss), np.array([best]))[0] == pytest.approx(q, abs=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["bce", "focal", "asymmetric", "squared_hinge"])
+def test_the_inverse_rises_stays_in_range_and_leaves_absent_places(loss):
+    found = rerun.invert_loss(NeuralOneVsAll(loss), np.append(np.linspace(0, 1, 101), -np.inf))
+    assert found[-1] == -np.inf
+    assert (np.diff(found[:-1]) >= 0).all()
+    assert found[0] >= 0
+    assert found[-2] <= 1
+
+
+def test_errors_on_a_small_twin(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    ds = xc.twin("eurlex-4k", scale=0.02, seed=0)
+    found = rerun.compute(ds, k=3).set_index("loss")
+    assert list(found.index) == list(baselines.LOSSES)
+    top = baselines.predictions(ds, ["Neural, focal"])["Neural, focal"].head(3)
+    hits = np.array([[ds.test.Y[i, label] for label in row] for i, row in enumerate(top.ids)])
+    assert found.loc["focal", "P@3"] == pytest.approx(100 * hits.mean())
+    bins = np.minimum((top.scores * np.float32(10)).astype(int), 9)
+    error = sum(abs((top.scores.astype(float) - hits)[bins == b].sum()) for b in range(10)) / hits.size
+    assert found.loc["focal", "ECE@3"] == pytest.approx(100 * error, rel=1e-5)
+    assert found.loc["BCE", "own link"] == pytest.approx(found.loc["BCE", "ECE@3"], rel=1e-5)
+    np.testing.assert_allclose(found["over"] + found["under"], found["ECE@3"])
+
+
+def test_printed_points_stand_beside_the_right_loss():
+    found = pd.DataFrame({"loss": list(baselines.LOSSES), "P@5": [4.0, 3.0, 2.0, 1.0], "ECE@5": [5.0, 6.0, 3.0, 9.0]})
+    compared = rerun.compare_with_printed(found).set_index("loss")
+    printed = compared[["printed P@5", "printed ECE@5"]].dropna()
+    assert printed.T.to_dict("list") == {"BCE": [40.48, 15.47], "focal": [28.82, 11.31], "asymmetric": [37.71, 27.30]}
+    assert compared["ours, from BCE"].tolist() == [0, 1, -2, 4]
+    assert compared.loc["focal", "printed, from BCE"] == pytest.approx(-4.16)

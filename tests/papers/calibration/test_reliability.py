@@ -1,0 +1,90 @@
+"""What the reliability items share: by hand, or against a slow way that shares nothing with it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.stats import binom
+from sklearn.isotonic import IsotonicRegression
+
+from xcrepro.inputs import calibrated
+from xcrepro.papers.calibration import _reliability as shared
+from xcrepro.predictions import TopK
+
+
+def data(scores, hits) -> tuple[SimpleNamespace, TopK]:
+    """A dataset and predictions of one label a point, label 0 where it is relevant, with these scores and hits."""
+    hits = np.asarray(hits, float)
+    Y = csr_matrix(np.column_stack([hits, 1 - hits]))
+    ids = np.zeros((len(hits), 1), np.int32)
+    return SimpleNamespace(test=SimpleNamespace(Y=Y)), TopK(ids, np.asarray(scores, np.float32)[:, None], 2)
+
+
+@pytest.fixture
+def two_bins():
+    """Ten points with score 0.95, five of them hits, and ten with 0.15, one of them a hit; alternating."""
+    hits = np.zeros(20)
+    hits[[0, 2, 4, 6, 8, 1]] = 1
+    return data(np.tile([0.95, 0.15], 10), hits)
+
+
+def test_the_bins_of_a_case_by_hand(two_bins):
+    ds, top = two_bins
+    found = shared.compute_bins(ds, {("a", 1): (top, top)}).query("state == 'before'").set_index("bin")
+    assert found["share"].tolist() == found["weight"].tolist() == [0, 50, 0, 0, 0, 0, 0, 0, 0, 50]
+    np.testing.assert_allclose(found.loc[[1, 9], "confidence"], [0.15, 0.95], rtol=1e-6)
+    np.testing.assert_allclose(found.loc[[1, 9], "accuracy"], [0.1, 0.5])
+    assert found.loc[[0, 2, 8], "accuracy"].isna().all()
+    # ten fair draws of 0.95 and of 0.15: the two-sided 95 % intervals of the binomial law
+    for place, p in ((9, 0.95), (1, 0.15)):
+        expected = binom.ppf([0.025, 0.975], 10, p) / 10
+        np.testing.assert_allclose(found.loc[place, ["low", "high"]].astype(float), expected)
+
+
+def test_a_score_on_an_edge_counts_left_in_the_histogram_and_right_in_the_curve():
+    ds, top = data([0.5, 0.5, 0.25, 0.75], [1, 0, 0, 1])
+    found = shared.compute_bins(ds, {("a", 1): (top, top)}).query("state == 'after'").set_index("bin")
+    assert found.loc[[4, 5], "share"].tolist() == [0, 50]
+    assert found.loc[[4, 5], "weight"].tolist() == [50, 0]
+
+
+def test_the_summary_of_a_case_by_hand(two_bins):
+    ds, top = two_bins
+    row = shared.compute_summary(ds, calibrated.before_after(ds, {"a": top}, (1,))).iloc[0]
+    # half of 45 and half of 5, both promising too much
+    expected = {"mean score": 55, "hit rate": 30, "ECE": 25, "over": 25, "under": 0}
+    assert row[list(expected)].to_dict() == pytest.approx(expected)
+
+
+def test_after_is_what_scikit_learn_gives_fold_by_fold(overconfident):
+    ds, top = overconfident
+    k = 2
+    scores = top.scores[:, :k].astype(float)
+    hits = np.array([[ds.test.Y[i, label] for label in row] for i, row in enumerate(top.ids[:, :k])])
+    fitted = np.empty_like(scores)
+    for rows in np.array_split(np.arange(300), 10):
+        rest = np.setdiff1d(np.arange(300), rows)
+        model = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(scores[rest].ravel(), hits[rest].ravel())
+        fitted[rows] = model.predict(scores[rows].ravel()).reshape(-1, k)
+    bins = np.minimum((fitted.astype(np.float32) * np.float32(10)).astype(int), 10)  # 1 has a bin of its own
+    error = sum(abs((fitted - hits)[bins == b].sum()) for b in range(11)) / fitted.size
+    states = calibrated.before_after(ds, {"a": top}, (k,))
+    assert shared.compute_summary(ds, states)["after"][0] == pytest.approx(100 * error, rel=1e-4)
+    state = shared.compute_bins(ds, states).query("state == 'after'")
+    assert (state["confidence"].fillna(0) * state["weight"]).sum() / 100 == pytest.approx(fitted.mean(), rel=1e-5)
+
+
+def test_directions_by_hand():
+    rows = [("a", 8, 7, 1), ("b", 8, 1, 7), ("c", 8, 5, 3), ("d", 1.9, 1.9, 0), ("e", 2, 2, 0)]
+    found = pd.DataFrame(rows, columns=["model", "ECE", "over", "under"]).assign(k=3, floor=1.0)
+    assert shared.describe_direction(found)["k = 3"].tolist() == ["over", "under", "mixed", "fine", "over"]
+
+
+def test_small_errors_are_hidden_and_nothing_else():
+    table = pd.DataFrame({"k": [1, 1], "P": [2.0, 80.0], "ECE@1": [2.9, 3.1], "true": [3.0, 0.1], "Brier": [1.0, 2.0]})
+    kept = shared.hide_small_errors(table)
+    assert kept.fillna(-1).values.tolist() == [[1, 2.0, -1, 3.0, 1.0], [1, 80.0, 3.1, -1, 2.0]]

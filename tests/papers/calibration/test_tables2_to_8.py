@@ -1,0 +1,96 @@
+"""The printed tables as they are shown and counted: planted cells turn a count by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcrepro import published
+from xcrepro.papers.calibration import tables2_to_8
+from xcrepro.papers.calibration._common import printed_table
+
+
+@pytest.fixture
+def put(monkeypatch):
+    """``put(source, value, **where)``: the tables are the committed ones but for the cells of ``source`` at ``where``."""
+    true, planted = published.table, {}
+
+    def table(source):
+        found = true(source)
+        for value, where in planted.get(source, ()):
+            keep = np.logical_and.reduce([found[name] == wanted for name, wanted in where.items()])
+            assert keep.any()
+            found.loc[keep, ["printed", "value", "reading"]] = [str(value), value, "as printed"]
+        return found
+
+    monkeypatch.setattr(published, "table", table)
+    return lambda source, value, **where: planted.setdefault(source, []).append((value, where))
+
+
+def claimed(claim: str, where: str = "", column: str = "as read") -> str:
+    claims = tables2_to_8.compute_claims()
+    return claims[(claims["claim"] == claim) & claims["where"].str.startswith(where)][column].item()
+
+
+@pytest.mark.parametrize("number", tables2_to_8.TABLES)
+def test_every_printed_value_is_laid_out_once(number):
+    wide = tables2_to_8.compute(number)
+    cells = wide.drop(columns=["k", "method", "dataset", "x"], errors="ignore").to_numpy().ravel()
+    printed = printed_table(number)["printed"]
+    assert sorted(text.split(" [")[0] for text in cells) == sorted(printed.replace("", "-"))
+
+
+def test_the_printed_value_stands_at_its_place_with_our_reading():
+    wide = tables2_to_8.compute(7).set_index(["k", "method"])
+    assert wide.loc[("3", "PLT-I"), "EURLex-4K Brier"] == "1.79 [17.9]"
+    assert wide.loc[("5", "CascadeXML"), "AmazonCat-13K ACE"] == "9.79 [?]"
+    assert wide.loc[("1", "DiSMEC"), "Wikipedia-500K ECE"] == "-"
+    assert wide.loc[("1", "PLT"), "EURLex-4K ECE"] == "7.06"
+
+
+def test_readings_list_what_is_not_as_printed_and_nothing_else():
+    readings = tables2_to_8.compute_readings()
+    count = sum((printed_table(number)["reading"] != "as printed").sum() for number in tables2_to_8.TABLES)
+    assert len(readings) == count > 10
+    assert (readings["why"] != "").all()
+    assert "why" not in tables2_to_8.check_readings(readings)
+
+
+def test_cells_printed_twice_are_found_to_differ_only_where_they_do(put):
+    before = tables2_to_8.compute_repeats()
+    assert before["agree printed"].eq(before["cells"]).sum() == 4
+    assert "12.30" not in before["differ"].str.cat()  # a trailing zero is no difference
+    put("calibration:table2", 20.96, dataset="Amazon-670K", method="PLT", variant="none", metric="Brier")
+    after = tables2_to_8.compute_repeats().set_index("places").loc["table 2 and table 7"]
+    assert after["agree printed"] == after["agree read"] == after["cells"] - 1
+    assert after["differ"] == "Amazon-670K PLT Brier@5: 20.96 / 20.69"
+
+
+def test_the_median_effect_is_that_of_the_paired_cells():
+    found = tables2_to_8.compute_effect().set_index(["table", "metric", "k"]).loc[(8, "ECE", 1)]
+    t = printed_table(8).query("metric == 'ECE' and k == 1")
+    assert found["cells"] == len(t) / 2
+    assert found["median before"] == np.median(t[t["variant"] == "none"]["value"])
+    assert found["median after"] == np.median(t[t["variant"] == "isotonic"]["value"])
+
+
+@pytest.mark.parametrize(
+    ("claim", "before", "after", "number", "value", "cell"),
+    [
+        ("isotonic lowers ECE", "93 of 93", "92 of 93", 7, 99.0, {"variant": "isotonic", "metric": "ECE"}),
+        ("isotonic has the lower ECE than Platt", "24 of 24", "23 of 24", 5, 0.01, {"variant": "platt", "metric": "ECE"}),
+        # an equal pair counts for neither side
+        ("separate isotonic calibration lowers P@k", "28 of 30", "27 of 30", 6, 39.29,
+         {"variant": "isotonic-separate", "k": 3}),
+    ],
+)  # fmt: skip
+def test_a_claim_counts_one_cell_less_when_one_is_turned(put, claim, before, after, number, value, cell):
+    assert claimed(claim) == before
+    put(f"calibration:table{number}", value, **{"dataset": "Amazon-670K", "method": "PLT", "k": 1} | cell)
+    assert claimed(claim) == after
+
+
+def test_one_cell_printed_in_two_ways_decides_whether_gandalf_beats_renee():
+    claim = "Gandalf has the lower ECE than Renee, k = 5"
+    assert claimed(claim, "table 4", "as printed") == "2 of 2"
+    assert claimed(claim, "table 4") == claimed(claim, "table 8", "as printed") == "1 of 2"

@@ -1,0 +1,172 @@
+"""Table 1, computed: each label calibrated, the best label not; then the same on a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import calibrate, looks
+from xcrepro.data.twin import Twin
+from xcrepro.inputs import calibrated
+from xcrepro.metrics import calibration as metric
+from xcrepro.papers.calibration._common import printed_table
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+
+
+def read_example() -> tuple[np.ndarray, np.ndarray]:
+    """P[Y_j = 1] and psi(x, j) as printed: two (2, 2) float64 arrays, rows x1 and x2, columns label 1 and label 2."""
+    cells = printed_table(1).pivot(index="dataset", columns="metric", values="value")
+    return cells[["P[Y1=1]", "P[Y2=1]"]].to_numpy(), cells[["psi(x,1)", "psi(x,2)"]].to_numpy()
+
+
+def compute_table(chance: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
+    """Equation 5 at every score that a label takes, then the same for the best label.
+
+    Parameters
+    ----------
+    chance, scores : ndarray
+        (points, labels): the probability of each label, and its score; each point is as likely.
+
+    Returns
+    -------
+    DataFrame
+        who ("label 1", ..., "top 1"), score, chance (the mean probability over the points with that score), gap (chance less
+        score).
+    """
+    best = scores.argmax(axis=1)[:, None]
+    pairs = {f"label {j + 1}": (scores[:, j], chance[:, j]) for j in range(scores.shape[1])}
+    pairs["top 1"] = tuple(np.take_along_axis(each, best, 1).ravel() for each in (scores, chance))
+    rows = [(who, s, p[said == s].mean()) for who, (said, p) in pairs.items() for s in np.unique(said)[::-1]]
+    table = pd.DataFrame(rows, columns=["who", "score", "chance"])
+    return table.assign(gap=(table["chance"] - table["score"]).round(12))
+
+
+def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -> pd.DataFrame:
+    """The package's metrics on rows that have the probabilities exactly, before and after isotonic regression of the top 1.
+
+    Each point stands there ``copies`` times, and a share ``chance`` of these carries the label; with 10 the tenths of table 1
+    come out as whole rows. The map is fitted on the same rows: after it the score of the best label is what it should be.
+
+    Returns
+    -------
+    DataFrame
+        metric, before, after (fractions; NaN where the map says nothing).
+    """
+    truth, scores = _copy_points(chance, scores, copies)
+    top = TopK.from_scores(scores, 1)
+    hits = np.take_along_axis(truth, top.ids, 1)
+    after = calibrate.Isotonic().fit(top.scores, hits).predict(top.scores)
+    whole = TopK.from_scores(scores, scores.shape[1]).to_csr()
+    rows = [
+        ("marginal ECE (eq. 6)", metric.marginal_ece(whole, truth), np.nan),
+        ("ECE@1 (eq. 7)", metric.ece(top.scores, hits), metric.ece(after, hits)),
+        ("mean score of the best label", float(top.scores.mean(dtype=np.float64)), float(after.mean())),
+        ("P@1", float(hits.mean()), float(hits.mean())),
+    ]
+    return pd.DataFrame(rows, columns=["metric", "before", "after"])
+
+
+def _copy_points(chance: np.ndarray, scores: np.ndarray, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Truth (bool) and scores of every point ``copies`` times."""
+    relevant = np.rint(copies * chance).astype(np.int64)
+    truth = np.concatenate([np.arange(copies)[:, None] < row for row in relevant])
+    return truth, np.repeat(scores, copies, axis=0)
+
+
+# ---------------------------------------------------------------- the same on a twin
+
+
+def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFrame:
+    """How wrong the best k labels of a scorer are of which every label is calibrated (:func:`score_by_groups`).
+
+    Returns
+    -------
+    DataFrame
+        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the true ECE@k
+        (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in percentage points.
+    """
+    rows = []
+    chance = ds.test.marginals.toarray().astype(np.float64)
+    for each in groups:
+        scores = score_by_groups(ds, each)
+        row = {"groups": each, "marginal": 100 * _worst_gap(chance, scores)}
+        for k in calibrated.KS:
+            top = TopK.from_scores(scores, k)
+            gap = top.scores.mean(dtype=np.float64) - calibrated.true_probabilities(ds, top).mean()
+            row |= {f"ECE@{k}": 100 * calibrated.true_error(ds, top), f"bias@{k}": 100 * float(gap)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def score_by_groups(ds: Twin, groups: int) -> np.ndarray:
+    """A scorer that is calibrated for each label on the twin's test points, exactly and by construction.
+
+    For each label the points where it is possible are sorted by its true probability and cut into ``groups`` equal parts
+    (fewer where there are fewer points); the score is the mean true probability of the part. So whatever score a label takes,
+    the mean chance of the points with it is that score: equation 5 holds, coarsely for few groups and finely for many.
+
+    Returns
+    -------
+    ndarray
+        (points, labels) float64.
+    """
+    marginals = ds.test.marginals.tocsc()
+    scores = np.zeros(marginals.shape)
+    for label in range(marginals.shape[1]):
+        stored = slice(marginals.indptr[label], marginals.indptr[label + 1])
+        chance, rows = marginals.data[stored].astype(np.float64), marginals.indices[stored]
+        order = np.argsort(chance, kind="stable")
+        for part in np.array_split(order, min(groups, order.size)) if order.size else ():
+            scores[rows[part], label] = chance[part].mean()
+    return scores
+
+
+def _worst_gap(chance: np.ndarray, scores: np.ndarray) -> float:
+    worst = 0.0
+    for truth, said in zip(chance.T, scores.T, strict=True):
+        _, which, counts = np.unique(said, return_inverse=True, return_counts=True)
+        worst = max(worst, float(np.abs(np.bincount(which, truth - said) / counts).max()))
+    return worst
+
+
+_EXAMPLE = {  # the best label's mark lies around that of the label which it is
+    "label 1": {"marker": "s", "color": looks.TEAL, "markersize": 6},
+    "label 2": {"marker": "^", "color": looks.RUST, "markersize": 6},
+    "top 1": {"marker": "o", "color": looks.INK, "markersize": 12, "fillstyle": "none"},
+}
+
+
+def compute(example: pd.DataFrame, twin: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`compute_table` and of :func:`compute_twin` in one table, each with its own columns only."""
+    return pd.concat([example, twin], ignore_index=True)
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Left: chance against score for each label and for the best label of table 1. Right: the true ECE@k of the twin's
+    scorers, every label of which is calibrated."""
+    with figures.new(width=looks.MEDIUM, height=3.2, ncols=2, ax=ax) as (fig, (left, right)):
+        guide = {"color": "0.6", "linewidth": 0.8, "linestyle": "--"}
+        left.axline((0.4, 0.4), slope=1, label="_guide", **guide)
+        left.plot([], [], label="calibrated", **guide)
+        for who, style in _EXAMPLE.items():
+            part = table[table["who"] == who]
+            left.plot(part["score"], part["chance"], **style, linestyle="none", label=who)
+        left.set(xlabel="score", ylabel="mean probability at this score")
+        left.set_title("table 1: 0.7 comes true 6 times in 10", loc="left")
+        left.legend(loc="upper left")
+        figures.draws(left, x="score", y="chance")
+        twin = table.dropna(subset="groups")
+        for k in calibrated.KS:
+            right.plot(twin["groups"], twin[f"ECE@{k}"], **looks.PLACES[k].line(), label=f"ECE@{k}")
+        right.plot(twin["groups"], twin["marginal"], "x", color="0.45", label="worst single label")
+        right.set(xscale="log", xlabel="values a label's score can take", ylabel="error (points)", ylim=(-0.4, None))
+        right.set_xticks(twin["groups"], [f"{groups:.0f}" for groups in twin["groups"]])
+        right.minorticks_off()
+        right.set_title("twin: every label exact, the best one not", loc="left")
+        right.legend()
+        figures.draws(right, x="groups", y=("marginal", *(f"ECE@{k}" for k in calibrated.KS)))
+    return fig

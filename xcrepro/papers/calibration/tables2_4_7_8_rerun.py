@@ -1,0 +1,204 @@
+"""Tables 2, 4, 7 and 8: calibration errors before and after isotonic regression, and how far they fall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import calibrated, datasets
+from xcrepro.inputs.calibrated import KS
+from xcrepro.metrics import ranking
+from xcrepro.metrics.calibration import marginal_ece
+from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+
+STARTS_ABOVE, FACTOR = 5.0, 5.0
+"""The finding: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""
+PRINTED = {"DiSMEC": "DiSMEC", "PLT": "PLT", "Renee": "Neural"}
+"""Printed method -> the baseline it is compared with. Renee is a one-vs-all network too, on a text encoder."""
+
+
+def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """How far ECE@k falls, and how far it could be seen to fall.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after`.
+
+    Returns
+    -------
+    DataFrame
+        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite where the
+        other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores; true, true-I:
+        the same errors against the twin's probabilities in place of hits, NaN on real data.
+
+        Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can lie
+        below the floor; true-I cannot profit from that.
+    """
+    rows = []
+    for (name, k), pair in states.items():
+        before, after = (calibrated.measure(ds, top, k, ("ECE",))["ECE"] for top in pair)
+        true = [100 * calibrated.true_error(ds, top) for top in pair]
+        ratio = before / after if after >= 0.01 else np.inf
+        rows.append((k, name, before, after, ratio, 100 * calibrated.floor(pair[1]), *true))
+    return _by_k(pd.DataFrame(rows, columns=["k", "model", "ECE", "ECE-I", "ratio", "floor", "true", "true-I"]))
+
+
+def check(fall: pd.DataFrame) -> pd.DataFrame:
+    """``True`` where ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it (1.5
+    times 5 points): k, model, "falls 5 times or more"."""
+    high = fall[fall["ECE"] > 1.5 * STARTS_ABOVE].reset_index(drop=True)
+    return high[["k", "model"]].assign(**{"falls 5 times or more": high["ratio"] >= FACTOR})
+
+
+def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
+    """The finding, one row for each k: how many models start above 5 points, how many of these fall by 5 times or more, the
+    least ratio among them, and the models that fall less (texts)."""
+    rows = []
+    for k, part in fall.groupby("k"):
+        high = part[part["ECE"] > STARTS_ABOVE]
+        less = high[high["ratio"] < FACTOR]
+        rows.append((int(k), len(high), len(high) - len(less), high["ratio"].min(), ", ".join(less["model"]) or "none"))
+    columns = ["k", "start above 5 points", "fall 5 times or more", "least ratio", "fall less"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """Table 7 or 8 for our models: k, model, P, ECE, ACE, Brier (percent), NLL (nats), before and, marked -I, after."""
+    metrics = ("P", *calibrated.METRICS)
+    rows = []
+    for (name, k), pair in states.items():
+        before, after = (calibrated.measure(ds, top, k, metrics) for top in pair)
+        values = {f"{m}{mark}": found[m] for m in metrics for mark, found in (("", before), ("-I", after))}
+        rows.append({"k": k, "model": name, **values})
+    return _by_k(pd.DataFrame(rows))
+
+
+def check_table(table: pd.DataFrame) -> pd.DataFrame:
+    """What a hit more or less does not move: P@k, Brier scores, NLL before, and the large errors before calibration."""
+    return _reliability.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ACE-I", "NLL-I"]))
+
+
+def _by_k(table: pd.DataFrame) -> pd.DataFrame:
+    return table.sort_values("k", kind="stable", ignore_index=True)
+
+
+def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
+    """The paper's rows for the dataset (of a twin: its original), for the reader to compare.
+
+    Parameters
+    ----------
+    ds : Dataset
+    models : sequence of str
+        Ours.
+
+    Returns
+    -------
+    DataFrame
+        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where the
+        paper has no table of the dataset.
+    """
+    name = datasets.registry_name(ds)
+    page = registry.get(name).printed_name if name in registry.names() else ""
+    found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
+    found = found[found["dataset"] == page].astype({"k": int})
+    found["column"] = found["metric"] + found["mark"]
+    keys = found.set_index(["k", "method"]).index.unique()
+    wide = found.pivot(index=["k", "method"], columns="column", values="text").reindex(keys).reset_index()
+    wide["for our"] = wide["method"].map(PRINTED).where(lambda model: model.isin(list(models)), "")
+    columns = ["k", "method", "for our", "ECE", "ECE-I", "ACE", "ACE-I", "Brier", "Brier-I"]
+    return wide.reindex(columns=columns).fillna("-")
+
+
+def compute_marginal(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
+    """Equations 6 and 7 for the models whose scores are probabilities: model, marginal ECE (the mean over labels, percent;
+    labels beyond a point's stored places count as probability 0), ECE@1, ECE@3, ECE@5."""
+    rows = []
+    for name, top in tops.items():
+        if name not in calibrated.NO_PROBABILITIES and calibrated.is_probability(top):
+            all_labels = 100 * marginal_ece(top.to_csr(), ds.test.Y, reduce="mean", closed=calibrated.CLOSED)
+            at_k = {f"ECE@{k}": calibrated.measure(ds, top, k, ("ECE",))["ECE"] for k in KS}
+            rows.append({"model": name, "marginal ECE": all_labels, **at_k})
+    return pd.DataFrame(rows, columns=["model", "marginal ECE", *(f"ECE@{k}" for k in KS)])
+
+
+def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """Whether calibration left P@1, P@3 and P@5 as they were: model, then for each k "same bits" or the change in percent, and
+    ``rows re-ranked``. All of it for the one map over the first 5 places."""
+    rows = []
+    for (name, k), (before, after) in states.items():
+        if k == max(KS):
+            change = 100 * (ranking.precision(ds.test.Y, after, KS) - ranking.precision(ds.test.Y, before, KS))
+            texts = [f"{each:+.3f}" if each else "same bits" for each in change]
+            rows.append((name, *texts, int((before.ids != after.ids).any(axis=1).sum())))
+    return pd.DataFrame(rows, columns=["model", *(f"P@{k}" for k in KS), "rows re-ranked"])
+
+
+def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """Which way the scores err before calibration: k, model, confidence (mean score), accuracy (mean hit), and the over- and
+    under-confident halves of ECE, percent."""
+    metrics = ("confidence", "accuracy", "ECE over", "ECE under")
+    found = {key: calibrated.measure(ds, before, key[1], metrics) for key, (before, _) in states.items()}
+    return _by_k(pd.DataFrame([{"k": k, "model": name, **values} for (name, k), values in found.items()]))
+
+
+check_direction = _reliability.hide_small_errors
+
+
+def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
+    """:func:`compute_direction` as words, a row a model, a column a k: "over" or "under" where that half of ECE is at least
+    four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
+    over, under = direction["ECE over"], direction["ECE under"]
+    rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
+    return _reliability.pivot_words(direction, np.select(list(rules.values()), list(rules), "both ways"))
+
+
+def plot(fall: pd.DataFrame, ax=None) -> Figure:
+    """ECE@k of each model before (hollow) and after (filled) isotonic regression, with a fifth of the start, the noise floor,
+    and the error against the twin's probabilities after it.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        One a k.
+    """
+    names = fall["model"].unique()
+    at = np.arange(len(names))
+    marks = {
+        "ECE": {"label": "before", "marker": "o", "color": looks.INK, "fillstyle": "none"},
+        "ECE-I": {"label": "after", "marker": "o", "color": looks.INK},
+        "floor": {"label": "noise floor", "marker": "x", "color": "0.45"},
+        "true-I": {"label": "after, true", "marker": "^", "color": looks.TEAL, "fillstyle": "none"},
+    }
+    fifth = {"marker": "|", "color": looks.RUST, "markersize": 11, "linestyle": "none"}
+    shape = {"ncols": fall["k"].nunique(), "sharex": True, "sharey": True, "squeeze": False}
+    with figures.new(width=looks.WIDE, height=3.4, ax=ax, **shape) as (fig, axes):
+        for panel, (k, part) in zip(axes[0], fall.groupby("k"), strict=True):
+            part = part.set_index("model").loc[names]
+            panel.hlines(at, part["ECE-I"], part["ECE"], color="0.75", linewidth=1.0, zorder=1)
+            for column, style in marks.items():
+                if part[column].notna().any():
+                    panel.plot(part[column], at, linestyle="none", **style)
+            panel.plot(part["ECE"] / FACTOR, at, label="_guide", **fifth)
+            panel.plot([], [], label="a fifth of before", **fifth)
+            panel.set(xlabel=f"ECE@{k} (%)", title=f"k = {k}")
+            _reliability.scale_errors(panel)
+            figures.draws(panel, x=tuple(marks))
+        axes[0, 0].set_yticks(at, names)
+        axes[0, 0].invert_yaxis()
+        start, less = compute_claims(fall)[["start above 5 points", "fall 5 times or more"]].sum()
+        words = f"{less} of the {start} errors above 5 points to a fifth or less"
+        looks.title(fig, f"Isotonic regression takes {words}; the largest left is {fall['ECE-I'].max():.1f} points")
+        looks.legend(fig, axes[0, 0])
+    return fig

@@ -1,0 +1,128 @@
+"""Anybody's saved predictions: how they are written and read, their calibration errors, and the calibration paper's fig 4."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import baselines, calibrated
+from xcrepro.inputs.calibrated import STATES
+from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+
+METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
+
+
+def write_by_hand(path: str | os.PathLike, scores: np.ndarray, ids: np.ndarray, pairs: np.ndarray) -> None:
+    """The calibration@k interchange file in plain NumPy, as a program that knows nothing of this package can write it.
+
+    scores (n, k), best first; ids (n, k), the labels; pairs (m, 2), row and label of every relevant label of the test split.
+    """
+    relevant = {(int(row), int(label)) for row, label in pairs}
+    hits = np.array([[(row, int(label)) in relevant for label in line] for row, line in enumerate(ids)])
+    np.savez(path, scores=scores, prediction_ids=ids, true_positives=hits, labels=pairs)
+
+
+def write_example(folder: str | os.PathLike, ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> list[str]:
+    """Save the first k places of each model under its name in ``folder``, in the three ways there are, in turn: by hand in
+    plain NumPy, ``TopK.to_calibration_npz``, ``TopK.save``. Returns the file names."""
+    Y = ds.test.Y.tocoo()
+    for place, (name, top) in enumerate(tops.items()):
+        path, top = Path(folder) / f"{name}.npz", top.head(k)
+        if place % 3 == 0:
+            write_by_hand(path, top.scores, top.ids, np.column_stack([Y.row, Y.col]))
+        elif place % 3 == 1:
+            top.to_calibration_npz(path, ds.test.Y)
+        else:
+            top.save(path)
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def read(ds: Dataset, tops: Mapping[str, TopK], given: str = "", k: int = 5) -> dict[str, TopK]:
+    """The predictions saved under ``given``; without it, ``tops`` saved by :func:`write_example` and read back."""
+    if given:
+        return baselines.saved(given, ds, k)
+    with tempfile.TemporaryDirectory() as folder:
+        print("written and read back:", ", ".join(write_example(folder, ds, tops, k)))
+        found = baselines.saved(folder, ds, k)
+    return {name: found[name] for name in tops}
+
+
+def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataFrame:
+    """All calibration numbers at 1 to ``k``.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        model, metric (P, ECE, ACE, Brier, NLL), k, before, after isotonic regression; percent, NLL in nats.
+    """
+    return calibrated.errors(ds, calibrated.before_after(ds, tops, range(1, k + 1)), METRICS)
+
+
+def compute(table: pd.DataFrame) -> pd.DataFrame:
+    """What figure 4 shows of :func:`compute_table`: model, k, before, after."""
+    return table[table["metric"] == "ECE"].drop(columns="metric")
+
+
+def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, TopK], k: int = 5) -> float:
+    """The largest difference between ``table``, the errors of predictions read from files, and those of the same ones in
+    memory; NaN where there are none in memory."""
+    if not memory:
+        return float("nan")
+    both = table.merge(
+        compute_table(ds, memory, k), on=["model", "metric", "k"], suffixes=("", " in memory"), how="outer"
+    )
+    if both.isna().any(axis=None):
+        return float("inf")
+    return float(max((both[state] - both[f"{state} in memory"]).abs().max() for state in STATES))
+
+
+def compute_printed() -> pd.DataFrame:
+    """What figure 4 compares, as far as table 7 has it: ECE@k before calibration of LightXML and CascadeXML, a column a k.
+
+    The figure's other two (LightXML with random clusters, ELIAS) have no printed number.
+    """
+    t = _common.printed_table(7)
+    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "none")]
+    t = t.assign(at="ECE@" + t["k"].astype(str)).set_index(["dataset", "method"])
+    wide = t.pivot(columns="at", values="value")
+    return wide.loc[t.index.unique()].rename_axis(columns=None).reset_index()
+
+
+def plot(errors: pd.DataFrame, ax=None) -> Figure:
+    """Figure 4: ECE@k against k, before (filled) and after isotonic regression (hollow).
+
+    Parameters
+    ----------
+    errors : DataFrame
+        From :func:`compute`.
+    ax : Axes, optional
+    """
+    with figures.new(width=looks.NARROW, height=3.9, ax=ax) as (fig, panel):
+        for name, part in errors.groupby("model", sort=False):
+            style = looks.of(name).line()
+            panel.plot(part["k"], part["before"], label=name, **style)
+            panel.plot(part["k"], part["after"], markerfacecolor=looks.WHITE, linewidth=0.8, **style)
+        panel.set(xlabel="k", ylabel="ECE@k, %", xticks=errors["k"].unique(), ylim=(0, None))
+        figures.draws(panel, x="k", y=STATES)
+        low, high = errors["k"].min(), errors["k"].max()
+        first, last = (errors[errors["k"] == k].set_index("model")["before"] for k in (low, high))
+        looks.title(fig, f"From k = {low} to {high} the error rises in {_common.describe_count(last > first)} models")
+        looks.legend(fig, panel, title="filled: before, hollow: after isotonic regression")
+    return fig
