@@ -16,7 +16,7 @@ from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
@@ -163,7 +163,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
             panel.set(title=model, xlim=(0, 1), ylim=(-0.4 * high, 1.1 * high))
             figures.draws(panel, x="cost", y=tuple(lines))
         unit = "profit, % of best" if known else "profit / 1,000 points"
-        _reliability.label_panels(axes, len(models), "cost / value of a hit", unit)
+        _common.label_panels(axes, len(models), "cost / value of a hit", unit)
         more = _common.describe_count(found["after"] > found["before"])
         best = "\n100 %: bids by the true probabilities of the same labels" if known else ""
         looks.title(fig, f"The same labels in the same order, calibrated, earn more in {more} models and costs{best}")

@@ -8,12 +8,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.papers.calibration import _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 
-compute = _reliability.compute_summary
-compute_bins = _reliability.compute_bins
-describe_direction = _reliability.describe_direction
+compute = _common.compute_summary
+compute_bins = _common.compute_bins
+describe_direction = _common.describe_direction
 
 
 def describe_outside(bins: pd.DataFrame) -> pd.DataFrame:
@@ -47,9 +47,9 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
         for panel, (name, value) in zip(axes.flat, error.items(), strict=False):
             for _, part in bins.groupby("model"):
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
-            _reliability.draw_curve(panel, bins[bins["model"] == name])
+            _common.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
-        _reliability.label_panels(axes, len(error), "score", "share of hits")
+        _common.label_panels(axes, len(error), "score", "share of hits")
         ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
         looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
         looks.legend(fig, axes[0, 0])
@@ -78,11 +78,11 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
                 part = bins[(bins["model"] == name) & (bins["state"] == state)]
                 bars.bar(part["lower"], part["share"], 0.1, align="edge", color="0.7", edgecolor="0.45")
                 figures.draws(bars, y="share")
-                _reliability.draw_curve(curve, part)
-                _reliability.write_errors(curve, summary.loc[[name]], "ECE" if state == "before" else "after")
+                _common.draw_curve(curve, part)
+                _common.write_errors(curve, summary.loc[[name]], "ECE" if state == "before" else "after")
             column[0].set_title(name, loc="left")
             column[3].set_xlabel("score")
-        for line, words in zip(axes, _reliability.PANELS, strict=True):
+        for line, words in zip(axes, _common.PANELS, strict=True):
             line[0].set_ylabel(words)
         before, after = (", ".join(f"{value:.1f}" for value in summary[state]) for state in ("ECE", "after"))
         words = f"ECE@{k} {before} % before, {after} % after"

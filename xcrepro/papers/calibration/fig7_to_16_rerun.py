@@ -6,12 +6,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.papers.calibration import _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 
-compute = _reliability.compute_bins
-compute_table = _reliability.compute_summary
-describe_direction = _reliability.describe_direction
+compute = _common.compute_bins
+compute_table = _common.compute_summary
+describe_direction = _common.describe_direction
 
 FEW = 1.0
 """Percent of the pairs below which a bin is drawn hollow, as its share of hits says little."""
@@ -36,11 +36,11 @@ def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
                 for k, part in bins[(bins["model"] == name) & (bins["state"] == state)].groupby("k"):
                     _draw(bars, curve, part, k)
                 bars.set_ylim(0, None)
-                _reliability.draw_diagonal(curve)
+                _common.draw_diagonal(curve)
                 rows = summary[summary["model"] == name]
-                _reliability.write_errors(curve, rows, "ECE" if state == "before" else "after")
+                _common.write_errors(curve, rows, "ECE" if state == "before" else "after")
             line[0].set_ylabel(name, fontweight="bold")
-        for panel, words in zip(axes[0], _reliability.PANELS, strict=True):
+        for panel, words in zip(axes[0], _common.PANELS, strict=True):
             panel.set_title(words, loc="left")
         for panel in axes[-1]:
             panel.set_xlabel("score")

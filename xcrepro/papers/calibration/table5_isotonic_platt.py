@@ -12,7 +12,7 @@ from xcrepro import calibrate, looks
 from xcrepro.calibrate import HistogramBinning, Platt
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.papers.calibration._common import describe_count, lay_out_table
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -77,7 +77,7 @@ def compute(
     return pd.DataFrame(rows)
 
 
-check = _reliability.hide_small_errors
+check = _common.hide_small_errors
 
 
 def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
@@ -119,7 +119,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
             for model, part in found[found["k"] == k].groupby("model", sort=False):
                 panel.plot(part[metric], range(len(part)), linestyle="none", label=model, **looks.of(model).mark())
             panel.set(xlabel=words)
-            _reliability.scale_errors(panel)
+            _common.scale_errors(panel)
             figures.draws(panel, x=metric)
         axes[0, 0].set_yticks(range(len(methods)), methods)
         axes[0, 0].invert_yaxis()

@@ -12,7 +12,7 @@ from xcrepro import calibrate, looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import KS
-from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
@@ -57,7 +57,7 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], places: int = 10) -> pd.DataF
 
 def check(found: pd.DataFrame) -> pd.DataFrame:
     """Precision and the large errors."""
-    return _reliability.hide_small_errors(found.drop(columns=[f"change of P@{k}" for k in KS]))
+    return _common.hide_small_errors(found.drop(columns=[f"change of P@{k}" for k in KS]))
 
 
 def compute_printed_changes() -> pd.DataFrame:
@@ -112,7 +112,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
             right.plot(by_fit[fit]["ECE@1"], at, mark, label=fit)
         lower = _common.describe_count(separate["ECE@1"] < joint["ECE@1"])
         right.set(xlabel="ECE@1 (%)", title=f"and have the lower ECE@1 for {lower}")
-        _reliability.scale_errors(right)
+        _common.scale_errors(right)
         figures.draws(right, x="ECE@1")
         left.legend()
         right.legend()

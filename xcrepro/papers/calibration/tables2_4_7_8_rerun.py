@@ -15,7 +15,7 @@ from xcrepro.inputs import calibrated, datasets
 from xcrepro.inputs.calibrated import KS
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import marginal_ece
-from xcrepro.papers.calibration import _common, _reliability
+from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
@@ -85,7 +85,7 @@ def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 def check_table(table: pd.DataFrame) -> pd.DataFrame:
     """What a hit more or less does not move: P@k, Brier scores, NLL before, and the large errors before calibration."""
-    return _reliability.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ACE-I", "NLL-I"]))
+    return _common.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ACE-I", "NLL-I"]))
 
 
 def _by_k(table: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     return _by_k(pd.DataFrame([{"k": k, "model": name, **values} for (name, k), values in found.items()]))
 
 
-check_direction = _reliability.hide_small_errors
+check_direction = _common.hide_small_errors
 
 
 def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
@@ -159,7 +159,7 @@ def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
     four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
     over, under = direction["ECE over"], direction["ECE under"]
     rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
-    return _reliability.pivot_words(direction, np.select(list(rules.values()), list(rules), "both ways"))
+    return _common.pivot_words(direction, np.select(list(rules.values()), list(rules), "both ways"))
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:
@@ -193,7 +193,7 @@ def plot(fall: pd.DataFrame, ax=None) -> Figure:
             panel.plot(part["ECE"] / FACTOR, at, label="_guide", **fifth)
             panel.plot([], [], label="a fifth of before", **fifth)
             panel.set(xlabel=f"ECE@{k} (%)", title=f"k = {k}")
-            _reliability.scale_errors(panel)
+            _common.scale_errors(panel)
             figures.draws(panel, x=tuple(marks))
         axes[0, 0].set_yticks(at, names)
         axes[0, 0].invert_yaxis()

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks
+from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
-from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
@@ -98,8 +97,8 @@ def compute_printed() -> pd.DataFrame:
 
     The figure's other two (LightXML with random clusters, ELIAS) have no printed number.
     """
-    t = _common.printed_table(7)
-    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "none")]
+    t = published.table("calibration:table7")
+    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "")]
     t = t.assign(at="ECE@" + t["k"].astype(str)).set_index(["dataset", "method"])
     wide = t.pivot(columns="at", values="value")
     return wide.loc[t.index.unique()].rename_axis(columns=None).reset_index()
@@ -123,6 +122,7 @@ def plot(errors: pd.DataFrame, ax=None) -> Figure:
         figures.draws(panel, x="k", y=STATES)
         low, high = errors["k"].min(), errors["k"].max()
         first, last = (errors[errors["k"] == k].set_index("model")["before"] for k in (low, high))
-        looks.title(fig, f"From k = {low} to {high} the error rises in {_common.describe_count(last > first)} models")
+        rises = f"{(last > first).sum()} of {len(first)}"
+        looks.title(fig, f"From k = {low} to {high} the error rises in {rises} models")
         looks.legend(fig, panel, title="filled: before, hollow: after isotonic regression")
     return fig

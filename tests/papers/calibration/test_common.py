@@ -12,7 +12,7 @@ from scipy.stats import binom
 from sklearn.isotonic import IsotonicRegression
 
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import _reliability as shared
+from xcrepro.papers.calibration import _common as shared
 from xcrepro.predictions import TopK
 
 
