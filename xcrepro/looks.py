@@ -71,6 +71,7 @@ METHODS: dict[str, Look] = {
     "APLC-XLNet": Look(SKY, "v", ":"),
     "LightXML": Look(VIOLET, "P", (0, (5, 1)), "...."),
     "PS-PLT": Look(TEAL, "v", "--"),
+    "BRS-PLT": Look(VIOLET, "X", ":"),
     "COV-PLT": Look(INK, "o", "-"),
     "COVβ-PLT": Look(INK, "o", "-"),
 }
