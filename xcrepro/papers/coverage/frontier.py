@@ -22,14 +22,14 @@ def compute() -> pd.DataFrame:
     DataFrame
         Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over five runs.
     """
-    others = printed_table(2).query("method not in [@GREEDY, @MIXED]")
+    two = printed_table(2)
+    others = two[~two["method"].isin([GREEDY, MIXED])]
     t = pd.concat([printed_table(3).assign(method=MIXED), others]).rename(columns={"variant": "beta"})
     t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float})
     errors = t.assign(metric=t["metric"] + " stderr", value=t["stderr"])
     rows = ["dataset", "method", "beta", "k"]
-    return _common.spread(pd.concat([t, errors]), rows, "metric", "value")[
-        [*rows, "P", "P stderr", "Cov", "Cov stderr"]
-    ]
+    wide = _common.spread(pd.concat([t, errors]), rows, "metric", "value")
+    return wide[[*rows, "P", "P stderr", "Cov", "Cov stderr"]]
 
 
 def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import GREEDY, KS, MIXED, PLAIN, RANDOM, TIME, printed_table
+from xcrepro.papers.coverage._common import GREEDY, MIXED, PLAIN, RANDOM, TIME, printed_table
 
 BETAS = ("0", "0.25", "0.5", "1")
 
@@ -20,14 +20,12 @@ def compute(number: int) -> pd.DataFrame:
     """
     t = printed_table(number)
     text = t["printed"] + t["stderr"].where(t["stderr"] == "", " ± " + t["stderr"])
-    at = t["metric"].replace(TIME, "ms") + ("@" + t["k"].astype("string")).fillna("").astype(object)
-    beta = t["variant"].where(t["variant"] == "", " β=" + t["variant"])
     if number == 1:
-        return _common.spread(
-            t.assign(text=text, column=t["variant"] + " @" + t["k"].astype(str)), ["metric"], "column", "text"
-        )
-    t = t.assign(text=text, column=at, method=t["method"] + beta)
-    return _common.spread(t, ["dataset", "method"], "column", "text")
+        column = t["variant"] + " @" + t["k"].astype(str)
+        return _common.spread(t.assign(text=text, column=column), ["metric"], "column", "text")
+    column = t["metric"].replace(TIME, "ms") + ("@" + t["k"].astype("string")).fillna("").astype(object)
+    method = t["method"] + t["variant"].where(t["variant"] == "", " β=" + t["variant"])
+    return _common.spread(t.assign(text=text, column=column, method=method), ["dataset", "method"], "column", "text")
 
 
 def compute_head() -> pd.DataFrame:
@@ -84,7 +82,8 @@ def compute_claims() -> pd.DataFrame:
     scores, path = _scores(2), _scores(3)[list(BETAS)]
     place = scores.xs("Cov", level="metric").rank(axis=1, ascending=False)
     precision = scores.xs("P", level="metric").drop(columns=RANDOM)
-    others = compute_above_random().query("method != @PLAIN").groupby("dataset")["above on all"]
+    above = compute_above_random()
+    others = above[above["method"] != PLAIN].groupby("dataset")["above on all"]
     time, recovered = compute_times(), compute_recovered()["% recovered"]
 
     def steps(metric: str) -> pd.DataFrame:
