@@ -8,6 +8,7 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro.data.dataset import Dataset, Split
+from xcrepro.papers.coverage._common import Run
 
 
 def _split(rows: list[list[int]], n_labels: int) -> Split:
@@ -37,3 +38,9 @@ def scores():
 @pytest.fixture(scope="session")
 def twin():
     return xc.twin("eurlex-4k", scale=0.03, seed=0)
+
+
+@pytest.fixture(scope="session")
+def run(twin) -> Run:
+    tree = xc.models.PLT(trees=2, max_leaf=20, seed=0).fit(twin.train.X, twin.train.Y)
+    return Run(0, tree.predict_proba(twin.test.X, twin.train.Y.shape[1]), tree)

@@ -1,0 +1,225 @@
+"""Tables 2 and 3 anew: which k labels to take from a label tree's probabilities.
+
+Cov@k is over the labels with a test point, as in the code the paper builds on (over all labels, eq. 13, every value is
+smaller by one factor, which :func:`tested_share` gives). All values are percent.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from xcrepro import decide
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import datasets
+from xcrepro.inputs.datasets import weights
+from xcrepro.papers.coverage import _common
+from xcrepro.papers.coverage._common import GREEDY, KS, MIXED, PLAIN, RANDOM, TIME, WEIGHTED, Run, mixed, printed_table
+from xcrepro.papers.coverage._common import runs as runs  # what the notebook calls
+from xcrepro.papers.coverage._common import tested_share as tested_share
+from xcrepro.predictions import TopK
+
+METRICS = ("P", "PSP", "Cov")
+
+
+def rules(ds: Dataset, run: Run, k: int, betas: Sequence[float], search: bool = True) -> dict[str, Callable[[], TopK]]:
+    """Rule -> a call that chooses k labels a point: PLT, PS-PLT, and the greedy rule for each beta.
+
+    By exact search in the tree; where the run has none, or without ``search``, among the run's candidates.
+    """
+    w, betas = weights(ds), [float(beta) for beta in betas]
+    if search and run.tree:
+        plain = partial(run.tree.predict, ds.test.X, k)
+        return {PLAIN: plain, WEIGHTED: partial(plain, weights=w)} | {
+            mixed(beta): partial(run.tree.predict_coverage, ds.test.X, k, beta) for beta in betas
+        }
+    eta = run.probabilities
+    return {PLAIN: partial(decide.top_k, eta, k), WEIGHTED: partial(decide.weighted, eta, k, w)} | {
+        mixed(beta): partial(decide.greedy_coverage, eta, k, beta) for beta in betas
+    }
+
+
+def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.DataFrame:
+    """Every rule on every run, decided for each k, by exact search in the tree where there is one.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : sequence of Run
+        From :func:`runs`.
+    betas : sequence of float
+        Of the greedy rule; 0 is COV-PLT.
+
+    Returns
+    -------
+    DataFrame
+        Columns rule, run, metric (P, PSP, Cov), k, value (percent).
+    """
+    rows = []
+    for run in found:
+        for k in KS:
+            choices = rules(ds, run, k, betas) | {RANDOM: partial(_common.at_random, run, k)}
+            for name, choose in choices.items():
+                rows += [(name, run.number, metric, k, v) for metric, v in _common.scores(ds, choose(), k).items()]
+    table = pd.DataFrame(rows, columns=["rule", "run", "metric", "k", "value"])
+    return _common.in_order(table, rule=table["rule"].unique(), metric=METRICS, k=None, run=None)
+
+
+def compute_means(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard error over the runs: rule, metric, k, mean, stderr (NaN for a single run).
+
+    ``table``: from :func:`compute`.
+    """
+    groups = table.groupby(["rule", "metric", "k"], sort=False)["value"]
+    return groups.agg(mean="mean", stderr="sem").reset_index()
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """The means alone, a row a rule, a column a metric and k. ``table``: from :func:`compute_means`."""
+    return _lay_out(table, "mean")
+
+
+def lay_out(table: pd.DataFrame) -> pd.DataFrame:
+    """The same as texts, as the paper prints it: "mean ± standard error"."""
+    text = table["mean"].map("{:.2f}".format) + table["stderr"].map(lambda e: "" if np.isnan(e) else f" ± {e:.2f}")
+    return _lay_out(table.assign(text=text), "text")
+
+
+def _lay_out(table: pd.DataFrame, value: str) -> pd.DataFrame:
+    column = table["metric"] + "@" + table["k"].astype(str)
+    return _common.spread(table.assign(column=column), ["rule"], "column", value)
+
+
+def compute_printed(ds: Dataset) -> pd.DataFrame:
+    """The paper's rows for this dataset, in the same layout and under the same names; no rows where it has none."""
+    table = pd.concat([printed_table(2), printed_table(3)])
+    table = table[(table["dataset"] == _printed_name(ds)) & table["metric"].isin(METRICS)].astype({"k": int})
+    betas = table["variant"].where(table["variant"] != "", "0.25").astype(float)
+    rule = table["method"].where(table["method"] != MIXED, betas.map(mixed))
+    table = table.assign(rule=rule).drop_duplicates(["rule", "metric", "k"])  # table 2 has two of table 3's rows
+    return _lay_out(table, "value") if len(table) else pd.DataFrame(columns=["rule"])
+
+
+def _printed_name(ds: Dataset) -> str:
+    """What the documents call the dataset; empty for a reader's own."""
+    name = datasets.registry_name(ds)
+    return registry.get(name).printed_name if name in registry.names() else ""
+
+
+def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
+    """What the paper finds, on every cell.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    betas : sequence of float
+
+    Returns
+    -------
+    DataFrame
+        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference, paired
+        over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
+    """
+    value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
+    names = list(table["rule"].unique())
+    path = [*(mixed(beta) for beta in sorted(betas)), PLAIN]
+    but_random = [name for name in names if name != RANDOM]
+
+    def cells(metric: str, pairs) -> list[tuple[str, int, str, str]]:
+        return [(metric, k, a, b) for a, b in pairs for k in KS if a != b]
+
+    found = {
+        "COV-PLT has the highest Cov@k": cells("Cov", itertools.product([GREEDY], names)),
+        "a larger beta lowers Cov@k": cells("Cov", itertools.pairwise(path)),
+        "a larger beta raises P@k": cells("P", [(b, a) for a, b in itertools.pairwise(path)]),
+        "PS-PLT has the highest PSP@k": cells("PSP", itertools.product([WEIGHTED], names)),
+        "PLT has the highest P@k": cells("P", itertools.product([PLAIN], names)),
+        "every rule has higher P@k than BRS-PLT": cells("P", itertools.product(but_random, [RANDOM])),
+        "every rule has higher Cov@k than BRS-PLT": cells("Cov", itertools.product(but_random, [RANDOM])),
+    }
+    quarter = mixed(0.25)
+    if quarter in names:
+        others = [name for name in names if name not in (GREEDY, quarter)]
+        found["beta = 0.25 has the second highest Cov@k"] = cells("Cov", itertools.product([quarter], others))
+        between = [(quarter, GREEDY), (PLAIN, quarter)]
+        found["beta = 0.25 lies between COV-PLT and PLT in P@k"] = cells("P", between)
+    rows = []
+    for claim, compared in found.items():
+        verdicts = [_verdict(value.loc[(m, k, a)] - value.loc[(m, k, b)]) for m, k, a, b in compared]
+        where = [f"{m}@{k}: {a}, {b}" for (m, k, a, b), v in zip(compared, verdicts, strict=True) if v < 0]
+        counts = [verdicts.count(which) for which in (1, -1, 0)]
+        rows.append((claim, len(compared), *counts, "; ".join(where) or "-"))
+    return pd.DataFrame(rows, columns=["claim", "cells", "holds", "reversed", "open", "reversed in"])
+
+
+def _verdict(difference: pd.Series) -> int:
+    mean = float(difference.mean())
+    error = float(difference.sem()) if difference.size > 1 else 0.0
+    return 0 if abs(mean) <= 2 * error else int(np.sign(mean))
+
+
+def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], beta: float = 0.0) -> pd.DataFrame:
+    """What the greedy rule loses when it sees only the most probable labels of each point, means over runs.
+
+    Columns candidates (a text: a number, or "all" by exact search in the tree), k, P, Cov, and same (percent of places
+    filled as by the search; NaN without a tree).
+    """
+    rows = []
+    for run, k in itertools.product(found, KS):
+        exact = run.tree.predict_coverage(ds.test.X, k, beta) if run.tree else None
+        tops = {str(n): decide.greedy_coverage(TopK.from_scores(run.probabilities, n).to_csr(), k, beta) for n in sizes}
+        for name, top in (tops | ({"all": exact} if exact else {})).items():
+            same = 100 * float(np.mean(top.ids == exact.ids)) if exact else math.nan
+            rows.append({"candidates": name, "k": k, **_common.scores(ds, top, k), "same": same})
+    table = pd.DataFrame(rows).drop(columns="PSP").groupby(["candidates", "k"], sort=False).mean().reset_index()
+    return _common.in_order(table, k=None, candidates=[*map(str, sizes), "all"])[list(table)]
+
+
+def compute_decided_once(ds: Dataset, found: Sequence[Run], betas: Sequence[float] = (0.0, 0.25)) -> pd.DataFrame:
+    """The first k places of one decision for k = 5 and a decision for each k: rule, k, P and Cov of both, means."""
+    rows = []
+    for run, beta in itertools.product(found, betas):
+        five = decide.greedy_coverage(run.probabilities, 5, beta)
+        for k in KS[:-1]:
+            each = _common.scores(ds, decide.greedy_coverage(run.probabilities, k, beta), k)
+            once = _common.scores(ds, five.head(k), k)
+            rows.append((mixed(beta), k, each["P"], once["P"], each["Cov"], once["Cov"]))
+    columns = ["rule", "k", "P, each k", "P, once for 5", "Cov, each k", "Cov, once for 5"]
+    return pd.DataFrame(rows, columns=columns).groupby(["rule", "k"], sort=False).mean().reset_index()
+
+
+def compute_times(ds: Dataset, found: Sequence[Run], betas: Sequence[float], k: int = 5) -> pd.DataFrame:
+    """CPU time a test point of each rule by search in the tree, and of the decision among candidates that are there.
+
+    Columns rule, search ms, search / PLT and printed / PLT (the paper's, NaN where it has none), decision ms. Means over
+    runs; shown, never compared. Runs without a tree are left out.
+    """
+    n, rows = ds.test.Y.shape[0], []
+    for run in (run for run in found if run.tree):
+        chosen = rules(ds, run, k, betas, search=False)
+        for rule, searched in rules(ds, run, k, betas).items():
+            rows.append((rule, 1000 * _cpu(searched) / n, 1000 * _cpu(chosen[rule]) / n))
+    table = pd.DataFrame(rows, columns=["rule", "search ms", "decision ms"])
+    table = table.groupby("rule", sort=False).mean().reset_index()
+    if len(table):
+        t = printed_table(2)
+        t = t[(t["dataset"] == _printed_name(ds)) & (t["metric"] == TIME)].set_index("method")["value"]
+        printed = {name: ms / t[PLAIN] for name, ms in t.rename({MIXED: mixed(0.25)}).items()}
+        table.insert(2, "search / PLT", table["search ms"] / table["search ms"].iloc[0])
+        table.insert(3, "printed / PLT", table["rule"].map(printed).astype(float))
+    return table
+
+
+def _cpu(work: Callable) -> float:
+    work()  # compiled and warm
+    start = time.process_time()
+    work()
+    return time.process_time() - start
