@@ -63,9 +63,7 @@ def test_means_their_errors_and_the_layout_by_hand():
     assert found["rule"].tolist() == ["PS-PLT", "PLT"]
     assert found["Cov@1"].tolist() == ["3.00 ± 1.53", "4.00 ± 0.58"]
     assert item.check(means)["Cov@5"].tolist() == [3, 4]
-
-
-def test_one_run_has_no_standard_error():
+    # One run has no standard error.
     assert item.lay_out(item.compute_means(planted({"PLT": [1.0]}))).iloc[0].tolist() == ["PLT", "1.00", "1.00", "1.00"]
 
 

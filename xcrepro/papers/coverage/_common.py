@@ -6,6 +6,8 @@ were trained on are kept as number of labels -> model, the last with all. All va
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +20,6 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.inputs import baselines, trained
 from xcrepro.inputs.datasets import weights
-from xcrepro.metrics import calibration
 from xcrepro.models import PLT
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -64,9 +65,9 @@ RULES: dict[str, Callable[[sparse.csr_matrix, int], TopK]] = {
 }
 """How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
 
-POINTS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "PSnDCG")
-LABELS = ("coverage", "alpha-coverage", "n'-coverage", "macro-P", "macro-R", "macro-F1", "label entropy")
-_NAMES = {"nDCG (ideal k)": "nDCG", "abandonment": "Abandonment"}
+METRICS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "PSnDCG", "coverage", "alpha-coverage", "n'-coverage")
+METRICS += ("macro-P", "macro-R", "macro-F1", "label entropy")
+"""Over points, then over labels."""
 
 
 def head(label_counts: np.ndarray, n: int) -> np.ndarray:
@@ -125,9 +126,10 @@ def models(
     n_labels = ds.train.Y.shape[1]
     if given:
         return _given(given, ds, n_labels)
-    found = {n: head(ds.label_counts, n) for n in sorted(set(heads))}
     model = baselines.recipe(name, ds, seed)
-    trainings = {n: trained.training(model, ds.train.X, only(ds.train.Y, keep)) for n, keep in found.items()}
+    trainings = {
+        n: trained.training(model, ds.train.X, only(ds.train.Y, head(ds.label_counts, n))) for n in sorted(set(heads))
+    }
     trainings[n_labels] = baselines.training(name, ds, seed)
     return {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
 
@@ -135,18 +137,19 @@ def models(
 def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix]:
     found = {}
     for name, top in baselines.saved(path, ds).items():
-        text = name.removeprefix("head-")
-        if name != "full" and (text == name or not text.isdigit() or not 0 < int(text) < n_labels):
+        match = re.fullmatch(r"full|head-(\d+)", name)
+        n = int(match[1] or n_labels) if match else 0
+        if name != "full" and not 0 < n < n_labels:
             do = "Name the files full and head-<number of labels>"
             raise DataError(path, f"predictions called {name!r}", "what they were trained on in the name", do=do)
-        found[n_labels if name == "full" else int(text)] = top.to_csr()
+        found[n] = top.to_csr()
     if n_labels not in found:
         raise DataError(path, "no predictions called 'full'", "a model trained on all labels to compare with")
     return dict(sorted(found.items()))
 
 
 def measure(
-    ds: Dataset, found: Mapping[int, sparse.csr_matrix], rule: str = "top k", ks=KS, calibrated: bool = False
+    ds: Dataset, found: Mapping[int, sparse.csr_matrix], rule: str = "top k", calibrated: bool = False
 ) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
@@ -161,7 +164,6 @@ def measure(
         Number of labels -> model, as from :func:`models`.
     rule : str
         Of :data:`RULES`.
-    ks : sequence of int
     calibrated : bool
         Also ECE of the k scores, which must be probabilities; for ``"top k"`` only.
 
@@ -176,20 +178,18 @@ def measure(
     names = ["P", "R", "nDCG (ideal k)", "abandonment", "micro-F1", "PSP", "PSnDCG"]
     names += ["coverage", "macro-P", "macro-R", "macro-F1", "label entropy", "binned macro-F1"]
     rows = []
-    for n, model in found.items():
-        for k in ks:
-            top = RULES[rule](model, k)
-            table = metrics.evaluate(truth, top, k, inverse_propensity=inverse, label_counts=counts, metrics=names)
-            value = dict(zip(table["metric"], table["value"], strict=True))
-            value["abandonment"] = 1 - value["abandonment"]
-            value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
-            value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
-            if calibrated:
-                value["ECE"] = calibration.ece(*calibration.pairs(truth, top))
-            for name, v in value.items():
-                rows.append((_NAMES.get(name, name), k, n, float(v) * (1 if name == "label entropy" else 100)))
+    for (n, model), k in itertools.product(found.items(), KS):
+        top = RULES[rule](model, k)
+        table = metrics.evaluate(truth, top, k, inverse_propensity=inverse, label_counts=counts, metrics=names)
+        value = dict(zip(table["metric"], table["value"], strict=True))
+        value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), 1 - value.pop("abandonment")
+        value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
+        value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
+        if calibrated:
+            value["ECE"] = metrics.ece(*metrics.pairs(truth, top))
+        rows += [(name, k, n, float(v) * (1 if name == "label entropy" else 100)) for name, v in value.items()]
     table = pd.DataFrame(rows, columns=["metric", "k", "labels", "value"])
-    return kept(in_order(table, metric=dict.fromkeys([*POINTS, *LABELS, *table["metric"]]), k=None, labels=None))
+    return kept(in_order(table, metric=dict.fromkeys([*METRICS, *table["metric"]]), k=None, labels=None))
 
 
 def kept(table: pd.DataFrame) -> pd.DataFrame:
@@ -236,9 +236,8 @@ def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines
         tops = baselines.saved(given, ds, candidates)
         return [Run(number, top.to_csr(), None) for number, top in enumerate(tops.values())]
     trainings = [baselines.training("PLT", ds, seed) for seed in range(repeats)]
-    return [
-        Run(seed, one.predictions(ds.test.X, candidates).to_csr(), one.model()) for seed, one in enumerate(trainings)
-    ]
+    tops = [training.predictions(ds.test.X, candidates) for training in trainings]
+    return [Run(i, top.to_csr(), one.model()) for i, (top, one) in enumerate(zip(tops, trainings, strict=True))]
 
 
 def tested_share(ds: Dataset) -> float:
@@ -248,13 +247,9 @@ def tested_share(ds: Dataset) -> float:
 
 def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
     """P@k, PSP@k, Cov@k of a selection, percent; Cov over the labels with a test point, as in the code the paper builds on."""
-    Y = ds.test.Y
-    found = {
-        "P": metrics.precision(Y, top, k),
-        "PSP": metrics.psp(Y, top, k, inverse_propensity=weights(ds)),
-        "Cov": metrics.coverage(Y, top, k, over="test"),
-    }
-    return {name: 100 * float(value[0]) for name, value in found.items()}
+    names = ["P", "PSP", "coverage (test)"]
+    found = metrics.evaluate(ds.test.Y, top, k, inverse_propensity=weights(ds), metrics=names)["value"]
+    return dict(zip(("P", "PSP", "Cov"), 100 * found, strict=True))
 
 
 def at_random(run: Run, k: int) -> TopK:

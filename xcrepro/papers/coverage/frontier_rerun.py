@@ -5,6 +5,7 @@ Cov@k is over the labels with a test point, as in the code the paper builds on. 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -58,13 +59,11 @@ def compute(ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence
         labels with a test point, like Cov).
     """
     rows, share = [], tested_share(ds)
-    for name, eta in found.items():
-        for k in KS:
-            for beta in [*sorted(map(float, betas)), math.inf]:
-                top = decide.greedy_coverage(eta, k, beta)
-                value = scores(ds, top, k)
-                P, Cov = decide.expected_precision(eta, top, k)[0], decide.expected_coverage(eta, top, k)[0]
-                rows.append((name, k, beta, value["P"], value["Cov"], 100 * P, 100 * Cov / share))
+    for (name, eta), k, beta in itertools.product(found.items(), KS, [*sorted(map(float, betas)), math.inf]):
+        top = decide.greedy_coverage(eta, k, beta)
+        value = scores(ds, top, k)
+        P, Cov = decide.expected_precision(eta, top, k)[0], decide.expected_coverage(eta, top, k)[0]
+        rows.append((name, k, beta, value["P"], value["Cov"], 100 * P, 100 * Cov / share))
     return pd.DataFrame(rows, columns=["source", "k", "beta", "P", "Cov", "expected P", "expected Cov"])
 
 
@@ -77,10 +76,8 @@ def compute_others(ds: Dataset, run: Run) -> pd.DataFrame:
             RANDOM: at_random(run, k),
             PASSES: decide.greedy_coverage(eta, k, passes=3),
         }
-        for rule, top in rules.items():
-            value = scores(ds, top, k)
-            rows.append((rule, k, value["P"], value["Cov"]))
-    return pd.DataFrame(rows, columns=["rule", "k", "P", "Cov"])
+        rows += [{"rule": rule, "k": k, **scores(ds, top, k)} for rule, top in rules.items()]
+    return pd.DataFrame(rows)[["rule", "k", "P", "Cov"]]
 
 
 def compute_constrained(ds: Dataset, found: Mapping[str, sparse.csr_matrix], share: float) -> pd.DataFrame:
@@ -90,13 +87,12 @@ def compute_constrained(ds: Dataset, found: Mapping[str, sparse.csr_matrix], sha
     probabilities expect), P, Cov, Cov gain (over the plain top k's Cov).
     """
     rows = []
-    for name, eta in found.items():
-        for k in KS:
-            plain = decide.top_k(eta, k)
-            best = decide.for_precision(eta, k, share * float(decide.expected_precision(eta, plain, k)[0]))
-            before, after = scores(ds, plain, k), scores(ds, best.top, k)
-            gain = after["Cov"] - before["Cov"]
-            rows.append((name, k, best.beta, 100 * after["P"] / before["P"], after["P"], after["Cov"], gain))
+    for (name, eta), k in itertools.product(found.items(), KS):
+        plain = decide.top_k(eta, k)
+        best = decide.for_precision(eta, k, share * float(decide.expected_precision(eta, plain, k)[0]))
+        before, after = scores(ds, plain, k), scores(ds, best.top, k)
+        gain = after["Cov"] - before["Cov"]
+        rows.append((name, k, best.beta, 100 * after["P"] / before["P"], after["P"], after["Cov"], gain))
     return pd.DataFrame(rows, columns=["source", "k", "beta", "P kept", "P", "Cov", "Cov gain"])
 
 

@@ -19,12 +19,6 @@ from xcrepro.papers.coverage._common import wide as wide
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-NAMES = {
-    "P": "P", "N": "nDCG", "Abandonment": "Abandonment", "Cov": "coverage",
-    "macro_P": "macro-P", "macro_R": "macro-R", "macro_F1": "macro-F1",
-}  # fmt: skip
-"""The printed table's metrics -> ours."""
-
 ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "PSP", "coverage", "macro-P", "macro-R", "macro-F1")
 
 
@@ -55,7 +49,8 @@ def check_kept(table: pd.DataFrame) -> pd.DataFrame:
 def _printed() -> pd.DataFrame:
     """Table 1 under the names used here."""
     t = _common.printed_table(1)
-    t = t.assign(metric=t["metric"].map(NAMES)).astype({"k": int})
+    names = t["metric"].replace({"N": "nDCG", "Cov": "coverage"}).str.replace("_", "-")
+    t = t.assign(metric=names).astype({"k": int})
     t = _common.spread(t, ["metric", "k"], "variant", "value")
     t = t.rename(columns={"full": "printed full", "head-1000": "printed head"})
     return t.assign(**{"printed kept": 100 * t["printed head"] / t["printed full"]})
@@ -113,8 +108,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     place = {name: i for i, name in enumerate(ORDER)}
     table = table[table["metric"].isin(ORDER)]
     *heads, most = sorted(table["labels"].unique())
-    marks = itertools.cycle(zip("osD^v", (looks.INK, looks.TEAL, looks.AMBER, looks.VIOLET, looks.SKY), strict=True))
-    style = dict(zip(heads, marks, strict=False))
+    colours = looks.INK, looks.TEAL, looks.AMBER, looks.VIOLET, looks.SKY
+    style = dict(zip(heads, itertools.cycle(zip("osD^v", colours, strict=True)), strict=False))
     with figures.new(looks.WIDE, 3.7, ncols=len(KS), sharey=True, sharex=True, ax=ax) as (fig, axes):
         for panel, k in zip(axes, KS, strict=True):
             panel.axvline(100, color="0.5", linewidth=0.8)

@@ -7,8 +7,6 @@ import pandas as pd
 from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import GREEDY, MIXED, PLAIN, RANDOM, TIME, printed_table
 
-BETAS = ("0", "0.25", "0.5", "1")
-
 
 def compute(number: int) -> pd.DataFrame:
     """A table as the page lays it out: texts as printed, ``±`` and the standard error where there is one.
@@ -79,7 +77,7 @@ def compute_claims() -> pd.DataFrame:
     """What the paper says of its tables, counted in them: columns claim, where, holds in ("12 of 14")."""
     head = compute_head()
     ranking, loss = head["metric"].isin(["P", "N", "Abandonment"]), -head["change %"]
-    scores, path = _scores(2), _scores(3)[list(BETAS)]
+    scores, path = _scores(2), _scores(3)
     place = scores.xs("Cov", level="metric").rank(axis=1, ascending=False)
     precision = scores.xs("P", level="metric").drop(columns=RANDOM)
     above = compute_above_random()

@@ -34,16 +34,14 @@ def rules(ds: Dataset, run: Run, k: int, betas: Sequence[float], search: bool = 
 
     By exact search in the tree; where the run has none, or without ``search``, among the run's candidates.
     """
-    w, betas = weights(ds), [float(beta) for beta in betas]
+    w, eta, X = weights(ds), run.probabilities, ds.test.X
     if search and run.tree:
-        plain = partial(run.tree.predict, ds.test.X, k)
-        return {PLAIN: plain, WEIGHTED: partial(plain, weights=w)} | {
-            mixed(beta): partial(run.tree.predict_coverage, ds.test.X, k, beta) for beta in betas
-        }
-    eta = run.probabilities
-    return {PLAIN: partial(decide.top_k, eta, k), WEIGHTED: partial(decide.weighted, eta, k, w)} | {
-        mixed(beta): partial(decide.greedy_coverage, eta, k, beta) for beta in betas
-    }
+        plain, greedy = partial(run.tree.predict, X, k), partial(run.tree.predict_coverage, X, k)
+        weighted = partial(plain, weights=w)
+    else:
+        plain, greedy = partial(decide.top_k, eta, k), partial(decide.greedy_coverage, eta, k)
+        weighted = partial(decide.weighted, eta, k, w)
+    return {PLAIN: plain, WEIGHTED: weighted} | {mixed(beta): partial(greedy, float(beta)) for beta in betas}
 
 
 def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.DataFrame:
@@ -63,11 +61,9 @@ def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.Dat
         Columns rule, run, metric (P, PSP, Cov), k, value (percent).
     """
     rows = []
-    for run in found:
-        for k in KS:
-            choices = rules(ds, run, k, betas) | {RANDOM: partial(_common.at_random, run, k)}
-            for name, choose in choices.items():
-                rows += [(name, run.number, metric, k, v) for metric, v in _common.scores(ds, choose(), k).items()]
+    for run, k in itertools.product(found, KS):
+        for rule, choose in (rules(ds, run, k, betas) | {RANDOM: partial(_common.at_random, run, k)}).items():
+            rows += [(rule, run.number, metric, k, v) for metric, v in _common.scores(ds, choose(), k).items()]
     table = pd.DataFrame(rows, columns=["rule", "run", "metric", "k", "value"])
     return _common.in_order(table, rule=table["rule"].unique(), metric=METRICS, k=None, run=None)
 
@@ -131,32 +127,29 @@ def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
     value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
     names = list(table["rule"].unique())
     path = [*(mixed(beta) for beta in sorted(betas)), PLAIN]
-    but_random = [name for name in names if name != RANDOM]
-
-    def cells(metric: str, pairs) -> list[tuple[str, int, str, str]]:
-        return [(metric, k, a, b) for a, b in pairs for k in KS if a != b]
-
-    found = {
-        "COV-PLT has the highest Cov@k": cells("Cov", itertools.product([GREEDY], names)),
-        "a larger beta lowers Cov@k": cells("Cov", itertools.pairwise(path)),
-        "a larger beta raises P@k": cells("P", [(b, a) for a, b in itertools.pairwise(path)]),
-        "PS-PLT has the highest PSP@k": cells("PSP", itertools.product([WEIGHTED], names)),
-        "PLT has the highest P@k": cells("P", itertools.product([PLAIN], names)),
-        "every rule has higher P@k than BRS-PLT": cells("P", itertools.product(but_random, [RANDOM])),
-        "every rule has higher Cov@k than BRS-PLT": cells("Cov", itertools.product(but_random, [RANDOM])),
-    }
-    quarter = mixed(0.25)
+    quarter, steps = mixed(0.25), list(itertools.pairwise(path))
+    above_random = [(name, RANDOM) for name in names]
+    found = [  # claim, metric, pairs of rules of which the first is said to be above
+        ("COV-PLT has the highest Cov@k", "Cov", [(GREEDY, name) for name in names]),
+        ("a larger beta lowers Cov@k", "Cov", steps),
+        ("a larger beta raises P@k", "P", [(b, a) for a, b in steps]),
+        ("PS-PLT has the highest PSP@k", "PSP", [(WEIGHTED, name) for name in names]),
+        ("PLT has the highest P@k", "P", [(PLAIN, name) for name in names]),
+        ("every rule has higher P@k than BRS-PLT", "P", above_random),
+        ("every rule has higher Cov@k than BRS-PLT", "Cov", above_random),
+    ]
     if quarter in names:
-        others = [name for name in names if name not in (GREEDY, quarter)]
-        found["beta = 0.25 has the second highest Cov@k"] = cells("Cov", itertools.product([quarter], others))
+        others = [(quarter, name) for name in names if name != GREEDY]
+        found.append(("beta = 0.25 has the second highest Cov@k", "Cov", others))
         between = [(quarter, GREEDY), (PLAIN, quarter)]
-        found["beta = 0.25 lies between COV-PLT and PLT in P@k"] = cells("P", between)
+        found.append(("beta = 0.25 lies between COV-PLT and PLT in P@k", "P", between))
     rows = []
-    for claim, compared in found.items():
-        verdicts = [_verdict(value.loc[(m, k, a)] - value.loc[(m, k, b)]) for m, k, a, b in compared]
-        where = [f"{m}@{k}: {a}, {b}" for (m, k, a, b), v in zip(compared, verdicts, strict=True) if v < 0]
+    for claim, metric, pairs in found:
+        cells = [(k, a, b) for a, b in pairs for k in KS if a != b]
+        verdicts = [_verdict(value.loc[metric, k, a] - value.loc[metric, k, b]) for k, a, b in cells]
+        where = [f"{metric}@{k}: {a}, {b}" for (k, a, b), v in zip(cells, verdicts, strict=True) if v < 0]
         counts = [verdicts.count(which) for which in (1, -1, 0)]
-        rows.append((claim, len(compared), *counts, "; ".join(where) or "-"))
+        rows.append((claim, len(cells), *counts, "; ".join(where) or "-"))
     return pd.DataFrame(rows, columns=["claim", "cells", "holds", "reversed", "open", "reversed in"])
 
 

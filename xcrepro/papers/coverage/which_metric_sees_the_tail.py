@@ -60,19 +60,16 @@ def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame
     sources = {"trained": found}
     if isinstance(ds, Twin):
         sources["perfect"] = perfect(ds, list(found)[:-1])
-    table = pd.concat(
-        [
-            _common.measure(ds, models, rule, calibrated=rule == "top k").assign(view=f"{source}, {rule}")
-            for source, models in sources.items()
-            for rule in RULES
-        ],
-        ignore_index=True,
-    )
-    counts, n = np.sort(ds.label_counts)[::-1], table["labels"].to_numpy()
-    table = table.assign(
-        **{"labels %": 100 * n / counts.size, "positives %": 100 * np.cumsum(counts)[n - 1] / counts.sum()}
-    )
-    return table[["view", *table.columns.drop("view")]]
+    views = {
+        f"{source}, {rule}": _common.measure(ds, by_labels, rule, calibrated=rule == "top k")
+        for source, by_labels in sources.items()
+        for rule in RULES
+    }
+    table = pd.concat(views, names=["view"]).reset_index("view").reset_index(drop=True)
+    counts = np.sort(ds.label_counts)[::-1]
+    table["labels %"] = 100 * table["labels"] / counts.size
+    table["positives %"] = 100 * np.cumsum(counts)[table["labels"] - 1] / counts.sum()
+    return table
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
