@@ -146,16 +146,14 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
     k : int
     ax : array of four Axes, optional
     """
-    table = table[table["k"] == k]
-    trained, ideal = of_view(table), of_view(table, PERFECT)
-    known = trained.loc[trained["kept"].notna(), "metric"].unique()
-    bins = [name for name in known if name.startswith("macro-F1 (")]
-    over_labels = ["label entropy", "n'-coverage", "macro-R", "coverage", "macro-F1"]
+    drawn = table[(table["k"] == k) & table["kept"].notna()]
+    trained, ideal = of_view(drawn), of_view(drawn, PERFECT)
+    bins = {name: name[len("macro-F1 (") : -1] for name in table["metric"].unique() if name.startswith("macro-F1 (")}
     panels = [
-        ("averages over points", trained, ["P", "nDCG", "R", "Abandonment", "PSP"]),
-        ("averages over labels", trained, over_labels),
+        ("averages over points", trained, ["P", "R", "nDCG", "Abandonment", "PSP"]),
+        ("averages over labels", trained, ["coverage", "n'-coverage", "macro-R", "macro-F1", "label entropy"]),
         ("macro-F1 of labels by their train points", trained, bins),
-        ("averages with perfect probabilities", ideal, ["P", "PSP", "label entropy", "coverage", "macro-F1"]),
+        ("averages with perfect probabilities", ideal, ["P", "PSP", "coverage", "macro-F1", "label entropy"]),
     ]
     style = METRICS | dict(zip(bins, METRICS.values(), strict=False))
     with figures.new(looks.WIDE, 6.4, nrows=2, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
@@ -165,14 +163,9 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
                 continue
             yardsticks = part[part["metric"] == "P"]
             x, grey = yardsticks["labels %"], {"color": "0.75", "linewidth": 3, "zorder": 0}
-            greys = [
-                *panel.plot(x, yardsticks["positives %"], linestyle="--", **grey),
-                *panel.plot(x, x, linestyle="-", **grey),
-            ]
-            for name in names:
-                one = part[part["metric"] == name]
-                label = name.removeprefix("macro-F1 (").rstrip(")") if name in bins else name
-                panel.plot(one["labels %"], one["kept"], **style[name].line(), label=label)
+            greys = panel.plot(x, yardsticks["positives %"], "--", **grey) + panel.plot(x, x, "-", **grey)
+            for name, one in part[part["metric"].isin(list(names))].groupby("metric", sort=False):
+                panel.plot(one["labels %"], one["kept"], **style[name].line(), label=bins.get(name, name))
             panel.set(title=title, xscale="log", ylim=(-4, 115))
             panel.legend(loc="lower right", handlelength=2.2, borderaxespad=0.1)
             figures.draws(panel, x="labels %", y=("kept", "labels %", "positives %"))
