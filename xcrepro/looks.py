@@ -77,6 +77,7 @@ METHODS: dict[str, Look] = {
     "LightXML": Look(VIOLET, "P", (0, (5, 1)), "...."),
     "CascadeXML": Look(INK, "v", (0, (3, 1))),
     "PS-PLT": Look(TEAL, "v", "--"),
+    "BRS-PLT": Look(VIOLET, "X", ":"),
     "COV-PLT": Look(INK, "o", "-"),
     "COVβ-PLT": Look(INK, "o", "-"),
 }

@@ -1,0 +1,130 @@
+"""What the items share: models without their tail, every metric of them by hand, and runs to choose from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import xcrepro as xc
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.papers.coverage import _common as common
+
+
+def test_spread_and_in_order_keep_or_set_the_order():
+    table = pd.DataFrame({"r": list("bbaa"), "c": [10, 9, 10, 9], "v": [1, 2, 3, 4]})
+    wide = common.spread(table, ["r"], "c", "v")
+    assert wide.to_dict("list") == {"r": ["b", "a"], "10": [1, 3], "9": [2, 4]}
+    assert list(wide) == ["r", "10", "9"]
+    assert common.in_order(table, c=None, r="ab")["v"].tolist() == [4, 2, 3, 1]
+
+
+def test_the_head_takes_the_most_frequent_labels_and_ties_to_the_lowest_id():
+    assert common.head(np.array([1, 5, 2, 2, 2]), 3).tolist() == [False, True, True, True, False]
+    for n in (0, 6):
+        with pytest.raises(ArgumentError, match="heads"):
+            common.head(np.ones(5, int), n)
+
+
+def test_only_keeps_stored_zeros_of_the_head_and_nothing_of_the_tail():
+    matrix = sparse.csr_matrix((np.array([0.0, 2.0, 3.0]), np.array([2, 0, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    found = common.only(matrix, np.array([True, False, True]))
+    assert found.indptr.tolist() == [0, 2, 2]
+    assert found.indices.tolist() == [2, 0]
+    assert found.data.tolist() == [0.0, 2.0]
+    assert matrix.nnz == 3
+
+
+def test_a_model_of_the_head_predicts_no_other_label_and_the_full_one_does(tmp_path, monkeypatch, twin):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    found = common.models(twin, "DiSMEC", [20, 5], seed=0)
+    assert list(found) == [5, 20, twin.train.Y.shape[1]]
+    for n in (5, 20):
+        labels = np.unique(found[n].indices)
+        assert labels.tolist() == np.flatnonzero(common.head(twin.label_counts, n)).tolist()
+    assert len(np.unique(found[twin.train.Y.shape[1]].indices)) > 20
+
+
+@pytest.fixture
+def saved(tmp_path, small, scores):
+    """``saved(names)``: a dataset and a folder with predictions; long enough for the check of the rows' order."""
+
+    def save(*names: str) -> tuple:
+        for name in names:
+            xc.TopK.from_scores(sparse.vstack([scores] * 40), 2).save(tmp_path / f"{name}.npz")
+        return small(40), str(tmp_path)
+
+    return save
+
+
+def test_a_readers_files_take_the_place_of_the_training(saved):
+    ds, folder = saved("full", "head-2", "head-1")
+    found = common.models(ds, "DiSMEC", [1], given=folder)
+    assert list(found) == [1, 2, 4]
+    assert np.allclose(found[4].toarray()[0], [0.9, 0.8, 0, 0])
+    runs = common.runs(ds, 5, folder)
+    assert [(run.number, run.tree) for run in runs] == [(0, None), (1, None), (2, None)]
+
+
+@pytest.mark.parametrize(
+    "names", [["full", name] for name in ("tail-2", "head-4", "head-0", "head-x", "2")] + [["head-2"]]
+)
+def test_files_that_do_not_say_what_they_were_trained_on_are_refused(saved, names):
+    ds, folder = saved(*names)
+    wanted = f"predictions called '{names[1]}'" if len(names) > 1 else "no predictions called 'full'"
+    with pytest.raises(DataError, match=wanted):
+        common.models(ds, "DiSMEC", [1], given=folder)
+
+
+def test_measured_by_hand(small, scores):
+    found = common.measure(small(), {4: scores}, calibrated=True)
+    wanted = {  # at 1 and 3; a tenth of three points is one: n'-coverage is P k/L
+        "P": [100, 500 / 9],
+        "Abandonment": [100, 100],
+        "coverage": [50, 75],
+        "n'-coverage": [100 / 4, 500 / 12],
+        "macro-R": [100 * (1 + 0 + 1 / 2) / 4, 75],
+        "macro-F1": [100 * (1 + 2 / 3) / 4, 100 * (4 / 5 + 2 / 4 + 4 / 5) / 4],
+        "macro-F1 (0)": [0, 0],
+        "macro-F1 (1-9)": [100 * (1 + 2 / 3) / 3, 70],
+    }
+    value = found.set_index(["metric", "k"])["value"]
+    for metric, values in wanted.items():
+        assert value[metric][[1, 3]].tolist() == pytest.approx(values), metric
+    assert value["label entropy", 1] == pytest.approx(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)))
+    assert value["ECE", 1] == pytest.approx(100 * (2 * 0.1 + 0.3) / 3)
+    assert found["metric"].unique().tolist()[: len(common.METRICS)] == list(common.METRICS)
+
+
+def test_abandonment_is_the_share_of_points_with_a_hit_and_needs_one_only(small):
+    scores = sparse.csr_matrix([[0, 0.9, 0, 0.8], [0, 0, 0, 0.8], [0.9, 0, 0.8, 0]], dtype=np.float32)
+    value = common.measure(small(), {4: scores}).set_index(["metric", "k"])["value"]
+    assert value["Abandonment"].tolist() == pytest.approx([100 / 3, 200 / 3, 200 / 3])
+
+
+def test_the_greedy_rule_decides_for_each_k_anew(small, scores):
+    value = common.measure(small(), {4: scores}, "greedy").set_index(["metric", "k"])["value"]
+    for k in common.KS:
+        top = xc.decide.greedy_coverage(scores, k)
+        assert value["coverage", k] == 100 * xc.metrics.coverage(small().test.Y, top, k)[0]
+
+
+def test_kept_is_the_share_of_the_value_with_all_labels():
+    table = pd.DataFrame({"metric": list("PPRR"), "k": 5, "labels": [1, 9, 1, 9], "value": [20.0, 80.0, 0.0, 0.0]})
+    found = common.kept(table)
+    assert found["full"].tolist() == [80, 80, 0, 0]
+    assert found["kept"].tolist()[:2] == [25, 100]
+    assert found["kept"][2:].isna().all()  # nothing is kept of nothing
+
+
+def test_scores_are_percent_and_coverage_is_over_labels_with_a_test_point(small, scores):
+    ds = small()
+    found = common.scores(ds, xc.decide.top_k(scores, 1), 1)
+    w = common.weights(ds)
+    assert (found["P"], found["Cov"]) == pytest.approx((100, 200 / 3))
+    best = [max(w[0], w[1]), max(w[0], w[2]), w[2]]
+    assert found["PSP"] == pytest.approx(100 * (2 * w[0] + w[2]) / sum(best))
+    assert common.tested_share(ds) == 3 / 4

@@ -1,0 +1,62 @@
+"""Tables 1 to 3: all of print is laid out, and each count can come out otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xcrepro import published
+from xcrepro.papers.coverage import tables1_to_3 as item
+from xcrepro.papers.coverage._common import printed_table
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_tables_are_laid_out_whole_with_their_errors(number):
+    table, wide = printed_table(number), item.compute(number)
+    cells = wide.drop(columns=[name for name in ("metric", "method", "dataset") if name in wide]).to_numpy().ravel()
+    wanted = [p if s == "" else f"{p} ± {s}" for p, s in zip(table["printed"], table["stderr"], strict=True)]
+    assert sorted(text for text in cells if isinstance(text, str)) == sorted(wanted)
+
+
+def test_ratios_read_off_the_page():
+    head = item.compute_head().set_index(["metric", "k"])
+    assert head.loc[("Cov", 5), "change %"] == pytest.approx(100 * (7.5 / 69.4 - 1))
+    times = item.compute_times().set_index("dataset")
+    assert times.loc["AmazonCat-13K", "COV-PLT / PLT"] == pytest.approx(13.66 / 1.71)
+    recovered = item.compute_recovered().set_index(["dataset", "k"])
+    assert recovered.loc[("EURLex-4K", 1), "% recovered"] == pytest.approx(100 * (75.64 - 62.83) / (81.70 - 62.83))
+
+
+NDCG = "training on head labels costs P, nDCG, Abandonment under 10 %"
+FIRST = "COV-PLT has the highest Cov@k"
+SECOND = "COVbeta-PLT has the second highest Cov@k"
+BEATEN = "every method but PLT is above BRS-PLT on all nine scores"
+SHARED = "a cell that tables 2 and 3 share is the same in both"
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "cell", "claim", "before", "after"),
+    [
+        (1, 93.0, {"metric": "N", "variant": "head-1000"}, NDCG, "8 of 9", "9 of 9"),
+        (2, 99.0, {"metric": "Cov", "method": "PS-PLT", "dataset": "EURLex-4K"}, FIRST, "18 of 18", "17 of 18"),
+        (2, 99.0, {"metric": "Cov", "method": "PS-PLT", "dataset": "EURLex-4K"}, SECOND, "13 of 18", "12 of 18"),
+        (2, 1.0, {"metric": "P", "method": "PS-PLT", "dataset": "Amazon-670K"}, BEATEN, "3 of 6", "2 of 6"),
+        (3, 1.0, {"metric": "P", "variant": "beta=0", "dataset": "EURLex-4K"}, SHARED, "108 of 108", "107 of 108"),
+    ],
+)
+def test_a_claim_counts_one_cell_more_or_less_when_one_is_turned(
+    monkeypatch, number, value, cell, claim, before, after
+):
+    true = published.table
+
+    def altered(source: str) -> pd.DataFrame:
+        table = true(source)
+        if source == f"coverage:table{number}":
+            where = np.logical_and.reduce([table[name] == wanted for name, wanted in {**cell, "k": 1}.items()])
+            table.loc[where, ["printed", "value"]] = [str(value), value]
+        return table
+
+    for table, held in ((true, before), (altered, after)):
+        monkeypatch.setattr(published, "table", table)
+        assert item.compute_claims().set_index("claim").loc[claim, "holds in"] == held

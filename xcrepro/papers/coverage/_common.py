@@ -1,0 +1,257 @@
+"""What several of the coverage paper's items share: its printed tables, models without their tail, rules to choose k labels.
+
+A *model* is an (n, L) CSR of scores of the test points, the candidates; models that differ only in how many labels they
+were trained on are kept as number of labels -> model, the last with all. All values are percent.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from xcrepro import decide, metrics, propensity, published
+from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.inputs import baselines, trained
+from xcrepro.inputs.datasets import weights
+from xcrepro.models import PLT
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+KS = (1, 3, 5)
+TIME = "test_ms_per_instance"
+PLAIN, WEIGHTED, GREEDY, MIXED, RANDOM = "PLT", "PS-PLT", "COV-PLT", "COVbeta-PLT", "BRS-PLT"
+
+
+def printed_table(number: int) -> pd.DataFrame:
+    """Table 1, 2 or 3 as :func:`xcrepro.published.table` gives it.
+
+    ``variant`` is what the model was trained on in table 1 (``"full"``, ``"head-1000"``) and beta of COVbeta-PLT in tables
+    2 and 3 (``"0"``, ``"0.25"`` ...; COV-PLT is beta 0); elsewhere it is empty. ``stderr``: the standard error over five runs.
+    """
+    table = published.table(f"coverage:table{number}")
+    return table.assign(variant=table["variant"].str.removeprefix("beta="))
+
+
+def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
+    """``table.pivot`` with rows and columns in the order in which they first appear; ``rows`` are columns of the result."""
+    order = list(table[column].unique())
+    wide = table.pivot(index=rows, columns=column, values=value)[order].rename_axis(columns=None)
+    return table[rows].drop_duplicates().merge(wide.rename(columns=str).reset_index(), on=rows)
+
+
+def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
+    """Rows sorted by the columns named, each in the order given (None: rising)."""
+
+    def place(column: pd.Series) -> pd.Series:
+        order = orders[column.name]
+        return column if order is None else column.map(list(order).index)
+
+    return table.sort_values(list(orders), key=place, ignore_index=True)
+
+
+# ---------------------------------------------------------------- models without their tail
+
+ALPHA = 0.25
+RULES: dict[str, Callable[[sparse.csr_matrix, int], TopK]] = {
+    "top k": TopK.from_scores,
+    "greedy": decide.greedy_coverage,
+}
+"""How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
+
+METRICS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "PSnDCG", "coverage", "alpha-coverage", "n'-coverage")
+METRICS += ("macro-P", "macro-R", "macro-F1", "label entropy")
+"""Over points, then over labels."""
+
+
+def head(label_counts: np.ndarray, n: int) -> np.ndarray:
+    """(L,) bool: the n labels with the most train points; of equally frequent ones those of lowest id.
+
+    Raises
+    ------
+    ArgumentError
+        For no label, or more than there are.
+
+    Examples
+    --------
+    >>> head(np.array([3, 9, 3, 0]), 2).tolist()
+    [True, True, False, False]
+    """
+    counts = np.asarray(label_counts)
+    if not 1 <= n <= counts.size:
+        raise ArgumentError("heads", f"must be from 1 to the {counts.size} labels", n)
+    keep = np.zeros(counts.size, bool)
+    keep[np.argsort(-counts, kind="stable")[:n]] = True
+    return keep
+
+
+def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
+    """The entries of the labels in ``keep``, stored zeros among them; the shape stays, and so do rows left empty."""
+    stays = keep[matrix.indices]
+    indptr = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr]
+    return sparse.csr_matrix((matrix.data[stays], matrix.indices[stays], indptr), shape=matrix.shape)
+
+
+def models(
+    ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = ""
+) -> dict[int, sparse.csr_matrix]:
+    """Number of labels -> the baseline ``name`` trained on the most frequent labels alone, and last on all of them.
+
+    All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
+
+    Parameters
+    ----------
+    ds : Dataset
+    name : str
+        Of :data:`xcrepro.inputs.baselines.RECIPES`.
+    heads : sequence of int
+        Numbers of labels, each from 1 to L.
+    seed : int
+        Of the training.
+    given : str
+        A folder of saved predictions instead: ``full`` and any of ``head-1000``, ``head-100`` ... with their number of
+        labels, each with an ending that :func:`xcrepro.inputs.baselines.saved` reads.
+
+    Raises
+    ------
+    DataError
+        For files with other names, and without ``full``.
+    """
+    n_labels = ds.train.Y.shape[1]
+    if given:
+        return _given(given, ds, n_labels)
+    model = baselines.recipe(name, ds, seed)
+    trainings = {
+        n: trained.training(model, ds.train.X, only(ds.train.Y, head(ds.label_counts, n))) for n in sorted(set(heads))
+    }
+    trainings[n_labels] = baselines.training(name, ds, seed)
+    return {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
+
+
+def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix]:
+    found = {}
+    for name, top in baselines.saved(path, ds).items():
+        match = re.fullmatch(r"full|head-(\d+)", name)
+        n = int(match[1] or n_labels) if match else 0
+        if name != "full" and not 0 < n < n_labels:
+            do = "Name the files full and head-<number of labels>"
+            raise DataError(path, f"predictions called {name!r}", "what they were trained on in the name", do=do)
+        found[n] = top.to_csr()
+    if n_labels not in found:
+        raise DataError(path, "no predictions called 'full'", "a model trained on all labels to compare with")
+    return dict(sorted(found.items()))
+
+
+def measure(
+    ds: Dataset, found: Mapping[int, sparse.csr_matrix], rule: str = "top k", calibrated: bool = False
+) -> pd.DataFrame:
+    """Every metric of each model, and what is kept of it.
+
+    ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits; coverage
+    and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the points;
+    macro-F1 is also given by bin of train frequency, bins without labels left out.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping
+        Number of labels -> model, as from :func:`models`.
+    rule : str
+        Of :data:`RULES`.
+    calibrated : bool
+        Also ECE of the k scores, which must be probabilities; for ``"top k"`` only.
+
+    Returns
+    -------
+    DataFrame
+        Columns metric, k, labels, value (percent; label entropy in nats), full (the value with all labels) and kept
+        (percent of it; NaN where that is 0), in this order of metrics and rising k and labels.
+    """
+    truth, counts = Truth.of(ds.test.Y), ds.label_counts
+    inverse = propensity.inverse(counts, ds.n_train, ds.A, ds.B)
+    names = ["P", "R", "nDCG (ideal k)", "abandonment", "micro-F1", "PSP", "PSnDCG"]
+    names += ["coverage", "macro-P", "macro-R", "macro-F1", "label entropy", "binned macro-F1"]
+    rows = []
+    for (n, model), k in itertools.product(found.items(), KS):
+        top = RULES[rule](model, k)
+        table = metrics.evaluate(truth, top, k, inverse_propensity=inverse, label_counts=counts, metrics=names)
+        value = dict(zip(table["metric"], table["value"], strict=True))
+        value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), 1 - value.pop("abandonment")
+        value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
+        value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
+        if calibrated:
+            value["ECE"] = metrics.ece(*metrics.pairs(truth, top))
+        rows += [(name, k, n, float(v) * (1 if name == "label entropy" else 100)) for name, v in value.items()]
+    table = pd.DataFrame(rows, columns=["metric", "k", "labels", "value"])
+    return kept(in_order(table, metric=dict.fromkeys([*METRICS, *table["metric"]]), k=None, labels=None))
+
+
+def kept(table: pd.DataFrame) -> pd.DataFrame:
+    """Add to values for rising numbers of labels what :func:`measure` says of them: columns full and kept."""
+    full = table.groupby(["metric", "k"])["value"].transform("last")
+    return table.assign(full=full, kept=100 * table["value"] / full.where(full > 0))
+
+
+def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.DataFrame:
+    """One row a metric and k (or this k alone), one column a number of labels: ``value`` or ``kept``."""
+    return spread(table if k is None else table[table["k"] == k], ["metric", "k"], "labels", value)
+
+
+def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that another run of the training leaves as they are but for a percent or so, for comparison: without ECE, and
+    without alpha-coverage, where a single label among few weighs much."""
+    return table[~table["metric"].isin(["ECE", "alpha-coverage"])].reset_index(drop=True)
+
+
+# ---------------------------------------------------------------- rules to choose k labels
+
+
+def mixed(beta: float) -> str:
+    """The name of the greedy rule with this beta.
+
+    >>> mixed(0.25), mixed(0), mixed(1.0)
+    ('COVβ=0.25', 'COV-PLT', 'COVβ=1')
+    """
+    return f"COVβ={beta:g}" if beta else GREEDY
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One training to choose from: its number, the probabilities of its candidates, and the tree where there is one."""
+
+    number: int
+    probabilities: sparse.csr_matrix
+    tree: PLT | None
+
+
+def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines.PLACES) -> list[Run]:
+    """Label trees trained with seeds 0, 1, ...; or each file of ``given``, whose scores must be probabilities, as a run."""
+    if given:
+        tops = baselines.saved(given, ds, candidates)
+        return [Run(number, top.to_csr(), None) for number, top in enumerate(tops.values())]
+    trainings = [baselines.training("PLT", ds, seed) for seed in range(repeats)]
+    tops = [training.predictions(ds.test.X, candidates) for training in trainings]
+    return [Run(i, top.to_csr(), one.model()) for i, (top, one) in enumerate(zip(tops, trainings, strict=True))]
+
+
+def tested_share(ds: Dataset) -> float:
+    """Labels with a test point over all labels: times this, Cov@k is over all labels (eq. 13)."""
+    return float(np.unique(ds.test.Y.indices).size / ds.test.Y.shape[1])
+
+
+def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
+    """P@k, PSP@k, Cov@k of a selection, percent; Cov over the labels with a test point, as in the code the paper builds on."""
+    names = ["P", "PSP", "coverage (test)"]
+    found = metrics.evaluate(ds.test.Y, top, k, inverse_propensity=weights(ds), metrics=names)["value"]
+    return dict(zip(("P", "PSP", "Cov"), 100 * found, strict=True))
+
+
+def at_random(run: Run, k: int) -> TopK:
+    """BRS-PLT: 5 of the 10 most probable labels drawn once, of which the first k count, as in the paper."""
+    return decide.bounded_random(run.probabilities, 5, 2, seed=run.number).head(k)

@@ -1,0 +1,199 @@
+"""Every metric as labels are taken out of training, rarest first: which one notices? (section 3.5, extended)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.ticker
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import sparse
+
+from xcrepro import looks
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
+from xcrepro.papers.coverage import _common
+from xcrepro.papers.coverage._common import RULES, head, only
+from xcrepro.papers.coverage._common import models as models  # what the notebook calls
+from xcrepro.repro import figures
+
+TRAINED, PERFECT = "trained, top k", "perfect, top k"
+
+METRICS = {
+    "P": looks.Look(looks.INK, "o", "-"),
+    "nDCG": looks.Look(looks.ROSE, "s", "--"),
+    "R": looks.Look(looks.LEAF, "^", "-."),
+    "Abandonment": looks.Look(looks.GREY, "D", ":"),
+    "PSP": looks.Look(looks.AMBER, "v", (0, (5, 1, 1, 1))),
+    "label entropy": looks.Look(looks.VIOLET, "P", "-"),
+    "n'-coverage": looks.Look(looks.SKY, "s", "--"),
+    "macro-R": looks.Look(looks.LEAF, "^", "-."),
+    "coverage": looks.Look(looks.RUST, "D", ":"),
+    "macro-F1": looks.Look(looks.TEAL, "v", (0, (5, 1, 1, 1))),
+}
+"""The averages that the figure draws, each with one look."""
+
+
+def perfect(ds: Twin, heads: Sequence[int]) -> dict[int, sparse.csr_matrix]:
+    """Number of labels -> a model that knows every probability of the twin's most frequent labels, and of no other label."""
+    eta, n_labels = ds.test.marginals, ds.train.Y.shape[1]
+    return {n: only(eta, head(ds.label_counts, n)) for n in sorted(set(heads))} | {n_labels: eta}
+
+
+def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame:
+    """Every metric of the models under each rule of ``RULES``; for a twin also of the perfect model with the same heads.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping
+        Number of labels -> model, from :func:`models`; the scores must be probabilities.
+
+    Returns
+    -------
+    DataFrame
+        Column view ("trained, top k", "trained, greedy", "perfect, top k", "perfect, greedy"), the columns of
+        :func:`xcrepro.papers.coverage._common.measure`, and two yardsticks: labels % and positives %, the share of all
+        labels, and of the train positives, that the labels trained are and have.
+    """
+    sources = {"trained": found}
+    if isinstance(ds, Twin):
+        sources["perfect"] = perfect(ds, list(found)[:-1])
+    views = {
+        f"{source}, {rule}": _common.measure(ds, by_labels, rule, calibrated=rule == "top k")
+        for source, by_labels in sources.items()
+        for rule in RULES
+    }
+    table = pd.concat(views, names=["view"]).reset_index("view").reset_index(drop=True)
+    counts = np.sort(ds.label_counts)[::-1]
+    table["labels %"] = 100 * table["labels"] / counts.size
+    table["positives %"] = 100 * np.cumsum(counts)[table["labels"] - 1] / counts.sum()
+    return table
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """The trained model's values, a column a number of labels, without the metrics that another training moves further."""
+    return _common.wide(_common.stable_metrics(of_view(table)))
+
+
+def of_view(table: pd.DataFrame, view: str = TRAINED) -> pd.DataFrame:
+    """The rows of one view."""
+    return table[table["view"] == view]
+
+
+def wide(table: pd.DataFrame, value: str = "value", k: int = 5) -> pd.DataFrame:
+    """The trained model at ``k``: one row a metric, one column a number of labels: ``value`` or ``kept``."""
+    return _common.wide(of_view(table), value, k)
+
+
+def compute_half(table: pd.DataFrame, k: int = 5) -> pd.DataFrame:
+    """The share of each metric that is kept with about half of the labels: metric, labels, one column a view (percent)."""
+    part = table[(table["labels"] == _nearest(table, 0.5)) & (table["k"] == k)]
+    return _common.spread(part, ["metric", "labels"], "view", "kept")
+
+
+check_half = _common.stable_metrics
+
+
+def _nearest(table: pd.DataFrame, share: float) -> int:
+    """The number of labels trained that is nearest to this share of all."""
+    return int(min(table["labels"].unique(), key=lambda n: abs(n - share * table["labels"].max())))
+
+
+def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = TRAINED, level: float = 90.0) -> pd.DataFrame:
+    """How many labels a metric needs before it keeps ``level`` percent.
+
+    Going down from all labels, the point where the line between two numbers of labels first goes below the level; the
+    smallest number that was tried where it never does. A small share: the metric notices late, or not at all.
+    Metrics without a value for all labels are left out, and ECE, which is an error.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    k : int
+    view : str
+    level : float
+        Percent of the value with all labels.
+
+    Returns
+    -------
+    DataFrame
+        Columns metric, labels, share (percent of all labels); smallest first.
+    """
+    rows, part = [], of_view(table, view)
+    part = part[(part["k"] == k) & part["kept"].notna() & (part["metric"] != "ECE")]
+    for name, one in part.groupby("metric", sort=False):
+        n, share = one["labels"].to_numpy(float), one["kept"].to_numpy()
+        below = np.flatnonzero(share < level)
+        at = n[0]
+        if below.size:
+            i = below[-1]
+            at = n[i] + (level - share[i]) / (share[i + 1] - share[i]) * (n[i + 1] - n[i])
+        rows.append((name, at, 100 * at / n[-1]))
+    found = pd.DataFrame(rows, columns=["metric", "labels", "share"])
+    return found.sort_values("share", kind="stable", ignore_index=True)
+
+
+def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
+    """What is kept of each metric against the share of labels trained, with the two yardsticks in grey.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    k : int
+    ax : array of four Axes, optional
+    """
+    drawn = table[(table["k"] == k) & table["kept"].notna()]
+    trained, ideal = of_view(drawn), of_view(drawn, PERFECT)
+    bins = {name: name[len("macro-F1 (") : -1] for name in table["metric"].unique() if name.startswith("macro-F1 (")}
+    panels = [
+        ("averages over points", trained, ["P", "R", "nDCG", "Abandonment", "PSP"]),
+        ("averages over labels", trained, ["coverage", "n'-coverage", "macro-R", "macro-F1", "label entropy"]),
+        ("macro-F1 of labels by their train points", trained, bins),
+        ("averages with perfect probabilities", ideal, ["P", "PSP", "coverage", "macro-F1", "label entropy"]),
+    ]
+    style = METRICS | dict(zip(bins, METRICS.values(), strict=False))
+    with figures.new(looks.WIDE, 6.4, nrows=2, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
+        for panel, (title, part, names) in zip(axes.flat, panels, strict=True):
+            panel.set_visible(len(part) > 0)
+            if not len(part):
+                continue
+            yardsticks = part[part["metric"] == "P"]
+            x, grey = yardsticks["labels %"], {"color": "0.75", "linewidth": 3, "zorder": 0}
+            greys = panel.plot(x, yardsticks["positives %"], "--", **grey) + panel.plot(x, x, "-", **grey)
+            for name, one in part[part["metric"].isin(list(names))].groupby("metric", sort=False):
+                panel.plot(one["labels %"], one["kept"], **style[name].line(), label=bins.get(name, name))
+            panel.set(title=title, xscale="log", ylim=(-4, 115))
+            panel.legend(loc="lower right", handlelength=2.2, borderaxespad=0.1)
+            figures.draws(panel, x="labels %", y=("kept", "labels %", "positives %"))
+        marks = [t for t in (1, 2, 5, 10, 20, 50, 100) if t >= 0.8 * x.min()]
+        axes[0, 0].set_xticks(marks, map(str, marks))
+        axes[0, 0].xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+        for panel in axes[:, 0]:
+            panel.set_ylabel(f"kept of the metric @{k}, %")
+        for panel in axes[-1]:
+            panel.set_xlabel("labels trained, the most frequent first, % (log scale)")
+        texts = ["yardsticks: share of all train positives that these labels have", "share of all labels that they are"]
+        fig.legend(greys, texts, loc="outside lower center", ncols=2)
+        looks.title(fig, describe_loss(table, k))
+    return fig
+
+
+def describe_loss(table: pd.DataFrame, k: int) -> str:
+    """What P, coverage and macro-F1 keep at a tenth and at half of the labels. ``table``: from :func:`compute`."""
+    names = ["P", "coverage", "macro-F1"]
+
+    def kept_at(share: float, view: str = TRAINED) -> tuple[str, str]:
+        n, part = _nearest(table, share), of_view(table, view)
+        one = part[(part["k"] == k) & (part["labels"] == n)].set_index("metric")["kept"]
+        return f"{100 * n / table['labels'].max():.0f} %", ", ".join(f"{one[name]:.0f}" for name in names) + " %"
+
+    (few, low), (some, high) = kept_at(0.1), kept_at(0.5)
+    metrics_at = ", ".join(f"{name}@{k}" for name in names)
+    text = f"With {few} of the labels trained, {metrics_at} keep {low} of their values;\nwith {some}, {high}"
+    if PERFECT in set(table["view"]):
+        text += f", and with perfect probabilities {kept_at(0.5, PERFECT)[1]}"
+    return text + "."
