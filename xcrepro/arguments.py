@@ -160,12 +160,22 @@ def some_of(name: str, values: str | Iterable[str], choices: Collection[str]) ->
     ------
     ArgumentError
         For no name, or one that is unknown.
+
+    Examples
+    --------
+    >>> some_of("metrics", "P", ("P", "R")), some_of("metrics", ["R", "P"], ("P", "R"))
+    (['P'], ['R', 'P'])
     """
     given = [values] if isinstance(values, str) else list(values)
     unknown = [value for value in given if value not in choices]
     if unknown or not given:
-        hint = " ".join(filter(None, (did_you_mean(value, choices, 1) for value in unknown)))
-        raise ArgumentError(name, f"must be some of {', '.join(choices)}", unknown or "none", hint)
+        hints = filter(None, (did_you_mean(value, choices, 1) for value in unknown))
+        raise ArgumentError(
+            name,
+            "must hold known names, one or more",
+            unknown or "none",
+            " ".join([*hints, f"known: {', '.join(choices)}"]),
+        )
     return given
 
 

@@ -242,7 +242,7 @@ def test_a_label_that_does_not_exist_is_refused_not_written_to():
         (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["binned macro-F1"]), "label_counts must be given"),
         (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["macro-F2"]), "macro-F2"),
         (lambda: xc.evaluate([], ks=1, metrics=["coverage"]), "at least one row"),
-        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=[]), "metrics must be names of metrics; got none"),
+        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=[]), "metrics must hold known names, one or more; got none"),
     ],
 )
 def test_wrong_input_is_refused(call, message):
