@@ -249,7 +249,7 @@ def label_values(
     import numpy as np
 
     given = np.ascontiguousarray(values, np.float64)
-    if given.ndim != 1 or given.size == 0 or (n_labels is not None and given.size != n_labels):
+    if given.ndim != 1 or (given.size == 0 if n_labels is None else given.size != n_labels):
         each = "each label" if n_labels is None else f"each of the {n_labels} labels"
         raise ArgumentError(name, f"must hold one value for {each}", f"an array of shape {given.shape}")
     good = np.isfinite(given) & (given >= 0 if zero else given > 0) & (given <= at_most)
@@ -293,3 +293,16 @@ def matrix(name: str, value: Any, columns: str = "labels") -> Any:
             f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}",
         )
     return given
+
+
+def check_rows(n_rows: int, name: str = "Y") -> None:
+    """Refuse what has no rows to take a mean of."""
+    if n_rows == 0:
+        raise ArgumentError(name, "must have at least one row", "no rows")
+
+
+def check_places(name: str, k: int, kept: int) -> None:
+    """Refuse a k beyond the places that a TopK kept."""
+    if k > kept:
+        do = "keep more places when making the TopK"
+        raise ArgumentError(name, f"must not exceed the {kept} places top holds", f"k = {k}", do)

@@ -33,10 +33,10 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.arguments import cut_offs, matrix, one_of, real_number, some_of, whole_number
+from xcrepro.arguments import check_places, cut_offs, matrix, one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import calibration as kernel
-from xcrepro.metrics.ranking import KS, blocks, check_places, ratio
+from xcrepro.metrics.ranking import KS, blocks, ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -78,7 +78,7 @@ def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     truth = Truth.of(Y)
     check_pair(truth, top)
     k = top.k if k is None else whole_number("k", k, 1)
-    check_places("k", k, top)
+    check_places("k", k, top.k)
     return _pairs(top, truth.hits(np.ascontiguousarray(top.ids[:, :k])), k)
 
 
@@ -635,7 +635,7 @@ def calibration_table(
     k_max = int(ks.max())
     for truth, block, _ in blocks(Y, top):
         check_pair(truth, block)
-        check_places("ks", k_max, block)
+        check_places("ks", k_max, block.k)
         found = truth.hits(np.ascontiguousarray(block.ids[:, :k_max]))
         for i, k in enumerate(ks):
             scores, hits = _pairs(block, found, k)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy import sparse
 
-from xcrepro.arguments import cut_offs, matrix, real_number, whole_number
+from xcrepro.arguments import check_places, check_rows, cut_offs, matrix, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.metrics.labelwise import (
@@ -24,7 +24,7 @@ from xcrepro.metrics.labelwise import (
     histogram,
     label_mean,
 )
-from xcrepro.metrics.ranking import KS, blocks, check_places, check_rows
+from xcrepro.metrics.ranking import KS, blocks
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -269,7 +269,7 @@ def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_featu
     total, n_rows = np.zeros(rising.size), 0
     for truth, block, _ in blocks(Y, top):
         check_pair(truth, block)
-        check_places("ks", k_max, block)
+        check_places("ks", k_max, block.k)
         if alike is None:
             alike = _Similarity(truth.n_labels, similarity, label_features)
         elif alike.n_labels != truth.n_labels:

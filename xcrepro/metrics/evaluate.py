@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xcrepro.arguments import cut_offs, some_of
+from xcrepro.arguments import check_rows, cut_offs, some_of
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import labelwise, ranking
 from xcrepro.metrics.coverage import covered_of_reachable
@@ -113,7 +113,7 @@ def evaluate(
         if REACHABLE in by_label:
             truths.append(truth)
         n_rows += truth.n_rows
-    ranking.check_rows(n_rows)
+    check_rows(n_rows)
     counts = counter.counts() if by_label else None
     found = {}
     for name in metrics:

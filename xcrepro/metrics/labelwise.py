@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcrepro import threads
-from xcrepro.arguments import cut_offs, one_of, real_number
+from xcrepro.arguments import check_places, check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
-from xcrepro.metrics.ranking import KS, blocks, check_places, check_rows, ratio
+from xcrepro.metrics.ranking import KS, blocks, ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -127,7 +127,7 @@ class Places:
     def __init__(self, Y, top: TopK, k_max: int) -> None:
         self.truth = Truth.of(Y)
         check_pair(self.truth, top)
-        check_places("ks", k_max, top)
+        check_places("ks", k_max, top.k)
         self.ids = np.ascontiguousarray(top.ids[:, :k_max])
         self.found = self.truth.hits(self.ids)
 

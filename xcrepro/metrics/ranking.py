@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from xcrepro import threads
-from xcrepro.arguments import cut_offs, label_values, one_of, real_number
+from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import ranking as kernel
 from xcrepro.kernels import truth as truth_kernel
@@ -75,7 +75,7 @@ class Sums:
         if self.n_rows and truth.n_labels != self.n_labels:
             raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", truth.n_labels)
         self.n_labels = truth.n_labels
-        check_places("ks", int(self._sorted[-1]), top)
+        check_places("ks", int(self._sorted[-1]), top.k)
         weights, given = np.zeros(0), np.zeros(0)
         if self._weights is not None:
             if not self.n_rows:
@@ -190,19 +190,6 @@ def blocks(Y, top: TopK | None, n_relevant=None) -> Iterator[tuple[Truth, TopK, 
             of_block = None if n_relevant is None else np.asarray(n_relevant)[first : first + truth.n_rows]
             first += truth.n_rows
             yield truth, block, of_block
-
-
-def check_rows(n_rows: int, name: str = "Y") -> None:
-    """Refuse what has no rows to take a mean of."""
-    if n_rows == 0:
-        raise ArgumentError(name, "must have at least one row", "no rows")
-
-
-def check_places(name: str, k: int, top: TopK) -> None:
-    """Refuse a k beyond the places that were kept."""
-    if k > top.k:
-        do = "keep more places when making the TopK"
-        raise ArgumentError(name, f"must not exceed the {top.k} places top holds", f"k = {k}", do)
 
 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcrepro import threads
-from xcrepro.arguments import cut_offs, label_values, one_of, real_number, some_of, whole_number
+from xcrepro.arguments import check_rows, cut_offs, label_values, one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as label_kernel
 from xcrepro.kernels import ranking as row_kernel
@@ -252,7 +252,7 @@ class _System:
         self._places = labelwise.Places(truth, top, int(ks[-1]))
         self._truth = truth
         self._rows = None
-        ranking.check_rows(truth.n_rows)
+        check_rows(truth.n_rows)
         if by_row:
             # Checks what the metrics need, too.
             ranking.values(by_row, truth, top, ks, inverse_propensity, n_relevant)
