@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xcrepro.errors import ArgumentError
@@ -179,11 +179,17 @@ def some_of(name: str, values: str | Iterable[str], choices: Collection[str]) ->
     return given
 
 
-def did_you_mean(value: Any, choices: Iterable, most: int = 3, cutoff: float = 0.4) -> str:
-    """``"did you mean 'a' or 'b'?"``, naming the choices that look like ``value``; empty where none does."""
-    known = [choice for choice in choices if isinstance(choice, str)]
-    near = difflib.get_close_matches(value, known, most, cutoff) if isinstance(value, str) else []
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+def did_you_mean(value: Any, choices: Iterable | Mapping[str, str], most: int = 3, cutoff: float = 0.4) -> str:
+    """``"did you mean 'a' or 'b'?"``, naming the choices that look like ``value``; empty where none does. A mapping says of
+    each spelling what is shown.
+
+    >>> did_you_mean("nDGC", ("P", "nDCG")), did_you_mean("eurlex4m", {"eurlex4k": "EURLex-4K"})
+    ("did you mean 'nDCG'?", "did you mean 'EURLex-4K'?")
+    """
+    shown = choices if isinstance(choices, Mapping) else {name: name for name in choices if isinstance(name, str)}
+    near = difflib.get_close_matches(value, shown, most, cutoff) if isinstance(value, str) else []
+    names = dict.fromkeys(shown[spelling] for spelling in near)
+    return f"did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
 def cut_offs(ks: Any) -> np.ndarray:
