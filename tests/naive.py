@@ -9,6 +9,9 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from xcrepro.predictions import TopK
 
 
 def ranked(scores: dict[int, float], k: int) -> list[int]:
@@ -142,7 +145,24 @@ def inverse_propensity(counts, n, A, B):
     return [1 / (1 / (1 + C * math.exp(-A * math.log(count + B)))) for count in counts]
 
 
-# ---------------------------------------------------------------- data to learn from, and comparing predictions
+# ---------------------------------------------------------------- small data, and comparing predictions
+
+
+@st.composite
+def small_rankings(draw, max_labels=9, max_rows=8):
+    """Number of labels, truth (a set a row), rankings (a list a row, some short, some empty)."""
+    n_labels, n = draw(st.integers(1, max_labels)), draw(st.integers(1, max_rows))
+    truth = draw(st.lists(st.sets(st.integers(0, n_labels - 1)), min_size=n, max_size=n))
+    rows = [draw(st.permutations(range(n_labels)))[: draw(st.integers(0, n_labels))] for _ in range(n)]
+    return n_labels, truth, [list(row) for row in rows]
+
+
+def as_matrices(n_labels, truth, rows, k=5):
+    """Truth and rankings as the package takes them: CSR and TopK."""
+    Y = np.zeros((len(truth), n_labels), np.float32)
+    for i, labels in enumerate(truth):
+        Y[i, list(labels)] = 1
+    return sp.csr_matrix(Y), TopK.from_pairs(rows, n_labels=n_labels, k=k)
 
 
 def multilabel_problem(n=80, n_features=12, n_labels=9, seed=0):

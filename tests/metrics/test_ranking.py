@@ -21,26 +21,10 @@ KS = (1, 2, 3, 5)
 
 @st.composite
 def cases(draw):
-    """Truth (list of sets), rankings (list of lists, some short, some empty), weights, complete label counts."""
-    n_labels = draw(st.integers(1, 12))
-    n = draw(st.integers(1, 8))
-    label_sets = st.sets(st.integers(0, n_labels - 1), max_size=n_labels)
-    truth = draw(st.lists(label_sets, min_size=n, max_size=n))
-    ranking_rows = []
-    for _ in range(n):
-        order = draw(st.permutations(range(n_labels)))
-        ranking_rows.append(list(order)[: draw(st.integers(0, n_labels))])
+    """A small ranking with weights of the labels and complete label counts of the rows."""
+    n_labels, truth, rows = draw(naive.small_rankings(12))
     weight = draw(st.lists(st.floats(1.0, 50.0), min_size=n_labels, max_size=n_labels))
-    n_relevant = [len(y) + draw(st.integers(0, 3)) for y in truth]
-    return n_labels, truth, ranking_rows, weight, n_relevant
-
-
-def build(n_labels, truth, ranking_rows):
-    Y = sp.lil_matrix((len(truth), n_labels), dtype=np.float32)
-    for i, labels in enumerate(truth):
-        for label in labels:
-            Y[i, label] = 1
-    return Y.tocsr(), xc.TopK.from_pairs(ranking_rows, n_labels=n_labels, k=max(KS))
+    return n_labels, truth, rows, weight, [len(y) + draw(st.integers(0, 3)) for y in truth]
 
 
 def compare(got, want):
@@ -51,7 +35,7 @@ def compare(got, want):
 @given(cases())
 def test_every_metric_equals_its_oracle(case):
     n_labels, truth, rows, weight, n_relevant = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = naive.as_matrices(n_labels, truth, rows)
     m, w, n = xc.metrics, np.array(weight), np.array(n_relevant)
 
     def want(oracle, *args, **kwargs):
@@ -98,7 +82,7 @@ def test_every_metric_equals_its_oracle(case):
 @given(cases(), st.integers(1, 7))
 def test_blocks_stream_to_the_same_bits(case, size):
     n_labels, truth, rows, weight, n_relevant = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = naive.as_matrices(n_labels, truth, rows)
     w, n = np.array(weight), np.array(n_relevant)
     whole = xc.evaluate(Y, top, KS, w, n_relevant=n, metrics=list(ranking.FORMULAS))
     blocks = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size))

@@ -19,6 +19,7 @@ relevant labels, I(m) = sum over r = 1..m of 1/log2(r+1).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -113,6 +114,12 @@ class Sums:
             # Added up row after row, as the kernel does, so that cutting into blocks does not change the last bit.
             self.label_weights = np.add.accumulate(np.append(self.label_weights, truth.weight_sums(weights)))[-1]
         return self
+
+    def with_sums(self, sums: np.ndarray, n_true: float, label_weights: float) -> Sums:
+        """The same with other sums, (columns x K,) of as many rows."""
+        other = copy.copy(self)
+        other._sums, other.n_true, other.label_weights = sums.reshape(self._sums.shape), n_true, label_weights
+        return other
 
     def __getitem__(self, column: int) -> np.ndarray:
         """The sum of a column, one value for each k as asked for."""

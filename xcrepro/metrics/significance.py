@@ -248,15 +248,14 @@ class _System:
     """One method's rows, worked out once: each sample only weighs them."""
 
     def __init__(self, truth: Truth, top: TopK, ks, by_row, by_label, inverse_propensity, n_relevant) -> None:
+        check_rows(truth.n_rows)
         self._by_row, self._by_label, self.ks = by_row, by_label, ks
         self._places = labelwise.Places(truth, top, int(ks[-1]))
         self._truth = truth
-        self._rows = None
-        check_rows(truth.n_rows)
         if by_row:
-            # Checks what the metrics need, too.
-            ranking.values(by_row, truth, top, ks, inverse_propensity, n_relevant)
-            self.columns = np.array(sorted({c for name in by_row for c in ranking.FORMULAS[name][0]}), np.int64)
+            columns = {column for name in by_row for column in ranking.FORMULAS[name][0]}
+            # Adding the rows as they are checks what the metrics need, too.
+            self._sums = ranking.Sums(ks, columns, inverse_propensity).add(truth, top, n_relevant)
             self._rows = self._row_values(inverse_propensity, n_relevant)
 
     def _row_values(self, inverse_propensity, n_relevant) -> np.ndarray:
@@ -269,7 +268,7 @@ class _System:
             best = np.zeros(ids.shape)
             truth_kernel.best_weights(truth.indptr, truth.indices, weights, 0, truth.n_rows, best)
             own = truth.weight_sums(weights)
-        columns = self.columns[self.columns != ranking.LABEL_WEIGHTS]
+        columns = self._sums.columns
         out = np.empty((truth.n_rows, columns.size, self.ks.size))
         row_kernel.rows(
             self._places.found, ids, truth.sizes, weights, best, given, 1.0, self.ks, columns, 0, truth.n_rows, 0, out
@@ -283,27 +282,12 @@ class _System:
         if self._by_row:
             sums = np.empty(self._rows.shape[1])
             label_kernel.weighted_sums(self._rows, times, sums)
-            drawn = _Drawn(self.ks, self.columns[self.columns != ranking.LABEL_WEIGHTS], sums, self._truth.n_rows)
+            drawn = self._sums.with_sums(sums[:-2], sums[-2], sums[-1])
             found |= {name: ranking.FORMULAS[name][1](drawn) for name in self._by_row}
         if self._by_label:
             counts = labelwise.Counter(self.ks).add_places(self._places, times).counts()
             found |= {name: labelwise.FORMULAS[name](counts) for name in self._by_label}
         return found
-
-
-class _Drawn:
-    """The sums of one sample, as the formulas of :data:`xcrepro.metrics.ranking.FORMULAS` read them."""
-
-    def __init__(self, ks: np.ndarray, columns: np.ndarray, sums: np.ndarray, n_rows: int) -> None:
-        self.ks, self.n_rows = ks, n_rows
-        self.n_true, self.label_weights = sums[-2], sums[-1]
-        self._columns, self._sums = columns, sums[:-2].reshape(columns.size, ks.size)
-
-    def __getitem__(self, column: int) -> np.ndarray:
-        return self._sums[int(np.searchsorted(self._columns, column))]
-
-    def mean(self, column: int) -> np.ndarray:
-        return self[column] / self.n_rows
 
 
 def jackknife_blocks(n: int, blocks: int = 20) -> Iterator[np.ndarray]:

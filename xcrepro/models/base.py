@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -31,8 +31,8 @@ class Model:
     """A multi-label classifier in scikit-learn's manners.
 
     A subclass is a ``dataclass(eq=False)`` whose fields are its parameters; ``fit`` never changes them, and what it learns
-    ends in an underscore. It writes ``_fit``, ``_predict``, and ``_state``/``_restore``; where its state is no set of
-    arrays, ``_write``/``_read``.
+    ends in an underscore. It writes ``_fit`` and ``_predict``, and names its ``_arrays``; where its state is more than those,
+    ``_state``/``_restore`` or ``_write``/``_read``.
 
     Attributes
     ----------
@@ -206,11 +206,14 @@ class Model:
             raise DataError(path, f"a {type(model).__name__}", f"a {cls.__name__}", do="xcrepro.models.load takes any")
         return model
 
+    _arrays: ClassVar[tuple[str, ...]] = ()  # what fit learns, where that is arrays alone: names without the underscore
+
     def _state(self) -> dict[str, np.ndarray]:
-        raise NotImplementedError
+        return {name: getattr(self, f"{name}_") for name in self._arrays}
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        raise NotImplementedError
+        for name in self._arrays:
+            setattr(self, f"{name}_", arrays[name])
 
     def _write(self, folder: Path) -> None:
         np.savez(folder / _ARRAYS, **self._state())

@@ -149,13 +149,6 @@ class FastXML(Model):
 
     _arrays: ClassVar = ("roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data")
 
-    def _state(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, f"{name}_") for name in self._arrays}
-
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        for name in self._arrays:
-            setattr(self, f"{name}_", arrays[name])
-
 
 class _Weights(tuple):
     """Label weights as plain numbers, so that they can be written to a file; shown by their number."""

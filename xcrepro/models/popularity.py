@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,8 +27,10 @@ class Popularity(Model):
     ([[2, 0, 1]], [[0.75, 0.5, 0.0]])
     """
 
+    _arrays: ClassVar = ("label_counts", "n_train")
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self.label_counts_, self.n_train_ = truth.label_counts(), truth.n_rows
+        self.label_counts_, self.n_train_ = truth.label_counts(), np.int64(truth.n_rows)
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         # Whole counts are ranked: as float32 shares, two of them could fall together.
@@ -35,9 +38,3 @@ class Popularity(Model):
         ids, scores = predicted_nothing(X.shape[0], k)
         ids[:, : best.size], scores[:, : best.size] = best, self.label_counts_[best] / self.n_train_
         return TopK(ids, scores, self.label_counts_.size)
-
-    def _state(self) -> dict[str, np.ndarray]:
-        return {"label_counts": self.label_counts_, "n_train": np.int64(self.n_train_)}
-
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self.label_counts_, self.n_train_ = arrays["label_counts"], int(arrays["n_train"])
