@@ -96,6 +96,20 @@ class Sums:
     However the pairs are cut into calls of ``add``, the bits of every result are the same: pairs wait until they fill a
     block of fixed size. Predictions larger than memory stream through.
 
+    Parameters
+    ----------
+    bins, closed
+        As for :func:`ece`.
+    cap : float
+        As for :func:`nll`.
+
+    Attributes
+    ----------
+    n : int
+        How many pairs there are.
+
+    Examples
+    --------
     >>> sums = Sums(bins=5).add([0.9, 0.1], [True, False]).add([0.5], [True])
     >>> round(sums.ece(), 4), round(sums.brier(), 4), sums.n
     (0.2333, 0.09, 3)
@@ -794,8 +808,18 @@ def _smooth(residuals: np.ndarray, bandwidth: float | None) -> float:
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:
     """Smallest number of hits that n pairs with calibrated scores stay at or below with probability ``level``.
 
-    n, score, square: per bin, the number of pairs, the sum of their scores and of their squares. The law is the binomial with
-    the mean (score) and the variance (score - square) of the hits.
+    The law is the binomial with the mean (score) and the variance (score - square) of the hits.
+
+    Parameters
+    ----------
+    level : float
+        In (0, 1).
+    n, score, square : ndarray of float64, shape (bins,)
+        Per bin, the number of pairs, the sum of their scores and of their squares.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins,)
     """
     from scipy.special import betainc
 

@@ -29,12 +29,24 @@ from xcrepro.truth import Truth
 
 @dataclass(frozen=True)
 class TTest:
-    """One outcome of :func:`macro_t_test`. t, degrees and p are NaN where nothing was tested."""
+    """One outcome of :func:`macro_t_test`.
 
-    bin: str  # the labels: a bin of train frequency, or "all"
+    Attributes
+    ----------
+    bin : str
+        The labels: a bin of train frequency, or "all".
+    k, labels : int
+        The cut-off; how many labels.
+    difference : float
+        The mean over labels of F1 here minus F1 of the baseline.
+    t, degrees, p : float
+        NaN where nothing was tested.
+    """
+
+    bin: str
     k: int
     labels: int
-    difference: float  # the mean over labels of F1 here minus F1 of the baseline
+    difference: float
     t: float
     degrees: float
     p: float
@@ -137,14 +149,25 @@ def _t_test(name: str, k: int, differences: np.ndarray, more_than: int, alternat
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """One outcome of :func:`paired_bootstrap`."""
+    """One outcome of :func:`paired_bootstrap`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    ours, baseline, difference : float
+        Both values on the rows as they are, and ours - baseline.
+    low, high : float
+        The interval of that difference.
+    p : float
+    """
 
     metric: str
     k: int
     ours: float
     baseline: float
-    difference: float  # ours - baseline, on the rows as they are
-    low: float  # the interval of that difference
+    difference: float
+    low: float
     high: float
     p: float
 

@@ -166,7 +166,15 @@ class Model:
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted model as the folder ``path``, whole or not at all; a model that is there is replaced."""
+        """Write the fitted model as the folder ``path``, whole or not at all; a model that is there is replaced.
+
+        Raises
+        ------
+        NotFitted
+            Before ``fit``.
+        ArgumentError
+            Where something else than a saved model is there.
+        """
         self._check_fitted()
         path = Path(path)
         if path.exists() and not (path / _ABOUT).is_file():
@@ -224,7 +232,23 @@ class Model:
 
 
 def load(path: str | os.PathLike) -> Model:
-    """Read any model that :meth:`Model.save` wrote."""
+    """Read a model that :meth:`Model.save` wrote.
+
+    Parameters
+    ----------
+    path : path_like
+        The folder.
+
+    Returns
+    -------
+    Model
+        Of whatever class was saved, fitted.
+
+    Raises
+    ------
+    DataError
+        Where the folder is not a whole saved model.
+    """
     from xcrepro import models
 
     path = Path(path)

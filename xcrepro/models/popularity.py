@@ -20,6 +20,13 @@ class Popularity(Model):
     A label that training never saw scores 0 and comes last, so that a row has min(k, L) predictions. Every metric that
     rewards the head rewards this model; what a classifier adds to it is what it has learned.
 
+    Attributes
+    ----------
+    label_counts_ : ndarray of int64, shape (L,)
+    n_train_ : int
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X, Y = np.ones((4, 1)), np.array([[1, 0, 1], [0, 0, 1], [0, 0, 1], [1, 0, 0]])
     >>> top = Popularity().fit(X, Y).predict(X[:1], k=3)

@@ -58,10 +58,16 @@ _SWAPPED = {
 
 
 def sources() -> list[str]:
-    """The ids of all tables, in the order of the documents: ``"document:table"``. :func:`about` describes them.
+    """The ids of all tables, in the order of the documents. :func:`about` describes them.
 
-    Numbers that stand in a sentence, a heading or a caption have a place as well, e.g. ``"reeval:sec4"``.
+    Returns
+    -------
+    list of str
+        ``"document:table"``. Numbers that stand in a sentence, a heading or a caption have a place as well, e.g.
+        ``"reeval:sec4"``.
 
+    Examples
+    --------
     >>> ids = sources()
     >>> len(ids), ids[0], ids[-1]
     (65, 'xcrepo:dataset-table', 'coverage:table3')
@@ -72,10 +78,16 @@ def sources() -> list[str]:
 
 
 def about() -> pd.DataFrame:
-    """What each table is: a frame with one row an id of :func:`sources` (the index) and text columns ``document``,
-    ``kind`` (``"datasets"``, ``"table"``, or ``"text"`` for a sentence, a heading or a caption), ``place`` and
-    ``title``, in this project's words.
+    """What each table is.
 
+    Returns
+    -------
+    DataFrame of str
+        One row an id of :func:`sources` (the index): ``document``, ``kind`` (``"datasets"``, ``"table"``, or ``"text"`` for a
+        sentence, a heading or a caption), ``place`` and ``title``, in this project's words.
+
+    Examples
+    --------
     >>> about().loc["jain16:table3a", "title"]
     'PSnDCG and PSP (printed N and P) on EURLex-4K'
     """
@@ -208,9 +220,15 @@ def wide(id: str) -> pd.DataFrame:
 
 
 def names() -> pd.DataFrame:
-    """Datasets and methods that a table prints under another name than the record's: text columns ``source``, ``what``
-    (``"dataset"`` or ``"method"``), ``printed`` and ``name``.
+    """Datasets and methods that a table prints under another name than the record's.
 
+    Returns
+    -------
+    DataFrame of str
+        ``source``, ``what`` (``"dataset"`` or ``"method"``), ``printed`` and ``name``.
+
+    Examples
+    --------
     >>> names().query("source == 'reeval:table3'").values.tolist()
     [['reeval:table3', 'method', 'XLNet-APLC', 'APLC-XLNet']]
     """
@@ -218,9 +236,16 @@ def names() -> pd.DataFrame:
 
 
 def methods() -> pd.DataFrame:
-    """The page's list of code: text columns ``method``, ``category``, ``features``, ``language``, ``authors``,
-    ``venue``, ``venue_printed`` and ``source``, and ``year`` (int64), in the order of the page.
+    """The page's list of code, in the order of the page.
 
+    Returns
+    -------
+    DataFrame
+        Text columns ``method``, ``category``, ``features``, ``language``, ``authors``, ``venue``, ``venue_printed`` and
+        ``source``, and ``year`` (int64).
+
+    Examples
+    --------
     >>> methods().groupby("year").size().tail(3).to_dict()
     {2022: 3, 2023: 4, 2024: 1}
     """
@@ -228,8 +253,15 @@ def methods() -> pd.DataFrame:
 
 
 def references() -> pd.DataFrame:
-    """The page's list of references: text columns ``source``, ``ref`` (``"[01]"``) and ``text``, and ``year`` (Int64).
+    """The page's list of references.
 
+    Returns
+    -------
+    DataFrame
+        Text columns ``source``, ``ref`` (``"[01]"``) and ``text``, and ``year`` (Int64).
+
+    Examples
+    --------
     >>> references()[["ref", "year"]].loc[30:31].values.tolist()
     [['[31]', 2016], ['[32]', 2017]]
     """
@@ -239,10 +271,16 @@ def references() -> pd.DataFrame:
 
 
 def formulas() -> pd.DataFrame:
-    """The gains of jain16, table 1, and its propensity model, as formulas: text columns ``source``, ``group`` (``"a"``:
-    unbiased from observed labels alone, ``"b"``: more must be known), ``name``, ``formula`` (LaTeX, as printed) and
-    ``remark`` (ours: what it needs, and where the print must be read otherwise).
+    """The gains of jain16, table 1, and its propensity model, as formulas.
 
+    Returns
+    -------
+    DataFrame of str
+        ``source``, ``group`` (``"a"``: unbiased from observed labels alone, ``"b"``: more must be known), ``name``,
+        ``formula`` (LaTeX, as printed) and ``remark`` (ours: what it needs, and where the print must be read otherwise).
+
+    Examples
+    --------
     >>> formulas().query("name == 'inverse propensity'")["formula"].item()
     '1 + C(N_l + B)^{-A}'
     """
