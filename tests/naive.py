@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from xcrepro.predictions import TopK
 
 
 def ranked(scores: dict[int, float], k: int) -> list[int]:
@@ -139,3 +143,39 @@ def inverse_propensity(counts, n, A, B):
     """jain16 eq. 1 as printed, then inverted."""
     C = (math.log(n) - 1) * (B + 1) ** A
     return [1 / (1 / (1 + C * math.exp(-A * math.log(count + B)))) for count in counts]
+
+
+# ---------------------------------------------------------------- small data, and comparing predictions
+
+
+@st.composite
+def small_rankings(draw, max_labels=9, max_rows=8):
+    """Number of labels, truth (a set a row), rankings (a list a row, some short, some empty)."""
+    n_labels, n = draw(st.integers(1, max_labels)), draw(st.integers(1, max_rows))
+    truth = draw(st.lists(st.sets(st.integers(0, n_labels - 1)), min_size=n, max_size=n))
+    rows = [draw(st.permutations(range(n_labels)))[: draw(st.integers(0, n_labels))] for _ in range(n)]
+    return n_labels, truth, [list(row) for row in rows]
+
+
+def as_matrices(n_labels, truth, rows, k=5):
+    """Truth and rankings as the package takes them: CSR and TopK."""
+    Y = np.zeros((len(truth), n_labels), np.float32)
+    for i, labels in enumerate(truth):
+        Y[i, list(labels)] = 1
+    return sp.csr_matrix(Y), TopK.from_pairs(rows, n_labels=n_labels, k=k)
+
+
+def multilabel_problem(n=80, n_features=12, n_labels=9, seed=0):
+    """X with an empty row, Y with an empty row, label 3 never and label 5 always relevant, the last label never."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, n_features)) * (rng.random((n, n_features)) < 0.5)
+    X[4] = 0
+    Y = (X @ rng.normal(size=(n_features, n_labels)) + rng.normal(size=(n, n_labels)) > 0.8).astype(float)
+    Y[:, 3] = Y[:, -1] = 0
+    Y[7] = 0
+    return sp.csr_matrix(X.astype(np.float32)), sp.csr_matrix(Y)
+
+
+def same_bits(a, b) -> bool:
+    """Are two TopK equal, labels and scores?"""
+    return np.array_equal(a.ids, b.ids) and np.array_equal(a.scores, b.scores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 
@@ -345,8 +346,7 @@ def test_cross_fitted_isotonic_is_a_fit_for_each_fold(folds, seed):
 @pytest.mark.parametrize("method", CALIBRATORS[1:], ids=repr)
 def test_other_methods_are_fitted_for_each_fold(method):
     scores, hits = sample(120, 3, seed=2)
-    made = {**method._parameters()}
-    want = cross_fit_by_the_definition(scores, hits, 7, lambda s, h: type(method)(**made).fit(s, h))
+    want = cross_fit_by_the_definition(scores, hits, 7, lambda s, h: copy.copy(method).fit(s, h))
     np.testing.assert_array_equal(calibrate.cross_fit(scores, hits, method, folds=7), want)
     assert not hasattr(method, method._learned[0])  # the caller's object stays unfitted
 
@@ -413,9 +413,9 @@ def test_absent_places_are_left_out_and_stay(method):
 @pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 def test_absent_places_in_fit_and_predict(method):
     scores, hits = sample(50, 3, seed=10)
-    fitted = type(method)(**method._parameters()).fit(scores, hits)
+    fitted = copy.copy(method).fit(scores, hits)
     padded = np.column_stack([scores, np.full(50, ABSENT, np.float32)])
-    again = type(method)(**method._parameters()).fit(padded, np.column_stack([hits, np.zeros(50, bool)]))
+    again = copy.copy(method).fit(padded, np.column_stack([hits, np.zeros(50, bool)]))
     out = again.predict(padded)
     np.testing.assert_array_equal(out[:, :3], fitted.predict(scores))
     assert (out[:, 3] == ABSENT).all()
@@ -616,7 +616,7 @@ def test_the_benchmark_compares_like_with_like():
 @pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 def test_files_bring_everything_back(method, tmp_path):
     scores, hits = sample(70, 3, seed=30)
-    fitted = type(method)(**method._parameters()).fit(scores, hits)
+    fitted = copy.copy(method).fit(scores, hits)
     path = tmp_path / "deep" / "calibrator.json"
     fitted.save(path)
     again = calibrate.load(path)
@@ -671,7 +671,7 @@ def test_bad_files_are_refused(tmp_path):
 
 def test_unfitted_calibrators_say_so(tmp_path):
     for method in CALIBRATORS:
-        fresh = type(method)(**method._parameters())
+        fresh = copy.copy(method)
         with pytest.raises(ArgumentError, match="must be fitted"):
             fresh.predict([0.5])
         with pytest.raises(ArgumentError, match="must be fitted"):
@@ -685,7 +685,7 @@ def test_unfitted_calibrators_say_so(tmp_path):
 @pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 @pytest.mark.parametrize("hits", [[0, 0, 0, 0], [1, 1, 1, 1]])
 def test_equal_outcomes(method, hits):
-    fitted = type(method)(**method._parameters()).fit([0.1, 0.4, 0.4, 0.8], hits)
+    fitted = copy.copy(method).fit([0.1, 0.4, 0.4, 0.8], hits)
     out = fitted.predict([0.0, 0.3, 0.4, 1.0])
     assert ((out >= 0) & (out <= 1)).all()
     if not isinstance(method, Platt):
@@ -695,7 +695,7 @@ def test_equal_outcomes(method, hits):
 @pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 def test_one_pair(method):
     for hit in (0, 1):
-        out = type(method)(**method._parameters()).fit([0.3], [hit]).predict([0.3, 0.9])
+        out = copy.copy(method).fit([0.3], [hit]).predict([0.3, 0.9])
         assert ((out >= 0) & (out <= 1)).all()
         assert abs(out[0] - hit) < 0.7
 
@@ -703,7 +703,7 @@ def test_one_pair(method):
 @pytest.mark.parametrize("scores", [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
 def test_scores_of_0_and_1(scores):
     for method in CALIBRATORS:
-        out = type(method)(**method._parameters()).fit(scores, [0, 1, 1, 1]).predict([0.0, 0.5, 1.0])
+        out = copy.copy(method).fit(scores, [0, 1, 1, 1]).predict([0.0, 0.5, 1.0])
         assert ((out >= 0) & (out <= 1)).all()
 
 
@@ -714,7 +714,7 @@ def test_the_callers_arrays_are_untouched():
     copies = scores.copy(), hits.copy()
     for method in CALIBRATORS:
         calibrate.cross_fit(scores, hits, method, 3)
-        type(method)(**method._parameters()).fit(scores, hits).predict(scores)
+        copy.copy(method).fit(scores, hits).predict(scores)
     calibrate.min_max(scores)
     np.testing.assert_array_equal(scores, copies[0])
     np.testing.assert_array_equal(hits, copies[1])
@@ -757,7 +757,7 @@ def test_hits_may_be_0_and_1_of_any_kind():
         (lambda s, h: calibrate.cross_fit(s, h, folds=1), "folds must be a whole number, 2 or more"),
         (lambda s, h: calibrate.cross_fit(s, h, folds=2.0), "folds must be a whole number"),
         (lambda s, h: calibrate.cross_fit(s[:, :, None], h[:, :, None]), "1-D or 2-D"),
-        (lambda s, h: calibrate.cross_fit(s, h, "temperature"), "isotonic, platt, beta, histogram"),
+        (lambda s, h: calibrate.cross_fit(s, h, "temperature"), "'isotonic', 'platt', 'beta', 'histogram'"),
         (lambda s, h: calibrate.cross_fit(s, h, Isotonic), "object with fit and predict"),
         (lambda s, h: calibrate.cross_fit(s - 1, h, "beta"), r"in \[0, 1\] for Beta"),
         (lambda s, h: HistogramBinning().fit(s + 1, h), r"in \[0, 1\] for HistogramBinning"),
@@ -765,8 +765,8 @@ def test_hits_may_be_0_and_1_of_any_kind():
         (lambda s, h: Isotonic().fit([], []), "at least one score"),
         (lambda s, h: Isotonic().fit([ABSENT], [0]), "at least one score"),
         (lambda s, h: Platt("soft"), "targets must be"),
-        (lambda s, h: Platt(C=0), "C must be positive"),
-        (lambda s, h: Platt(C=math.inf), "C must be positive"),
+        (lambda s, h: Platt(C=0), "C must be a finite number, above 0"),
+        (lambda s, h: Platt(C=math.inf), "C must be a finite number, above 0"),
         (lambda s, h: HistogramBinning(0), "bins must be"),
         (lambda s, h: HistogramBinning(5, "size"), "equal must be"),
         (lambda s, h: calibrate.min_max(s, 2, 1), "low must be"),

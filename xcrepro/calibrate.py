@@ -23,16 +23,17 @@ array([[1.   , 0.333],
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import os
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from xcrepro import threads
+from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
 from xcrepro.paths import atomic_path
@@ -44,10 +45,27 @@ _EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where 
 
 
 class Calibrator:
-    """A map from scores to probabilities. See the module for what every calibrator takes and returns."""
+    """A map from scores to probabilities, a ``dataclass(eq=False)`` whose fields are its parameters. See the module for what
+    every calibrator takes and returns."""
 
     def fit(self, scores, hits) -> Self:
-        """Learn the map. Raises ArgumentError where there is no pair to learn from. Returns the calibrator."""
+        """Learn the map.
+
+        Parameters
+        ----------
+        scores, hits
+            See the module.
+
+        Returns
+        -------
+        Self
+            The calibrator.
+
+        Raises
+        ------
+        ArgumentError
+            Where there is no pair to learn from.
+        """
         values, found = _pairs(scores, hits)
         if values.size == 0:
             raise ArgumentError("scores", "must hold at least one score to learn from", "none, or only absent places")
@@ -55,9 +73,24 @@ class Calibrator:
         return self
 
     def predict(self, scores) -> np.ndarray:
-        """The probability of a hit at each score, float64, in the shape of ``scores``; absent stays minus infinity."""
-        if not hasattr(self, self._learned[0]):
-            raise ArgumentError(type(self).__name__, "must be fitted before it predicts", "no fit", "call fit first")
+        """The probability of a hit at each score.
+
+        Parameters
+        ----------
+        scores
+            See the module.
+
+        Returns
+        -------
+        ndarray of float64
+            In the shape of ``scores``; absent stays minus infinity.
+
+        Raises
+        ------
+        ArgumentError
+            Before ``fit``.
+        """
+        self._check_fitted()
         values, present = _scores(scores)
         result = np.full(values.shape, -np.inf)
         result[present] = self._predict(values[present])
@@ -65,25 +98,22 @@ class Calibrator:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted calibrator as JSON, whole or not at all; the numbers come back to the last bit."""
-        if not hasattr(self, self._learned[0]):
-            raise ArgumentError(type(self).__name__, "must be fitted before it is saved", "no fit", "call fit first")
+        self._check_fitted()
         about = {
             "format": _FORMAT,
             "calibrator": type(self).__name__,
-            "parameters": self._parameters(),
+            "parameters": asdict(self),
             "learned": {name: np.asarray(getattr(self, name)).tolist() for name in self._learned},
         }
         with atomic_path(path) as part:
             part.write_text(json.dumps(about, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
-    def _parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters().items())})"
+    def _check_fitted(self) -> None:
+        if not hasattr(self, self._learned[0]):
+            raise ArgumentError(type(self).__name__, "must be fitted", "no fit", "call fit first")
 
     # What a subclass writes: the names of what fit learns, and the three steps. No scores reach them that are absent.
-    _learned: tuple[str, ...] = ()
+    _learned: ClassVar[tuple[str, ...]] = ()
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
         raise NotImplementedError
@@ -99,6 +129,7 @@ class Calibrator:
 # ---------------------------------------------------------------------------------------------- isotonic
 
 
+@dataclass(eq=False)
 class Isotonic(Calibrator):
     """Isotonic regression: the rising step function with the least squared error (calibration, eq. 9), made continuous.
 
@@ -108,15 +139,20 @@ class Isotonic(Calibrator):
     counts in whole numbers, so it is exact. It never falls as the score rises: an order can become a tie, but is never
     turned round.
 
-    ``knots_`` (m,) rising scores and ``values_`` (m,) their probabilities, m at most twice the number of blocks.
+    Attributes
+    ----------
+    knots_, values_ : ndarray of float64, shape (m,)
+        Rising scores and their probabilities, m at most twice the number of blocks.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> calibrator = Isotonic().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
     >>> calibrator.predict(np.array([0.0, 1.5, 2.0, 3.0, 9.0]))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
 
-    _learned = ("knots_", "values_")
+    _learned: ClassVar = ("knots_", "values_")
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
         self.knots_, self.values_ = _knots(*_sorted(scores, hits.astype(np.int32)), -1)
@@ -168,19 +204,29 @@ def _isotonic_folds(scores: np.ndarray, hits: np.ndarray, edges: np.ndarray, out
 # ---------------------------------------------------------------------------------------------- logistic families
 
 
+@dataclass(eq=False)
 class Platt(Calibrator):
     """Platt scaling: s -> 1 / (1 + exp(a s + b)) with the least cross-entropy (calibration, section 2.3). a < 0 where higher
     scores mean more hits.
 
-    targets: ``"platt"`` (Platt 1999): with P hits and M misses a hit's target is (P + 1) / (P + 2) and a miss's 1 / (M + 2),
-        so that even separable pairs have a finite fit. ``"plain"``: 1 and 0, ordinary logistic regression. Separable pairs
+    Fitted by Newton's method with backtracking, after Lin, Lin and Weng (2007). One score only, or equal outcomes only: a = 0.
+
+    Parameters
+    ----------
+    targets : {"platt", "plain"}
+        ``"platt"`` (Platt 1999): with P hits and M misses a hit's target is (P + 1) / (P + 2) and a miss's 1 / (M + 2), so
+        that even separable pairs have a finite fit. ``"plain"``: 1 and 0, ordinary logistic regression. Separable pairs
         have no finite fit: this one stops where its probabilities are within 1e-12 of 0 and 1 on average.
-    C: None, or the inverse strength of a ridge a^2 / (2 C) beside the summed cross-entropy, b free: with ``"plain"``,
+    C : float, optional
+        The inverse strength of a ridge a^2 / (2 C) beside the summed cross-entropy, b free: with ``"plain"``,
         scikit-learn's ``LogisticRegression(C=C)``, whose default is 1; None is its ``C=inf``.
 
-    Fitted by Newton's method with backtracking, after Lin, Lin and Weng (2007). One score only, or equal outcomes only: a = 0.
-    ``a_`` and ``b_`` are floats.
+    Attributes
+    ----------
+    a_, b_ : float
 
+    Examples
+    --------
     >>> import numpy as np
     >>> scores, hits = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.array([0, 0, 1, 0, 1])
     >>> Platt().fit(scores, hits).predict(scores).round(3)
@@ -189,14 +235,14 @@ class Platt(Calibrator):
     array([0.057, 0.153, 0.349, 0.615, 0.826])
     """
 
-    _learned = ("a_", "b_")
+    _learned: ClassVar = ("a_", "b_")
 
-    def __init__(self, targets: str = "platt", C: float | None = None) -> None:
-        if targets not in ("platt", "plain"):
-            raise ArgumentError("targets", 'must be "platt" or "plain"', repr(targets))
-        if C is not None and not (isinstance(C, int | float | np.number) and np.isfinite(C) and C > 0):
-            raise ArgumentError("C", "must be positive and finite, or None for no ridge", repr(C))
-        self.targets, self.C = targets, C if C is None else float(C)
+    targets: str = "platt"
+    C: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("targets", self.targets, ("platt", "plain"))
+        self.C = None if self.C is None else real_number("C", self.C, above=0, do="or None for no ridge")
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
         low, high = 0.0, 1.0
@@ -215,13 +261,20 @@ class Platt(Calibrator):
         return "" if np.ndim(self.a_) == np.ndim(self.b_) == 0 else "a_ or b_ that is no number"
 
 
+@dataclass(eq=False)
 class Beta(Calibrator):
     """Beta calibration: logit p = a ln s - b ln(1 - s) + c with a, b >= 0 (Kull, Silva Filho and Flach 2017). Identity at
     a = b = 1, c = 0; the maps can bend both ways, which Platt's cannot.
 
     Scores must be in [0, 1]; 0 and 1 count as 2.2e-16 away from it. The fit is the exact optimum under the constraints: where
-    the free one breaks a constraint, the best of those on the boundary. ``a_``, ``b_``, ``c_`` are floats.
+    the free one breaks a constraint, the best of those on the boundary.
 
+    Attributes
+    ----------
+    a_, b_, c_ : float
+
+    Examples
+    --------
     >>> import numpy as np
     >>> scores = np.linspace(0.05, 0.95, 10)
     >>> hits = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
@@ -229,7 +282,7 @@ class Beta(Calibrator):
     array([0.   , 0.132, 0.819, 1.   ])
     """
 
-    _learned = ("a_", "b_", "c_")
+    _learned: ClassVar = ("a_", "b_", "c_")
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
         features = self._features(scores)
@@ -315,16 +368,29 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------- binning
 
 
+@dataclass(eq=False)
 class HistogramBinning(Calibrator):
     """Histogram binning: a score becomes the share of hits among the pairs in its bin (Zadrozny and Elkan 2001).
 
-    bins: how many, 1 or more.
-    equal: ``"width"``: equal intervals of [0, 1], where scores must lie; a bin without pairs predicts its middle. ``"mass"``:
+    A score on an edge belongs to the bin above. Unlike the others the map may fall, and all scores of a bin tie.
+
+    Parameters
+    ----------
+    bins : int
+        How many, 1 or more.
+    equal : {"width", "mass"}
+        ``"width"``: equal intervals of [0, 1], where scores must lie; a bin without pairs predicts its middle. ``"mass"``:
         about equal numbers of pairs, scores of any range; equal scores are never parted, so there may be fewer bins.
 
-    A score on an edge belongs to the bin above. Unlike the others the map may fall, and all scores of a bin tie.
-    ``edges_`` (m - 1,) are the inner edges, ``values_`` (m,) the probabilities.
+    Attributes
+    ----------
+    edges_ : ndarray of float64, shape (m - 1,)
+        The inner edges.
+    values_ : ndarray of float64, shape (m,)
+        The probabilities.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> scores, hits = np.array([0.1, 0.2, 0.3, 0.4, 0.9]), np.array([0, 1, 0, 0, 1])
     >>> HistogramBinning(bins=2).fit(scores, hits).predict(np.array([0.0, 0.5]))
@@ -333,12 +399,14 @@ class HistogramBinning(Calibrator):
     array([0.5  , 0.333])
     """
 
-    _learned = ("edges_", "values_")
+    _learned: ClassVar = ("edges_", "values_")
 
-    def __init__(self, bins: int = 10, equal: str = "width") -> None:
-        if equal not in ("width", "mass"):
-            raise ArgumentError("equal", 'must be "width" or "mass"', repr(equal))
-        self.bins, self.equal = _whole("bins", bins, 1), equal
+    bins: int = 10
+    equal: str = "width"
+
+    def __post_init__(self) -> None:
+        self.bins = whole_number("bins", self.bins, 1)
+        one_of("equal", self.equal, ("width", "mass"))
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
         scores = self._ready(scores)
@@ -386,8 +454,24 @@ METHODS: dict[str, type[Calibrator]] = {
 
 
 def load(path: str | os.PathLike) -> Calibrator:
-    """Read a calibrator that ``save`` wrote, of whatever class. Raises DataError for anything else.
+    """Read a calibrator that ``save`` wrote.
 
+    Parameters
+    ----------
+    path : path_like
+
+    Returns
+    -------
+    Calibrator
+        Of whatever class was saved.
+
+    Raises
+    ------
+    DataError
+        For anything else.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "platt.json"
     >>> calibrator = Platt().fit([0.2, 0.4, 0.7], [0, 1, 1])
@@ -422,16 +506,33 @@ def load(path: str | os.PathLike) -> Calibrator:
 def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: bool = False) -> np.ndarray:
     """Calibrate each row by a map fitted on the other folds' rows (calibration, section 4, "Calibration methods").
 
-    scores, hits: (n, k), or (n,) for one score a row; see the module. A row never sees its own outcome.
-    method: a name of :data:`METHODS` (that class with its defaults), or an unfitted calibrator such as ``Platt("plain")``;
+    Isotonic sorts once for all folds; folds run in parallel, to the same bits.
+
+    Parameters
+    ----------
+    scores, hits : array_like, shape (n, k) or (n,)
+        See the module; (n,) is one score a row. A row never sees its own outcome.
+    method : str or calibrator
+        A name of :data:`METHODS` (that class with its defaults), or an unfitted calibrator such as ``Platt("plain")``;
         anything with ``fit(scores, hits)`` and ``predict(scores)`` on 1-D arrays will do. It is copied, never changed.
-    folds: contiguous blocks of rows, 2 to n, of sizes as ``numpy.array_split`` makes them; the authors take 10.
-    separate: False fits one map to all k places pooled; True fits one to each place (appendix B).
+    folds : int
+        Contiguous blocks of rows, 2 to n, of sizes as ``numpy.array_split`` makes them; the authors take 10.
+    separate : bool
+        False fits one map to all k places pooled; True fits one to each place (appendix B).
 
-    Returns float64 probabilities in the shape of ``scores``, minus infinity where absent, place by place: what was re-ranked
-    by it is for :func:`cross_fit_top`. Isotonic sorts once for all folds; folds run in parallel, to the same bits.
-    Raises ArgumentError where a fold has scores and the rest has none to learn from.
+    Returns
+    -------
+    ndarray of float64
+        Probabilities in the shape of ``scores``, minus infinity where absent, place by place: what was re-ranked by it is
+        for :func:`cross_fit_top`.
 
+    Raises
+    ------
+    ArgumentError
+        Where a fold has scores and the rest has none to learn from.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> scores = np.array([[0.9], [0.2], [0.8], [0.1]])
     >>> hits = np.array([[1], [0], [0], [1]])
@@ -443,7 +544,7 @@ def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: boo
     found = _hits(hits, values.shape, present)
     if values.ndim not in (1, 2):
         raise ArgumentError("scores", "must be 1-D or 2-D, one row a point", f"shape {values.shape}")
-    folds = _whole("folds", folds, 2)
+    folds = whole_number("folds", folds, 2)
     n = len(values)
     if folds > n:
         raise ArgumentError("folds", f"must not exceed the {n} rows", folds, "ask for fewer")
@@ -505,13 +606,33 @@ def cross_fit_top(
 ) -> TopK:
     """:func:`cross_fit` on predictions: the same labels with calibrated probabilities as scores.
 
-    link: applied to the scores first: None, ``"min_max"`` (:func:`min_max`), ``"margin"`` (:func:`margin`), or a function.
-
     **Order**: each row is ranked by its calibrated scores as stored (float32), and **equal ones keep the order they had**.
     So under a rising map, joint isotonic above all, no row changes its order and P@k is what it was to the last bit;
     maps of separate places, a falling Platt or a histogram may change it. The rule "ties to the lowest id" was applied to the
     raw scores, when ``top`` was made. P@k for a k below ``top.k`` may change under ``separate``: a label can move up.
 
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth.
+    top : TopK
+        Its predictions.
+    method, folds, separate
+        As for :func:`cross_fit`.
+    link : str or callable, optional
+        Applied to the scores first: ``"min_max"`` (:func:`min_max`), ``"margin"`` (:func:`margin`), or a function.
+
+    Returns
+    -------
+    TopK
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`cross_fit`, and for a truth of another shape.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Y = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
     >>> top = TopK.from_scores(np.array([[.9, .4, .1], [.3, .8, .2], [.6, .2, .7], [.1, .5, .3]]), k=2)
@@ -527,8 +648,20 @@ def cross_fit_top(
 def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
     """New predictions through a fitted calibrator: the same labels, ranked as in :func:`cross_fit_top`.
 
-    A calibrator fitted behind a link needs the same link here; for :func:`min_max` that means the same bounds.
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted. Behind a link it needs the same link here; for :func:`min_max` that means the same bounds.
+    top : TopK
+    link
+        As for :func:`cross_fit_top`.
 
+    Returns
+    -------
+    TopK
+
+    Examples
+    --------
     >>> import numpy as np
     >>> calibrator = Platt().fit(np.array([0.1, 0.4, 0.8]), np.array([0, 1, 1]))
     >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.7, 0.0]]), k=2)).ids
@@ -549,9 +682,26 @@ def _ranked(top: TopK, scores: np.ndarray) -> TopK:
 def min_max(scores, low: float | None = None, high: float | None = None) -> np.ndarray:
     """(s - low) / (high - low), clipped to [0, 1]: what the authors do to DiSMEC's margins (calibration, section 3).
 
-    low, high: by default the smallest and largest of all the scores given, absent places (minus infinity) aside. Give those
-    of the calibration set when new predictions are to pass the same map. Where low = high everything becomes 0.
+    Parameters
+    ----------
+    scores
+        See the module; absent places stay minus infinity.
+    low, high : float, optional
+        By default the smallest and largest of all the scores given, absent places aside. Give those of the calibration set
+        when new predictions are to pass the same map.
 
+    Returns
+    -------
+    ndarray of float64
+        In [0, 1]. Where low = high everything becomes 0.
+
+    Raises
+    ------
+    ArgumentError
+        Where low is above high, or one is not finite.
+
+    Examples
+    --------
     >>> min_max([[3.0, 1.0], [2.0, -float("inf")]])
     array([[ 1. ,  0. ],
            [ 0.5, -inf]])
@@ -569,20 +719,27 @@ def min_max(scores, low: float | None = None, high: float | None = None) -> np.n
     return values
 
 
-_LOSSES = ("logistic", "exponential", "squared_hinge")
-
-
 def margin(scores, loss: str = "logistic") -> np.ndarray:
     """The probability that a margin stands for under the loss it was trained with: the inverse of the loss's best margin.
 
-    loss: ``"logistic"``: 1 / (1 + exp(-s)); ``"exponential"``: 1 / (1 + exp(-2 s)); ``"squared_hinge"`` (DiSMEC):
-    (1 + s) / 2, clipped to [0, 1]. Absent places stay minus infinity.
+    Parameters
+    ----------
+    scores
+        See the module; absent places stay minus infinity.
+    loss : {"logistic", "exponential", "squared_hinge"}
+        1 / (1 + exp(-s)); 1 / (1 + exp(-2 s)); or (1 + s) / 2, clipped to [0, 1] (DiSMEC).
 
+    Returns
+    -------
+    ndarray of float64
+        In [0, 1].
+
+    Examples
+    --------
     >>> margin([-1.0, 0.0, 0.5], "squared_hinge")
     array([0.  , 0.5 , 0.75])
     """
-    if loss not in _LOSSES:
-        raise ArgumentError("loss", f"must be one of {', '.join(_LOSSES)}", repr(loss))
+    one_of("loss", loss, ("logistic", "exponential", "squared_hinge"))
     values, present = _scores(scores)
     values = values.astype(np.float64)
     kept = values[present]
@@ -672,17 +829,9 @@ def _no_rising_probabilities(values: np.ndarray) -> str:
 
 def _method(method):
     if isinstance(method, str):
-        if method not in METHODS:
-            raise ArgumentError("method", f"must be one of {', '.join(METHODS)}, or a calibrator", repr(method))
-        return METHODS[method]()
+        return METHODS[one_of("method", method, METHODS, do="or a calibrator")]()
     if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "predict")):
         raise ArgumentError(
             "method", f"must be one of {', '.join(METHODS)}, or an object with fit and predict", repr(method)
         )
     return method
-
-
-def _whole(name: str, value, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
-    return int(value)

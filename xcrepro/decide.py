@@ -34,10 +34,11 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
+from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import decide as kernel
 from xcrepro.kernels import topk as topk_kernel
-from xcrepro.matrices import checked_csr
+from xcrepro.matrices import checked_matrix
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -48,8 +49,23 @@ _GRID = [4.0**power for power in range(-4, 6)]
 def top_k(probabilities, k: int) -> TopK:
     """The k most probable labels of each row: no choice has a higher expected P@k, or nDCG@k over k places (eq. 2).
 
-    Scores are the probabilities. Raises ArgumentError for what the module says of ``probabilities``, or k below 1.
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
 
+    Returns
+    -------
+    TopK
+        Scores are the probabilities.
+
+    Raises
+    ------
+    ArgumentError
+        For what the module says of ``probabilities``, or k below 1.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> top_k(eta, 1).ids.tolist()
@@ -62,33 +78,42 @@ def top_k(probabilities, k: int) -> TopK:
 def weighted(probabilities, k: int, weights) -> TopK:
     """The k labels of largest w_l * eta_l in each row: the best choice where a hit of label l is worth w_l.
 
-    weights: (L,) finite, 0 or more, the same for all rows:
-
-    - inverse propensities (:func:`xcrepro.propensity.inverse`) maximise the expected PSP@k (coverage, eq. 4 and 7). The
-      places' discounts of PSnDCG@k (eq. 8) fall with the rank, so the same labels in this order are best for it as well;
-    - one over the label's prior, ``n / np.maximum(label_counts, 1)``, maximises expected macro recall as n grows: a hit of
-      label l then adds 1 / (number of its positives);
-    - ones give :func:`top_k`.
-
     Over a label tree ``xc.models.PLT.predict`` with ``weights`` makes the same choice without all marginals.
 
-    Scores are w_l * eta_l. Raises ArgumentError also for weights of another length, negative, NaN or above 3e38.
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    weights : array_like of float, shape (L,)
+        Finite in float32, 0 or more, the same for all rows:
 
+        - inverse propensities (:func:`xcrepro.propensity.inverse`) maximise the expected PSP@k (coverage, eq. 4 and 7).
+          The places' discounts of PSnDCG@k (eq. 8) fall with the rank, so the same labels in this order are best for it
+          as well;
+        - one over the label's prior, ``n / np.maximum(label_counts, 1)``, maximises expected macro recall as n grows: a
+          hit of label l then adds 1 / (number of its positives);
+        - ones give :func:`top_k`.
+
+    Returns
+    -------
+    TopK
+        Scores are w_l * eta_l.
+
+    Raises
+    ------
+    ArgumentError
+        For what the module says, and for weights of another length, negative, NaN or above 3e38.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> weighted(eta, 1, weights=[1.0, 2.0, 10.0]).ids.tolist()
     [[1], [2]]
     """
     candidates = _Candidates.of(probabilities)
-    weights = np.array(weights, np.float64)
-    if weights.shape != (candidates.n_labels,):
-        raise ArgumentError(
-            "weights", f"must hold one value for each of the {candidates.n_labels} labels", f"shape {weights.shape}"
-        )
-    bad = ~((weights >= 0) & (weights <= np.finfo(np.float32).max))
-    if bad.any():
-        label = int(np.argmax(bad))
-        raise ArgumentError("weights", "must be finite in float32, 0 or more", f"{weights[label]} for label {label}")
+    largest = float(np.finfo(np.float32).max)
+    weights = label_values("weights", weights, candidates.n_labels, at_most=largest)
     return candidates.select(k, weights)
 
 
@@ -98,17 +123,34 @@ def bounded_random(probabilities, k: int, b: int = 2, *, seed=0) -> TopK:
     The bounded random selection of Bradley and Smyth as the coverage paper uses it (section 5.5, BRS-PLT: k = 5, b = 2;
     it saw every metric fall with larger b): diversity without any aim, the least that a method for it should beat.
 
-    b: 1 or more; 1 gives :func:`top_k`.  seed: whatever ``numpy.random.default_rng`` takes. Each label of the b * k is
-    chosen with the same probability 1/b; a row with fewer candidates draws from those it has.
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    b : int
+        1 or more; 1 gives :func:`top_k`. Each label of the b * k is chosen with the same probability 1/b; a row with fewer
+        candidates draws from those it has.
+    seed : object
+        Whatever ``numpy.random.default_rng`` takes.
 
-    Scores are the probabilities. Raises ArgumentError for what the module says, or b below 1.
+    Returns
+    -------
+    TopK
+        Scores are the probabilities.
 
+    Raises
+    ------
+    ArgumentError
+        For what the module says, or b below 1.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.4, 0.1, 0.0]])
     >>> [bounded_random(eta, 2, seed=seed).ids[0].tolist() for seed in range(4)]    # two of 0, 1, 2, 3
     [[2, 3], [0, 2], [0, 3], [0, 1]]
     """
-    k, b = _whole("k", k), _whole("b", b)
+    k, b = whole_number("k", k, 1), whole_number("b", b, 1)
     pool = top_k(probabilities, b * k)
     keys = np.random.default_rng(seed).random(pool.ids.shape)
     keys[pool.ids < 0] = np.inf  # drawn only when there is nothing else
@@ -123,24 +165,38 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     chosen so far; a row takes the k labels of largest g_l = (f_l + beta) * eta_l, and then f_l <- (1 - eta_l) f_l for
     those.
 
-    beta: 0 or more. 0 is the plain greedy algorithm; larger values give up coverage for precision (section 5.3; 0.25 in
-        the paper's table 2), and ``math.inf`` is :func:`top_k`.
-    order: a permutation of the rows, ``order[0]`` first; None: as they stand. Early rows get the likely labels, late ones
-        the rest, so the order decides which rows lose precision: ``np.random.default_rng(0).permutation(n)`` spreads it.
-    passes: 1 is the paper's algorithm. In each further pass every row gives its labels back and chooses anew, knowing
-        what all the others chose, until nothing changes or the passes are spent. That never lowers the expected number
-        of covered labels plus beta times that of hits (block coordinate ascent); five passes take most of what it gains.
-
     The best selection is NP-hard to find. This one reaches half of its expected coverage at least (the objective is
     monotone and submodular, the k places of each row a partition matroid). A chosen label with eta_l = 1 has f_l = 0
-    from then on; a row that can add nothing takes its lowest label ids.
-
-    Scores are the gains g_l as they were when the row was last decided (eta_l where beta is infinite). Over a label tree
+    from then on; a row that can add nothing takes its lowest label ids. Over a label tree
     ``xc.models.PLT.predict_coverage`` makes the same choice without all marginals (algorithm 2).
 
-    Raises ArgumentError for what the module says, a negative or NaN beta, an order that is no permutation,
-    passes below 1.
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    beta : float
+        0 or more. 0 is the plain greedy algorithm; larger values give up coverage for precision (section 5.3; 0.25 in the
+        paper's table 2), and ``math.inf`` is :func:`top_k`.
+    order : array_like of int, shape (n,), optional
+        A permutation of the rows, ``order[0]`` first; None: as they stand. Early rows get the likely labels, late ones the
+        rest, so the order decides which rows lose precision: ``np.random.default_rng(0).permutation(n)`` spreads it.
+    passes : int
+        1 is the paper's algorithm. In each further pass every row gives its labels back and chooses anew, knowing what all
+        the others chose, until nothing changes or the passes are spent. That never lowers the expected number of covered
+        labels plus beta times that of hits (block coordinate ascent); five passes take most of what it gains.
 
+    Returns
+    -------
+    TopK
+        Scores are the gains g_l as they were when the row was last decided (eta_l where beta is infinite).
+
+    Raises
+    ------
+    ArgumentError
+        For what the module says, a negative or NaN beta, an order that is no permutation, passes below 1.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> top = greedy_coverage(eta, 1)                    # after row 0, f is 0.1, 1, 1
@@ -151,7 +207,8 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     >>> greedy_coverage(eta, 1, beta=1).ids.tolist()     # 1.1 * 0.8 > 2 * 0.3
     [[0], [0]]
     """
-    beta, passes = _beta(beta), _whole("passes", passes)
+    do = "0 is greedy, math.inf the plain top k"
+    beta, passes = real_number("beta", beta, at_least=0, finite=False, do=do), whole_number("passes", passes, 1)
     candidates = _Candidates.of(probabilities)
     return candidates.greedy(k, beta, _order(order, candidates.n_rows), passes)
 
@@ -160,10 +217,16 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
 class Constrained:
     """What :func:`for_precision` found.
 
-    beta: the parameter chosen; ``math.inf`` where only the plain top k keeps the floor.
-    top: the selection with it.
-    precision, coverage: its P@k and Cov@k (over all L labels), expected or on the truth that was given.
-    path: (tries, 3) float64, every beta that was tried, rising, with its precision and coverage.
+    Attributes
+    ----------
+    beta : float
+        The parameter chosen; ``math.inf`` where only the plain top k keeps the floor.
+    top : TopK
+        The selection with it.
+    precision, coverage : float
+        Its P@k and Cov@k (over all L labels), expected or on the truth that was given.
+    path : ndarray of float64, shape (tries, 3)
+        Every beta that was tried, rising, with its precision and coverage.
     """
 
     beta: float
@@ -184,21 +247,38 @@ def for_precision(
 ) -> Constrained:
     """The selection of largest coverage whose P@k is ``floor`` or more (coverage, eq. 14 with Cov@k as the diversity).
 
-    Looks for the smallest beta of :func:`greedy_coverage` that keeps the floor, by bisection. Without ``Y``, P@k and Cov@k
-    are what the probabilities lead to expect: right if they are calibrated. With ``Y``, (n, L) truth of the same rows, they
-    are counted on it; take rows on which nothing was trained, and then use the beta on others: about as many, because
-    f falls, and beta weighs more, with every further row.
+    Looks for the smallest beta of :func:`greedy_coverage` that keeps the floor, by bisection. It takes for granted that
+    precision rises with beta and coverage falls. This holds nearly always, and no theorem says so (in the paper's table 3
+    P@1 on WikiLSHTC-325K is highest at beta = 0.5). So every try is kept in ``path``, the result's ``monotone`` says
+    whether the tries agree, and of all tries that keep the floor the one of largest coverage is returned, ties to the
+    smaller beta. The floor holds in any case.
 
-    floor: in (0, 1].  tolerance: bisection ends when the step that is too small is within this share of the one returned.
-    order, passes: as in :func:`greedy_coverage`.
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    floor : float
+        In (0, 1].
+    Y : sparse matrix or array_like, shape (n, L), optional
+        Without it, P@k and Cov@k are what the probabilities lead to expect: right if they are calibrated. With the truth of
+        the same rows, they are counted on it; take rows on which nothing was trained, and then use the beta on others:
+        about as many, because f falls, and beta weighs more, with every further row.
+    tolerance : float
+        Bisection ends when the step that is too small is within this share of the one returned.
+    order, passes
+        As in :func:`greedy_coverage`.
 
-    Bisection takes for granted that precision rises with beta and coverage falls. This holds nearly always, and no theorem
-    says so (in the paper's table 3 P@1 on WikiLSHTC-325K is highest at beta = 0.5). So every try is kept in ``path``, the
-    result's ``monotone`` says whether the tries agree, and of all tries that keep the floor the one of largest coverage
-    is returned, ties to the smaller beta. The floor holds in any case.
+    Returns
+    -------
+    Constrained
 
-    Raises ArgumentError where no try keeps the floor, and says what P@k was reached.
+    Raises
+    ------
+    ArgumentError
+        Where no try keeps the floor; it says what P@k was reached.
 
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> found = for_precision(eta, 1, floor=0.7)
@@ -207,13 +287,11 @@ def for_precision(
     >>> for_precision(eta, 1, floor=0.5).beta
     0.0
     """
-    k, passes = _whole("k", k), _whole("passes", passes)
-    if not 0 < floor <= 1:
-        raise ArgumentError("floor", "must be a fraction above 0, up to 1", floor, "published tables print percent")
-    if not 0 < tolerance < 1:
-        raise ArgumentError("tolerance", "must lie between 0 and 1", tolerance)
+    k, passes = whole_number("k", k, 1), whole_number("passes", passes, 1)
+    real_number("floor", floor, above=0, at_most=1, do="published tables print percent")
+    real_number("tolerance", tolerance, above=0, below=1)
     candidates = _Candidates.of(probabilities)
-    _some_rows("probabilities", candidates.n_rows)
+    check_rows(candidates.n_rows, "probabilities")
     order = _order(order, candidates.n_rows)
     truth = None if Y is None else Truth.of(Y)
     tries: dict[float, tuple[float, float]] = {}
@@ -253,13 +331,29 @@ def for_precision(
 
 
 def marginals(probabilities, top: TopK) -> np.ndarray:
-    """(n, k) float64: the probabilities of the chosen labels, place by place; 0 where absent or not stored.
+    """The probabilities of the chosen labels, place by place: what calibration needs of a selection whose scores are gains.
 
-    What calibration needs of a selection whose scores are gains. ``TopK.from_ids(top.ids, marginals(...), n_labels=L)``
-    ranks the same labels by probability.
+    ``TopK.from_ids(top.ids, marginals(...), n_labels=L)`` ranks the same labels by probability.
 
-    Raises ArgumentError where rows or labels of the two differ.
+    Parameters
+    ----------
+    probabilities
+        See the module.
+    top : TopK
+        A selection from them.
 
+    Returns
+    -------
+    ndarray of float64, shape (n, k)
+        0 where absent or not stored.
+
+    Raises
+    ------
+    ArgumentError
+        Where rows or labels of the two differ.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.75, 0.25, 0.2]])
     >>> marginals(eta, greedy_coverage(eta, 1)).round(2).tolist()
@@ -271,11 +365,26 @@ def marginals(probabilities, top: TopK) -> np.ndarray:
 def expected_coverage(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
     """E[Cov@k] of a selection (coverage, eq. 22): 1 - (1/L) sum over labels of prod (1 - eta_l) where l is chosen.
 
-    Exact if rows are independent given their features and the probabilities are right. float64, one value for each k;
-    over all L labels, those never chosen included.
+    Exact if rows are independent given their features and the probabilities are right.
 
-    Raises ArgumentError for a k that ``top`` does not hold, or no rows.
+    Parameters
+    ----------
+    probabilities, top
+        As in :func:`marginals`.
+    ks : int or sequence of int
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        Over all L labels, those never chosen included.
+
+    Raises
+    ------
+    ArgumentError
+        For a k that ``top`` does not hold, or no rows.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> expected_coverage(eta, top_k(eta, 2), ks=(1, 2)).round(4)    # 1 - 0.1 * 0.2; and 1 - 0.5 * 0.7
@@ -287,8 +396,23 @@ def expected_coverage(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
 def expected_precision(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
     """E[P@k] of a selection: the mean over rows of (1/k) sum of eta_l over the first k places.
 
-    float64, one value for each k. k divides always, absent places count 0. Raises as :func:`expected_coverage`.
+    Parameters
+    ----------
+    probabilities, top, ks
+        As in :func:`expected_coverage`.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        k divides always, absent places count 0.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`expected_coverage`.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
     >>> expected_precision(eta, top_k(eta, 2), ks=(1, 2)).round(4)
@@ -299,11 +423,10 @@ def expected_precision(probabilities, top: TopK, ks=(1, 3, 5)) -> np.ndarray:
 
 def _expected(probabilities, top: TopK, ks) -> list[tuple[float, float]]:
     candidates = _Candidates.of(probabilities)
-    _some_rows("probabilities", candidates.n_rows)
-    ks = [_whole("ks", k) for k in np.atleast_1d(ks).tolist()]
+    check_rows(candidates.n_rows, "probabilities")
+    ks = cut_offs(ks).tolist()
     values = candidates.marginals(top)
-    if not ks or max(ks) > top.k:
-        raise ArgumentError("ks", f"must name one k or more, up to the {top.k} places top holds", ks)
+    check_places("ks", max(ks), top.k)
     return [candidates.expected(top, k, values) for k in ks]
 
 
@@ -318,27 +441,18 @@ class _Candidates:
 
     @classmethod
     def of(cls, probabilities) -> _Candidates:
-        if sparse.issparse(probabilities):
-            matrix = checked_csr("probabilities", probabilities)
-            indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+        given = checked_matrix("probabilities", probabilities)
+        if sparse.issparse(given):
+            indptr, indices, data = given.indptr, given.indices, given.data
         else:
-            matrix = np.asarray(probabilities)
-            if matrix.ndim != 2:
-                raise ArgumentError(
-                    "probabilities",
-                    "must be a sparse matrix or a 2-D array, rows = points, columns = labels",
-                    f"{type(probabilities).__name__} of shape {matrix.shape}",
-                )
-            n, n_labels = matrix.shape
+            n, n_labels = given.shape
             indptr = np.arange(n + 1, dtype=np.int64) * n_labels
             indices = np.tile(np.arange(n_labels, dtype=np.int32), n)
-            data = matrix.ravel()
-        if data.dtype.kind not in "biuf":
-            raise ArgumentError("probabilities", "must hold real numbers", f"dtype {data.dtype}")
+            data = given.ravel()
         # One compiled kernel each for float32 and float64 serves every dtype.
         if data.dtype not in (np.float32, np.float64):
             data = data.astype(np.float32 if data.dtype.itemsize <= 2 else np.float64)
-        found = cls(indptr, indices, data, matrix.shape[1])
+        found = cls(indptr, indices, data, given.shape[1])
         found._check()
         return found
 
@@ -389,7 +503,7 @@ class _Candidates:
         return TopK(ids, scores, self.n_labels)
 
     def _empty(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        shape = self.n_rows, _whole("k", k)
+        shape = self.n_rows, whole_number("k", k, 1)
         return np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32), np.empty(shape, np.int64)
 
     def marginals(self, top: TopK) -> np.ndarray:
@@ -422,18 +536,6 @@ def _counted(truth: Truth, top: TopK) -> tuple[float, float]:
     return float(np.count_nonzero(hits) / hits.size), float(np.unique(top.ids[hits]).size / top.n_labels)
 
 
-def _whole(name: str, value) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ArgumentError(name, "must be a whole number, 1 or more", repr(value))
-    return int(value)
-
-
-def _beta(value) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
-        raise ArgumentError("beta", "must be a number, 0 or more", repr(value), "0 is greedy, math.inf the plain top k")
-    return float(value)
-
-
 def _order(order, n: int) -> np.ndarray:
     if order is None:
         return np.arange(n)
@@ -443,8 +545,3 @@ def _order(order, n: int) -> np.ndarray:
             "order", f"must be a permutation of the {n} rows", f"shape {given.shape}", "rng.permutation(n) makes one"
         )
     return given.astype(np.int64)
-
-
-def _some_rows(name: str, n: int) -> None:
-    if n == 0:
-        raise ArgumentError(name, "must have at least one row", "no rows")

@@ -73,6 +73,42 @@ def checked_csr(name: str, matrix) -> sparse.csr_matrix:
     return _csr(name, kind, matrix.shape, arrays)
 
 
+def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
+    """A stranger's matrix, sparse or dense: :func:`checked_csr`, or a 2-D array of real numbers.
+
+    Parameters
+    ----------
+    name : str
+        What the error calls the argument.
+    value : sparse matrix or array_like, shape (n, columns)
+        Rows are points.
+    columns : str
+        What the columns are, for the error.
+    do : str
+        What to do instead, the end of the error's message.
+
+    Returns
+    -------
+    csr_matrix or ndarray
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`checked_csr`, and for an array of other dimensions or of what is no real number.
+    """
+    if sparse.issparse(value):
+        return checked_csr(name, value)
+    given = np.asarray(value)
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise ArgumentError(
+            name,
+            f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}",
+            f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}",
+            do,
+        )
+    return given
+
+
 def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
     """The same from the arrays of an ``.npz`` that ``scipy.sparse.save_npz`` wrote.
 

@@ -28,7 +28,7 @@ from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
-from xcrepro.matrices import checked_csr, csr_from_arrays
+from xcrepro.matrices import checked_matrix, csr_from_arrays
 from xcrepro.paths import atomic_path
 from xcrepro.truth import Truth
 
@@ -102,16 +102,10 @@ class TopK:
                [-1, -1]], dtype=int32)
         """
         k = _whole("k", k, 1)
-        if sparse.issparse(scores):
-            return cls._from_csr(checked_csr("scores", scores), k, exclude)
-        values = np.asarray(scores)
-        if values.ndim != 2 or values.dtype.kind not in "biuf":
-            raise ArgumentError(
-                "scores",
-                "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = labels",
-                f"{type(scores).__name__} of shape {values.shape} and dtype {values.dtype}",
-                "lists of (label, score) pairs go to TopK.from_pairs, ranked ids to TopK.from_ids",
-            )
+        do = "lists of (label, score) pairs go to TopK.from_pairs, ranked ids to TopK.from_ids"
+        values = checked_matrix("scores", scores, do=do)
+        if sparse.issparse(values):
+            return cls._from_csr(values, k, exclude)
         values = np.ascontiguousarray(_as_float(values))
         if exclude is not None:
             values = values.copy()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.truth import Truth
 
@@ -38,26 +39,36 @@ _ROWS = 100_000
 def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.ndarray:
     """Inverse propensities 1/p_l (jain16, eq. 2): ``1 + (log N - 1) (B + 1)^A (N_l + B)^-A``.
 
-    label_counts: (L,) the number of TRAIN points that carry each label, N_l >= 0; labels never seen are allowed.
-    n_points: N, the number of TRAIN points, at least 3 (for fewer, C is negative and 1/p below 1).
-    A, B: the dataset's parameters; A > 0, B > -1, and B > 0 where a label was never seen.
+    Parameters
+    ----------
+    label_counts : array_like of float, shape (L,)
+        The number of TRAIN points that carry each label, N_l, 0 to N; labels never seen are allowed.
+    n_points : int
+        N, the number of TRAIN points, at least 3 (for fewer, C is negative and 1/p below 1).
+    A, B : float
+        The dataset's parameters; A > 0, B > -1, and B > 0 where a label was never seen.
 
-    Returns (L,) float64, 1 or more. A label seen once weighs exactly log N.
+    Returns
+    -------
+    ndarray of float64, shape (L,)
+        1 or more. A label seen once weighs exactly log N.
 
-    Raises ArgumentError for counts that are negative, not finite or larger than N.
+    Raises
+    ------
+    ArgumentError
+        For counts that are negative, not finite or larger than N, and parameters out of range.
 
+    Examples
+    --------
     >>> inverse([1, 10, 1000], n_points=15539).round(4)
     array([9.6511, 4.7373, 1.3203])
     """
     counts = np.asarray(label_counts, np.float64)
     if counts.ndim != 1:
         raise ArgumentError("label_counts", "must be one count a label", f"an array of shape {counts.shape}")
-    if n_points < 3:
-        raise ArgumentError("n_points", "must be the number of train points, 3 or more", n_points)
-    if not A > 0 or not math.isfinite(A):
-        raise ArgumentError("A", "must be positive", A)
-    if not B > -1 or not math.isfinite(B):
-        raise ArgumentError("B", "must be above -1", B)
+    real_number("n_points", n_points, at_least=3, do="it is the number of train points")
+    real_number("A", A, above=0)
+    real_number("B", B, above=-1)
     bad = ~((counts >= 0) & (counts <= n_points) & (counts + B > 0))
     if bad.any():
         label = int(np.argmax(bad))
@@ -77,11 +88,25 @@ def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.
 class Fit:
     """What :func:`fit` found.
 
-    A, B: the parameters of least squared error; A_stderr, B_stderr: their standard errors, infinite where the points do
-    not determine them, NaN for two points (a perfect fit leaves nothing to judge by). correlation: of the two errors; near
-    1 or -1 many pairs fit nearly as well. rms: root of the (weighted) mean squared error of p.
-    n_fitted: how many points.  n_points: the N of the model.
-    identifiable: False where other A, B fit as well; ``why`` says what is missing, and A, B are then one choice of many.
+    Attributes
+    ----------
+    A, B : float
+        The parameters of least squared error.
+    A_stderr, B_stderr : float
+        Their standard errors, infinite where the points do not determine them, NaN for two points (a perfect fit leaves
+        nothing to judge by).
+    correlation : float
+        Of the two errors; near 1 or -1 many pairs fit nearly as well.
+    rms : float
+        Root of the (weighted) mean squared error of p.
+    n_fitted : int
+        How many points.
+    n_points : int
+        The N of the model.
+    identifiable : bool
+        False where other A, B fit as well, and A, B are one choice of many.
+    why : str
+        What is missing then.
     """
 
     A: float
@@ -103,17 +128,31 @@ class Fit:
 def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
     """A and B by least squares between ``propensity`` and the model's curve (jain16, section 5 and fig. 2).
 
-    label_counts, propensity: (m,) N_l >= 0 and the estimated p_l in [0, 1], of labels or of bins of labels; m >= 2.
-    n_points: N, the train points the counts come from, 3 or more.
-    weights: (m,) of each squared error, 0 or more, by default equal: 1 over the variance of each p_l where it is known,
-    up to a common factor. The standard errors take the scatter about the curve for the noise of p: they know nothing of an
-    error that all points share, such as that of :func:`estimate_from_hierarchy`.
-
     The curve passes through p = 1/log N at N_l = 1 whatever A and B, so such points determine nothing; at least
     two other counts are needed. The best of three starts is taken; A is looked for in [0.001, 20], B + 1 up to 10^6.
 
-    Raises ArgumentError for shapes that differ and values out of range.
+    Parameters
+    ----------
+    label_counts, propensity : array_like of float, shape (m,)
+        N_l >= 0 and the estimated p_l in [0, 1], of labels or of bins of labels; m >= 2.
+    n_points : int
+        N, the train points the counts come from, 3 or more.
+    weights : array_like of float, shape (m,), optional
+        Of each squared error, 0 or more, by default equal: 1 over the variance of each p_l where it is known, up to a
+        common factor. The standard errors take the scatter about the curve for the noise of p: they know nothing of an
+        error that all points share, such as that of :func:`estimate_from_hierarchy`.
 
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    ArgumentError
+        For shapes that differ and values out of range.
+
+    Examples
+    --------
     >>> counts = np.array([2, 5, 20, 100, 1000])
     >>> found = fit(counts, 1 / inverse(counts, n_points=15539, A=0.5, B=0.4), n_points=15539)
     >>> round(found.A, 6), round(found.B, 6), found.identifiable
@@ -198,11 +237,16 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
 class HierarchyEstimate:
     """What :func:`estimate_from_hierarchy` found, as two pandas tables, both by rising count.
 
-    labels: a row a label: label, n_descendants, count (N_l), complete_count (N_l*), propensity (their ratio; NaN where
-    neither the label nor a descendant occurs).
-    bins: a row a bin of labels that occur: n_labels, count_min, count_mean, count_max, propensity (the mean over its
-    labels), stderr (of that mean, from the scatter in the bin; NaN for one label).
-    n_points: the rows of Y.
+    Attributes
+    ----------
+    labels : DataFrame
+        A row a label: label, n_descendants, count (N_l), complete_count (N_l*), propensity (their ratio; NaN where neither
+        the label nor a descendant occurs).
+    bins : DataFrame
+        A row a bin of labels that occur: n_labels, count_min, count_mean, count_max, propensity (the mean over its labels),
+        stderr (of that mean, from the scatter in the bin; NaN for one label).
+    n_points : int
+        The rows of Y.
     """
 
     labels: pd.DataFrame
@@ -218,16 +262,31 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     more than 4 descendants (``min_descendants`` 5) are used; sorted by N_l, ties by id, they are averaged in bins of
     ``labels_per_bin``, the last bin taking what is left. Labels that no point carries are in no bin.
 
-    Y: (n, L) the OBSERVED truth.
-    parents: (L,) whole numbers, the label above, -1 for none (as :class:`xcrepro.data.twin.Twin` has it); or (m, 2) pairs
-    (child, parent), for labels with several parents. Not every ancestor has to be given: they are followed upwards.
-
     The result is too high where descendants go missing as well: a point that lost l and all its descendants is not counted
     in N_l*. Rare descendants go missing more, so this is no small matter. On a synthetic twin, where p is known, the bins
     have 0.70 to 0.95 where the truth is 0.30 to 0.72 (EURLex-4K's shape). Nothing in the data shows it.
 
-    Raises ArgumentError for parents that are no labels or form a circle, and where no label has enough descendants.
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        The OBSERVED truth.
+    parents : array_like of int, shape (L,) or (m, 2)
+        The label above, -1 for none (as :class:`xcrepro.data.twin.Twin` has it); or pairs (child, parent), for labels with
+        several parents. Not every ancestor has to be given: they are followed upwards.
+    min_descendants, labels_per_bin : int
+        See above; 1 or more.
 
+    Returns
+    -------
+    HierarchyEstimate
+
+    Raises
+    ------
+    ArgumentError
+        For parents that are no labels or form a circle, and where no label has enough descendants.
+
+    Examples
+    --------
     >>> Y = np.zeros((5, 7))
     >>> Y[:2, 0] = 1                       # two points carry label 0
     >>> Y[[1, 2, 3], [1, 2, 6]] = 1        # three carry something below it, one of them both
@@ -237,9 +296,8 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     """
     import pandas as pd
 
-    for name, value in (("min_descendants", min_descendants), ("labels_per_bin", labels_per_bin)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ArgumentError(name, "must be a whole number, 1 or more", repr(value))
+    whole_number("min_descendants", min_descendants, 1)
+    whole_number("labels_per_bin", labels_per_bin, 1)
     truth = Truth.of(Y)
     below = _closure(parents, truth.n_labels)
     n_descendants = np.bincount(below.indices, minlength=truth.n_labels) - 1
@@ -261,30 +319,18 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
         )
         complete += np.bincount((rows @ below).indices, minlength=chosen.size)
     counts = truth.label_counts()[chosen]
-    with np.errstate(invalid="ignore"):
-        p = counts / complete
-    order = np.lexsort((chosen, counts))
-    labels = pd.DataFrame(
-        {
-            "label": chosen,
-            "n_descendants": n_descendants[chosen],
-            "count": counts,
-            "complete_count": complete,
-            "propensity": p,
-        }
-    ).iloc[order]
-    labels = labels.reset_index(drop=True)
+    found = {"label": chosen, "n_descendants": n_descendants[chosen], "count": counts, "complete_count": complete}
+    labels = pd.DataFrame(found).sort_values(["count", "label"], ignore_index=True)
+    labels["propensity"] = labels["count"] / labels["complete_count"]
     seen = labels[labels["count"] > 0].reset_index(drop=True)
     grouped = seen.groupby(seen.index // labels_per_bin)
-    bins = pd.DataFrame(
-        {
-            "n_labels": grouped.size(),
-            "count_min": grouped["count"].min(),
-            "count_mean": grouped["count"].mean(),
-            "count_max": grouped["count"].max(),
-            "propensity": grouped["propensity"].mean(),
-            "stderr": grouped["propensity"].sem(),
-        }
+    bins = grouped.agg(
+        n_labels=("label", "size"),
+        count_min=("count", "min"),
+        count_mean=("count", "mean"),
+        count_max=("count", "max"),
+        propensity=("propensity", "mean"),
+        stderr=("propensity", "sem"),
     )
     return HierarchyEstimate(labels, bins.rename_axis("bin"), truth.n_rows)
 
@@ -327,15 +373,30 @@ def _closure(parents, n_labels: int) -> sparse.csr_matrix:
 def drop_labels(Y, propensity, rng) -> sparse.csr_matrix:
     """Let relevant labels go missing: each is kept with its propensity, independently of all others.
 
-    Y: (n, L) the complete truth; it is not changed.
-    propensity: (L,) p_l in [0, 1], or (n, L) p_il where it depends on the point as well.
-    rng: a ``numpy.random.Generator``, which is moved on, or a seed.
-
     One uniform number is drawn for each relevant pair, row by row, labels rising, and the pair stays where it is below
     p. So with one seed a higher propensity keeps what a lower one kept, and more.
 
-    Returns (n, L) CSR float32 of ones, int32 indices sorted. Raises ArgumentError for p out of range.
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        The complete truth; it is not changed.
+    propensity : array_like of float, shape (L,) or (n, L)
+        p_l in [0, 1], or p_il where it depends on the point as well.
+    rng : numpy.random.Generator or int
+        A generator, which is moved on, or a seed.
 
+    Returns
+    -------
+    csr_matrix of float32, shape (n, L)
+        Ones, int32 indices sorted.
+
+    Raises
+    ------
+    ArgumentError
+        For p out of range.
+
+    Examples
+    --------
     >>> Y = np.ones((1000, 2))
     >>> drop_labels(Y, [1.0, 0.25], rng=0).sum(axis=0).astype(int).tolist()
     [[1000, 258]]

@@ -11,25 +11,35 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from xcrepro.errors import ArgumentError
+from xcrepro.arguments import whole_number
 
 
 def count() -> int:
     """Threads to use: ``$XCREPRO_THREADS`` if set, else the cores this process may run on."""
     if text := os.environ.get("XCREPRO_THREADS"):
-        if not text.isdigit() or int(text) < 1:
-            raise ArgumentError("XCREPRO_THREADS", "must be a whole number, 1 or more", repr(text), "unset or mend it")
-        return int(text)
+        return whole_number("XCREPRO_THREADS", int(text) if text.isdigit() else text, 1, do="unset or mend it")
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def over_rows(n_rows: int, work: Callable[[int, int], object], *, min_rows: int = 8192) -> list:
-    """Call ``work(lo, hi)`` for consecutive blocks that cover ``range(n_rows)``; return the results in row order.
+    """Call ``work(lo, hi)`` for consecutive blocks that cover ``range(n_rows)``.
 
-    Small inputs (fewer than ``2 * min_rows`` rows) run in the calling thread: there a thread costs more than it gains.
+    Parameters
+    ----------
+    n_rows : int
+    work : callable
+    min_rows : int
+        Fewer than twice as many rows run in the calling thread: there a thread costs more than it gains.
 
+    Returns
+    -------
+    list
+        The results, in row order.
+
+    Examples
+    --------
     >>> over_rows(5, lambda lo, hi: (lo, hi))
     [(0, 5)]
     """

@@ -22,7 +22,7 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as kernel
-from xcrepro.matrices import checked_csr
+from xcrepro.matrices import checked_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +38,12 @@ class Truth:
         """Check and, where needed, tidy a copy of ``Y`` (see the module). ``name`` is what errors call it."""
         if isinstance(Y, Truth):
             return Y
-        if sparse.issparse(Y):
-            Y = checked_csr(name, Y)
-        else:
-            dense = np.asarray(Y)
-            if dense.ndim != 2 or dense.dtype.kind not in "biuf":
-                raise ArgumentError(
-                    name,
-                    "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = labels",
-                    f"{type(Y).__name__} of shape {dense.shape} and dtype {dense.dtype}",
-                    "build a scipy.sparse.csr_matrix from your label lists",
-                )
-            if dense.dtype.kind == "f" and np.isnan(dense).any():
-                row, label = np.argwhere(np.isnan(dense))[0]
+        Y = checked_matrix(name, Y, do="build a scipy.sparse.csr_matrix from your label lists")
+        if not sparse.issparse(Y):
+            if Y.dtype.kind == "f" and np.isnan(Y).any():
+                row, label = np.argwhere(np.isnan(Y))[0]
                 raise ArgumentError(name, "must not hold NaN", f"NaN at row {row}, label {label}")
-            Y = sparse.csr_matrix(dense)
+            Y = sparse.csr_matrix(Y)
         # One compiled kernel each for float32 and float64 serves every dtype; bool and small ints are exact in float32.
         data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
         n_rows, n_labels = Y.shape

@@ -53,7 +53,7 @@ def test_split_faults(file, text, message):
 
 @pytest.mark.parametrize("column", [-1, 2, 1.0, True])
 def test_a_column_that_is_not_there(file, column):
-    with pytest.raises(ArgumentError, match="column must be from 0 to 1"):
+    with pytest.raises(ArgumentError, match="column must be a whole number from 0 to 1"):
         read_split_columns(file("1 2\n"), column)
 
 

@@ -612,26 +612,12 @@ def test_marginal_ece_of_every_kind_of_matrix():
         close(cal.marginal_ece(kind(P.astype(np.float32)), kind(Y), reduce="mean"), want / 3, 1e-7)
 
 
-def test_marginal_ece_refuses():
-    P, Y = sp.csr_matrix(np.array([[0.5, 0.0], [0.2, 0.9]])), np.eye(2)
-    for value in (1.5, -0.1, np.nan):
-        bad = P.copy()
-        bad.data[2] = value
-        with pytest.raises(ArgumentError, match=r"probabilities must lie in \[0, 1\].*row 1, label 1"):
-            cal.marginal_ece(bad, Y)
-    twice = sp.csr_matrix(([0.1, 0.2], [1, 1], [0, 2, 2]), shape=(2, 2))
-    with pytest.raises(ArgumentError, match=r"twice in a row.*row 0, label 1"):
-        cal.marginal_ece(twice, Y)
-    with pytest.raises(ArgumentError, match="twice in a row"):
-        cal.marginal_ece(sp.coo_matrix(([0.1, 0.2], ([0, 0], [1, 1])), shape=(2, 2)), Y)
-    with pytest.raises(ArgumentError, match="Y's shape"):
-        cal.marginal_ece(P[:, :1], Y)
-    with pytest.raises(ArgumentError, match="2-D"):
-        cal.marginal_ece(np.array([0.5]), Y)
-    with pytest.raises(ArgumentError, match="reduce"):
-        cal.marginal_ece(P, Y, reduce="max")
-    with pytest.raises(ArgumentError, match="at least one row"):
-        cal.marginal_ece(sp.csr_matrix((0, 2)), sp.csr_matrix((0, 2)))
+@pytest.mark.parametrize("value", [1.5, -0.1, np.nan])
+def test_marginal_ece_refuses_what_is_no_probability(value):
+    P = sp.csr_matrix(np.array([[0.5, 0.0], [0.2, 0.9]]))
+    P.data[2] = value
+    with pytest.raises(ArgumentError, match=r"probabilities must lie in \[0, 1\].*row 1, label 1"):
+        cal.marginal_ece(P, np.eye(2))
 
 
 def test_marginal_ece_misleads_where_ece_at_k_does_not(ranked):
@@ -655,47 +641,56 @@ def test_a_score_outside_0_to_1_is_refused(metric, value):
         metric(scores, np.ones((3, 2), bool))
 
 
-def test_what_else_is_refused():
-    ok, yes = [0.5, 0.5], [True, True]
-    with pytest.raises(ArgumentError, match=r"-inf at row 0, place 1.*left out"):
-        cal.ece([[0.5, -np.inf]], [[True, False]])
-    with pytest.raises(ArgumentError, match="at pair 1"):
-        cal.brier([0.5, 2.0], yes)
-    with pytest.raises(ArgumentError, match="at least one pair"):
-        cal.ece([], np.zeros(0, bool))
-    with pytest.raises(ArgumentError, match="shape of scores"):
-        cal.ece(ok, [True])
-    with pytest.raises(ArgumentError, match="hits must be bool, or 0 and 1; got 2 at pair 1"):
-        cal.ece(ok, [1, 2])
-    with pytest.raises(ArgumentError, match="hits must be bool"):
-        cal.ece(ok, [0.0, np.nan])
-    with pytest.raises(ArgumentError, match="numbers"):
-        cal.ece(["a", "b"], yes)
-    with pytest.raises(ArgumentError, match="hits must be bool"):
-        cal.ece(ok, ["a", "b"])
-    for bins in (0, -1, 2.5, True, 100_001):
-        with pytest.raises(ArgumentError, match="bins"):
-            cal.ece(ok, yes, bins)
-    with pytest.raises(ArgumentError, match="norm"):
-        cal.ece(ok, yes, norm="l3")
-    with pytest.raises(ArgumentError, match="half"):
-        cal.ece(ok, yes, half="both")
-    with pytest.raises(ArgumentError, match="closed"):
-        cal.ece(ok, yes, closed="both")
-    with pytest.raises(ArgumentError, match="debias"):
-        cal.ece(ok, yes, debias=True)
-    with pytest.raises(ArgumentError, match="debias"):
-        cal.ece(ok, yes, norm="l2", half="over", debias=True)
-    with pytest.raises(ArgumentError, match="cap"):
-        cal.nll(ok, yes, cap=0)
-    with pytest.raises(ArgumentError, match="band"):
-        cal.reliability(ok, yes, band=95)
-    with pytest.raises(ArgumentError, match="bandwidth"):
-        cal.smooth_ece(ok, yes, bandwidth=0)
-    with pytest.raises(ArgumentError, match="at least one pair"):
-        cal.Sums().ece()
-    with pytest.raises(ArgumentError, match="must stay float32"):
-        cal.Sums().add(np.array(ok, np.float32), yes).add(ok, yes)
+OK, YES = [0.5, 0.5], [True, True]
+Y1, TOP1 = np.eye(2)[:1], xc.TopK.from_scores(np.array([[0.2, 0.9]]), 2)
+TWICE = sp.csr_matrix(([0.1, 0.2], [1, 1], [0, 2, 2]), shape=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cal.ece([[0.5, -np.inf]], [[True, False]]), r"-inf at row 0, place 1.*left out"),
+        (lambda: cal.brier([0.5, 2.0], YES), "at pair 1"),
+        (lambda: cal.ece([], np.zeros(0, bool)), "at least one pair"),
+        (lambda: cal.ece(OK, [True]), "shape of scores"),
+        (lambda: cal.ece(OK, [1, 2]), "hits must be bool, or 0 and 1; got 2 at pair 1"),
+        (lambda: cal.ece(OK, [0.0, np.nan]), "hits must be bool"),
+        (lambda: cal.ece(["a", "b"], YES), "numbers"),
+        (lambda: cal.ece(OK, ["a", "b"]), "hits must be bool"),
+        *((lambda bins=bins: cal.ece(OK, YES, bins), "bins") for bins in (0, -1, 2.5, True, 100_001)),
+        (lambda: cal.ece(OK, YES, norm="l3"), "norm"),
+        (lambda: cal.ece(OK, YES, half="both"), "half"),
+        (lambda: cal.ece(OK, YES, closed="both"), "closed"),
+        (lambda: cal.ece(OK, YES, debias=True), "debias"),
+        (lambda: cal.ece(OK, YES, norm="l2", half="over", debias=True), "debias"),
+        (lambda: cal.nll(OK, YES, cap=0), "cap"),
+        (lambda: cal.reliability(OK, YES, band=95), "band"),
+        (lambda: cal.smooth_ece(OK, YES, bandwidth=0), "bandwidth"),
+        (lambda: cal.Sums().ece(), "at least one pair"),
+        (lambda: cal.Sums().add(np.array(OK, np.float32), YES).add(OK, YES), "must stay float32"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1,), metrics=["ECE", "EEC"]), "metrics.*did you mean 'ECE'"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1,), metrics=[]), "metrics"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1, 3)), "2 places"),
+        (lambda: cal.pairs(Y1, TOP1, 3), "2 places"),
+        (lambda: cal.calibration_table(Y1), "top must be given"),
+        (lambda: cal.calibration_table([], ks=(1,)), "at least one prediction"),
+        (lambda: cal.calibration_table(Y1, xc.TopK.from_pairs([[]], n_labels=2, k=1), (1,)), "at least one prediction"),
+        # no scores, so ranks stand for them
+        (lambda: cal.calibration_table(Y1, xc.TopK.from_ids([[1, 0]], n_labels=2), (1,)), r"must lie in \[0, 1\]"),
+        (lambda: cal.marginal_ece(TWICE, np.eye(2)), r"twice in a row.*row 0, label 1"),
+        (
+            lambda: cal.marginal_ece(sp.coo_matrix(([0.1, 0.2], ([0, 0], [1, 1])), shape=(2, 2)), np.eye(2)),
+            "twice in a row",
+        ),
+        (lambda: cal.marginal_ece(np.ones((2, 1)), np.eye(2)), "Y's shape"),
+        (lambda: cal.marginal_ece(np.array([0.5]), np.eye(2)), "2-D"),
+        (lambda: cal.marginal_ece(np.eye(2), np.eye(2), reduce="max"), "reduce"),
+        (lambda: cal.marginal_ece(sp.csr_matrix((0, 2)), sp.csr_matrix((0, 2))), "at least one row"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
 
 
 def test_numbers_for_hits_and_other_dtypes():
@@ -707,28 +702,6 @@ def test_numbers_for_hits_and_other_dtypes():
     for zero in (np.float32(-0.0), np.float64(-0.0)):
         assert cal.ace(np.array([0.5, zero], zero.dtype), [False, True], bins=2) == 0.75
         assert cal.ece(np.array([0.5, zero], zero.dtype), [False, True]) == 0.75
-
-
-def test_a_table_refuses():
-    top = xc.TopK.from_scores(np.array([[0.2, 0.9]]), 2)
-    Y = np.eye(2)[:1]
-    with pytest.raises(ArgumentError, match="metrics"):
-        cal.calibration_table(Y, top, (1,), metrics=["ECE", "EEC"])
-    with pytest.raises(ArgumentError, match="metrics"):
-        cal.calibration_table(Y, top, (1,), metrics=[])
-    with pytest.raises(ArgumentError, match="2 places"):
-        cal.calibration_table(Y, top, (1, 3))
-    with pytest.raises(ArgumentError, match="2 places"):
-        cal.pairs(Y, top, 3)
-    with pytest.raises(ArgumentError, match="top must be given"):
-        cal.calibration_table(Y)
-    with pytest.raises(ArgumentError, match="at least one prediction"):
-        cal.calibration_table([], ks=(1,))
-    with pytest.raises(ArgumentError, match="at least one prediction"):
-        cal.calibration_table(Y, xc.TopK.from_pairs([[]], n_labels=2, k=1), (1,))
-    ranks = xc.TopK.from_ids([[1, 0]], n_labels=2)  # no scores, so ranks stand for them
-    with pytest.raises(ArgumentError, match=r"must lie in \[0, 1\]"):
-        cal.calibration_table(Y, ranks, (1,))
 
 
 def test_the_smallest_inputs():

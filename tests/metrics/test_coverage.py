@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import xcrepro as xc
-from tests.metrics.test_labelwise import build, cases
+from tests.naive import as_matrices, small_rankings
 from xcrepro.errors import ArgumentError
 
 m = xc.metrics
@@ -37,10 +37,10 @@ def brute_reach(truth, k):
 
 
 @settings(max_examples=150, deadline=None)
-@given(cases())
+@given(small_rankings())
 def test_coverage_equals_its_definition(case):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     hit = np.array([len(covered(truth, rows, k)) for k in KS])
     assert m.coverage(Y, top, KS).tolist() == (hit / n_labels).tolist()
     there = len(set().union(*truth))
@@ -48,10 +48,10 @@ def test_coverage_equals_its_definition(case):
 
 
 @settings(max_examples=150, deadline=None)
-@given(cases(max_labels=5, max_rows=4))
+@given(small_rankings(max_labels=5, max_rows=4))
 def test_reachable_equals_every_choice_tried(case):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     ks = (1, 2, 3)
     reach = [brute_reach(truth, k) for k in ks]
     assert m.reachable(Y, ks).tolist() == reach
@@ -92,10 +92,10 @@ def test_coverage_without_a_label_to_cover_is_0():
 
 
 @settings(max_examples=40, deadline=None)
-@given(cases(), st.integers(1, 4))
+@given(small_rankings(), st.integers(1, 4))
 def test_blocks_stream_to_the_same_bits(case, size):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     alike = np.random.default_rng(0).random((n_labels, n_labels))
     for call in (
         lambda *a: m.coverage(*a, ks=KS, over="reachable"),
@@ -112,10 +112,10 @@ def test_blocks_stream_to_the_same_bits(case, size):
 
 
 @settings(max_examples=100, deadline=None)
-@given(cases(), st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 2 / 3, 1.0]), st.sampled_from(["all", "test"]))
+@given(small_rankings(), st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 2 / 3, 1.0]), st.sampled_from(["all", "test"]))
 def test_alpha_coverage_equals_its_definition(case, alpha, over):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     for k, got in zip(KS, m.alpha_coverage(Y, top, KS, alpha=alpha, over=over), strict=True):
         enough = chosen = 0
         for label in range(n_labels):
@@ -140,11 +140,11 @@ def test_alpha_0_is_coverage_and_alpha_is_met_exactly():
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(max_rows=4), st.integers(1, 4), st.booleans())
+@given(small_rankings(max_rows=4), st.integers(1, 4), st.booleans())
 def test_sampled_coverage_equals_every_sample_tried(case, size, replace):
     n_labels, truth, rows = case
     size = size if replace else min(size, len(truth))
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     everything = range(len(truth))
     samples = list(itertools.product(everything, repeat=size) if replace else itertools.combinations(everything, size))
     for k, got in zip(KS, m.sampled_coverage(Y, top, KS, sample_size=size, replace=replace), strict=True):
@@ -210,10 +210,10 @@ def test_sampled_coverage_at_the_size_of_a_large_test_set():
 
 
 @settings(max_examples=100, deadline=None)
-@given(cases())
+@given(small_rankings())
 def test_entropy_equals_its_definition(case):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     for k, got in zip(KS, m.label_entropy(Y, top, KS), strict=True):
         all_hits = [label for y, row in zip(truth, rows, strict=True) for label in row[:k] if label in y]
         shares = [all_hits.count(label) / len(all_hits) for label in set(all_hits)]
@@ -234,10 +234,10 @@ def test_entropy_at_its_ends():
 
 
 @settings(max_examples=60, deadline=None)
-@given(cases(), st.integers(0, 99))
+@given(small_rankings(), st.integers(0, 99))
 def test_diversity_equals_its_definition(case, seed):
     n_labels, truth, rows = case
-    Y, top = build(n_labels, truth, rows)
+    Y, top = as_matrices(n_labels, truth, rows)
     alike = np.random.default_rng(seed).random((n_labels, n_labels)).round(2) * (seed % 3 > 0)
     np.fill_diagonal(alike, 1.0)
     want = []

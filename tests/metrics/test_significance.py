@@ -215,10 +215,7 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
         (lambda: m.macro_t_test(*[m.confusion(Y2, T2, 1)] * 2, more_than=0), "more_than"),
         (lambda: m.macro_t_test(*[m.confusion(Y2, T2, 1)] * 2, over="seen"), "over"),
         (lambda: m.macro_t_test(*[m.confusion(Y2, T2, 1)] * 2, label_counts=[1]), "label_counts"),
-        (
-            lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")),
-            r"metrics must be names of metrics; got \['p'\]",
-        ),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")), r"metrics must hold known names.*got \['p'\]"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=()), "metrics"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="PSP"), "inverse_propensity must be given"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, samples=19), "samples"),

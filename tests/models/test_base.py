@@ -1,8 +1,10 @@
-"""What every model has: parameters, checked input, and files that are whole or not there. Shown on Popularity."""
+"""What every model has: parameters, checked input, probabilities, and files that are whole or not there."""
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import os
 import shutil
 
@@ -11,13 +13,49 @@ import pytest
 import scipy.sparse as sp
 
 import xcrepro as xc
+from tests.naive import multilabel_problem, same_bits
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.models import DiSMEC, Model, NotFitted, OneVsRest, Popularity
-from xcrepro.models.base import check_features, check_k
+from xcrepro.models import (
+    PLT,
+    DiSMEC,
+    FastXML,
+    Model,
+    NapkinPLT,
+    NeuralOneVsAll,
+    NotFitted,
+    OneVsRest,
+    PfastreXML,
+    PfastXML,
+    Popularity,
+)
+from xcrepro.models.base import check_features
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
 Y2 = np.array([[0, 1, 0, 0], [0, 1, 0, 0]])
+
+
+PROBABILISTIC = [
+    Popularity(),
+    OneVsRest(),
+    NapkinPLT(max_leaves=4),
+    NapkinPLT(max_leaves=4, ensemble=3),
+    PLT(trees=2, max_leaf=3),
+    FastXML(trees=2),
+    NeuralOneVsAll(dim=8, epochs=3),
+]
+SCORING = [OneVsRest("squared_hinge"), DiSMEC(), NapkinPLT(loss="squared_hinge"), PfastXML(trees=2, A=0.6, B=2.6),
+           PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9))]  # fmt: skip
+MODELS = [*PROBABILISTIC, *SCORING, NeuralOneVsAll("squared_hinge", dim=8, epochs=3)]
+
+
+def each(models):
+    """A test for each model, which it gets unfitted and for itself."""
+    return pytest.mark.parametrize("model", [pytest.param(model, id=repr(model)[:40]) for model in models])
+
+
+def fitted(model):
+    return copy.copy(model).fit(*multilabel_problem())
 
 
 def ids(model):
@@ -28,7 +66,8 @@ def ids(model):
 
 
 def test_every_class_is_found_under_its_name():
-    for name in ("Popularity", "OneVsRest", "DiSMEC", "NapkinPLT"):
+    assert {type(model).__name__ for model in MODELS} == set(xc.models.CLASSES)
+    for name in xc.models.CLASSES:
         kind = getattr(xc.models, name)
         assert kind.__name__ == name
         assert issubclass(kind, Model)
@@ -64,6 +103,54 @@ def test_set_params_takes_all_or_nothing():
         model.set_params(C=5, cost=3)
     assert str(caught.value) == "OneVsRest has the parameters loss, C, eps, threshold, seed; got cost"
     assert model.C == 2
+
+
+@pytest.mark.parametrize(
+    ("kinds", "name", "values"),
+    [
+        ((OneVsRest, NapkinPLT, PLT), "loss", ("hinge", None)),
+        ((NeuralOneVsAll,), "loss", ("hinge",)),
+        ((OneVsRest, DiSMEC, NapkinPLT), "C", (0, math.nan, "1")),
+        ((FastXML, PfastreXML, PLT), "C", (0, math.nan, math.inf, "1")),
+        ((OneVsRest, DiSMEC, NapkinPLT, PLT), "eps", (-0.1, "0.1")),
+        ((OneVsRest, DiSMEC, NapkinPLT, PLT), "threshold", (-1,)),
+        ((OneVsRest, DiSMEC, NapkinPLT, PLT, FastXML, NeuralOneVsAll), "seed", (-1, 1.5, None)),
+        ((OneVsRest, NapkinPLT), "seed", (2**31,)),
+        ((NapkinPLT, PLT), "arity", (1,)),
+        ((NapkinPLT,), "max_leaves", (0,)),
+        ((NapkinPLT,), "ensemble", (True,)),
+        ((NapkinPLT,), "tree_type", ("oak",)),
+        ((PLT, FastXML), "trees", (0, 1.5)),
+        ((PLT, FastXML), "max_leaf", (0,)),
+        ((PLT,), "kmeans_eps", (-1.0,)),
+        ((FastXML,), "labels_per_leaf", (0,)),
+        ((FastXML,), "tol", (-1.0,)),
+        ((FastXML,), "bias", (math.nan,)),
+        ((FastXML,), "ideal", ("k",)),
+        ((PfastXML,), "A", (-1.0,)),
+        ((PfastXML,), "inverse_propensity", ([1.0, 0.0, 1.0, 1.0], [1.0])),
+        ((PfastreXML,), "alpha", (1.5,)),
+        ((PfastreXML,), "gamma", (-1.0, math.inf)),
+        ((NeuralOneVsAll,), "dim", (0, 2.0)),
+        ((NeuralOneVsAll,), "epochs", (0,)),
+        ((NeuralOneVsAll,), "batch", (True,)),
+        ((NeuralOneVsAll,), "dropout", (1.0, math.nan)),
+        ((NeuralOneVsAll,), "learning_rate", (0, 1.5)),
+        ((NeuralOneVsAll,), "gamma", (-1, "2")),
+        ((NeuralOneVsAll,), "gamma_positive", (math.inf,)),
+        ((NeuralOneVsAll,), "gamma_negative", (-0.1,)),
+        ((NeuralOneVsAll,), "shift", (1.0,)),
+    ],
+)
+def test_a_parameter_that_breaks_its_rule_is_named_by_fit(kinds, name, values):
+    for kind in kinds:
+        for value in values:
+            model = kind(**{name: value})
+            with pytest.raises(ArgumentError) as caught:
+                model.fit(np.eye(4), np.eye(4))
+            assert caught.value.argument == name
+            with pytest.raises(NotFitted):  # nothing half-done
+                model.predict(np.eye(4))
 
 
 def test_scikit_learn_can_clone_it():
@@ -131,7 +218,6 @@ def test_faulty_training_data_is_refused_and_nothing_is_learned(given, truth, me
 def test_faulty_k_is_refused(k):
     with pytest.raises(ArgumentError, match="k must be a whole number, 1 or more"):
         Popularity().fit(X, Y).predict(X, k)
-    assert check_k(np.int64(3)) == 3
 
 
 def test_check_features_makes_one_form_and_changes_nothing():
@@ -151,6 +237,54 @@ def test_check_features_makes_one_form_and_changes_nothing():
         np.testing.assert_array_equal(got.toarray(), X)
 
 
+@each(MODELS)
+def test_input_may_come_in_any_form_and_is_left_alone(model):
+    X, Y = multilabel_problem()
+    want = fitted(model).predict(X, 3)
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    forms = [sp.csr_array(X.astype(np.float64)), wide, sp.coo_matrix(X), X.toarray()]
+    if not isinstance(model, FastXML):  # its separators visit what is stored
+        zero = sp.csr_matrix((np.append(X[4].data, 0.0), np.append(X[4].indices, 2), [0, 1]), shape=(1, 12))
+        forms.append(sp.vstack([X[:4], zero, X[5:]]).tocsr())
+    for given in forms:
+        before = given.copy()
+        assert same_bits(copy.copy(model).fit(given, sp.csr_array(Y)).predict(given, 3), want)
+        for now, then in ((given, before),) if isinstance(given, np.ndarray) else ((given.data, before.data),):
+            np.testing.assert_array_equal(now, then)
+
+
+@each(MODELS)
+def test_no_rows_to_predict(model):
+    top = fitted(model).predict(np.zeros((0, 12)), 3)
+    assert top.ids.shape == top.scores.shape == (0, 3)
+
+
+# ------------------------------------------------------------------------------ probabilities
+
+
+@each(PROBABILISTIC)
+def test_predict_proba_holds_the_k_best(model):
+    model, (X, Y) = fitted(model), multilabel_problem()
+    matrix = model.predict_proba(X, k=4)
+    assert type(matrix) is sp.csr_matrix
+    assert (matrix.dtype, matrix.indices.dtype) == (np.float32, np.int32)
+    assert matrix.shape == Y.shape
+    assert matrix.has_canonical_format
+    assert same_bits(xc.TopK.from_scores(matrix, 4), model.predict(X, 4))
+    assert 0 <= matrix.data.min() < matrix.data.max() <= 1
+    everything = model.predict(X, 9)
+    assert model.predict_proba(X).nnz == (everything.ids >= 0).sum()
+
+
+@each(SCORING)
+def test_scores_are_not_called_probabilities(model):
+    with pytest.raises(NotFitted):
+        copy.copy(model).predict_proba(X)
+    with pytest.raises(ArgumentError, match=r"probabilities.*calibrate"):
+        fitted(model).predict_proba(multilabel_problem()[0])
+
+
 # ------------------------------------------------------------------------------ files
 
 
@@ -168,9 +302,18 @@ def test_save_and_load(tmp_path):
     assert oct((tmp_path / "deep" / "m").stat().st_mode & 0o777) == "0o755"
 
 
-def test_parameters_come_back(tmp_path):
-    OneVsRest("squared_hinge", C=2.5, seed=1).fit(X, Y).save(tmp_path / "m")
-    assert repr(xc.models.load(tmp_path / "m")) == repr(OneVsRest("squared_hinge", C=2.5, seed=1))
+@each(MODELS)
+def test_saved_and_loaded_it_is_the_same(model, tmp_path):
+    X, _ = multilabel_problem()
+    model = fitted(model)
+    want, parameters = model.predict(X, 9), model.get_params()
+    model.save(tmp_path / "m")
+    del model
+    for _ in range(2):
+        loaded = xc.models.load(tmp_path / "m")
+        assert loaded.get_params() == parameters
+        assert same_bits(loaded.predict(X, 9), want)
+        loaded.save(tmp_path / "m")  # over the folder it came from
 
 
 def test_a_saved_model_is_replaced_and_anything_else_is_not(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import time
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
-from xcrepro.errors import ArgumentError, DataError
+from tests.naive import same_bits
+from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
-from xcrepro.models import FastXML, NotFitted, PfastreXML, PfastXML, load
+from xcrepro.models import FastXML, PfastreXML, PfastXML, load
 
 # ---------------------------------------------------------------- one node's partition
 
@@ -300,15 +302,10 @@ def test_trees_learn(twin):
 
 def test_alpha_1_is_pfastxml_exactly(twin, fitted):
     alone = PfastXML(trees=4, max_leaf=8, labels_per_leaf=6, seed=3).fit(twin.train.X, twin.train.Y_observed)
-    fitted.set_params(alpha=1.0)
-    try:
-        same = fitted.predict(twin.test.X, k=10)
-    finally:
-        fitted.set_params(alpha=0.8)
+    same = copy.copy(fitted).set_params(alpha=1.0).predict(twin.test.X, k=10)
     for other in (alone, fitted.pfastxml()):
         assert type(other) is PfastXML
-        np.testing.assert_array_equal(same.ids, other.predict(twin.test.X, k=10).ids)
-        np.testing.assert_array_equal(same.scores, other.predict(twin.test.X, k=10).scores)
+        assert same_bits(same, other.predict(twin.test.X, k=10))
     assert (same.ids != fitted.predict(twin.test.X, k=10).ids).any()
 
 
@@ -316,8 +313,7 @@ def test_pfastxml_with_equal_propensities_is_fastxml(twin):
     X, Y = twin.train.X, twin.train.Y_observed
     plain = FastXML(trees=2, ideal="L").fit(X, Y).predict(twin.test.X)
     ones = PfastXML(trees=2, inverse_propensity=np.ones(Y.shape[1])).fit(X, Y).predict(twin.test.X)
-    np.testing.assert_array_equal(plain.ids, ones.ids)
-    np.testing.assert_array_equal(plain.scores, ones.scores)
+    assert same_bits(plain, ones)
 
 
 @pytest.mark.parametrize("ideal", ["labels", "L"])
@@ -332,25 +328,11 @@ def test_threads_change_nothing_and_the_seed_does(twin, monkeypatch, ideal):
     one, two, fewer, other = states
     for name in one:
         np.testing.assert_array_equal(one[name], two[name])
-    np.testing.assert_array_equal(tops[0].ids, tops[1].ids)
-    np.testing.assert_array_equal(tops[0].scores, tops[1].scores)
+    assert same_bits(tops[0], tops[1])
     nodes = fewer["left"].size
     np.testing.assert_array_equal(fewer["left"], one["left"][:nodes])
     np.testing.assert_array_equal(fewer["w_data"], one["w_data"][: one["w_indptr"][nodes]])
     assert one["left"].shape != other["left"].shape or (one["left"] != other["left"]).any()
-
-
-def test_the_callers_matrices_stay_as_they_are_and_the_form_does_not_matter(twin):
-    X, Y = twin.train.X.copy(), twin.train.Y_observed.copy()
-    model = PfastreXML(trees=2).fit(X, Y)
-    for now, before in ((X, twin.train.X), (Y, twin.train.Y_observed)):
-        for part in ("indptr", "indices", "data"):
-            np.testing.assert_array_equal(getattr(now, part), getattr(before, part))
-    arrays = PfastreXML(trees=2).fit(sp.csr_array(X), sp.csr_array(Y))
-    dense = PfastreXML(trees=2).fit(X.toarray(), Y.toarray())
-    for name, value in model._state().items():
-        np.testing.assert_array_equal(value, arrays._state()[name])
-        np.testing.assert_array_equal(value, dense._state()[name])
 
 
 # ---------------------------------------------------------------- edges
@@ -405,74 +387,28 @@ def test_a_row_without_features_is_its_bias(twin, fitted):
 
 
 def test_extreme_sharpness_still_ranks(twin, fitted):
-    fitted.set_params(gamma=1e6)
-    try:
-        top = fitted.predict(twin.test.X, k=5)
-    finally:
-        fitted.set_params(gamma=30.0)
+    top = copy.copy(fitted).set_params(gamma=1e6).predict(twin.test.X, k=5)
     assert not np.isnan(top.scores).any()
     assert (top.ids[:, 0] >= 0).all()
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (FastXML(trees=0), "trees"),
-        (FastXML(trees=2.5), "trees"),
-        (FastXML(max_leaf=0), "max_leaf"),
-        (FastXML(labels_per_leaf=0), "labels_per_leaf"),
-        (FastXML(seed=-1), "seed"),
-        (FastXML(C=0.0), "C"),
-        (FastXML(C=math.inf), "C"),
-        (FastXML(tol=-1.0), "tol"),
-        (FastXML(bias=math.nan), "bias"),
-        (FastXML(ideal="k"), "ideal"),
-        (PfastXML(A=-1.0), "A"),
-        (PfastXML(inverse_propensity=[1.0, 0.0, 1.0]), "inverse_propensity"),
-        (PfastXML(inverse_propensity=[1.0]), "inverse_propensity"),
-        (PfastreXML(alpha=1.5), "alpha"),
-        (PfastreXML(gamma=-1.0), "gamma"),
-    ],
-)
-def test_a_parameter_that_breaks_its_rule_is_named(model, name):
-    with pytest.raises(ArgumentError) as caught:
-        model.fit(BLOCKS, np.repeat(np.eye(4)[:, :3], 6, axis=0))
-    assert caught.value.argument == name
-    with pytest.raises(NotFitted):  # nothing half-done
-        model.predict(BLOCKS)
-
-
 def test_a_parameter_broken_after_fit_is_named(twin, fitted):
-    fitted.set_params(alpha=2.0)
-    try:
-        with pytest.raises(ArgumentError, match="alpha"):
-            fitted.predict(twin.test.X)
-    finally:
-        fitted.set_params(alpha=0.8)
+    with pytest.raises(ArgumentError, match="alpha"):
+        copy.copy(fitted).set_params(alpha=2.0).predict(twin.test.X)
 
 
 # ---------------------------------------------------------------- files
 
 
-def test_saved_models_come_back(twin, tmp_path):
+def test_weights_come_back_and_are_shown_by_their_number(twin, tmp_path):
     X, Y = twin.train.X, twin.train.Y_observed
     weights = np.linspace(1, 3, Y.shape[1])
-    for model in (FastXML(trees=2), PfastXML(trees=2, A=0.6, B=2.6), PfastreXML(trees=2, inverse_propensity=weights)):
-        model.fit(X, Y).save(tmp_path / "model")
-        back = load(tmp_path / "model")
-        assert type(back) is type(model)
-        assert back.get_params() == model.get_params()
-        a, b = model.predict(twin.test.X), back.predict(twin.test.X)
-        np.testing.assert_array_equal(a.ids, b.ids)
-        np.testing.assert_array_equal(a.scores, b.scores)
+    PfastreXML(trees=2, inverse_propensity=weights).fit(X, Y).save(tmp_path / "model")
+    back = load(tmp_path / "model")
     np.testing.assert_array_equal(back.inverse_propensity_, weights)
     assert len(repr(back)) < 400  # not one number a label
     back.set_params(inverse_propensity=weights * 2).fit(X, Y)
     np.testing.assert_array_equal(back.inverse_propensity_, weights * 2)
-    back.save(tmp_path / "model")
-    (tmp_path / "model" / "arrays.npz").unlink()
-    with pytest.raises(DataError):
-        load(tmp_path / "model")
 
 
 # ---------------------------------------------------------------- Bibtex, as published

@@ -316,34 +316,6 @@ def test_one_label_and_more_places_than_labels():
     assert model.predict_proba(X, 3).nnz == 6
 
 
-def test_no_rows_to_predict(data, models):
-    assert len(models["bce"].predict(data.test.X[:0], 3)) == 0
-    assert models["bce"].predict_proba(data.test.X[:0]).shape == (0, data.test.Y.shape[1])
-
-
-@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.coo_matrix])
-def test_takes_any_sparse_class_and_changes_nothing(data, kind):
-    X, Y = kind(data.train.X[:60]), kind(data.train.Y[:60])
-    before = X.toarray(), Y.toarray()
-    NeuralOneVsAll(dim=4, epochs=1).fit(X, Y).predict(X, 2)
-    np.testing.assert_array_equal(X.toarray(), before[0])
-    np.testing.assert_array_equal(Y.toarray(), before[1])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("loss", "hinge"), ("dim", 0), ("dim", 2.0), ("epochs", 0), ("batch", True), ("seed", -1), ("seed", None),
-        ("dropout", 1.0), ("dropout", float("nan")), ("learning_rate", 0), ("learning_rate", 1.5), ("gamma", -1),
-        ("gamma", "2"), ("gamma_positive", float("inf")), ("gamma_negative", -0.1), ("shift", 1.0),
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_named(name, value):
-    with pytest.raises(ArgumentError, match=rf"^{name} must be .*; got") as error:
-        NeuralOneVsAll(**{name: value}).fit(np.eye(3), np.eye(3))
-    assert error.value.argument == name
-
-
 def test_a_failed_fit_keeps_the_model(data):
     model = NeuralOneVsAll(dim=4, epochs=1).fit(data.train.X, data.train.Y)
     before = model.predict(data.test.X, 3)
@@ -351,17 +323,6 @@ def test_a_failed_fit_keeps_the_model(data):
     with pytest.raises(ArgumentError):
         model.fit(data.train.X, data.train.Y)
     np.testing.assert_array_equal(model.predict(data.test.X, 3).scores, before.scores)
-
-
-@pytest.mark.parametrize("loss", ["bce", "squared_hinge"])
-def test_save_and_load(tmp_path, data, models, loss):
-    models[loss].save(tmp_path / "model")
-    back = xc.models.load(tmp_path / "model")
-    assert type(back) is NeuralOneVsAll
-    assert back.get_params() == models[loss].get_params()
-    top, want = back.predict(data.test.X, 5), models[loss].predict(data.test.X, 5)
-    np.testing.assert_array_equal(top.ids, want.ids)
-    np.testing.assert_array_equal(top.scores, want.scores)
 
 
 def test_a_stored_model_that_does_not_fit_its_description_is_refused(tmp_path, data):

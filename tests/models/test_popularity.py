@@ -40,22 +40,6 @@ def test_counts_that_share_a_float32_share_are_still_told_apart():
     assert top.scores.tolist() == [[1.0, 1.0]]
 
 
-def test_no_rows_to_predict():
-    top = Popularity().fit(np.eye(2), np.eye(2)).predict(np.zeros((0, 2)), 3)
-    assert top.ids.shape == top.scores.shape == (0, 3)
-
-
-def test_predict_proba_stores_the_k_best_with_their_zeros():
-    Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
-    model = Popularity().fit(np.eye(2), Y)
-    matrix = model.predict_proba(np.eye(2), k=3)
-    assert type(matrix) is sp.csr_matrix
-    assert (matrix.dtype, matrix.indices.dtype) == (np.float32, np.int32)
-    assert matrix.indices.reshape(2, 3).tolist() == [[0, 1, 2]] * 2
-    assert matrix.data.reshape(2, 3).tolist() == [[0.5, 0.0, 1.0]] * 2
-    assert model.predict_proba(np.eye(2)).shape == (2, 4)
-
-
 def test_on_the_twin_the_head_is_all_it_finds():
     twin = xc.twin("eurlex-4k", scale=0.05, seed=0)
     top = Popularity().fit(twin.train.X, twin.train.Y).predict(twin.test.X, 5)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from xcrepro.__main__ import main
 from xcrepro.errors import DataError, DataMissing
-from xcrepro.metrics.ranking import abandonment, micro_f1
 from xcrepro.published import checks
 from xcrepro.published.audit import CHECKS, JUDGEMENTS, Book, audit
 from xcrepro.published.checks import IDENTITIES, Cell, Row, faults, rounding
@@ -41,40 +40,25 @@ def computed(seed: int, ideal: str = "labels", decimals: int = 2, few: bool = Tr
         "PSP": xc.metrics.psp(Y, top, KS, inverse_propensity=weight),
         "PSN": xc.metrics.psndcg(Y, top, KS, inverse_propensity=weight),
         "R": xc.metrics.recall(Y, top, KS),
-        "Abandonment": abandonment(Y, top, KS, counts="served"),
-        "micro_F1": micro_f1(Y, top, KS),
-        **labelwise(top, Y),
+        "Abandonment": xc.metrics.abandonment(Y, top, KS, counts="served"),
+        "micro_F1": xc.metrics.micro_f1(Y, top, KS),
+        "Cov": xc.metrics.coverage(Y, top, KS, over="test"),
+        "macro_P": xc.metrics.macro_precision(Y, top, KS, over="test"),
+        "macro_R": xc.metrics.macro_recall(Y, top, KS, over="test"),
+        "macro_F1": xc.metrics.macro_f1(Y, top, KS, over="test"),
     }
     cells = {(name, k): f"{100 * v:.{decimals}f}" for name, vs in values.items() for k, v in zip(KS, vs, strict=True)}
     return cells | {("avg_labels", 0): f"{truth.sum() / n:.2f}"} | calibration(top, Y)
 
 
-def labelwise(top, Y) -> dict[str, list[float]]:
-    """Coverage and macro-averages over the labels with a positive, by definition."""
-    found = {name: [] for name in ("Cov", "macro_P", "macro_R", "macro_F1")}
-    for k in KS:
-        given = np.zeros(Y.shape)
-        np.put_along_axis(given, np.asarray(top.ids)[:, :k].astype(int), 1, axis=1)
-        hit, given, positive = (given * Y).sum(axis=0), given.sum(axis=0), Y.sum(axis=0)
-        there = positive > 0
-        precision = hit / np.maximum(given, 1)
-        recall = hit / np.maximum(positive, 1)
-        f1 = 2 * hit / np.maximum(given + positive, 1)
-        for name, values in zip(found, (hit > 0, precision, recall, f1), strict=True):
-            found[name].append(float(values[there].mean()))
-    return found
-
-
 def calibration(top, Y) -> dict[tuple[str, int], str]:
-    """ECE (10 equal bins) and Brier of the pooled top k, by definition."""
+    """ECE and Brier score of the pooled top k."""
     cells = {}
-    confidence = np.clip(np.asarray(top.scores, dtype=float), 0, 1)
-    hit = np.take_along_axis(np.asarray(Y), np.asarray(top.ids), axis=1)
+    confidence, hit = np.clip(top.scores, 0, 1), np.take_along_axis(Y, top.ids, axis=1)
     for k in KS:
-        c, h = confidence[:, :k].ravel(), hit[:, :k].ravel()
-        bins = np.minimum((c * 10).astype(int), 9)
-        gap = sum(abs((c - h)[bins == b].sum()) for b in range(10)) / len(c)
-        cells["ECE", k], cells["Brier", k] = f"{100 * gap:.2f}", f"{100 * ((c - h) ** 2).mean():.2f}"
+        pairs = confidence[:, :k], hit[:, :k]
+        cells["ECE", k] = f"{100 * xc.metrics.ece(*pairs):.2f}"
+        cells["Brier", k] = f"{100 * xc.metrics.brier(*pairs):.2f}"
     return cells
 
 

@@ -32,8 +32,14 @@ _KEPT = 1 + parse.PADDING
 class Layout:
     """What a line may hold. ``labels`` is None in the new format, whose lines have no label list.
 
-    labels, ids: how many there are (ids run from ``first`` on).  origin: who gave those numbers, for messages.
-    ones: values are label marks; none may be negative.
+    Attributes
+    ----------
+    labels, ids : int
+        How many there are (ids run from ``first_id`` and ``first_label`` on).
+    origin : str
+        Who gave those numbers, for messages.
+    ones : bool
+        Values are label marks; none may be negative.
     """
 
     ids: int
@@ -130,8 +136,12 @@ def read_rows(
 ) -> Joined:
     """Parse the rest of ``stream``. Raises the first fault in the file; says once how many rows had to be sorted.
 
-    begun: the start of the body where the caller has read into it already.  lines_before: how many lines come before
-    the body, for messages.
+    Parameters
+    ----------
+    begun : bytes
+        The start of the body where the caller has read into it already.
+    lines_before : int
+        How many lines come before the body, for messages.
     """
     blocks = Blocks(stream, BLOCK_BYTES, begun)
     pieces: dict[int, Piece] = {}

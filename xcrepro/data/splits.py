@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Split
 from xcrepro.data.sources import open_source, require_file
 from xcrepro.errors import ArgumentError, DataError
@@ -16,15 +17,29 @@ from xcrepro.matrices import checked_csr
 def read_split_columns(path: str | os.PathLike, column: int) -> np.ndarray:
     """Read one split from a file such as ``bibtex_trSplit.txt``: a column a split, row numbers from 1.
 
-    column: which split, from 0 (the files of the repository have ten: 0 to 9).
-    Returns (n,) int64 row numbers from **0**, in the file's order.
-
     Columns are separated by blanks or tabs; every line has equally many; blank lines and lines that start with ``#`` are
-    skipped. Raises DataError for anything but whole numbers from 1, for a number twice in the column and for an empty
-    file, ArgumentError for a column that the file does not have.
+    skipped. Source: xcrepo, the small-scale datasets.
 
-    Source: xcrepo, the small-scale datasets.
+    Parameters
+    ----------
+    path : path_like
+    column : int
+        Which split, from 0 (the files of the repository have ten: 0 to 9).
 
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Row numbers from **0**, in the file's order.
+
+    Raises
+    ------
+    DataError
+        For anything but whole numbers from 1, a number twice in the column, and an empty file.
+    ArgumentError
+        For a column that the file does not have.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "bibtex_trSplit.txt"
     >>> _ = file.write_text("1 3\\n3 2\\n")
@@ -37,8 +52,7 @@ def read_split_columns(path: str | os.PathLike, column: int) -> np.ndarray:
     for line, tokens in _number_lines(path):
         if n_columns is None:
             n_columns = len(tokens)
-            if isinstance(column, bool) or not isinstance(column, (int, np.integer)) or not 0 <= column < n_columns:
-                raise ArgumentError("column", f"must be from 0 to {n_columns - 1} in {os.fspath(path)}", repr(column))
+            whole_number("column", column, 0, n_columns - 1, do=f"{os.fspath(path)} has {n_columns} columns")
         if len(tokens) != n_columns:
             raise DataError(path, f"{len(tokens)} columns", f"{n_columns}, as in the first line", line=line)
         row = tokens[column]
@@ -56,10 +70,25 @@ def read_split_columns(path: str | os.PathLike, column: int) -> np.ndarray:
 def apply_split(X, Y, train: np.ndarray, test: np.ndarray) -> tuple[Split, Split]:
     """Cut one data file into its train and its test half.
 
-    X, Y: what ``read_xc`` gave. train, test: row numbers from 0, as :func:`read_split_columns` returns them; the halves
-    keep that order. Rows in neither are left out. Raises ArgumentError for a row beyond the data, and for a row that is
-    in both halves or twice in one.
+    Parameters
+    ----------
+    X, Y : sparse matrix
+        What ``read_xc`` gave.
+    train, test : array_like of int
+        Row numbers from 0, as :func:`read_split_columns` returns them; the halves keep that order. Rows in neither are left
+        out.
 
+    Returns
+    -------
+    train, test : Split
+
+    Raises
+    ------
+    ArgumentError
+        For a row beyond the data, and for a row that is in both halves or twice in one.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> X, Y = csr_matrix([[1.0], [2.0], [3.0]]), csr_matrix([[1.0], [0.0], [1.0]])
     >>> train, test = apply_split(X, Y, train=[2, 0], test=[1])
@@ -91,10 +120,25 @@ def read_filter(path: str | os.PathLike, *, shape: tuple[int, int] | None = None
 
     The file has no header and one ``row label`` pair a line, from 0; it may be empty. Blank lines and lines that start
     with ``#`` are skipped; a pair may come twice.
-    shape: (rows, labels) of the data, to check the pairs against.
-    Returns rows and labels, each (n,) int64, in the file's order. Raises DataError for a line that is no pair and for
-    a pair outside ``shape``.
 
+    Parameters
+    ----------
+    path : path_like
+    shape : (int, int), optional
+        (rows, labels) of the data, to check the pairs against.
+
+    Returns
+    -------
+    rows, labels : ndarray of int64, shape (n,)
+        In the file's order.
+
+    Raises
+    ------
+    DataError
+        For a line that is no pair and for a pair outside ``shape``.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "filter_labels_test.txt"
     >>> _ = file.write_text("0 7\\n2 1\\n")
@@ -102,8 +146,7 @@ def read_filter(path: str | os.PathLike, *, shape: tuple[int, int] | None = None
     >>> rows.tolist(), labels.tolist()
     ([0, 2], [7, 1])
     """
-    rows: list[int] = []
-    labels: list[int] = []
+    pairs: list[list[int]] = []
     require_file(path)
     for line, tokens in _number_lines(path) if os.path.getsize(path) else ():
         if len(tokens) != 2:
@@ -112,9 +155,9 @@ def read_filter(path: str | os.PathLike, *, shape: tuple[int, int] | None = None
         if shape is not None and (row >= shape[0] or label >= shape[1]):
             found, expected = f"the pair {row} {label}", f"rows below {shape[0]} and labels below {shape[1]}"
             raise DataError(path, found, expected, line=line, do="Does the filter belong to this dataset and split?")
-        rows.append(row)
-        labels.append(label)
-    return np.array(rows, np.int64), np.array(labels, np.int64)
+        pairs.append(tokens)
+    rows, labels = np.array(pairs, np.int64).reshape(-1, 2).T
+    return rows, labels
 
 
 def _number_lines(path: str | os.PathLike) -> Iterator[tuple[int, list[int]]]:

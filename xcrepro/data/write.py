@@ -33,16 +33,25 @@ BLOCK_ENTRIES = 1 << 17
 def write_xc(path: str | os.PathLike, X, Y) -> None:
     """Write features and labels as one file of the old format: ``N D L``, then ``label,label feature:value ...``.
 
-    X: (N, D) sparse, any SciPy layout and number type; stored as float32 (rounded once), zeros that are stored are
-    written. Y: (N, L) sparse, values 0 or 1 (zeros are left out), because the format holds no label values.
-    A row without labels starts with a blank; one without either is an empty line. Rows are written sorted.
-    As ``.npz``, both matrices and their shapes.
+    A row without labels starts with a blank; one without either is an empty line. Rows are written sorted. As ``.npz``,
+    both matrices and their shapes. Source: xcrepo, "Data format".
 
-    Raises ArgumentError for anything that could not be read back: NaN, infinity, a place stored twice, label values
-    other than 0 and 1, unequal row counts. Nothing is written then, and X and Y are never changed.
+    Parameters
+    ----------
+    path : path_like
+    X : sparse matrix, shape (N, D)
+        Any SciPy layout and number type; stored as float32 (rounded once), zeros that are stored are written.
+    Y : sparse matrix, shape (N, L)
+        Values 0 or 1 (zeros are left out), because the format holds no label values.
 
-    Source: xcrepo, "Data format".
+    Raises
+    ------
+    ArgumentError
+        For anything that could not be read back: NaN, infinity, a place stored twice, label values other than 0 and 1,
+        unequal row counts. Nothing is written then, and X and Y are never changed.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> from scipy.sparse import csr_array
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
@@ -73,11 +82,19 @@ def write_xc(path: str | os.PathLike, X, Y) -> None:
 def write_sparse(path: str | os.PathLike, matrix) -> None:
     """Write a matrix in the new format: ``rows columns``, then ``id:value id:value ...``; features, labels or scores.
 
-    matrix: (rows, columns) sparse, as for :func:`write_xc`; all its values are kept, as float32. As ``.npz``, what
-    ``scipy.sparse.load_npz`` reads.
+    Parameters
+    ----------
+    path : path_like
+    matrix : sparse matrix, shape (rows, columns)
+        As for :func:`write_xc`; all its values are kept, as float32. As ``.npz``, what ``scipy.sparse.load_npz`` reads.
 
-    Raises ArgumentError as :func:`write_xc` does.
+    Raises
+    ------
+    ArgumentError
+        As :func:`write_xc` does.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> from scipy.sparse import csr_matrix
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "trn_X_Y.txt"

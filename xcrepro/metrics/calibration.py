@@ -27,17 +27,17 @@ An empty bin has weight 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
+from xcrepro.arguments import check_places, cut_offs, one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import calibration as kernel
-from xcrepro.matrices import checked_csr
-from xcrepro.metrics.ranking import KS, check_ks
+from xcrepro.matrices import checked_matrix
+from xcrepro.metrics.ranking import KS, blocks, ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -48,17 +48,29 @@ BINS = 10
 CAP = 100.0
 _BLOCK = 2**16  # pairs; part of the definition of the last bit
 _MAX_BINS = 100_000
+_CLOSED = ("left", "right", "torchmetrics")
 _GRID = 2**16  # steps of smooth_ece
 
 
 def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The (score, hit) pairs of the first k places of all rows, row after row, absent places left out.
 
-    Y: (n, L) truth, any form :class:`xcrepro.truth.Truth` takes. top: its predictions. k: all places of ``top`` by default;
-    more is refused.
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth, any form :class:`xcrepro.truth.Truth` takes.
+    top : TopK
+        Its predictions.
+    k : int, optional
+        All places of ``top`` by default; more is refused.
 
-    Returns ``scores`` (m,) float32 and ``hits`` (m,) bool.
+    Returns
+    -------
+    scores : ndarray of float32, shape (m,)
+    hits : ndarray of bool, shape (m,)
 
+    Examples
+    --------
     >>> from xcrepro import TopK
     >>> top = TopK.from_pairs([[(0, 0.9), (2, 0.5)], [(1, 0.4)]], n_labels=3)
     >>> pairs(np.array([[1, 1, 0], [0, 1, 0]]), top)
@@ -66,14 +78,9 @@ def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     truth = Truth.of(Y)
     check_pair(truth, top)
-    k = top.k if k is None else int(check_ks(k)[0])
-    _check_places(k, top)
+    k = top.k if k is None else whole_number("k", k, 1)
+    check_places("k", k, top.k)
     return _pairs(top, truth.hits(np.ascontiguousarray(top.ids[:, :k])), k)
-
-
-def _check_places(k: int, top: TopK) -> None:
-    if k > top.k:
-        raise ArgumentError("k", f"must not exceed the {top.k} places top holds", k, "keep more places in the TopK")
 
 
 def _pairs(top: TopK, found: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -90,16 +97,28 @@ class Sums:
     However the pairs are cut into calls of ``add``, the bits of every result are the same: pairs wait until they fill a
     block of fixed size. Predictions larger than memory stream through.
 
+    Parameters
+    ----------
+    bins, closed
+        As for :func:`ece`.
+    cap : float
+        As for :func:`nll`.
+
+    Attributes
+    ----------
+    n : int
+        How many pairs there are.
+
+    Examples
+    --------
     >>> sums = Sums(bins=5).add([0.9, 0.1], [True, False]).add([0.5], [True])
     >>> round(sums.ece(), 4), round(sums.brier(), 4), sums.n
     (0.2333, 0.09, 3)
     """
 
     def __init__(self, bins: int = BINS, closed: str = "left", cap: float = CAP) -> None:
-        self.bins, self.closed = _check_bins(bins), _choice("closed", closed, "left", "right", "torchmetrics")
-        if not cap > 0:
-            raise ArgumentError("cap", "must be positive (infinity allowed)", cap)
-        self.cap = float(cap)
+        self.bins, self.closed = whole_number("bins", bins, 1, _MAX_BINS), one_of("closed", closed, _CLOSED)
+        self.cap = real_number("cap", cap, above=0, finite=False)
         self.n = 0
         # Many bins make a slot large; the size depends on nothing else.
         self._size = max(_BLOCK, 2 ** math.ceil(math.log2(16 * self.bins)))
@@ -206,12 +225,11 @@ class Sums:
             "lower": bounds[:-1],
             "upper": bounds[1:],
             "count": n.astype(np.int64),
-            "confidence": _divide(score, n),
-            "accuracy": _divide(hits, n),
+            "confidence": ratio(score, n, np.nan),
+            "accuracy": ratio(hits, n, np.nan),
         }
         if band is not None:
-            if not 0 < band < 1:
-                raise ArgumentError("band", "must lie between 0 and 1, or be None", band)
+            real_number("band", band, above=0, below=1)
             for name, level in (("low", (1 - band) / 2), ("high", (1 + band) / 2)):
                 columns[name] = np.full(n.size, np.nan)
                 columns[name][filled] = hits_quantile(level, n[filled], score[filled], square[filled]) / n[filled]
@@ -235,15 +253,33 @@ def ece(
     With d_b = (mean score) - (mean hit) and w_b = the share of pairs of bin b, ``norm`` says: ``"l1"`` sum of w_b |d_b|;
     ``"l2"`` root of the sum of w_b d_b^2; ``"max"`` the largest |d_b| of a bin that is not empty. All in [0, 1].
 
-    half: ``"over"`` counts only bins with d_b > 0 (overconfident), ``"under"`` those with d_b < 0. The two L1 halves add up
+    Equation 7 is a sum over the k places; the paper's tables, this function and the authors' code take the mean.
+    uncertainty-calibration's get_ece has equal-mass bins (:func:`ace`).
+
+    Parameters
+    ----------
+    scores, hits
+        See the module.
+    bins : int
+        Equal-width bins, 1 to 100,000.
+    norm : {"l1", "l2", "max"}
+        See above.
+    half : {"over", "under"}, optional
+        ``"over"`` counts only bins with d_b > 0 (overconfident), ``"under"`` those with d_b < 0. The two L1 halves add up
         to the whole.
-    debias: with ``norm="l2"``, subtract from each d_b^2 the sampling variance of the bin's mean hit y_b,
+    debias : bool
+        With ``norm="l2"``, subtract from each d_b^2 the sampling variance of the bin's mean hit y_b,
         y_b (1 - y_b) / (n_b - 1) (Kumar, Liang and Ma 2019; 0 where n_b = 1). A negative rest is 0. Without it even a
         perfectly calibrated score has a positive expected error.
+    closed : {"left", "right", "torchmetrics"}
+        Where a score on an edge belongs: see the module.
 
-    Equation 7 is a sum over the k places; the paper's tables, this function and the authors' code take the mean.
-    ``closed``, and scores on an edge: see the module. uncertainty-calibration's get_ece has equal-mass bins (:func:`ace`).
+    Returns
+    -------
+    float
 
+    Examples
+    --------
     >>> scores = np.array([[0.95, 0.85], [0.92, 0.15]])
     >>> hits = np.array([[True, False], [True, False]])
     >>> ece(scores, hits)                             # 2/4 |0.935 - 1| + 1/4 |0.85 - 0| + 1/4 |0.15 - 0|
@@ -264,19 +300,43 @@ def ace(scores, hits, bins: int = BINS, norm: str = "l1", half: str | None = Non
     run of equal scores, its hits are shared out evenly, so the result depends on no order and is the same without ties.
     netcal's ``ACE`` is something else: the *average* over equal-width bins, each bin of weight 1.
 
+    Parameters
+    ----------
+    scores, hits, bins, norm, half
+        As for :func:`ece`, the bins of equal mass.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> round(ace([0.1, 0.2, 0.8, 0.9], [False, False, True, False], bins=2), 6)     # (|0.15 - 0| + |0.85 - 0.5|) / 2
     0.25
     >>> ace([0.5] * 4, [True, True, True, False], bins=2), ace([0.5] * 4, [False, True, True, True], bins=2)
     (0.25, 0.25)
     """
     scores, found = check_pairs(scores, hits)
-    return _equal_mass_error(np.sort(_keys(scores, found)), scores.dtype, _check_bins(bins), norm, half)
+    return _equal_mass_error(
+        np.sort(_keys(scores, found)), scores.dtype, whole_number("bins", bins, 1, _MAX_BINS), norm, half
+    )
 
 
 def brier(scores, hits) -> float:
-    """Brier score (calibration, eq. 11): the mean of (score - hit)^2, in [0, 1], lower is better. scikit-learn's
-    brier_score_loss.
+    """Brier score (calibration, eq. 11): the mean of (score - hit)^2. scikit-learn's brier_score_loss.
 
+    Parameters
+    ----------
+    scores, hits
+        See the module.
+
+    Returns
+    -------
+    float
+        In [0, 1], lower is better.
+
+    Examples
+    --------
     >>> round(brier([0.9, 0.6], [True, False]), 4)                          # (0.01 + 0.36) / 2
     0.185
     """
@@ -305,10 +365,23 @@ def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "le
     uncertainty = y (1 - y); resolution = sum of w_g (y_g - y)^2, higher is better; reliability = sum of w_g (p_g - y_g)^2,
     the squared l2 ECE, 0 is best.
 
-    bins: None groups by distinct score, and the three parts add up exactly, as Murphy has it; with few pairs a score this
+    Parameters
+    ----------
+    scores, hits
+        See the module.
+    bins : int, optional
+        None groups by distinct score, and the three parts add up exactly, as Murphy has it; with few pairs a score this
         measures sampling noise. A number takes equal-width bins, and then two more parts are needed (Stephenson, Coelho and
         Jolliffe 2008): the scores' variance within bins, and twice their covariance with the hits.
+    closed : {"left", "right", "torchmetrics"}
+        With ``bins``: see the module.
 
+    Returns
+    -------
+    BrierParts
+
+    Examples
+    --------
     >>> parts = brier_decomposition([0.8, 0.8, 0.3, 0.3], [True, True, False, True])
     >>> parts.uncertainty, parts.resolution, round(parts.reliability, 4), round(parts.brier, 4)
     (0.1875, 0.0625, 0.04, 0.165)
@@ -332,10 +405,21 @@ def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "le
 def nll(scores, hits, cap: float = CAP) -> float:
     """Negative log-likelihood (log loss): the mean of -ln of the probability that was given to what happened.
 
-    cap: the most one pair may cost. A 0 for what happened would cost infinity, and isotonic regression does say 0 and 1. 100
+    Parameters
+    ----------
+    scores, hits
+        See the module.
+    cap : float
+        The most one pair may cost. A 0 for what happened would cost infinity, and isotonic regression does say 0 and 1. 100
         is PyTorch's BCELoss, which the authors' code uses; ``-log(eps)`` is scikit-learn's clipping at eps; infinity
         leaves the loss as it is.
 
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> round(nll([0.5, 0.8], [True, True]), 4)                            # (ln 2 - ln 0.8) / 2
     0.4581
     >>> nll([1.0, 0.0], [False, False]), nll([1.0, 0.0], [False, False], cap=np.inf)
@@ -349,12 +433,26 @@ def smooth_ece(scores, hits, bandwidth: float | None = None) -> float:
 
     Each pair's residual, score - hit, is spread over [0, 1] by a Gaussian of standard deviation s around its score, reflected
     at 0 and at 1. smECE_s is the integral of |the mean of these|; it falls as s grows, and smECE is the one value with
-    smECE_s = s. With ``bandwidth``, smECE_s at that s.
+    smECE_s = s.
 
     Computed on a grid of 65,536 steps, where reflection makes the smoothing a product of cosine coefficients: right to about
     1e-6 of the value for bandwidths from 0.001, 1e-4 at 0.0001. Unlike the sums it uses exp, so its last digits may differ
     between machines.
 
+    Parameters
+    ----------
+    scores, hits
+        See the module.
+    bandwidth : float, optional
+        smECE_s at this s, positive.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
     >>> round(smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False]), 6)
     0.4
     >>> hits = [True, False] * 50
@@ -364,21 +462,36 @@ def smooth_ece(scores, hits, bandwidth: float | None = None) -> float:
     0.0 0.0
     """
     scores, found = check_pairs(scores, hits)
-    if bandwidth is not None and not 0 < bandwidth < math.inf:
-        raise ArgumentError("bandwidth", "must be positive and finite", bandwidth)
+    if bandwidth is not None:
+        real_number("bandwidth", bandwidth, above=0)
     return _smooth(_residuals(scores, found) / scores.size, bandwidth)
 
 
 def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed: str = "left") -> float:
     """Marginal ECE (calibration, eq. 6): each label's own ECE over all n points, added up over the labels.
 
-    probabilities: (n, L), sparse or dense, in [0, 1]; what is not stored has probability 0. Y: (n, L) truth.
-    reduce: ``"sum"`` as printed, in [0, L]; ``"mean"`` over the labels, comparable with ECE@k.
-
     Why it misleads here: nearly all of the n x L pairs are easy negatives with a score near 0, so the mean is near 0 for any
     model (for Renee on EURLex-4K the paper has 0.05 %, and an ECE@5 of 9.25 %), and most of the sum is about tail labels.
-    Nor does calibration of each label imply that of the top k, because choosing the best picks what was overrated. The
-    paper's table 1, as 10 draws of each of its two points:
+    Nor does calibration of each label imply that of the top k, because choosing the best picks what was overrated.
+
+    Parameters
+    ----------
+    probabilities : sparse matrix or array_like, shape (n, L)
+        In [0, 1]; what is not stored has probability 0.
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth.
+    bins, closed
+        As for :func:`ece`.
+    reduce : {"sum", "mean"}
+        ``"sum"`` as printed, in [0, L]; ``"mean"`` over the labels, comparable with ECE@k.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    The paper's table 1, as 10 draws of each of its two points:
 
     >>> truth = np.zeros((20, 2))
     >>> truth[:8, 0] = truth[10:16, 0] = 1                     # label 1: 0.8 at x1, 0.6 at x2
@@ -390,24 +503,18 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     >>> round(ece(*pairs(truth, TopK.from_scores(said, 1))), 6)     # the top 1 is not: half of it says 0.7, and 0.6 come true
     0.05
     """
-    bins, closed = _check_bins(bins), _choice("closed", closed, "left", "right", "torchmetrics")
-    _choice("reduce", reduce, "sum", "mean")
+    whole_number("bins", bins, 1, _MAX_BINS)
+    one_of("closed", closed, _CLOSED)
+    one_of("reduce", reduce, ("sum", "mean"))
     truth = Truth.of(Y)
-    if not sparse.issparse(probabilities):
-        probabilities = np.asarray(probabilities)
-        if probabilities.ndim != 2 or probabilities.dtype.kind not in "biuf":
-            raise ArgumentError(
-                "probabilities", "must be a sparse matrix or a 2-D array of numbers", f"shape {probabilities.shape}"
-            )
+    probabilities = checked_matrix("probabilities", probabilities)
     if probabilities.shape != (truth.n_rows, truth.n_labels):
         raise ArgumentError(
             "probabilities", f"must have Y's shape, {(truth.n_rows, truth.n_labels)}", probabilities.shape
         )
     if truth.n_rows == 0 or truth.n_labels == 0:
         raise ArgumentError("Y", "must have at least one row and one label", (truth.n_rows, truth.n_labels))
-    is_sparse = sparse.issparse(probabilities)
-    by_row = checked_csr("probabilities", probabilities) if is_sparse else sparse.csr_matrix(probabilities)
-    columns = by_row.tocsc()  # rows rise in each column, and what is stored twice stays so
+    columns = sparse.csr_matrix(probabilities).tocsc()  # rows rise in each column, and what is stored twice stays so
     data = columns.data
     if data.dtype not in (np.float32, np.float64):
         data = data.astype(np.float64)
@@ -436,16 +543,28 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
 def reliability(scores, hits, bins: int = BINS, band: float | None = 0.95, closed: str = "left") -> pd.DataFrame:
     """The reliability diagram and histogram as a table, one row a bin.
 
-    Columns: bin; lower, upper (its edges); count (the histogram); confidence (mean score); accuracy (mean hit); and with
-    ``band`` low, high: the consistency interval, in which accuracy would fall with at least that probability (two-sided,
-    each tail at most half the rest) if every score were right. A bar outside is miscalibrated beyond chance. An empty bin
-    has NaN, and stays (scikit-learn's calibration_curve drops it).
-
     The interval is what Bröcker and Smith (2007) get by drawing hits from the scores, without the draws: the hits of a bin
     follow a Poisson binomial law, whose quantiles are taken from the binomial law with the same mean and variance; that is
     exact where the bin's scores are equal. It supposes independent hits: labels of one point that come together widen the
     true interval.
 
+    Parameters
+    ----------
+    scores, hits, bins, closed
+        As for :func:`ece`.
+    band : float, optional
+        Probability of the interval, between 0 and 1; None leaves it out.
+
+    Returns
+    -------
+    DataFrame
+        Columns: bin; lower, upper (its edges); count (the histogram); confidence (mean score); accuracy (mean hit); and with
+        ``band`` low, high: the consistency interval, in which accuracy would fall with at least that probability
+        (two-sided, each tail at most half the rest) if every score were right. A bar outside is miscalibrated beyond
+        chance. An empty bin has NaN, and stays (scikit-learn's calibration_curve drops it).
+
+    Examples
+    --------
     >>> reliability([0.1, 0.3, 0.6, 0.9, 0.9], [False, True, True, True, False], bins=2).round(3)
        bin  lower  upper  count  confidence  accuracy    low  high
     0    0    0.0    0.5      2         0.2     0.500  0.000   1.0
@@ -466,11 +585,7 @@ _FROM_SUMS = {
     "ECE l2 debiased": lambda s: s.ece("l2", debias=True),
     "ECE max": lambda s: s.ece("max"),
     "Brier": Sums.brier,
-    "uncertainty": lambda s: s.decomposition().uncertainty,
-    "resolution": lambda s: s.decomposition().resolution,
-    "reliability": lambda s: s.decomposition().reliability,
-    "within variance": lambda s: s.decomposition().within_variance,
-    "within covariance": lambda s: s.decomposition().within_covariance,
+    **{name.replace("_", " "): lambda s, name=name: getattr(s.decomposition(), name) for name in BrierParts._fields},
     "NLL": Sums.nll,
     "confidence": Sums.confidence,
     "accuracy": Sums.accuracy,
@@ -483,13 +598,28 @@ def calibration_table(
 ) -> pd.DataFrame:
     """Calibration@k of one set of predictions: a DataFrame with columns metric, k, value, as :func:`xcrepro.evaluate` has.
 
-    Y, top: truth (n, L) and predictions whose scores are probabilities; or an iterable of such pairs as ``Y`` alone, so that
+    Parameters
+    ----------
+    Y, top
+        Truth (n, L) and predictions whose scores are probabilities; or an iterable of such pairs as ``Y`` alone, so that
         predictions larger than memory stream through, with the same bits. ACE and smECE keep the pairs that have passed (4
         or 8 bytes a pair and k): leave them out of ``metrics`` where that is too much.
-    bins, closed: of ECE, ACE and the decomposition of Brier. cap: of NLL. metrics: names of :data:`METRICS`, in any order.
+    ks : int or sequence of int
+    bins, closed
+        Of ECE, ACE and the decomposition of Brier.
+    cap : float
+        Of NLL.
+    metrics : str or sequence of str
+        Names of :data:`METRICS`, in any order.
 
-    The value at k is that of the function of the same name on ``pairs(Y, top, k)``; ``pairs`` is how many there are.
+    Returns
+    -------
+    DataFrame
+        Columns metric, k, value. The value at k is that of the function of the same name on ``pairs(Y, top, k)``; ``pairs``
+        is how many there are.
 
+    Examples
+    --------
     >>> from xcrepro import TopK
     >>> top = TopK.from_pairs([[(0, 0.9), (2, 0.5)], [(1, 0.4)]], n_labels=3)
     >>> calibration_table(np.array([[1, 1, 0], [0, 1, 0]]), top, (1, 2), metrics=["ECE", "Brier"]).round(4)
@@ -501,26 +631,16 @@ def calibration_table(
     """
     import pandas as pd
 
-    cut_offs = check_ks(ks)
-    unknown = [name for name in metrics if name not in METRICS]
-    if unknown or not len(metrics):
-        raise ArgumentError("metrics", "must be names of metrics", unknown, f"one of {', '.join(METRICS)}")
-    if top is not None:
-        blocks: Iterable = [(Y, top)]
-    elif hasattr(Y, "shape"):
-        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
-    else:
-        blocks = Y
+    metrics, ks = some_of("metrics", metrics, METRICS), cut_offs(ks)
     keep = {"ACE", "smECE"} & set(metrics)
-    sums = [Sums(bins, closed, cap) for _ in cut_offs]
-    kept: list[list[np.ndarray]] = [[] for _ in cut_offs]
-    for truth, block in blocks:
-        truth = Truth.of(truth)
+    sums = [Sums(bins, closed, cap) for _ in ks]
+    kept: list[list[np.ndarray]] = [[] for _ in ks]
+    k_max = int(ks.max())
+    for truth, block, _ in blocks(Y, top):
         check_pair(truth, block)
-        k_max = int(cut_offs.max())
-        _check_places(k_max, block)
+        check_places("ks", k_max, block.k)
         found = truth.hits(np.ascontiguousarray(block.ids[:, :k_max]))
-        for i, k in enumerate(cut_offs):
+        for i, k in enumerate(ks):
             scores, hits = _pairs(block, found, k)
             if scores.size == 0:
                 continue
@@ -532,7 +652,7 @@ def calibration_table(
     rows = []
     sorted_keys = [np.sort(np.concatenate(keys)) for keys in kept] if keep else []
     for name in metrics:
-        for i, k in enumerate(cut_offs):
+        for i, k in enumerate(ks):
             if name == "ACE":
                 value = _equal_mass_error(sorted_keys[i], np.dtype(np.float32), sums[i].bins, "l1", None)
             elif name == "smECE":
@@ -590,18 +710,6 @@ def _where(place: int, shape: tuple[int, ...]) -> str:
     return f"at pair {place}"
 
 
-def _check_bins(bins) -> int:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins <= _MAX_BINS:
-        raise ArgumentError("bins", f"must be a whole number from 1 to {_MAX_BINS:,}", repr(bins))
-    return int(bins)
-
-
-def _choice(name: str, value, *allowed):
-    if value not in allowed:
-        raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}", repr(value))
-    return value
-
-
 def _edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:
     """The kernel's edges: bin b holds ``edges[b] <= score < edges[b + 1]``."""
     inner = (np.arange(1, bins) / bins).astype(dtype).astype(np.float64)
@@ -612,14 +720,9 @@ def _edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:
     return np.concatenate([[0.0], inner, [top, 3.0]])
 
 
-def _divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """above / below, NaN where below is 0."""
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
-
-
 def _binned_error(table: np.ndarray, norm: str, half: str | None, debias: bool = False) -> float:
-    _choice("norm", norm, "l1", "l2", "max")
-    _choice("half", half, None, "over", "under")
+    one_of("norm", norm, ("l1", "l2", "max"))
+    one_of("half", half, (None, "over", "under"))
     if debias and (norm != "l2" or half is not None):
         raise ArgumentError("debias", "goes with norm='l2' and both halves", f"norm={norm!r}, half={half!r}")
     table = table[:, table[kernel.COUNT] > 0]
@@ -698,8 +801,18 @@ def _smooth(residuals: np.ndarray, bandwidth: float | None) -> float:
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:
     """Smallest number of hits that n pairs with calibrated scores stay at or below with probability ``level``.
 
-    n, score, square: per bin, the number of pairs, the sum of their scores and of their squares. The law is the binomial with
-    the mean (score) and the variance (score - square) of the hits.
+    The law is the binomial with the mean (score) and the variance (score - square) of the hits.
+
+    Parameters
+    ----------
+    level : float
+        In (0, 1).
+    n, score, square : ndarray of float64, shape (bins,)
+        Per bin, the number of pairs, the sum of their scores and of their squares.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins,)
     """
     from scipy.special import betainc
 

@@ -11,21 +11,21 @@ import math
 import numpy as np
 from scipy import sparse
 
+from xcrepro.arguments import check_places, check_rows, cut_offs, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
-from xcrepro.matrices import checked_csr
+from xcrepro.matrices import checked_matrix
 from xcrepro.metrics.labelwise import (
     Counter,
     Counts,
     averaged_labels,
-    blocks,
     check_over,
     confusion,
     entropy,
     histogram,
     label_mean,
 )
-from xcrepro.metrics.ranking import KS, check_ks
+from xcrepro.metrics.ranking import KS, blocks
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -35,15 +35,27 @@ _ROWS = 16_384  # rows whose label pairs are looked at together
 def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
     """Coverage@k: the share of labels that stand rightly in at least one row's top k (coverage, eq. 13).
 
-    over: what the number of labels covered is divided by.
+    Parameters
+    ----------
+    Y, top, ks
+        See :mod:`xcrepro.metrics.labelwise`.
+    over : {"all", "test", "reachable"}
+        What the number of labels covered is divided by.
 
-    - ``"all"``: all L labels: eq. 13; xCOLUMNs.
-    - ``"test"``: the labels relevant to some row of Y, the most any k can cover: napkinXC.
-    - ``"reachable"``: the most labels that k places a row can cover, :func:`reachable`: jain16's Ck, "normalized unique
-      labels". The paper does not say how many labels the truth shows in k places when rows have more than k; here it is
-      the true maximum, so the result is at most 1. The denominator grows with k, so this coverage can fall with k, as
-      jain16's table 4 (c) does. It needs the truth of all rows at once: blocks of Y are kept, not the predictions.
+        - ``"all"``: all L labels: eq. 13; xCOLUMNs.
+        - ``"test"``: the labels relevant to some row of Y, the most any k can cover: napkinXC.
+        - ``"reachable"``: the most labels that k places a row can cover, :func:`reachable`: jain16's Ck, "normalized unique
+          labels". The paper does not say how many labels the truth shows in k places when rows have more than k; here it
+          is the true maximum, so the result is at most 1. The denominator grows with k, so this coverage can fall with k,
+          as jain16's table 4 (c) does. It needs the truth of all rows at once: blocks of Y are kept, not the predictions.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
@@ -59,7 +71,7 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     if isinstance(Y, Counts):
         raise ArgumentError("Y", "must be the truth itself with over='reachable'", "Counts", "pass Y and top")
     counter, truths = Counter(ks), []
-    for truth, block in blocks(Y, top):
+    for truth, block, _ in blocks(Y, top):
         counter.add(truth, block)
         truths.append(truth)
     return covered_of_reachable(counter.counts(), truths)
@@ -71,16 +83,27 @@ def covered_of_reachable(counts: Counts, truths: list[Truth]) -> np.ndarray:
 
 
 def reachable(Y, ks=KS) -> np.ndarray:
-    """(K,) int64: the most different labels that can be covered when each row shows k labels, its own.
+    """The most different labels that can be covered when each row shows k labels, its own.
 
     A maximum matching, not a greedy choice: a row with more than k labels shows those that no other row can. At
     k = max |y| it is the number of labels in Y.
 
+    Parameters
+    ----------
+    Y, ks
+        See :mod:`xcrepro.metrics.labelwise`.
+
+    Returns
+    -------
+    ndarray of int64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> reachable(np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), ks=(1, 2, 3))
     array([2, 3, 3])
     """
-    return _reachable([Truth.of(Y)], check_ks(ks))
+    return _reachable([Truth.of(Y)], cut_offs(ks))
 
 
 def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
@@ -100,9 +123,21 @@ def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
 def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str = "all") -> np.ndarray:
     """alpha-coverage@k: the share of labels whose recall is at least ``alpha`` and above 0 (coverage, eq. 28).
 
-    alpha: 0 to 1. As printed, recall >= 0 holds for every label at alpha = 0; "reduces to standard coverage" there needs
-    the recall above 0, which is what is computed. A label without a test positive has no recall and is never covered.
+    Parameters
+    ----------
+    Y, top, ks, over
+        See :mod:`xcrepro.metrics.labelwise`.
+    alpha : float
+        0 to 1. As printed, recall >= 0 holds for every label at alpha = 0; "reduces to standard coverage" there needs the
+        recall above 0, which is what is computed. A label without a test positive has no recall and is never covered.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
@@ -110,8 +145,7 @@ def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str
     >>> [alpha_coverage(Y, top, ks=(1, 3), alpha=a).tolist() for a in (0.0, 0.5, 1.0)]
     [[0.25, 0.5], [0.25, 0.5], [0.0, 0.5]]
     """
-    if not 0 <= alpha <= 1:
-        raise ArgumentError("alpha", "must lie between 0 and 1", alpha)
+    real_number("alpha", alpha, at_least=0, at_most=1)
     counts = confusion(Y, top, ks)
     covered = ((counts.tp > 0) & (counts.recall() >= alpha)).sum(axis=1)
     return covered / max(averaged_labels(counts, over), 1)
@@ -125,10 +159,23 @@ def sampled_coverage(
     Computed exactly, without drawing: a label with tp hits among n rows is missed by all n' draws with probability
     (1 - tp/n)^n' with replacement, and C(n - tp, n') / C(n, n') without.
 
-    replace: True draws with replacement, the paper's reading ("for n' = n it corresponds to a bootstrap estimate"), and n'
-        may exceed n; False without, so that n' = n is coverage itself, which makes test sets of different sizes comparable.
-    sample_size: at least 1. At 1 both are P@k k/L (the paper's eq. 27 leaves out the factor k/L).
+    Parameters
+    ----------
+    Y, top, ks, over
+        See :mod:`xcrepro.metrics.labelwise`.
+    sample_size : int
+        At least 1. At 1 both ways to draw give P@k k/L (the paper's eq. 27 leaves out the factor k/L).
+    replace : bool
+        True draws with replacement, the paper's reading ("for n' = n it corresponds to a bootstrap estimate"), and n' may
+        exceed n; False without, so that n' = n is coverage itself, which makes test sets of different sizes comparable.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
@@ -138,8 +185,7 @@ def sampled_coverage(
     >>> sampled_coverage(Y, top, ks=(1, 3), sample_size=2, replace=False)
     array([0.25, 0.5 ])
     """
-    if isinstance(sample_size, bool) or not isinstance(sample_size, int | np.integer) or sample_size < 1:
-        raise ArgumentError("sample_size", "must be a whole number, 1 or more", repr(sample_size))
+    whole_number("sample_size", sample_size, 1)
     counts = confusion(Y, top, ks)
     n = counts.n_rows
     if not replace and sample_size > n:
@@ -164,8 +210,18 @@ def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     """The entropy of correct predictions at k, in nats (coverage, eq. 15 and 16): -sum of rho log rho, rho a label's share
     of all hits.
 
-    0 when one label takes all hits, and when there is none; log(L) at most, when all labels are hit equally often.
+    Parameters
+    ----------
+    Y, top, ks
+        See :mod:`xcrepro.metrics.labelwise`.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        0 when one label takes all hits, and when there is none; log(L) at most, when all labels are hit equally often.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
@@ -179,13 +235,25 @@ def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_features=None) -> np.ndarray:
     """Diversity@k: the mean over rows of the mean dissimilarity of the pairs among its top k (coverage, eq. 17).
 
-    similarity: (L, L), dense or sparse (not stored = 0), values in [0, 1]; the entry [better ranked, worse ranked] is read.
-    label_features: (L, D), dense or sparse, instead: similarity is the cosine, negative ones 0; a label without features
-        is similar to none.
-
     A pair of a label with itself, which eq. 17 includes, adds nothing. Divided by k(k-1)/2 always: pairs that a short row
-    lacks add nothing either. A single label is not diverse: 0 at k = 1. Only predictions enter; Y gives the rows.
+    lacks add nothing either. Only predictions enter; Y gives the rows.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See :mod:`xcrepro.metrics.labelwise`.
+    similarity : sparse matrix or array_like, shape (L, L)
+        Values in [0, 1], not stored = 0; the entry [better ranked, worse ranked] is read.
+    label_features : sparse matrix or array_like, shape (L, D)
+        Instead: similarity is the cosine, negative ones 0; a label without features is similar to none.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. A single label is not diverse: 0 at k = 1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
@@ -195,15 +263,14 @@ def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_featu
     >>> diversity(Y, top, ks=(1, 2, 3), similarity=alike).round(4)
     array([0.    , 0.75  , 0.9167])
     """
-    wanted = check_ks(ks)
+    wanted = cut_offs(ks)
     rising = np.unique(wanted)
     k_max = int(rising[-1])
     alike = None
     total, n_rows = np.zeros(rising.size), 0
-    for truth, block in blocks(Y, top):
+    for truth, block, _ in blocks(Y, top):
         check_pair(truth, block)
-        if k_max > block.k:
-            raise ArgumentError("ks", f"must not exceed the {block.k} places top holds", f"k = {k_max}")
+        check_places("ks", k_max, block.k)
         if alike is None:
             alike = _Similarity(truth.n_labels, similarity, label_features)
         elif alike.n_labels != truth.n_labels:
@@ -219,8 +286,7 @@ def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_featu
             # Row after row, so that cutting into blocks does not change the last bit.
             total = np.add.accumulate(np.vstack([total, sums]))[-1]
         n_rows += truth.n_rows
-    if n_rows == 0:
-        raise ArgumentError("Y", "must have at least one row", "no rows")
+    check_rows(n_rows)
     return (total / np.maximum(rising * (rising - 1) / 2, 1) / n_rows)[np.searchsorted(rising, wanted)]
 
 
@@ -232,36 +298,26 @@ class _Similarity:
             raise ArgumentError("similarity", "must be given, or label_features, not both", "both or neither")
         self.n_labels = n_labels
         self._features = similarity is None
-        name = "label_features" if self._features else "similarity"
-        given = label_features if self._features else similarity
-        self._is_sparse = sparse.issparse(given)
-        table = checked_csr(name, given) if self._is_sparse else np.asarray(given)
-        if table.ndim != 2 or table.shape[0] != n_labels or not (self._features or table.shape[1] == n_labels):
+        name, given = ("label_features", label_features) if self._features else ("similarity", similarity)
+        table = checked_matrix(name, given, "features" if self._features else "labels")
+        if table.shape[0] != n_labels or not (self._features or table.shape[1] == n_labels):
             columns = "any number of" if self._features else f"{n_labels}"
             raise ArgumentError(name, f"must have {n_labels} rows and {columns} columns", table.shape)
-        values = table.data if self._is_sparse else table
-        if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-            raise ArgumentError(name, "must hold finite numbers", f"dtype {values.dtype}")
+        self._table = table
+        values = table.data if sparse.issparse(table) else table
+        if not np.isfinite(values).all():
+            raise ArgumentError(name, "must hold finite numbers", "others")
         if self._features:
-            table = table.astype(np.float64)  # a copy
-            squares = (
-                np.asarray(table.multiply(table).sum(axis=1)).ravel() if self._is_sparse else (table**2).sum(axis=1)
-            )
-            length = np.sqrt(np.where(squares > 0, squares, 1.0))
-            table = (
-                sparse.csr_matrix(sparse.diags(1.0 / length) @ table) if self._is_sparse else table / length[:, None]
-            )
+            self._table = table = sparse.csr_array(table, dtype=np.float64)
+            squares = np.asarray(table.multiply(table).sum(axis=1)).ravel()
+            self._table = sparse.diags_array(1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))) @ table
         elif values.size and (values.min() < 0 or values.max() > 1):
             raise ArgumentError(name, "must lie in [0, 1]", f"{values.min()} to {values.max()}")
-        self._table = table
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.size == 0:
             return np.zeros(0)  # SciPy's answer to no pairs is a matrix
         if not self._features:
             return np.asarray(self._table[a, b], np.float64).ravel()
-        if self._is_sparse:
-            cosine = np.asarray(self._table[a].multiply(self._table[b]).sum(axis=1)).ravel()
-        else:
-            cosine = np.einsum("ij,ij->i", self._table[a], self._table[b])
+        cosine = np.asarray(self._table[a].multiply(self._table[b]).sum(axis=1)).ravel()
         return np.clip(cosine, 0.0, 1.0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from xcrepro.arguments import check_rows, cut_offs, some_of
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import labelwise, ranking
 from xcrepro.metrics.coverage import covered_of_reachable
@@ -36,20 +35,39 @@ def evaluate(
 ) -> pd.DataFrame:
     """Every ranking and label-wise metric, in one pass over the rows.
 
-    Y, top: truth (n, L) and predictions, as for each function of :mod:`xcrepro.metrics.ranking`; or an iterable of such
-        pairs as ``Y`` alone, so that predictions larger than memory stream through.
-    ks: the cut-offs. inverse_propensity: (L,) label weights; adds the propensity-scored metrics.
-    label_counts: (L,) TRAIN rows of each label; adds macro-F1 by bin of train frequency, one row a bin that has labels:
-        ``macro-F1 (1-9)`` and so on, ``macro-F1 (0)`` for labels never trained.
-    n_relevant: (n,) label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
-    metrics: names from :data:`NAMES`, to compute just these. Only here: ``coverage (reachable)``, which keeps the truth of
-        all rows and takes longer than all else together, and ranking formulas that the default leaves out.
+    Parameters
+    ----------
+    Y, top
+        Truth (n, L) and predictions, as for each function of :mod:`xcrepro.metrics.ranking`; or an iterable of such pairs
+        as ``Y`` alone, so that predictions larger than memory stream through.
+    ks : int or sequence of int
+        The cut-offs.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Label weights; adds the propensity-scored metrics.
+    label_counts : array_like of int, shape (L,), optional
+        TRAIN rows of each label; adds macro-F1 by bin of train frequency, one row a bin that has labels: ``macro-F1 (1-9)``
+        and so on, ``macro-F1 (0)`` for labels never trained.
+    n_relevant : array_like of float, shape (n,), optional
+        Label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
+    metrics : str or sequence of str, optional
+        Names from :data:`NAMES`, to compute just these. Only here: ``coverage (reachable)``, which keeps the truth of all
+        rows and takes longer than all else together, and ranking formulas that the default leaves out.
 
-    Returns a DataFrame with columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, and
-    label entropy, in nats. The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by
-    that of k; ``PSP`` and ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row;
-    macro-averages and ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.
+    Returns
+    -------
+    DataFrame
+        Columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, and label entropy, in nats.
+        The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by that of k; ``PSP`` and
+        ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row; macro-averages and
+        ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.
 
+    Raises
+    ------
+    ArgumentError
+        For an unknown metric (the nearest is named), what a metric needs and was not given, and no rows.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -78,46 +96,27 @@ def evaluate(
                 metrics += GIVEN_TRUTH
         if label_counts is not None:
             metrics.append(BINNED)
-    unknown = [name for name in metrics if name not in NAMES]
-    if unknown or not metrics:
-        raise ArgumentError("metrics", "must be names of metrics", unknown or "none", f"some of {', '.join(NAMES)}")
-    if n_relevant is not None and inverse_propensity is None:
-        raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")
+    metrics = some_of("metrics", metrics, NAMES)
+    ranking.check_goes_with(n_relevant, inverse_propensity)
     if BINNED in metrics and label_counts is None:
         raise ArgumentError("label_counts", f"must be given for {BINNED}", None, "the train rows of each label")
-    cut_offs = ranking.check_ks(ks)
-    found = _values(metrics, Y, top, cut_offs, inverse_propensity, label_counts, n_relevant)
-    return pd.DataFrame(
-        [(name, int(k), float(value)) for name in found for k, value in zip(cut_offs, found[name], strict=True)],
-        columns=["metric", "k", "value"],
-    )
-
-
-def _values(names, Y, top, ks, inverse_propensity, label_counts, n_relevant) -> dict[str, np.ndarray]:
-    """name -> one value for each k; the blocks of Y are read once."""
-    by_row = [name for name in names if name in ranking.FORMULAS]
-    by_label = [name for name in names if name not in ranking.FORMULAS]
-    if label_counts is not None:
-        label_counts = np.asarray(label_counts)
+    ks = cut_offs(ks)
+    by_row = [name for name in metrics if name in ranking.FORMULAS]
+    by_label = [name for name in metrics if name not in ranking.FORMULAS]
     sums = ranking.Sums(ks, {column for name in by_row for column in ranking.FORMULAS[name][0]}, inverse_propensity)
-    counter, truths = labelwise.Counter(ks), []
-    n_rows = 0
-    for truth, block in labelwise.blocks(Y, top):
+    counter, truths, n_rows = labelwise.Counter(ks), [], 0
+    for truth, block, of_block in ranking.blocks(Y, top, n_relevant):
         if by_row:
-            given = n_relevant
-            if n_relevant is not None and top is None:
-                given = np.asarray(n_relevant)[n_rows : n_rows + truth.n_rows]
-            sums.add(truth, block, given)
+            sums.add(truth, block, of_block)
         if by_label:
             counter.add(truth, block)
         if REACHABLE in by_label:
             truths.append(truth)
         n_rows += truth.n_rows
-    if n_rows == 0:
-        raise ArgumentError("Y", "must have at least one row", "no rows")
+    check_rows(n_rows)
     counts = counter.counts() if by_label else None
     found = {}
-    for name in names:
+    for name in metrics:
         if name in ranking.FORMULAS:
             found[name] = ranking.FORMULAS[name][1](sums)
         elif name == BINNED:
@@ -128,4 +127,5 @@ def _values(names, Y, top, ks, inverse_propensity, label_counts, n_relevant) -> 
             found[name] = covered_of_reachable(counts, truths)
         else:
             found[name] = labelwise.FORMULAS[name](counts)
-    return found
+    rows = [(name, int(k), float(value)) for name in found for k, value in zip(ks, found[name], strict=True)]
+    return pd.DataFrame(rows, columns=["metric", "k", "value"])

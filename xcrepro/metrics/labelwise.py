@@ -20,7 +20,7 @@ Common to all metrics here and in :mod:`xcrepro.metrics.coverage`:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcrepro import threads
+from xcrepro.arguments import check_places, check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
-from xcrepro.metrics.ranking import KS, check_ks
+from xcrepro.metrics.ranking import KS, blocks, ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
@@ -44,9 +45,15 @@ EDGES = (1, 10, 100, 1000)
 class Counts:
     """What every label-wise metric is made of. Made by :func:`confusion`; the arrays are read-only.
 
-    ks: (K,) int64. tp, predicted: (K, L) int64. true: (L,) int64. n_rows: how many rows were counted.
-
     ``a + b`` are the counts of both blocks of rows together.
+
+    Attributes
+    ----------
+    ks : ndarray of int64, shape (K,)
+    tp, predicted : ndarray of int64, shape (K, L)
+    true : ndarray of int64, shape (L,)
+    n_rows : int
+        How many rows were counted.
     """
 
     ks: np.ndarray
@@ -82,7 +89,7 @@ class Counts:
 
     def at(self, ks) -> Counts:
         """The counts at these ks, some of its own, in this order."""
-        wanted = check_ks(ks)
+        wanted = cut_offs(ks)
         if np.array_equal(wanted, self.ks):
             return self
         missing = np.setdiff1d(wanted, self.ks)
@@ -93,16 +100,16 @@ class Counts:
 
     def precision(self) -> np.ndarray:
         """(K, L) float64: tp / predicted for each label."""
-        return _ratio(self.tp, self.predicted)
+        return ratio(self.tp, self.predicted)
 
     def recall(self) -> np.ndarray:
         """(K, L) float64: tp / true for each label."""
-        return _ratio(self.tp, np.broadcast_to(self.true, self.tp.shape))
+        return ratio(self.tp, np.broadcast_to(self.true, self.tp.shape))
 
     def f_beta(self, beta: float = 1.0) -> np.ndarray:
         """(K, L) float64: F_beta for each label, (1 + b^2) tp / (b^2 true + predicted)."""
-        beta2 = check_beta(beta) ** 2
-        return _ratio((1.0 + beta2) * self.tp, beta2 * self.true + self.predicted)
+        beta2 = real_number("beta", beta, above=0) ** 2
+        return ratio((1.0 + beta2) * self.tp, beta2 * self.true + self.predicted)
 
     def table(self, k: int) -> pd.DataFrame:
         """A row a label: label, true, predicted, tp, precision, recall, F1 at this k."""
@@ -120,13 +127,7 @@ class Places:
     def __init__(self, Y, top: TopK, k_max: int) -> None:
         self.truth = Truth.of(Y)
         check_pair(self.truth, top)
-        if k_max > top.k:
-            raise ArgumentError(
-                "ks",
-                f"must not exceed the {top.k} places top holds",
-                f"k = {k_max}",
-                "keep more places when making the TopK",
-            )
+        check_places("ks", k_max, top.k)
         self.ids = np.ascontiguousarray(top.ids[:, :k_max])
         self.found = self.truth.hits(self.ids)
 
@@ -147,7 +148,7 @@ class Counter:
     """Counts of blocks of rows, fed with :meth:`add`. Memory is two int64 a label and k, however many rows there are."""
 
     def __init__(self, ks) -> None:
-        self.ks = check_ks(ks)
+        self.ks = cut_offs(ks)
         self._sorted = np.unique(self.ks)
         # A label at place r counts for every k >= r: it goes to the first of them, and `counts` adds up.
         self._bucket = np.searchsorted(self._sorted, np.arange(1, self._sorted[-1] + 1))
@@ -174,30 +175,28 @@ class Counter:
 
     def counts(self) -> Counts:
         """What was counted. The counter is then used up."""
-        if self.n_rows == 0:
-            raise ArgumentError("Y", "must have at least one row", "no rows")
+        check_rows(self.n_rows)
         tp, predicted, true = self._tp, self._predicted, self._true
         self._tp = self._predicted = self._true = None
-        for i in range(1, self._sorted.size):
-            tp[i] += tp[i - 1]
-            predicted[i] += predicted[i - 1]
+        for counted in (tp, predicted):
+            np.cumsum(counted, axis=0, out=counted)
         return Counts(self._sorted, tp, predicted, true, self.n_rows).at(self.ks)
-
-
-def blocks(Y, top: TopK | None) -> Iterator[tuple[Truth, TopK]]:
-    """The ``(truth, top)`` pairs that a metric was given: one pair, or an iterable of them as ``Y`` alone."""
-    if top is not None:
-        yield Truth.of(Y), top
-    elif hasattr(Y, "shape"):
-        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
-    else:
-        for truth, block in Y:
-            yield Truth.of(truth), block
 
 
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
     """Count tp, predicted and true for every label at each k, in one pass over the rows (coverage, eq. 9; reeval, table 1).
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    Counts
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -218,7 +217,7 @@ def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
             raise ArgumentError("top", "must be left out when Y is a Counts", type(top).__name__)
         return Y.at(ks)
     counter = Counter(ks)
-    for truth, block in blocks(Y, top):
+    for truth, block, _ in blocks(Y, top):
         counter.add(truth, block)
     return counter.counts()
 
@@ -243,6 +242,18 @@ def values(names: Iterable[str], Y, top=None, ks=KS) -> dict[str, np.ndarray]:
 def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
     """Macro-precision@k: the mean over labels of tp / predicted (coverage, eq. 11).
 
+    Parameters
+    ----------
+    Y, top, ks, over
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -258,6 +269,18 @@ def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> 
 def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
     """Macro-recall@k: the mean over labels of tp / true (coverage, eq. 11).
 
+    Parameters
+    ----------
+    Y, top, ks, over
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -273,6 +296,18 @@ def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
 
     The mean of the labels' F1, not the F1 of macro-precision and macro-recall, which is larger.
 
+    Parameters
+    ----------
+    Y, top, ks, over
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -286,8 +321,20 @@ def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
 def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: str = "all") -> np.ndarray:
     """Macro-F_beta@k: the mean over labels of (1 + b^2) tp / (b^2 true + predicted) (coverage, eq. 11).
 
-    beta: above 1 recall weighs more, below 1 precision; 1 is :func:`macro_f1`.
+    Parameters
+    ----------
+    Y, top, ks, over
+        See the module.
+    beta : float
+        Above 1 recall weighs more, below 1 precision; 1 is :func:`macro_f1`.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -309,14 +356,27 @@ def binned_macro_f1(
 ) -> pd.DataFrame:
     """Macro-F1@k of the labels of each bin of train frequency (reeval, eq. 2): where in the tail a method is right.
 
-    label_counts: (L,) whole numbers, the TRAIN rows of each label. edges: where bins begin, rising whole numbers from 1; a
-        bin ends before the next begins, the last is open. Labels with fewer train rows than the first edge are a bin of
-        their own: at the default those never trained, bin ``0``, which reeval's bins leave out.
-    over: ``"all"`` averages over all labels of the bin, as reeval does; ``"test"`` over those with a test positive.
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    label_counts : array_like of int, shape (L,)
+        The TRAIN rows of each label.
+    edges : sequence of int
+        Where bins begin, rising from 1; a bin ends before the next begins, the last is open. Labels with fewer train rows
+        than the first edge are a bin of their own: at the default those never trained, bin ``0``, which reeval's bins
+        leave out.
+    over : {"all", "test"}
+        ``"all"`` averages over all labels of the bin, as reeval does; ``"test"`` over those with a test positive.
 
-    Returns a DataFrame with columns bin (text: 0, 1-9, 10-99, 100-999, 1000+), labels (how many were averaged), k, value;
-    NaN where the bin has no label.
+    Returns
+    -------
+    DataFrame
+        Columns bin (text: 0, 1-9, 10-99, 100-999, 1000+), labels (how many were averaged), k, value; NaN where the bin has
+        no label.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -344,10 +404,19 @@ def binned_macro_f1(
 def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     """What a method gains over a baseline in each bin, (ours - theirs) / theirs (reeval, section 2.3 and figure 3).
 
-    binned, baseline: what :func:`binned_macro_f1` returned for both, with the same bins, labels and ks.
-    Returns ``binned`` with the columns baseline and improvement added, a fraction: 0.1 is 10 % more. Where the baseline is
-    0 there is no ratio: NaN.
+    Parameters
+    ----------
+    binned, baseline : DataFrame
+        What :func:`binned_macro_f1` returned for both, with the same bins, labels and ks.
 
+    Returns
+    -------
+    DataFrame
+        ``binned`` with the columns baseline and improvement added, a fraction: 0.1 is 10 % more. Where the baseline is 0
+        there is no ratio: NaN.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> ours = pd.DataFrame({"bin": ["1-9", "10+"], "labels": [2, 1], "k": 3, "value": [0.3, 0.5]})
     >>> relative_improvement(ours, ours.assign(value=[0.25, 0.0]))
@@ -397,14 +466,7 @@ def histogram(tp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_over(over: str, *more: str) -> None:
-    if over not in (allowed := ("all", "test", *more)):
-        raise ArgumentError("over", f"must be one of {', '.join(map(repr, allowed))}", repr(over))
-
-
-def check_beta(beta: float) -> float:
-    if not (np.isfinite(beta) and beta > 0):
-        raise ArgumentError("beta", "must be positive and finite", beta)
-    return float(beta)
+    one_of("over", over, ("all", "test", *more))
 
 
 def averaged_labels(counts: Counts, over: str) -> int:
@@ -421,7 +483,7 @@ def _averaged(counts: Counts, over: str) -> np.ndarray | slice:
 def _sums(counts: Counts, bins: np.ndarray, n_bins: int, beta: float = 1.0) -> np.ndarray:
     """(n_bins, columns, K) sums over labels."""
     out = np.zeros((n_bins, kernel.N_COLUMNS, counts.ks.size))
-    beta2, n_ks = check_beta(beta) ** 2, counts.ks.size
+    beta2, n_ks = real_number("beta", beta, above=0) ** 2, counts.ks.size
 
     def sums(lo: int, hi: int) -> None:
         kernel.label_sums(counts.tp, counts.predicted, counts.true, bins, beta2, lo, hi, out)
@@ -435,10 +497,6 @@ def label_mean(counts: Counts, column: int, over: str = "all", beta: float = 1.0
     labels = max(averaged_labels(counts, over), 1)
     sums = counts._plain_sums if beta == 1.0 else _sums(counts, np.zeros(0, np.int64), 1, beta)[0]
     return sums[column] / labels
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
 
 
 def _entropy(hits_and_labels: tuple[np.ndarray, np.ndarray]) -> float:

@@ -11,6 +11,7 @@ of ``ks``. All are fractions (published tables multiply by 100). Common to all:
 - A row without labels counts as a row with value 0 in every mean; no rows at all is an error.
 - A k above ``top.k``, the places kept, is refused.
 - ``inverse_propensity`` is (L,), positive and finite: :func:`xcrepro.propensity.inverse` of the train counts.
+- Whatever breaks a rule raises :class:`xcrepro.errors.ArgumentError`.
 
 Written out: r is a place 1..k, y_r = 1 if the label there is relevant, w_r its inverse propensity, |y| the number of
 relevant labels, I(m) = sum over r = 1..m of 1/log2(r+1).
@@ -18,11 +19,13 @@ relevant labels, I(m) = sum over r = 1..m of 1/log2(r+1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from xcrepro import threads
+from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import ranking as kernel
 from xcrepro.kernels import truth as truth_kernel
@@ -45,16 +48,14 @@ class Sums:
     """Sums over rows of the kernel's columns, at each k; feed it blocks in row order with :meth:`add`."""
 
     def __init__(self, ks: Sequence[int], columns: Iterable[int], inverse_propensity=None, beta: float = 1.0) -> None:
-        self.ks = check_ks(ks)
+        self.ks = cut_offs(ks)
         self._sorted = np.unique(self.ks)
         wanted = set(columns)
         self._sum_weights = LABEL_WEIGHTS in wanted
         self.columns = np.array(sorted(wanted - {LABEL_WEIGHTS}), np.int64)
-        if not (np.isfinite(beta) and beta > 0):
-            raise ArgumentError("beta", "must be positive and finite", beta)
-        self._beta2 = float(beta) ** 2
-        self._weights = None if inverse_propensity is None else check_weights(inverse_propensity)
-        if self._weights is None and wanted & _WEIGHTED:
+        self._beta2 = real_number("beta", beta, above=0) ** 2
+        self._weights = inverse_propensity
+        if inverse_propensity is None and wanted & _WEIGHTED:
             raise ArgumentError(
                 "inverse_propensity",
                 "must be given for a propensity-scored metric",
@@ -75,21 +76,12 @@ class Sums:
         if self.n_rows and truth.n_labels != self.n_labels:
             raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", truth.n_labels)
         self.n_labels = truth.n_labels
-        if self._sorted[-1] > top.k:
-            raise ArgumentError(
-                "ks",
-                f"must not exceed the {top.k} places top holds",
-                f"k = {self._sorted[-1]}",
-                "keep more places when making the TopK",
-            )
-        weights = np.zeros(0) if self._weights is None else self._weights
-        if weights.size and weights.size != truth.n_labels:
-            raise ArgumentError(
-                "inverse_propensity",
-                f"must hold one value for each of the {truth.n_labels} labels",
-                f"{weights.size} values",
-            )
-        given = np.zeros(0)
+        check_places("ks", int(self._sorted[-1]), top.k)
+        weights, given = np.zeros(0), np.zeros(0)
+        if self._weights is not None:
+            if not self.n_rows:
+                self._weights = label_values("inverse_propensity", self._weights, truth.n_labels, zero=False)
+            weights = self._weights
         if self._given_truth:
             given = check_n_relevant(n_relevant, truth.n_rows)
         k_max = int(self._sorted[-1])
@@ -123,6 +115,12 @@ class Sums:
             self.label_weights = np.add.accumulate(np.append(self.label_weights, truth.weight_sums(weights)))[-1]
         return self
 
+    def with_sums(self, sums: np.ndarray, n_true: float, label_weights: float) -> Sums:
+        """The same with other sums, (columns x K,) of as many rows."""
+        other = copy.copy(self)
+        other._sums, other.n_true, other.label_weights = sums.reshape(self._sums.shape), n_true, label_weights
+        return other
+
     def __getitem__(self, column: int) -> np.ndarray:
         """The sum of a column, one value for each k as asked for."""
         at = int(np.searchsorted(self.columns, column))
@@ -146,20 +144,20 @@ FORMULAS: dict[str, tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]] = {
     "F (printed)": ((kernel.F_PRINTED,), lambda s: s.mean(kernel.F_PRINTED)),
     "micro-F1": (
         (kernel.HITS, kernel.PREDICTED),
-        lambda s: _ratio(2.0 * s[kernel.HITS], s[kernel.PREDICTED] + s.n_true),
+        lambda s: ratio(2.0 * s[kernel.HITS], s[kernel.PREDICTED] + s.n_true),
     ),
     "Hamming": (
         (kernel.HITS, kernel.PREDICTED),
         lambda s: (s.n_true + s[kernel.PREDICTED] - 2.0 * s[kernel.HITS]) / s.n_rows,
     ),
     "abandonment": ((kernel.SERVED,), lambda s: 1.0 - s.mean(kernel.SERVED)),
-    "PSP": ((kernel.PS_HITS, kernel.BEST_HITS), lambda s: _ratio(s[kernel.PS_HITS], s[kernel.BEST_HITS])),
+    "PSP": ((kernel.PS_HITS, kernel.BEST_HITS), lambda s: ratio(s[kernel.PS_HITS], s[kernel.BEST_HITS])),
     "PSP (bare)": ((kernel.PS_HITS,), lambda s: s.mean(kernel.PS_HITS) / s.ks),
     "PSnDCG": (
         (kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS),
-        lambda s: _ratio(s[kernel.PS_NDCG_LABELS], s[kernel.BEST_NDCG_LABELS]),
+        lambda s: ratio(s[kernel.PS_NDCG_LABELS], s[kernel.BEST_NDCG_LABELS]),
     ),
-    "PSnDCG (ideal k)": ((kernel.PS_DCG, kernel.BEST_DCG), lambda s: _ratio(s[kernel.PS_DCG], s[kernel.BEST_DCG])),
+    "PSnDCG (ideal k)": ((kernel.PS_DCG, kernel.BEST_DCG), lambda s: ratio(s[kernel.PS_DCG], s[kernel.BEST_DCG])),
     "PSnDCG (bare)": ((kernel.PS_NDCG_LABELS,), lambda s: s.mean(kernel.PS_NDCG_LABELS)),
     "PSnDCG (bare, ideal k)": ((kernel.PS_DCG,), lambda s: s.mean(kernel.PS_DCG) / perfect_gain(s.ks)),
     "PS-Hamming": (
@@ -180,43 +178,25 @@ def values(
     """Several of :data:`FORMULAS` in one pass over the rows: name -> one value for each k."""
     columns = {column for name in names for column in FORMULAS[name][0]}
     sums = Sums(ks, columns, inverse_propensity, beta)
-    if top is not None:
-        sums.add(Y, top, n_relevant)
-    elif hasattr(Y, "shape"):
-        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
-    else:
-        start = 0
-        for truth, block in Y:
-            part = n_relevant
-            if n_relevant is not None:
-                part = np.asarray(n_relevant)[start : start + len(block)]
-                start += len(block)
-            sums.add(truth, block, part)
-    if sums.n_rows == 0:
-        raise ArgumentError("Y", "must have at least one row", "no rows")
+    for truth, block, of_block in blocks(Y, top, n_relevant):
+        sums.add(truth, block, of_block)
+    check_rows(sums.n_rows)
     return {name: FORMULAS[name][1](sums) for name in names}
 
 
-def check_ks(ks) -> np.ndarray:
-    """``ks`` as an int64 array: one or more whole numbers, 1 or more, in any order, none twice."""
-    values = np.atleast_1d(np.asarray(ks))
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu" or values.min() < 1:
-        raise ArgumentError("ks", "must be whole numbers, 1 or more", repr(ks))
-    if np.unique(values).size != values.size:
-        raise ArgumentError("ks", "must not repeat a k", repr(ks))
-    return values.astype(np.int64)
-
-
-def check_weights(inverse_propensity) -> np.ndarray:
-    """Label weights as a (L,) float64 array, positive and finite."""
-    weights = np.ascontiguousarray(inverse_propensity, np.float64)
-    if weights.ndim != 1 or weights.size == 0:
-        raise ArgumentError("inverse_propensity", "must be one value a label", f"an array of shape {weights.shape}")
-    bad = ~(np.isfinite(weights) & (weights > 0))
-    if bad.any():
-        label = int(np.argmax(bad))
-        raise ArgumentError("inverse_propensity", "must be positive and finite", f"{weights[label]} for label {label}")
-    return weights
+def blocks(Y, top: TopK | None, n_relevant=None) -> Iterator[tuple[Truth, TopK, np.ndarray | None]]:
+    """What a metric was given, as ``(truth, top, n_relevant)``: one block, or those of an iterable as ``Y`` alone."""
+    if top is not None:
+        yield Truth.of(Y), top, n_relevant
+    elif hasattr(Y, "shape"):
+        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
+    else:
+        first = 0
+        for truth, block in Y:
+            truth = Truth.of(truth)
+            of_block = None if n_relevant is None else np.asarray(n_relevant)[first : first + truth.n_rows]
+            first += truth.n_rows
+            yield truth, block, of_block
 
 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
@@ -241,6 +221,18 @@ def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     k divides also where a row has fewer than k predictions or fewer than k labels, so even a perfect ranking stays
     below 1 on rows with |y| < k.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -254,10 +246,22 @@ def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
     """R@k: the mean over rows of (1/|y|) sum of y_r (coverage, eq. 1).
 
-    With ``inverse_propensity``, the unbiased form of jain16, table 1 (b): (1/n_relevant) sum of w_r y_r, where
-    ``n_relevant`` (n,) is the number of relevant labels in the complete truth; it may exceed 1. For the case of corollary
-    4.2.1 (labels kept with probability g_l/|y*|, g known) pass 1/g as ``inverse_propensity`` and ones as ``n_relevant``.
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Gives the unbiased form of jain16, table 1 (b): (1/n_relevant) sum of w_r y_r; it may exceed 1. For the case of
+        corollary 4.2.1 (labels kept with probability g_l/|y*|, g known) pass 1/g here and ones as ``n_relevant``.
+    n_relevant : array_like of float, shape (n,), optional
+        The number of relevant labels in the complete truth; goes with ``inverse_propensity``.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -273,9 +277,21 @@ def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_rele
 def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndarray:
     """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
 
-    ideal: ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
-    reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in both.
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    ideal : {"labels", "k"}
+        ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers, reeval
+        appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in both.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[0, 1, 0, 0]])
@@ -283,19 +299,30 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
     >>> ndcg(Y, top, ks=(1, 3)).round(4), ndcg(Y, top, ks=(1, 3), ideal="k").round(4)
     (array([0.    , 0.6309]), array([0.    , 0.2961]))
     """
-    name = {"labels": "nDCG", "k": "nDCG (ideal k)"}[_choice("ideal", ideal, "labels", "k")]
+    name = "nDCG" if one_of("ideal", ideal, ("labels", "k")) == "labels" else "nDCG (ideal k)"
     return values([name], Y, top, ks)[name]
 
 
 def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True) -> np.ndarray:
     """PSP@k, propensity-scored precision.
 
-    normalize: True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i
-    is the same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat) /
-    G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an unbiased estimate
-    of P@k on the complete truth; it can exceed 1. A ratio of sums: rows with rare labels weigh more. If no label of Y is
-    relevant the ratio is 0.
+    Parameters
+    ----------
+    Y, top, ks, inverse_propensity
+        See the module.
+    normalize : bool
+        True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i is the
+        same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat) /
+        G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an unbiased
+        estimate of P@k on the complete truth; it can exceed 1.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A ratio of sums: rows with rare labels weigh more. If no label of Y is relevant the ratio is 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -315,12 +342,24 @@ def psndcg(
 ) -> np.ndarray:
     """PSnDCG@k, propensity-scored nDCG.
 
-    normalize: True gives the ratio sum_i G_i / sum_i G*_i as in :func:`psp`, G_i = sum of w_r y_r / log2(r+1), over the
-    row's normaliser; False gives the mean of G_i, which can exceed 1.
-    ideal: the row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it;
-    ``"k"``: I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k, |y|)) does
-    not, so the two ratios differ slightly wherever rows have fewer than k labels.
+    Parameters
+    ----------
+    Y, top, ks, inverse_propensity
+        See the module.
+    normalize : bool
+        True gives the ratio sum_i G_i / sum_i G*_i as in :func:`psp`, G_i = sum of w_r y_r / log2(r+1), over the row's
+        normaliser; False gives the mean of G_i, which can exceed 1.
+    ideal : {"labels", "k"}
+        The row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it; ``"k"``:
+        I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k, |y|)) does not,
+        so the two ratios differ slightly wherever rows have fewer than k labels.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -333,13 +372,9 @@ def psndcg(
     >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w, normalize=False, ideal="k").round(4)
     array([1.    , 1.2374])
     """
-    of = _choice("ideal", ideal, "labels", "k")
-    name = {
-        ("labels", True): "PSnDCG",
-        ("k", True): "PSnDCG (ideal k)",
-        ("labels", False): "PSnDCG (bare)",
-        ("k", False): "PSnDCG (bare, ideal k)",
-    }[of, bool(normalize)]
+    variant = [] if normalize else ["bare"]
+    variant += ["ideal k"] if one_of("ideal", ideal, ("labels", "k")) == "k" else []
+    name = f"PSnDCG ({', '.join(variant)})" if variant else "PSnDCG"
     return values([name], Y, top, ks, inverse_propensity)[name]
 
 
@@ -348,10 +383,22 @@ def mrr(
 ) -> np.ndarray:
     """MRR@k, mean reciprocal rank.
 
-    over: ``"first"``, the usual one: the mean over rows of 1/rank of the first hit, 0 without a hit up to k.
-    ``"relevant"``, that of jain16 table 1 (b): the mean over rows of (1/|y|) sum of y_r / r, all hits counted; with
-    ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`) its unbiased form (1/n_relevant) sum of w_r y_r / r.
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    over : {"first", "relevant"}
+        ``"first"``, the usual one: the mean over rows of 1/rank of the first hit, 0 without a hit up to k.
+        ``"relevant"``, that of jain16 table 1 (b): the mean over rows of (1/|y|) sum of y_r / r, all hits counted.
+    inverse_propensity, n_relevant
+        As in :func:`recall`, with ``over="relevant"`` only: its unbiased form (1/n_relevant) sum of w_r y_r / r.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -361,7 +408,7 @@ def mrr(
     >>> mrr(Y, top, ks=(1, 3), over="relevant").round(4)          # ((1 + 1/3)/2 + 1/2)/2
     array([0.25  , 0.5833])
     """
-    if _choice("over", over, "first", "relevant") == "relevant":
+    if one_of("over", over, ("first", "relevant")) == "relevant":
         return _per_relevant("MRR (relevant)", Y, top, ks, inverse_propensity, n_relevant)
     if inverse_propensity is not None:
         raise ArgumentError("over", "must be 'relevant' for the propensity-scored form", "'first'")
@@ -371,9 +418,21 @@ def mrr(
 def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
     """ADG@k, average discounted gain: the mean over rows of (1/|y|) sum of y_r / log2(r+1) (jain16, table 1 (b)).
 
-    The paper does not state the logarithm's base; it is 2 here, so that a hit at place 1 counts 1. With
-    ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`) the unbiased form.
+    The paper does not state the logarithm's base; it is 2 here, so that a hit at place 1 counts 1.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity, n_relevant
+        As in :func:`recall`, for the unbiased form.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -396,11 +455,26 @@ def f_beta(
 ) -> np.ndarray:
     """F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
 
-    denominator: ``"set"``, the F-score: (1 + b^2) sum of y_r / (b^2 |y| + m), m the number of labels predicted (k, or fewer
-    in a short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed 1.
-    With ``inverse_propensity`` and ``n_relevant`` (see :func:`recall`), w_r y_r for y_r and n_relevant for |y|: unbiased,
-    because the denominator is then fixed. For micro- and macro-averages see :func:`micro_f1`.
+    For micro- and macro-averages see :func:`micro_f1` and :func:`xcrepro.metrics.labelwise.macro_f1`.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beta : float
+        Above 1 recall weighs more, below 1 precision; positive.
+    denominator : {"set", "printed"}
+        ``"set"``, the F-score: (1 + b^2) sum of y_r / (b^2 |y| + m), m the number of labels predicted (k, or fewer in a
+        short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed 1.
+    inverse_propensity, n_relevant
+        As in :func:`recall`: w_r y_r for y_r and n_relevant for |y|: unbiased, because the denominator is then fixed.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -410,17 +484,29 @@ def f_beta(
     >>> f_beta(Y, top, ks=(1, 3), denominator="printed").round(4)
     array([0.3333, 1.1667])
     """
-    name = {"set": "F", "printed": "F (printed)"}[_choice("denominator", denominator, "set", "printed")]
+    name = "F" if one_of("denominator", denominator, ("set", "printed")) == "set" else "F (printed)"
     return _per_relevant(name, Y, top, ks, inverse_propensity, n_relevant, beta)
 
 
 def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) -> np.ndarray:
     """Hamming loss of the set of top k labels: the mean over rows of how many of the L labels are decided wrongly.
 
-    Sum over labels of (y_l - yhat_l)^2, that is |y| + m - 2 hits, m the number of labels predicted. With
-    ``inverse_propensity`` the unbiased form of jain16, theorem 4.4: sum of w_l (1 - 2 yhat_l) y_l + yhat_l^2; it can be
-    negative. Lower is better. A count of labels: scikit-learn's ``hamming_loss`` is this divided by L.
+    Sum over labels of (y_l - yhat_l)^2, that is |y| + m - 2 hits, m the number of labels predicted.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Gives the unbiased form of jain16, theorem 4.4: sum of w_l (1 - 2 yhat_l) y_l + yhat_l^2; it can be negative.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A count of labels, lower is better: scikit-learn's ``hamming_loss`` is this divided by L.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -437,10 +523,21 @@ def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) 
 def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned") -> np.ndarray:
     """Abandonment@k: the share of rows whose top k hold nothing relevant (coverage, section 3.3).
 
-    counts: ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a
-    hit: what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment. Rows without labels are
-    abandoned. Abandonment@1 = 1 - P@1.
+    Parameters
+    ----------
+    Y, top, ks
+        See the module. Rows without labels are abandoned.
+    counts : {"abandoned", "served"}
+        ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a hit:
+        what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment.
 
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. Abandonment@1 = 1 - P@1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -449,15 +546,26 @@ def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned")
     (array([0.5, 0. ]), array([0.5, 1. ]))
     """
     abandoned = values(["abandonment"], Y, top, ks)["abandonment"]
-    return abandoned if _choice("counts", counts, "abandoned", "served") == "abandoned" else 1.0 - abandoned
+    return abandoned if one_of("counts", counts, ("abandoned", "served")) == "abandoned" else 1.0 - abandoned
 
 
 def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN) with the counts of all rows and labels added up (reeval, section 2.3).
 
     That is 2 hits / (labels predicted + labels relevant); where every row has k predictions, 2 k P@k / (k + mean |y|).
-    No label predicted and none relevant gives 0.
 
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. No label predicted and none relevant gives 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
@@ -473,21 +581,19 @@ def perfect_gain(ks: np.ndarray) -> np.ndarray:
     return np.array([sum(1.0 / np.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """above / below, and 0 where both are 0."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-
-
-def _choice(name: str, value: str, *allowed: str) -> str:
-    if value not in allowed:
-        raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}", repr(value))
-    return value
+def ratio(above: np.ndarray, below: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
+    """above / below, and ``otherwise`` where below is 0."""
+    return np.divide(above, below, out=np.full(above.shape, otherwise), where=below > 0)
 
 
 def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: float = 1.0) -> np.ndarray:
     """A metric of jain16's table 1 (b): plain, or propensity-scored with the complete truth's label counts."""
-    if inverse_propensity is not None:
-        name = f"PS-{name}"
-    elif n_relevant is not None:
-        raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")
+    check_goes_with(n_relevant, inverse_propensity)
+    name = name if inverse_propensity is None else f"PS-{name}"
     return values([name], Y, top, ks, inverse_propensity, n_relevant, beta)[name]
+
+
+def check_goes_with(n_relevant, inverse_propensity) -> None:
+    """Refuse label counts of the complete truth where nothing is propensity-scored."""
+    if n_relevant is not None and inverse_propensity is None:
+        raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")

@@ -9,12 +9,14 @@ one evaluation a block.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from xcrepro import threads
+from xcrepro.arguments import check_rows, cut_offs, label_values, one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as label_kernel
 from xcrepro.kernels import ranking as row_kernel
@@ -27,12 +29,24 @@ from xcrepro.truth import Truth
 
 @dataclass(frozen=True)
 class TTest:
-    """One outcome of :func:`macro_t_test`. t, degrees and p are NaN where nothing was tested."""
+    """One outcome of :func:`macro_t_test`.
 
-    bin: str  # the labels: a bin of train frequency, or "all"
+    Attributes
+    ----------
+    bin : str
+        The labels: a bin of train frequency, or "all".
+    k, labels : int
+        The cut-off; how many labels.
+    difference : float
+        The mean over labels of F1 here minus F1 of the baseline.
+    t, degrees, p : float
+        NaN where nothing was tested.
+    """
+
+    bin: str
     k: int
     labels: int
-    difference: float  # the mean over labels of F1 here minus F1 of the baseline
+    difference: float
     t: float
     degrees: float
     p: float
@@ -58,15 +72,32 @@ def macro_t_test(
     with m labels, s the standard deviation with m - 1, and m - 1 degrees of freedom. It takes labels for independent draws,
     which those of one test set are not quite; and at a small p a tiny difference may be all there is: look at both.
 
-    ours, baseline: what :func:`xcrepro.metrics.labelwise.confusion` counted of both, over the same truth and ks.
-    label_counts, edges: as for :func:`xcrepro.metrics.labelwise.binned_macro_f1`: a test for each bin; else one, ``all``.
-    over: the labels paired, ``"all"`` of them (reeval's averages) or those with a ``"test"`` positive. A label that neither
-        method gets right is a pair of zeros.
-    more_than: bins with this many labels or fewer are left untested, 10 in reeval.
-    alternative: ``"two-sided"``; or one-sided, that ours is better (``"greater"``) or worse (``"less"``).
+    Parameters
+    ----------
+    ours, baseline : Counts
+        What :func:`xcrepro.metrics.labelwise.confusion` counted of both, over the same truth and ks.
+    label_counts, edges
+        As for :func:`xcrepro.metrics.labelwise.binned_macro_f1`: a test for each bin; else one, ``all``.
+    over : {"all", "test"}
+        The labels paired, all of them (reeval's averages) or those with a test positive. A label that neither method gets
+        right is a pair of zeros.
+    more_than : int
+        Bins with this many labels or fewer are left untested, 10 in reeval.
+    alternative : {"two-sided", "greater", "less"}
+        One-sided: that ours is better, or worse.
 
-    Returns one :class:`TTest` for each bin and k. Where no label differs, t is 0, and p 1 (one-sided 0.5).
+    Returns
+    -------
+    list of TTest
+        One for each bin and k. Where no label differs, t is 0, and p 1 (one-sided 0.5).
 
+    Raises
+    ------
+    ArgumentError
+        For counts of different truths or ks, and what is no option.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> from xcrepro.metrics import confusion
@@ -84,11 +115,8 @@ def macro_t_test(
         raise ArgumentError("baseline", "must be counted over the same truth", f"{ours} and {baseline}")
     if not np.array_equal(ours.ks, baseline.ks):
         raise ArgumentError("baseline", f"must have the ks {ours.ks.tolist()}", baseline.ks.tolist())
-    ranking._choice("alternative", alternative, "two-sided", "greater", "less")
-    if isinstance(more_than, bool) or not isinstance(more_than, int | np.integer) or more_than < 1:
-        raise ArgumentError(
-            "more_than", "must be a whole number, 1 or more", repr(more_than), "a spread needs 2 labels"
-        )
+    one_of("alternative", alternative, ("two-sided", "greater", "less"))
+    whole_number("more_than", more_than, 1, do="a spread needs 2 labels")
     labelwise.check_over(over)
     bins, names = np.zeros(ours.n_labels, np.int64), ["all"]
     if label_counts is not None:
@@ -103,32 +131,43 @@ def macro_t_test(
 
 
 def _t_test(name: str, k: int, differences: np.ndarray, more_than: int, alternative: str) -> TTest:
-    from scipy.special import stdtr
+    from scipy import stats
 
     m = differences.size
     mean = float(differences.mean()) if m else np.nan
     if m <= more_than:
         return TTest(name, k, m, mean, np.nan, np.nan, np.nan)
-    error = float(differences.std(ddof=1)) / np.sqrt(m)
-    t = mean / error if error > 0 else (0.0 if mean == 0 else np.copysign(np.inf, mean))
-    p = {
-        "two-sided": 2 * stdtr(m - 1, -abs(t)),
-        "greater": stdtr(m - 1, -t),
-        "less": stdtr(m - 1, t),
-    }[alternative]
-    return TTest(name, k, m, mean, float(t), float(m - 1), float(p))
+    if not differences.any():
+        return TTest(name, k, m, mean, 0.0, m - 1.0, 1.0 if alternative == "two-sided" else 0.5)
+    with (
+        warnings.catch_warnings()
+    ):  # labels that all differ by the same leave no spread: t is infinite, as it should be
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = stats.ttest_1samp(differences, 0.0, alternative=alternative)
+    return TTest(name, k, m, mean, float(found.statistic), m - 1.0, float(found.pvalue))
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """One outcome of :func:`paired_bootstrap`."""
+    """One outcome of :func:`paired_bootstrap`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    ours, baseline, difference : float
+        Both values on the rows as they are, and ours - baseline.
+    low, high : float
+        The interval of that difference.
+    p : float
+    """
 
     metric: str
     k: int
     ours: float
     baseline: float
-    difference: float  # ours - baseline, on the rows as they are
-    low: float  # the interval of that difference
+    difference: float
+    low: float
     high: float
     p: float
 
@@ -148,20 +187,40 @@ def paired_bootstrap(
 ) -> list[Bootstrap]:
     """Draw the test rows anew, with replacement, ``samples`` times, the same for both methods, and compare them each time.
 
-    Y, ours, baseline: truth (n, L) and both predictions of its rows; not in blocks.
-    metrics: names from :data:`xcrepro.metrics.ranking.FORMULAS` or :data:`xcrepro.metrics.labelwise.FORMULAS`. Everything
-        is recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from
+    Parameters
+    ----------
+    Y, ours, baseline
+        Truth (n, L) and both predictions of its rows; not in blocks.
+    ks : int or sequence of int
+    metrics : str or sequence of str
+        Names from :data:`xcrepro.metrics.ranking.FORMULAS` or :data:`xcrepro.metrics.labelwise.FORMULAS`. Everything is
+        recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from
         the labels' counts in the drawn rows, and coverage (test) over the labels drawn. A drawn row twice in a sample
-        covers no label twice, so label-wise metrics of samples lie below their value on all rows (n'-coverage with n' = n);
-        both methods' do, so the interval of their difference need not be centred on the difference on all rows.
-    samples: at least 20. seed: a whole number; the same seed gives the same result on every machine, with any number of
-        threads. confidence: of the interval, between 0 and 1.
-    inverse_propensity, n_relevant: as in :func:`xcrepro.metrics.evaluate`.
+        covers no label twice, so label-wise metrics of samples lie below their value on all rows (n'-coverage with
+        n' = n); both methods' do, so the interval of their difference need not be centred on the difference on all rows.
+    samples : int
+        At least 20.
+    seed : int
+        The same seed gives the same result on every machine, with any number of threads.
+    confidence : float
+        Of the interval, between 0 and 1.
+    inverse_propensity, n_relevant
+        As in :func:`xcrepro.metrics.evaluate`.
 
-    Returns one :class:`Bootstrap` for each metric and k. The interval has the (1 - confidence)/2 quantiles of the samples'
-    differences as its ends (linear between samples). p is two-sided: twice the smaller share of samples on one side of 0,
-    (1 + count) / (1 + samples), a difference of 0 counting on both; at most 1.
+    Returns
+    -------
+    list of Bootstrap
+        One for each metric and k. The interval has the (1 - confidence)/2 quantiles of the samples' differences as its
+        ends (linear between samples). p is two-sided: twice the smaller share of samples on one side of 0,
+        (1 + count) / (1 + samples), a difference of 0 counting on both; at most 1.
 
+    Raises
+    ------
+    ArgumentError
+        For no rows, an unknown metric or one that lacks what it needs, and numbers out of range.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from xcrepro import TopK
     >>> Y = np.eye(40)
@@ -171,17 +230,11 @@ def paired_bootstrap(
     >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
     (1.0, 0.5, True, True)
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    unknown = [name for name in names if name not in ranking.FORMULAS and name not in labelwise.FORMULAS]
-    if unknown or not names:
-        known = ", ".join([*ranking.FORMULAS, *labelwise.FORMULAS])
-        raise ArgumentError("metrics", "must be names of metrics", unknown or "none", f"some of {known}")
-    for name, value, least in (("samples", samples, 20), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
-    if not 0 < confidence < 1:
-        raise ArgumentError("confidence", "must lie between 0 and 1", confidence)
-    wanted = ranking.check_ks(ks)
+    names = some_of("metrics", metrics, (*ranking.FORMULAS, *labelwise.FORMULAS))
+    whole_number("samples", samples, 20)
+    whole_number("seed", seed)
+    real_number("confidence", confidence, above=0, below=1)
+    wanted = cut_offs(ks)
     truth = Truth.of(Y)
     by_row = [name for name in names if name in ranking.FORMULAS]
     by_label = [name for name in names if name in labelwise.FORMULAS]
@@ -218,16 +271,14 @@ class _System:
     """One method's rows, worked out once: each sample only weighs them."""
 
     def __init__(self, truth: Truth, top: TopK, ks, by_row, by_label, inverse_propensity, n_relevant) -> None:
+        check_rows(truth.n_rows)
         self._by_row, self._by_label, self.ks = by_row, by_label, ks
         self._places = labelwise.Places(truth, top, int(ks[-1]))
         self._truth = truth
-        self._rows = None
-        if truth.n_rows == 0:
-            raise ArgumentError("Y", "must have at least one row", "no rows")
         if by_row:
-            # Checks what the metrics need, too.
-            ranking.values(by_row, truth, top, ks, inverse_propensity, n_relevant)
-            self.columns = np.array(sorted({c for name in by_row for c in ranking.FORMULAS[name][0]}), np.int64)
+            columns = {column for name in by_row for column in ranking.FORMULAS[name][0]}
+            # Adding the rows as they are checks what the metrics need, too.
+            self._sums = ranking.Sums(ks, columns, inverse_propensity).add(truth, top, n_relevant)
             self._rows = self._row_values(inverse_propensity, n_relevant)
 
     def _row_values(self, inverse_propensity, n_relevant) -> np.ndarray:
@@ -236,10 +287,11 @@ class _System:
         given = np.zeros(0) if n_relevant is None else ranking.check_n_relevant(n_relevant, truth.n_rows)
         weights, best, own = np.zeros(0), np.zeros((0, ids.shape[1])), np.zeros(truth.n_rows)
         if inverse_propensity is not None:
-            weights, best = ranking.check_weights(inverse_propensity), np.zeros(ids.shape)
+            weights = label_values("inverse_propensity", inverse_propensity, truth.n_labels, zero=False)
+            best = np.zeros(ids.shape)
             truth_kernel.best_weights(truth.indptr, truth.indices, weights, 0, truth.n_rows, best)
             own = truth.weight_sums(weights)
-        columns = self.columns[self.columns != ranking.LABEL_WEIGHTS]
+        columns = self._sums.columns
         out = np.empty((truth.n_rows, columns.size, self.ks.size))
         row_kernel.rows(
             self._places.found, ids, truth.sizes, weights, best, given, 1.0, self.ks, columns, 0, truth.n_rows, 0, out
@@ -253,27 +305,12 @@ class _System:
         if self._by_row:
             sums = np.empty(self._rows.shape[1])
             label_kernel.weighted_sums(self._rows, times, sums)
-            drawn = _Drawn(self.ks, self.columns[self.columns != ranking.LABEL_WEIGHTS], sums, self._truth.n_rows)
+            drawn = self._sums.with_sums(sums[:-2], sums[-2], sums[-1])
             found |= {name: ranking.FORMULAS[name][1](drawn) for name in self._by_row}
         if self._by_label:
             counts = labelwise.Counter(self.ks).add_places(self._places, times).counts()
             found |= {name: labelwise.FORMULAS[name](counts) for name in self._by_label}
         return found
-
-
-class _Drawn:
-    """The sums of one sample, as the formulas of :data:`xcrepro.metrics.ranking.FORMULAS` read them."""
-
-    def __init__(self, ks: np.ndarray, columns: np.ndarray, sums: np.ndarray, n_rows: int) -> None:
-        self.ks, self.n_rows = ks, n_rows
-        self.n_true, self.label_weights = sums[-2], sums[-1]
-        self._columns, self._sums = columns, sums[:-2].reshape(columns.size, ks.size)
-
-    def __getitem__(self, column: int) -> np.ndarray:
-        return self._sums[int(np.searchsorted(self._columns, column))]
-
-    def mean(self, column: int) -> np.ndarray:
-        return self[column] / self.n_rows
 
 
 def jackknife_blocks(n: int, blocks: int = 20) -> Iterator[np.ndarray]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import shutil
 import tempfile
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
 import xcrepro
+from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.matrices import checked_csr
+from xcrepro.matrices import checked_matrix
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -30,26 +31,30 @@ class NotFitted(XCError, ValueError):
 class Model:
     """A multi-label classifier in scikit-learn's manners.
 
-    The parameters are those of ``__init__``, kept under their own names and never changed by ``fit``; what ``fit`` learns
-    ends in an underscore. A subclass writes ``__init__``, ``_fit``, ``_predict``, and ``_state``/``_restore``; where its
-    state is no set of arrays, ``_write``/``_read``.
+    A subclass is a ``dataclass(eq=False)`` whose fields are its parameters; ``fit`` never changes them, and what it learns
+    ends in an underscore. It writes ``_fit`` and ``_predict``, and names its ``_arrays``; where its state is more than those,
+    ``_state``/``_restore`` or ``_write``/``_read``.
 
-    ``n_features_`` and ``n_labels_`` are D and L of the training data.
+    Attributes
+    ----------
+    n_features_, n_labels_ : int
+        D and L of the training data.
     """
-
-    n_features_: int
-    n_labels_: int
 
     # ------------------------------------------------------------------ parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name, as ``__init__`` takes them. ``deep`` is there for scikit-learn."""
-        return {
-            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change parameters by name; what was fitted stays as it is until ``fit``."""
+        """Change parameters by name; what was fitted stays as it is until ``fit``.
+
+        Raises
+        ------
+        ArgumentError
+            For a name that is no parameter; none is changed then.
+        """
         known = self.get_params()
         for name in parameters:
             if name not in known:
@@ -58,15 +63,27 @@ class Model:
             setattr(self, name, value)
         return self
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
-
     # ------------------------------------------------------------------ fit and predict
 
     def fit(self, X, Y) -> Self:
-        """Learn from X, (n, D) features, sparse or dense, finite, and Y, (n, L) truth (see :class:`xcrepro.truth.Truth`).
+        """Learn from points and their labels.
 
-        Neither is changed. Returns the model. Raises ArgumentError where the rows differ or there is nothing to learn.
+        Parameters
+        ----------
+        X : sparse matrix or array_like, shape (n, D)
+            Features, finite. Not changed.
+        Y : sparse matrix or array_like, shape (n, L)
+            Truth, any form :class:`xcrepro.truth.Truth` takes. Not changed.
+
+        Returns
+        -------
+        Self
+            The model.
+
+        Raises
+        ------
+        ArgumentError
+            Where the rows differ, there is nothing to learn, or a parameter breaks its rule.
         """
         X, truth = check_features(X), Truth.of(Y)
         if X.shape[0] != truth.n_rows:
@@ -80,11 +97,52 @@ class Model:
         return self
 
     def predict(self, X, k: int = 5) -> TopK:
-        """The k best labels of each row of X, (n, D) with the D of the training data; ties to the lowest label id.
+        """The k best labels of each row.
 
-        The scores are the model's own: the class says what they mean.
+        Parameters
+        ----------
+        X : sparse matrix or array_like, shape (n, D)
+            With the D of the training data.
+        k : int
+            1 or more.
+
+        Returns
+        -------
+        TopK
+            Ties to the lowest label id. The scores are the model's own: the class says what they mean.
+
+        Raises
+        ------
+        NotFitted
+            Before ``fit``.
+        ArgumentError
+            For another D, or a k that is none.
         """
-        return self._predict(self._features(X), check_k(k))
+        return self._predict(self._features(X), whole_number("k", k, 1))
+
+    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
+        """The probabilities of the k most probable labels of each row.
+
+        Parameters
+        ----------
+        X, k
+            As for :meth:`predict`; with k = L, all labels that the model predicts.
+
+        Returns
+        -------
+        csr_matrix of float32, shape (n, L)
+            A stored probability may be 0: too small for float32.
+
+        Raises
+        ------
+        NotFitted
+            Before ``fit``.
+        ArgumentError
+            Where the model's scores are no probabilities.
+        """
+        self._check_fitted()
+        self._check_probabilities()
+        return self.predict(X, min(whole_number("k", k, 1), self.n_labels_)).to_csr()
 
     def _features(self, X) -> sparse.csr_matrix:
         self._check_fitted()
@@ -97,6 +155,9 @@ class Model:
         if not hasattr(self, "n_labels_"):
             raise NotFitted(f"{self!r} is not fitted: call fit(X, Y) first")
 
+    def _check_probabilities(self) -> None:
+        """Raise ArgumentError where the scores of the fitted model are no probabilities."""
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         raise NotImplementedError
 
@@ -106,7 +167,15 @@ class Model:
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted model as the folder ``path``, whole or not at all; a model that is there is replaced."""
+        """Write the fitted model as the folder ``path``, whole or not at all; a model that is there is replaced.
+
+        Raises
+        ------
+        NotFitted
+            Before ``fit``.
+        ArgumentError
+            Where something else than a saved model is there.
+        """
         self._check_fitted()
         path = Path(path)
         if path.exists() and not (path / _ABOUT).is_file():
@@ -146,11 +215,14 @@ class Model:
             raise DataError(path, f"a {type(model).__name__}", f"a {cls.__name__}", do="xcrepro.models.load takes any")
         return model
 
+    _arrays: ClassVar[tuple[str, ...]] = ()  # what fit learns, where that is arrays alone: names without the underscore
+
     def _state(self) -> dict[str, np.ndarray]:
-        raise NotImplementedError
+        return {name: getattr(self, f"{name}_") for name in self._arrays}
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        raise NotImplementedError
+        for name in self._arrays:
+            setattr(self, f"{name}_", arrays[name])
 
     def _write(self, folder: Path) -> None:
         np.savez(folder / _ARRAYS, **self._state())
@@ -161,7 +233,23 @@ class Model:
 
 
 def load(path: str | os.PathLike) -> Model:
-    """Read any model that :meth:`Model.save` wrote."""
+    """Read a model that :meth:`Model.save` wrote.
+
+    Parameters
+    ----------
+    path : path_like
+        The folder.
+
+    Returns
+    -------
+    Model
+        Of whatever class was saved, fitted.
+
+    Raises
+    ------
+    DataError
+        Where the folder is not a whole saved model.
+    """
     from xcrepro import models
 
     path = Path(path)
@@ -186,18 +274,7 @@ def load(path: str | os.PathLike) -> Model:
 
 def check_features(X) -> sparse.csr_matrix:
     """``X`` as CSR float32 with sorted int32 columns; shared with the caller where it is that already."""
-    if sparse.issparse(X):
-        X = checked_csr("X", X)
-    else:
-        dense = np.asarray(X)
-        if dense.ndim != 2 or dense.dtype.kind not in "biuf":
-            raise ArgumentError(
-                "X",
-                "must be a sparse matrix or a 2-D array of numbers, rows = points, columns = features",
-                f"{type(X).__name__} of shape {dense.shape} and dtype {dense.dtype}",
-            )
-        X = dense
-    result = sparse.csr_matrix(X, dtype=np.float32)
+    result = sparse.csr_matrix(checked_matrix("X", X, "features"), dtype=np.float32)
     if not result.has_canonical_format:
         result = result.copy()  # the caller's arrays are never written to
         result.sum_duplicates()
@@ -210,7 +287,15 @@ def check_features(X) -> sparse.csr_matrix:
     return result
 
 
-def check_k(k) -> int:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ArgumentError("k", "must be a whole number, 1 or more", repr(k))
-    return int(k)
+def unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    """X with rows of length 1, in float64; a row without features stays empty."""
+    X = X.astype(np.float64)
+    X.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X.data /= np.repeat(lengths, np.diff(X.indptr))
+    return X
+
+
+def predicted_nothing(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """ids and scores, (n, k), of a prediction whose places are all absent still."""
+    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)

@@ -16,42 +16,53 @@ prediction), or where the partition or its separator leaves a side empty.
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from xcrepro import propensity, threads
+from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
-from xcrepro.metrics.ranking import check_weights
-from xcrepro.models.base import Model
+from xcrepro.models.base import Model, predicted_nothing
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
 
+@dataclass(eq=False)
 class FastXML(Model):
     """An ensemble of trees whose nodes maximise nDCG: jain16, eq. 3, and eq. 4 with every propensity 1.
-
-    trees: how many, 1 or more.
-    max_leaf: a node of at most so many rows is a leaf; 1 or more.
-    C: C_delta of eq. 4, the weight of the logistic loss against the separator's l1 norm, positive. The two sides of a
-        partition have equal shares in that loss, whatever their sizes.
-    bias: the constant feature's value, 0 for none.
-    labels_per_leaf: how many labels a leaf keeps, its best; 1 or more.
-    ideal: what a row's gain is divided by, with I(m) = sum over r = 1..m of 1/log2(r + 1): ``"labels"``, I(|y|), as in
-        FastXML; ``"L"``, I(L), as eq. 4 is printed.
-    tol: how exactly a separator is optimised; liblinear's ``-e``, positive.
-    seed: a whole number, 0 or more. Each tree has a random stream of its own: a smaller ensemble is the beginning of a
-        larger one, and the number of threads changes nothing.
 
     **Scores**: the mean over the trees of the share of the reached leaf's train rows that carry the label. They are in
     [0, 1] and estimate the probability that the label is relevant, as observed: calibration takes them as they are. A
     label that no reached leaf holds is not predicted, so a row may have fewer than k labels.
 
-    ``fit`` raises ArgumentError where a parameter breaks its rule.
+    Parameters
+    ----------
+    trees : int
+        How many, 1 or more.
+    max_leaf : int
+        A node of at most so many rows is a leaf; 1 or more.
+    C : float
+        C_delta of eq. 4, the weight of the logistic loss against the separator's l1 norm, positive. The two sides of a
+        partition have equal shares in that loss, whatever their sizes.
+    bias : float
+        The constant feature's value, 0 for none.
+    labels_per_leaf : int
+        How many labels a leaf keeps, its best; 1 or more.
+    ideal : {"labels", "L"}
+        What a row's gain is divided by, with I(m) = sum over r = 1..m of 1/log2(r + 1): I(|y|), as in FastXML; or I(L), as
+        eq. 4 is printed.
+    tol : float
+        How exactly a separator is optimised; liblinear's ``-e``, positive.
+    seed : int
+        0 or more. Each tree has a random stream of its own: a smaller ensemble is the beginning of a larger one, and the
+        number of threads changes nothing.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.repeat(np.eye(4), 5, axis=0)
     >>> Y = np.repeat([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1]], 5, axis=0)
@@ -60,19 +71,14 @@ class FastXML(Model):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    def __init__(
-        self,
-        trees: int = 50,
-        max_leaf: int = 10,
-        C: float = 1.0,
-        bias: float = 1.0,
-        labels_per_leaf: int = 100,
-        ideal: str = "labels",
-        tol: float = 0.01,
-        seed: int = 0,
-    ) -> None:
-        self.trees, self.max_leaf, self.C, self.bias = trees, max_leaf, C, bias
-        self.labels_per_leaf, self.ideal, self.tol, self.seed = labels_per_leaf, ideal, tol, seed
+    trees: int = 50
+    max_leaf: int = 10
+    C: float = 1.0
+    bias: float = 1.0
+    labels_per_leaf: int = 100
+    ideal: str = "labels"
+    tol: float = 0.01
+    seed: int = 0
 
     # ------------------------------------------------------------------ fit
 
@@ -110,17 +116,12 @@ class FastXML(Model):
         self.p_indices_, self.p_data_ = np.concatenate(p_indices), np.concatenate(p_data)
 
     def _check_parameters(self) -> None:
-        for name, low in (("trees", 1), ("max_leaf", 1), ("labels_per_leaf", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise ArgumentError(name, f"must be a whole number, {low} or more", repr(value))
+        for name, least in (("trees", 1), ("max_leaf", 1), ("labels_per_leaf", 1), ("seed", 0)):
+            whole_number(name, getattr(self, name), least)
         for name in ("C", "tol"):
-            if not (getattr(self, name) > 0 and math.isfinite(getattr(self, name))):
-                raise ArgumentError(name, "must be positive and finite", getattr(self, name))
-        if not math.isfinite(self.bias):
-            raise ArgumentError("bias", "must be finite", self.bias)
-        if self.ideal not in ("labels", "L"):
-            raise ArgumentError("ideal", "must be 'labels' or 'L'", repr(self.ideal))
+            real_number(name, getattr(self, name), above=0)
+        real_number("bias", self.bias)
+        one_of("ideal", self.ideal, ("labels", "L"))
 
     def _label_gains(self, truth: Truth) -> np.ndarray:
         """(L,) float64: what a label is worth at the first rank, and a row of a leaf to its label's share."""
@@ -132,8 +133,7 @@ class FastXML(Model):
         rows, n_features, n_labels = _with_bias(X, self.bias), X.shape[1] + 1, self.n_labels_
         forest = [getattr(self, f"{name}_") for name in FastXML._arrays]
         tail = self._tail()
-        ids = np.full((X.shape[0], k), -1, np.int32)
-        scores = np.full((X.shape[0], k), -np.inf, np.float32)
+        ids, scores = predicted_nothing(X.shape[0], k)
 
         def walk(lo: int, hi: int) -> None:
             kernel.predict(*rows, n_features, n_labels, *forest, *tail, lo, hi, ids, scores)
@@ -147,23 +147,19 @@ class FastXML(Model):
 
     # ------------------------------------------------------------------ files
 
-    _arrays = ("roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data")
-
-    def _state(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, f"{name}_") for name in self._arrays}
-
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        for name in self._arrays:
-            setattr(self, f"{name}_", arrays[name])
+    _arrays: ClassVar = ("roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data")
 
 
+class _Weights(tuple):
+    """Label weights as plain numbers, so that they can be written to a file; shown by their number."""
+
+    def __repr__(self) -> str:
+        return f"'<{len(self)} values>'"
+
+
+@dataclass(eq=False)
 class PfastXML(FastXML):
     """FastXML for propensity-scored nDCG (jain16, eq. 4): a label's gain is its inverse propensity 1/p_l, not 1.
-
-    A, B: the propensity model's parameters (eq. 1); N and N_l are counted on the training data.
-    inverse_propensity: (L,) values of 1/p_l, positive and finite, in place of the model's; A and B then do nothing.
-    The other parameters are those of :class:`FastXML`; ``ideal`` is as eq. 4 is printed, a constant, without which
-    theorem 4.1 does not hold.
 
     The weights enter the nodes' objective, and the leaves too: eq. 4 comes out of FastXML's by putting y_l / p_l in
     place of y_l everywhere, and then a leaf's shares estimate those of the complete truth (theorem 4.1).
@@ -171,8 +167,22 @@ class PfastXML(FastXML):
     **Scores**: the mean over the trees of the sum of 1/p_l over the leaf's rows that carry the label, by the leaf's rows.
     Unbiased for the complete truth's share where the propensities are right, but in [0, max 1/p]: not a probability.
 
-    ``inverse_propensity_`` is what was used.
+    Parameters
+    ----------
+    A, B : float
+        The propensity model's parameters (eq. 1); N and N_l are counted on the training data.
+    inverse_propensity : array_like of float, shape (L,)
+        Values of 1/p_l, positive and finite, in place of the model's; A and B then do nothing.
+    trees, max_leaf, C, bias, labels_per_leaf, ideal, tol, seed
+        As for :class:`FastXML`; ``ideal`` is as eq. 4 is printed, a constant, without which theorem 4.1 does not hold.
 
+    Attributes
+    ----------
+    inverse_propensity_ : ndarray of float64, shape (L,)
+        What was used.
+
+    Examples
+    --------
     >>> import xcrepro as xc
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
     >>> model = PfastXML(trees=3, A=0.55, B=1.5).fit(data.train.X, data.train.Y_observed)
@@ -180,61 +190,34 @@ class PfastXML(FastXML):
     TopK(n=76, k=3, n_labels=80)
     """
 
-    def __init__(
-        self,
-        trees: int = 50,
-        max_leaf: int = 10,
-        C: float = 1.0,
-        bias: float = 1.0,
-        labels_per_leaf: int = 100,
-        ideal: str = "L",
-        tol: float = 0.01,
-        seed: int = 0,
-        A: float = 0.55,
-        B: float = 1.5,
-        inverse_propensity=None,
-    ) -> None:
-        super().__init__(trees, max_leaf, C, bias, labels_per_leaf, ideal, tol, seed)
-        self.A, self.B, self.inverse_propensity = A, B, inverse_propensity
+    ideal: str = "L"
+    A: float = 0.55
+    B: float = 1.5
+    inverse_propensity: tuple[float, ...] | None = None
 
-    @property
-    def inverse_propensity(self) -> tuple[float, ...] | None:
-        return self._inverse_propensity
+    def __setattr__(self, name: str, value) -> None:
+        if name == "inverse_propensity" and value is not None:
+            value = _Weights(np.asarray(value, np.float64).ravel().tolist())
+        super().__setattr__(name, value)
 
-    @inverse_propensity.setter
-    def inverse_propensity(self, values) -> None:
-        # Plain numbers, so that the parameter can be written to a file; no array of the caller's is held.
-        self._inverse_propensity = None if values is None else tuple(np.asarray(values, np.float64).ravel().tolist())
-
-    def __repr__(self) -> str:
-        parameters = self.get_params()
-        if self.inverse_propensity is not None:
-            parameters["inverse_propensity"] = f"<{len(self.inverse_propensity)} values>"
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+    def _check_probabilities(self) -> None:
+        do = "take predict's scores and calibrate them"
+        raise ArgumentError(type(self).__name__, "gives scores that are no probabilities", "predict_proba", do)
 
     def _label_gains(self, truth: Truth) -> np.ndarray:
         if self.inverse_propensity is None:
             gains = propensity.inverse(truth.label_counts(), truth.n_rows, self.A, self.B)
         else:
-            gains = check_weights(self.inverse_propensity)
-            if gains.size != truth.n_labels:
-                raise ArgumentError(
-                    "inverse_propensity",
-                    f"must hold one value for each of the {truth.n_labels} labels",
-                    f"{gains.size} values",
-                )
+            gains = label_values("inverse_propensity", self.inverse_propensity, truth.n_labels, zero=False)
         self.inverse_propensity_ = gains
         return gains
 
-    _arrays = (*FastXML._arrays, "inverse_propensity")
+    _arrays: ClassVar = (*FastXML._arrays, "inverse_propensity")
 
 
+@dataclass(eq=False)
 class PfastreXML(PfastXML):
     """PfastXML, its labels re-ranked by classifiers for the tail (jain16, eq. 5, 7 and 8).
-
-    alpha: the trees' share in eq. 8, 0 to 1; 1 is PfastXML exactly.
-    gamma: the tail classifiers' sharpness in eq. 5, 0 or more.
-    The other parameters are those of :class:`PfastXML`.
 
     mu_l is the mean of the label's train rows (eq. 7), P(y_l | x) = 1 / (1 + exp(gamma/2 |x - mu_l|^2)) (eq. 5); here x is
     scaled to unit length, which gamma = 30 supposes. Eq. 8 adds logarithms: without them the second term, e^-9 and less,
@@ -243,9 +226,22 @@ class PfastreXML(PfastXML):
     **Scores**: exp of eq. 8, P_trees^alpha P(y_l | x)^(1 - alpha), falling as eq. 8 does. In [0, max 1/p], and small: an
     order more than a probability.
 
+    Parameters
+    ----------
+    alpha : float
+        The trees' share in eq. 8, 0 to 1; 1 is PfastXML exactly.
+    gamma : float
+        The tail classifiers' sharpness in eq. 5, 0 or more.
+    trees, max_leaf, C, bias, labels_per_leaf, ideal, tol, seed, A, B, inverse_propensity
+        As for :class:`PfastXML`.
+
+    Notes
+    -----
     alpha and gamma act in ``predict``: ``set_params`` changes them without a new ``fit``, and :meth:`pfastxml` is the
     PfastXML of the same trees.
 
+    Examples
+    --------
     >>> import xcrepro as xc
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
     >>> model = PfastreXML(trees=3).fit(data.train.X, data.train.Y_observed)
@@ -254,41 +250,21 @@ class PfastreXML(PfastXML):
     True
     """
 
-    def __init__(
-        self,
-        trees: int = 50,
-        max_leaf: int = 10,
-        C: float = 1.0,
-        bias: float = 1.0,
-        labels_per_leaf: int = 100,
-        ideal: str = "L",
-        tol: float = 0.01,
-        seed: int = 0,
-        A: float = 0.55,
-        B: float = 1.5,
-        inverse_propensity=None,
-        alpha: float = 0.8,
-        gamma: float = 30.0,
-    ) -> None:
-        super().__init__(trees, max_leaf, C, bias, labels_per_leaf, ideal, tol, seed, A, B, inverse_propensity)
-        self.alpha, self.gamma = alpha, gamma
+    alpha: float = 0.8
+    gamma: float = 30.0
 
     def pfastxml(self) -> PfastXML:
         """The fitted PfastXML inside: the same trees, shared, without re-ranking."""
         self._check_fitted()
-        parameters: dict[str, Any] = self.get_params()
-        del parameters["alpha"], parameters["gamma"]
-        model = PfastXML(**parameters)
+        model = PfastXML(**{name: value for name, value in self.get_params().items() if name not in ("alpha", "gamma")})
         model.n_features_, model.n_labels_ = self.n_features_, self.n_labels_
         model._restore(self._state())
         return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0 <= self.alpha <= 1:
-            raise ArgumentError("alpha", "must be between 0 and 1", self.alpha)
-        if not (self.gamma >= 0 and math.isfinite(self.gamma)):
-            raise ArgumentError("gamma", "must be 0 or more and finite", self.gamma)
+        real_number("alpha", self.alpha, at_least=0, at_most=1)
+        real_number("gamma", self.gamma, at_least=0)
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         super()._fit(X, truth)
@@ -307,7 +283,7 @@ class PfastreXML(PfastXML):
         means = (self.m_indptr_, self.m_indices_, self.m_data_, self.m_square_)
         return *means, float(self.alpha), float(self.gamma)
 
-    _arrays = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square")
+    _arrays: ClassVar = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square")
 
 
 def _with_bias(X: sparse.csr_matrix, bias: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

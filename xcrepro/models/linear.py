@@ -17,6 +17,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from scipy import sparse
 from scipy.special import expit
 
 from xcrepro import threads as cores
+from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import checked_csr
-from xcrepro.models.base import Model
+from xcrepro.models.base import Model, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -43,32 +45,77 @@ _TREES = (
 )
 _ALWAYS = 10.0  # napkinXC's margin for a label that is relevant to every training point: there is nothing to separate
 _DENSE = 1 << 25  # weights up to this many places are multiplied dense (256 MB), larger ones sparse
+_INT_MAX = 2**31 - 1
 _MEMORY = 1.0  # GiB that training may take beyond its data
 _BLOCK = 1 << 22  # scores held at once while predicting (32 MB)
 
 
-class OneVsRest(Model):
+class _Napkin(Model):
+    """What models that napkinXC trains have in common: the parameters of a linear classifier, and what its loss means."""
+
+    def _check_probabilities(self) -> None:
+        if self.loss_ != "logistic":
+            raise ArgumentError(
+                "loss",
+                "must be logistic for probabilities",
+                repr(self.loss_),
+                "take predict's scores and calibrate them",
+            )
+
+    def _options(self) -> dict[str, Any]:
+        """What napkinXC calls the parameters that both kinds of model share, checked."""
+        loss, cost = _LOSSES[one_of("loss", self.loss, _LOSSES)]
+        whole_number("seed", self.seed, 0, _INT_MAX)
+        return {
+            "loss": loss,
+            "liblinear_c": cost if self.C is None else real_number("C", self.C, above=0),
+            "liblinear_eps": real_number("eps", self.eps, above=0),
+            "liblinear_max_iter": 1000,
+            "weights_threshold": real_number("threshold", self.threshold, at_least=0),
+            "threads": 1,
+            "norm": True,
+            "bias": 1.0,
+        }
+
+
+@dataclass(eq=False)
+class OneVsRest(_Napkin):
     """One linear classifier a label, each trained alone on all points: minimises, over weights w and bias b,
 
         (‖w‖² + b²) / 2 + C Σ loss(y (w·x + b)),     y = ±1, every row x scaled to unit length.
 
-    loss: ``"logistic"``, log(1 + exp(-m)), scores are probabilities 1 / (1 + exp(-m)); or ``"squared_hinge"``,
-        max(0, 1 - m)², scores are the margins m themselves, without bounds (the calibration paper squeezes them by
-        (s - min) / (max - min)).
-    C: weight of the loss against the norm; None: 10 for logistic, 1 for squared hinge.
-    eps: LIBLINEAR's tolerance for its dual problem: smaller is nearer to the optimum, and slower.
-    threshold: weights smaller than this are set to 0 after training; the bias is kept.
-    seed: of the order in which the solver visits the points. The same seed gives the same bits in every run on one C library.
+    Parameters
+    ----------
+    loss : {"logistic", "squared_hinge"}
+        log(1 + exp(-m)), scores are probabilities 1 / (1 + exp(-m)); or max(0, 1 - m)², scores are the margins m themselves,
+        without bounds (the calibration paper squeezes them by (s - min) / (max - min)).
+    C : float, optional
+        Weight of the loss against the norm; None: 10 for logistic, 1 for squared hinge.
+    eps : float
+        LIBLINEAR's tolerance for its dual problem: smaller is nearer to the optimum, and slower.
+    threshold : float
+        Weights smaller than this are set to 0 after training; the bias is kept.
+    seed : int
+        Of the order in which the solver visits the points. The same seed gives the same bits in every run on one C library.
 
+    Attributes
+    ----------
+    weights_ : csr_matrix of float32, shape (D, L)
+    bias_ : ndarray of float32, shape (L,)
+        Minus infinity for labels never seen.
+    loss_ : str
+
+    Notes
+    -----
     Labels that training never saw are not predicted: a row has fewer than k predictions where k is beyond the others.
     A label relevant to every training point has the margin 10, as in napkinXC. Rows without labels are negatives for every
     label; a row without features is scored by the biases alone. Ranks are those of the margins, so labels whose probabilities
     round to the same float32 keep their order; equal margins go to the lowest label id.
 
-    Fitted: ``weights_``, (D, L) CSR float32; ``bias_``, (L,) float32, minus infinity for labels never seen; ``loss_``.
-
     napkinXC's probabilities for the squared hinge, exp(-max(0, 1 - m)²), are not used: every margin above 1 becomes 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
     >>> top = OneVsRest().fit(X, Y).predict(X, k=3)
@@ -76,31 +123,14 @@ class OneVsRest(Model):
     [[0, 1, -1], [1, 0, -1], [0, 1, -1]]
     """
 
-    weights_: sparse.csr_matrix
-    bias_: np.ndarray
-    loss_: str
-
-    def __init__(
-        self,
-        loss: str = "logistic",
-        C: float | None = None,
-        eps: float = 0.01,
-        threshold: float = 0.01,
-        seed: int = 0,
-    ) -> None:
-        self.loss, self.C, self.eps, self.threshold, self.seed = loss, C, eps, threshold, seed
-
-    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
-        """(n, L) CSR float32: the probabilities of the k most probable labels of each row of X (all of them if k is L).
-
-        Raises ArgumentError for the squared hinge, whose margins are no probabilities.
-        """
-        self._check_fitted()
-        _check_probabilities(self.loss_)
-        return self.predict(X, k).to_csr()
+    loss: str = "logistic"
+    C: float | None = None
+    eps: float = 0.01
+    threshold: float = 0.01
+    seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        options = _options(self)
+        options = self._options()
         seen, Y = _seen(truth)
         # napkinXC writes every label's targets out, n floats each, for as many labels at once as this limit (GiB) allows.
         data_gib = (8 * (X.nnz + Y.nnz) + 16 * X.shape[0]) / 2**30
@@ -115,7 +145,7 @@ class OneVsRest(Model):
         self.weights_, self.loss_ = _csr(wide), self.loss
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        X, n_labels = _unit_rows(X), self.bias_.size
+        X, n_labels = unit_rows(X), self.bias_.size
         dense = self.weights_.shape[0] * n_labels <= _DENSE
         weights = self.weights_.astype(np.float64)
         weights = weights.toarray() if dense else weights
@@ -143,73 +173,76 @@ class OneVsRest(Model):
         self.weights_ = checked_csr("weights", sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size)))
 
 
+@dataclass(eq=False)
 class DiSMEC(OneVsRest):
     """:class:`OneVsRest` with the squared hinge, C = 1, and weights below 0.01 pruned (Babbar and Schölkopf, 2017).
 
-    The scores are margins without bounds; everything else is as there.
+    The scores are margins without bounds; everything else is as there, but that the loss is no parameter.
     """
 
-    loss = "squared_hinge"
-
-    def __init__(self, C: float = 1.0, eps: float = 0.01, threshold: float = 0.01, seed: int = 0) -> None:
-        self.C, self.eps, self.threshold, self.seed = C, eps, threshold, seed
+    loss: str = field(default="squared_hinge", init=False, repr=False)
+    C: float = 1.0
 
 
-class NapkinPLT(Model):
+@dataclass(eq=False)
+class NapkinPLT(_Napkin):
     """napkinXC's probabilistic label tree: the yardstick for this package's own ``PLT``.
-
-    arity: children of a node (clusters of one k-means step). max_leaves: labels a cluster may keep undivided.
-    tree_type: napkinXC's ``hierarchicalKmeans``, ``balancedInOrder``, ``balancedRandom``, ``completeKaryInOrder``,
-        ``completeKaryRandom`` or ``huffman``.
-    ensemble: trees whose probabilities are averaged. seed: of the trees and of their node classifiers.
-    loss, C, eps, threshold: of the node classifiers, as in :class:`OneVsRest`; the defaults are napkinXC's.
 
     A score is the product of the node probabilities from the root to the label; with the squared hinge a node gives
     exp(-max(0, 1 - m)²), which lies in [0, 1] but is no probability. The same seed gives the same bits in every run on one C
     library. Labels that training never saw stay out of the tree and are not predicted. Which of several labels
     with equal scores take the last places of the k is napkinXC's choice; those chosen are ordered by score, then by id.
 
-    Fitted: ``loss_``. The model holds a temporary folder of napkinXC's, removed when the model goes.
+    Parameters
+    ----------
+    arity : int
+        Children of a node (clusters of one k-means step).
+    max_leaves : int
+        Labels a cluster may keep undivided.
+    tree_type : str
+        napkinXC's ``hierarchicalKmeans``, ``balancedInOrder``, ``balancedRandom``, ``completeKaryInOrder``,
+        ``completeKaryRandom`` or ``huffman``.
+    ensemble : int
+        Trees whose probabilities are averaged.
+    loss, C, eps, threshold
+        Of the node classifiers, as in :class:`OneVsRest`; the defaults are napkinXC's.
+    seed : int
+        Of the trees and of their node classifiers.
 
+    Attributes
+    ----------
+    loss_ : str
+
+    Notes
+    -----
+    The model holds a temporary folder of napkinXC's, removed when the model goes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
     >>> NapkinPLT().fit(X, Y).predict(X, k=3).ids.tolist()  # label 2 was never seen
     [[0, 1, -1], [1, 0, -1], [0, 1, -1]]
     """
 
-    def __init__(
-        self,
-        arity: int = 2,
-        max_leaves: int = 100,
-        tree_type: str = "hierarchicalKmeans",
-        ensemble: int = 1,
-        loss: str = "logistic",
-        C: float | None = None,
-        eps: float = 0.1,
-        threshold: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        self.arity, self.max_leaves, self.tree_type, self.ensemble = arity, max_leaves, tree_type, ensemble
-        self.loss, self.C, self.eps, self.threshold, self.seed = loss, C, eps, threshold, seed
-
-    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
-        """(n, L) CSR float32: the probabilities of the k most probable labels of each row of X.
-
-        Raises ArgumentError for the squared hinge, whose scores are no probabilities.
-        """
-        self._check_fitted()
-        _check_probabilities(self.loss_)
-        return self.predict(X, k).to_csr()
+    arity: int = 2
+    max_leaves: int = 100
+    tree_type: str = "hierarchicalKmeans"
+    ensemble: int = 1
+    loss: str = "logistic"
+    C: float | None = None
+    eps: float = 0.1
+    threshold: float = 0.1
+    seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         from napkinxc.models import PLT
 
         for name, least in (("arity", 2), ("max_leaves", 1), ("ensemble", 1)):
-            _check_whole(name, getattr(self, name), least)
-        if self.tree_type not in _TREES:
-            raise ArgumentError("tree_type", f"must be one of {', '.join(_TREES)}", repr(self.tree_type))
+            whole_number(name, getattr(self, name), least, _INT_MAX)
+        one_of("tree_type", self.tree_type, _TREES)
         options = {name: getattr(self, name) for name in ("arity", "max_leaves", "tree_type", "ensemble", "seed")}
-        options |= _options(self)
+        options |= self._options()
         X = _training_rows(X)
         seen, Y = _seen(truth)
         folder = tempfile.TemporaryDirectory(prefix="xcrepro-")
@@ -221,7 +254,7 @@ class NapkinPLT(Model):
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         # napkinXC may fill places beyond its labels with label 0, so it is never asked for more than it has.
-        unit = _csr(_unit_rows(X))
+        unit = _csr(unit_rows(X))
         rows = self._tree.predict_proba(unit, top_k=min(k, self._seen.size)) if X.shape[0] else []
         named = [[(int(self._seen[label]), score) for label, score in row] for row in rows]
         return TopK.from_pairs(named, n_labels=self._n_labels, k=k)
@@ -252,46 +285,6 @@ class NapkinPLT(Model):
         members = sum(str(name).endswith("/weights.bin") for name in parts["files"])
         self._tree = _loaded(self._folder.name, max(members, 1))
         self._seen, self._n_labels, self.loss_ = parts["seen"], int(parts["n_labels"]), str(parts["loss"])
-
-
-# ---------------------------------------------------------------------- parameters
-
-
-def _options(model: OneVsRest | NapkinPLT) -> dict[str, Any]:
-    """What napkinXC calls the parameters that both kinds of model share, checked."""
-    if model.loss not in _LOSSES:
-        raise ArgumentError("loss", f"must be one of {', '.join(_LOSSES)}", repr(model.loss))
-    loss, cost = _LOSSES[model.loss]
-    _check_whole("seed", model.seed, 0)
-    return {
-        "loss": loss,
-        "liblinear_c": cost if model.C is None else _positive("C", model.C),
-        "liblinear_eps": _positive("eps", model.eps),
-        "liblinear_max_iter": 1000,
-        "weights_threshold": _positive("threshold", model.threshold, zero=True),
-        "threads": 1,
-        "norm": True,
-        "bias": 1.0,
-    }
-
-
-def _check_whole(name: str, value, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < 2**31:
-        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
-
-
-def _positive(name: str, value, zero: bool = False) -> float:
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not real or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise ArgumentError(name, "must be a finite number, " + ("0 or more" if zero else "more than 0"), repr(value))
-    return float(value)
-
-
-def _check_probabilities(loss: str) -> None:
-    if loss != "logistic":
-        raise ArgumentError(
-            "loss", "must be logistic for probabilities", repr(loss), "take predict's scores and calibrate them"
-        )
 
 
 # ---------------------------------------------------------------------- to and from napkinXC
@@ -332,20 +325,9 @@ def _seen(truth: Truth) -> tuple[np.ndarray, sparse.csr_matrix]:
     return seen, _csr(truth.to_csr()[:, seen])
 
 
-def _unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """X with rows of length 1, in float64; a row without features stays empty.
-
-    napkinXC scales rows too (its trees do not work otherwise), but in float32, and a stored zero alone becomes NaN there.
-    """
-    X = X.astype(np.float64)
-    X.eliminate_zeros()
-    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    X.data /= np.repeat(lengths, np.diff(X.indptr))
-    return X
-
-
 def _training_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    unit = _csr(_unit_rows(X))
+    """Unit rows, made here: napkinXC's own are of float32, and a stored zero alone becomes NaN there."""
+    unit = _csr(unit_rows(X))
     if not unit.nnz:
         raise ArgumentError("X", "must have a feature that is not 0 in at least one row", f"none in {X.shape[0]} rows")
     return unit

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import threadpoolctl
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.errors import ArgumentError
+from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.kernels import neural as kernel
-from xcrepro.models.base import Model, check_k
+from xcrepro.models.base import Model, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -32,28 +32,43 @@ _ALMOST_ONE = 1.0 - 2.0**-24
 _Gradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
+@dataclass(eq=False)
 class NeuralOneVsAll(Model):
     """Averaged feature embeddings, tanh, and one output a label, trained under a choice of losses.
 
     For a row x, scaled to length 1:  h = tanh(x E + b),  z_l = h . w_l + c_l,  and for the losses with a sigmoid
     p_l = 1 / (1 + exp(-z_l)). All of E (D, dim), b, w (L, dim), c are learned together by Adam on batches of rows, the
     learning rate falling linearly to 0, with dropout on h. There is no shortlist of labels (the calibration document's Renee
-    has none either), so time grows with n x L. The loss is summed over labels and averaged over rows:
+    has none either), so time grows with n x L. The loss is summed over labels and averaged over rows.
 
-    - ``"bce"``, binary cross-entropy: -log p of a relevant label, -log(1 - p) of another;
-    - ``"squared_hinge"``: max(0, 1 - s z)^2, where s is 1 for a relevant label and -1 for another;
-    - ``"focal"`` (Lin et al. 2017, without their alpha): -(1 - p)^gamma log p and -p^gamma log(1 - p);
-    - ``"asymmetric"`` (Ridnik et al. 2021): -(1 - p)^gamma_positive log p and -q^gamma_negative log(1 - q) with
-      q = max(p - shift, 0). The defaults are those of its authors' code.
+    **Scores** are p, and z (the margin) for squared hinge. :meth:`predict_proba` gives probabilities for all four losses.
 
-    These four are what the calibration document compares in its appendix A and figure 6. Only bce and squared hinge are
-    proper: of the other two p is no probability even where the fit is perfect.
+    Parameters
+    ----------
+    loss : {"bce", "squared_hinge", "focal", "asymmetric"}
+        - ``"bce"``, binary cross-entropy: -log p of a relevant label, -log(1 - p) of another;
+        - ``"squared_hinge"``: max(0, 1 - s z)^2, where s is 1 for a relevant label and -1 for another;
+        - ``"focal"`` (Lin et al. 2017, without their alpha): -(1 - p)^gamma log p and -p^gamma log(1 - p);
+        - ``"asymmetric"`` (Ridnik et al. 2021): -(1 - p)^gamma_positive log p and -q^gamma_negative log(1 - q) with
+          q = max(p - shift, 0). The defaults are those of its authors' code.
 
-    dim: length of an embedding.  dropout: share of h that is left out in training, in [0, 1).  batch: rows a step.
-    learning_rate: at most 1.  seed: start values, order of rows and dropout.
+        These four are what the calibration document compares in its appendix A and figure 6. Only bce and squared hinge
+        are proper: of the other two p is no probability even where the fit is perfect.
+    dim : int
+        Length of an embedding.
+    dropout : float
+        Share of h that is left out in training, in [0, 1).
+    epochs, batch : int
+        Passes over the rows; rows a step.
+    learning_rate : float
+        At most 1.
+    gamma, gamma_positive, gamma_negative, shift : float
+        Of the losses that have them.
+    seed : int
+        Start values, order of rows and dropout.
 
-    ``predict`` scores are p, and z (the margin) for squared hinge. :meth:`predict_proba` gives probabilities for all four.
-
+    Notes
+    -----
     A row without features is scored by the biases alone: near the labels' frequencies. A row without labels is an
     example against every label. A label never seen gets a score near its smoothed frequency, 0.5 / (n + 1).
 
@@ -61,6 +76,8 @@ class NeuralOneVsAll(Model):
     thread each). Another processor or BLAS may round products in float32 differently; training carries that on, so there
     scores agree to some digits only.
 
+    Examples
+    --------
     >>> import xcrepro as xc
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
     >>> model = xc.models.NeuralOneVsAll(dim=32, epochs=5).fit(data.train.X, data.train.Y)
@@ -68,54 +85,29 @@ class NeuralOneVsAll(Model):
     TopK(n=76, k=3, n_labels=80)
     """
 
-    weights_: dict[str, np.ndarray]
-
-    def __init__(
-        self,
-        loss: str = "bce",
-        *,
-        dim: int = 256,
-        dropout: float = 0.2,
-        epochs: int = 20,
-        batch: int = 64,
-        learning_rate: float = 0.003,
-        gamma: float = 2.0,
-        gamma_positive: float = 1.0,
-        gamma_negative: float = 4.0,
-        shift: float = 0.05,
-        seed: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.dim = dim
-        self.dropout = dropout
-        self.epochs = epochs
-        self.batch = batch
-        self.learning_rate = learning_rate
-        self.gamma = gamma
-        self.gamma_positive = gamma_positive
-        self.gamma_negative = gamma_negative
-        self.shift = shift
-        self.seed = seed
+    loss: str = "bce"
+    _: KW_ONLY
+    dim: int = 256
+    dropout: float = 0.2
+    epochs: int = 20
+    batch: int = 64
+    learning_rate: float = 0.003
+    gamma: float = 2.0
+    gamma_positive: float = 1.0
+    gamma_negative: float = 4.0
+    shift: float = 0.05
+    seed: int = 0
 
     def _check(self) -> None:
-        if self.loss not in LOSSES:
-            raise ArgumentError("loss", f"must be one of {', '.join(LOSSES)}", repr(self.loss))
+        one_of("loss", self.loss, LOSSES)
         for name, least in (("dim", 1), ("epochs", 1), ("batch", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-                raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
+            whole_number(name, getattr(self, name), least)
+        for name in ("dropout", "shift"):
+            real_number(name, getattr(self, name), at_least=0, below=1)
+        for name in ("gamma", "gamma_positive", "gamma_negative"):
+            real_number(name, getattr(self, name), at_least=0, at_most=100)
         # A step of Adam moves a weight by a few learning rates at most, so below 1 nothing can overflow.
-        for name, inside, rule in (
-            ("dropout", lambda v: 0 <= v < 1, "must be in [0, 1)"),
-            ("learning_rate", lambda v: 0 < v <= 1, "must be above 0 and at most 1"),
-            ("gamma", lambda v: 0 <= v <= 100, "must be between 0 and 100"),
-            ("gamma_positive", lambda v: 0 <= v <= 100, "must be between 0 and 100"),
-            ("gamma_negative", lambda v: 0 <= v <= 100, "must be between 0 and 100"),
-            ("shift", lambda v: 0 <= v < 1, "must be in [0, 1)"),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not inside(value):
-                raise ArgumentError(name, rule, repr(value))
+        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
 
     def _loss_gradient(self) -> _Gradient:
         if self.loss == "squared_hinge":
@@ -132,7 +124,7 @@ class NeuralOneVsAll(Model):
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check()
         rng = np.random.default_rng(self.seed)
-        X, Y, n = _unit_rows(X), truth.to_csr(), truth.n_rows
+        X, Y, n = unit_rows(X).astype(np.float32), truth.to_csr(), truth.n_rows
         weights = self._start(X.shape[1], truth, rng)
         gradient, adam = self._loss_gradient(), _Adam(weights)
         steps = self.epochs * -(-n // self.batch)
@@ -168,18 +160,18 @@ class NeuralOneVsAll(Model):
         return margins if self.loss == "squared_hinge" else _map_scores(margins, _sigmoid)
 
     def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
-        """(n, L) CSR float32 with the probabilities of the k best labels of each row, those of :meth:`predict`.
+        """As :meth:`Model.predict_proba`, for all four losses.
 
         For squared hinge min(1, max(0, (1 + z) / 2)): the loss is least, for a probability p, at z = 2p - 1. This
         is not the calibration document's treatment of such scores, (s - min) / (max - min) over all of a test set's;
         that can be had from ``predict``.
         """
         link = _half if self.loss == "squared_hinge" else _sigmoid
-        return _map_scores(self._margins(self._features(X), check_k(k)), link).to_csr()
+        return _map_scores(self._margins(self._features(X), whole_number("k", k, 1)), link).to_csr()
 
     def _margins(self, X: sparse.csr_matrix, k: int) -> TopK:
         """The k best by z: a sigmoid in float32 calls everything above 17 equal."""
-        X = _unit_rows(X)
+        X = unit_rows(X).astype(np.float32)
         net, n_labels = self.weights_, self.n_labels_
         rows = max(1, min(256, _SCORES // n_labels))
         n = X.shape[0]
@@ -334,14 +326,6 @@ def _hidden(weights: dict[str, np.ndarray], X: sparse.csr_matrix) -> np.ndarray:
     hidden = X @ weights["embedding"]
     hidden += weights["hidden_bias"]
     return np.tanh(hidden, out=hidden)
-
-
-def _unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    squares = np.bincount(rows, np.square(X.data, dtype=np.float64), minlength=X.shape[0])
-    norms = np.sqrt(squares)
-    norms[norms == 0] = 1
-    return sparse.csr_matrix(((X.data / norms[rows]).astype(np.float32), X.indices, X.indptr), shape=X.shape)
 
 
 def _map_scores(top: TopK, link: Callable[[np.ndarray], np.ndarray]) -> TopK:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,16 +12,16 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.errors import ArgumentError
+from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.kernels import plt_search, plt_train
-from xcrepro.models.base import Model, check_k
+from xcrepro.models.base import Model, predicted_nothing, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
-_LOSSES = ("logistic", "squared_hinge")
 _KMEANS_ROUNDS = 100
 
 
+@dataclass(eq=False)
 class PLT(Model):
     """An ensemble of probabilistic label trees (coverage, appendix A).
 
@@ -30,19 +31,32 @@ class PLT(Model):
     product along a label's path is eta_l(x) (eq. 29), and an ensemble takes the mean over its trees. The root is certain:
     a point without labels is a negative of all its children. Rows of X are scaled to unit length, here and in ``predict``.
 
-    trees: how many, each grown from its own random centroids.
-    max_leaf, arity: labels under the last inner node at most; parts of a split.
-    loss: ``"logistic"``, probabilities 1 / (1 + exp(-z)); or ``"squared_hinge"``, exp(-max(0, 1 - z)^2).
-    C, eps, max_iter: liblinear's cost, stopping tolerance and rounds at most, for its dual solvers.
-    threshold: weights that are smaller are dropped, the bias never.
-    kmeans_eps: the clustering stops when the mean similarity gains no more than this.
+    Parameters
+    ----------
+    trees : int
+        How many, each grown from its own random centroids.
+    max_leaf, arity : int
+        Labels under the last inner node at most; parts of a split.
+    loss : {"logistic", "squared_hinge"}
+        Probabilities 1 / (1 + exp(-z)), or exp(-max(0, 1 - z)^2).
+    C, eps, max_iter
+        liblinear's cost, stopping tolerance and rounds at most, for its dual solvers.
+    threshold : float
+        Weights that are smaller are dropped, the bias never.
+    kmeans_eps : float
+        The clustering stops when the mean similarity gains no more than this.
+    seed : int
+        The result depends on it and not on the number of threads.
 
-    The defaults are napkinXC's but for its one tree; Parabel's are ``loss="squared_hinge", C=1``. The result depends on
-    ``seed`` and not on the number of threads.
+    Notes
+    -----
+    The defaults are napkinXC's but for its one tree; Parabel's are ``loss="squared_hinge", C=1``.
 
     A label without a training positive is in no tree: it is never predicted, and where fewer than k labels are left, the
     last places are absent (-1).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.repeat(np.eye(3), 4, axis=0)
     >>> model = PLT(trees=2, max_leaf=2, C=100).fit(X, X)      # feature l says label l
@@ -52,89 +66,91 @@ class PLT(Model):
     array([1, 1, 1], dtype=int32)
     """
 
-    def __init__(
-        self,
-        trees: int = 3,
-        max_leaf: int = 100,
-        arity: int = 2,
-        loss: str = "logistic",
-        C: float = 10.0,
-        eps: float = 0.1,
-        max_iter: int = 100,
-        threshold: float = 0.1,
-        kmeans_eps: float = 1e-4,
-        seed: int = 0,
-    ) -> None:
-        self.trees, self.max_leaf, self.arity, self.loss = trees, max_leaf, arity, loss
-        self.C, self.eps, self.max_iter, self.threshold = C, eps, max_iter, threshold
-        self.kmeans_eps, self.seed = kmeans_eps, seed
+    trees: int = 3
+    max_leaf: int = 100
+    arity: int = 2
+    loss: str = "logistic"
+    C: float = 10.0
+    eps: float = 0.1
+    max_iter: int = 100
+    threshold: float = 0.1
+    kmeans_eps: float = 1e-4
+    seed: int = 0
 
     # ------------------------------------------------------------------ predict
 
     def predict(self, X, k: int = 5, weights=None, *, return_proba: bool = False):
         """The k labels of greatest w_l eta_l(x), exactly: what scoring all labels would give, ties to the lowest id.
 
-        X: (n, D). weights: (L,) w, finite, 0 or more; None is 1 everywhere, to the last bit.
-        Scores are the products: without weights the probabilities themselves.
-        return_proba: give ``(TopK, proba)``, with proba (n, k) float32 the probabilities eta of the labels chosen, 0 where
-        a place is absent.
+        Parameters
+        ----------
+        X : sparse matrix or array_like, shape (n, D)
+        k : int
+            1 or more.
+        weights : array_like of float, shape (L,), optional
+            w, finite, 0 or more; None is 1 everywhere, to the last bit. The inverse propensities maximise PSP@k (coverage,
+            eq. 7).
+        return_proba : bool
+            Give the probabilities of the labels chosen as well.
 
-        The inverse propensities as weights maximise PSP@k (coverage, eq. 7).
+        Returns
+        -------
+        TopK
+            Scores are the products: without weights the probabilities themselves.
+        ndarray of float32, shape (n, k)
+            With ``return_proba``: the probabilities eta, 0 where a place is absent.
+
+        Raises
+        ------
+        ArgumentError
+            For a k, X or weights that break these rules.
         """
         X = self._features(X)
-        top, proba = self._search(X, check_k(k), self._weights(weights))
+        top, proba = self._search(X, whole_number("k", k, 1), weights)
         return (top, proba) if return_proba else top
-
-    def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
-        """(n, L) float32: the probabilities of each row's k most probable labels, of all that were trained with k = L.
-
-        A stored probability may be 0: so small that float32 has no number for it.
-        """
-        X = self._features(X)
-        top, _ = self._search(X, min(check_k(k), self.n_labels_), self._weights(None))
-        return top.to_csr()
 
     def predict_coverage(self, X, k: int = 5, beta: float = 0.0, *, return_proba: bool = False):
         """Greedy choice for coverage@k in the trees (coverage, algorithm 2; with beta, section 5's COV_beta).
 
         Row after row, the k labels of greatest gain (f_l + beta) eta_l(x), where f_l is the estimated probability that l
-        was right on none of the rows it was chosen for: 1 at first, times 1 - eta_l(x) whenever l is chosen. beta = 0 looks
-        at coverage alone; the larger it is, the nearer to plain ``predict``, which infinity is. The order of the rows matters,
-        so they cannot be shared among threads.
+        was right on none of the rows it was chosen for: 1 at first, times 1 - eta_l(x) whenever l is chosen. The order of the
+        rows matters, so they cannot be shared among threads. It is what algorithm 1
+        (:func:`xcrepro.decide.greedy_coverage`) chooses from ``predict_proba(X, k=L)`` in float64, label for label.
 
-        Places are in the order of gain, and scores are the gains; ``return_proba`` as in :meth:`predict`. It is what
-        algorithm 1 chooses from ``predict_proba(X, k=L)`` in float64, label for label.
+        Parameters
+        ----------
+        X, k, return_proba
+            As for :meth:`predict`.
+        beta : float
+            0 looks at coverage alone; the larger it is, the nearer to plain ``predict``, which infinity is.
+
+        Returns
+        -------
+        TopK
+            Places are in the order of gain, and scores are the gains; ``return_proba`` adds the probabilities.
+
+        Raises
+        ------
+        ArgumentError
+            For a beta below 0, and as :meth:`predict`.
         """
-        if isinstance(beta, float) and beta == np.inf:
+        beta = real_number("beta", beta, at_least=0, finite=False)
+        if beta == np.inf:
             return self.predict(X, k, return_proba=return_proba)
-        beta = _number("beta", beta, zero=True)
         X = self._features(X)
-        top, proba = self._search(X, check_k(k), self._weights(None), beta, greedy=True)
+        top, proba = self._search(X, whole_number("k", k, 1), None, beta, greedy=True)
         return (top, proba) if return_proba else top
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        return self._search(X, k, self._weights(None))[0]
+        return self._search(X, k, None)[0]
 
-    def _weights(self, weights) -> np.ndarray:
-        self._check_fitted()
+    def _search(self, X: sparse.csr_matrix, k: int, weights, beta: float = 0.0, *, greedy: bool = False):
         if weights is None:
-            return np.ones(self.n_labels_)
-        weights = np.ascontiguousarray(weights, np.float64)
-        if weights.shape != (self.n_labels_,):
-            raise ArgumentError(
-                "weights", f"must hold one value for each of the {self.n_labels_} labels", f"shape {weights.shape}"
-            )
-        bad = ~(np.isfinite(weights) & (weights >= 0))
-        if bad.any():
-            label = int(np.argmax(bad))
-            raise ArgumentError("weights", "must be finite, 0 or more", f"{weights[label]} for label {label}")
-        return weights
-
-    def _search(self, X, k: int, weights: np.ndarray, beta: float = 0.0, *, greedy: bool = False):
-        unit = _unit_rows(X)
+            weights = np.ones(self.n_labels_)
+        weights = label_values("weights", weights, self.n_labels_)
+        unit = _rows(unit_rows(X))
         n = X.shape[0]
-        ids = np.full((n, k), -1, np.int32)
-        scores = np.full((n, k), -np.inf, np.float32)
+        ids, scores = predicted_nothing(n, k)
         proba = np.zeros((n, k), np.float32)
         forest = self._forest
         best = np.empty(forest.chunk.size)
@@ -155,11 +171,11 @@ class PLT(Model):
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check_parameters()
-        rows = _unit_rows(X)
+        unit = unit_rows(X).astype(np.float32)
+        rows = _rows(unit)
         positives = truth.to_csr().tocsc()
         labels = np.flatnonzero(np.diff(positives.indptr)).astype(np.int32)
         positives = positives[:, labels]
-        unit = sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=X.shape)
         features = sparse.csr_matrix(positives.T @ unit)
         features.sort_indices()
         workers = threads.count()
@@ -168,20 +184,19 @@ class PLT(Model):
             def run(work: Callable, jobs: list) -> list:
                 return [work(job) for job in jobs] if workers == 1 else list(pool.map(work, jobs))
 
-            plans = self._grow(_unit_rows(features), labels.size, run)
+            plans = self._grow(_rows(unit_rows(features)), labels.size, run)
             chunks, trained, n_points = self._train(rows, positives, plans, run)
         forest = _assemble(plans, chunks, trained, labels, truth.n_labels)
         self._restore({**forest, "n_points": n_points, "squared_hinge": np.array(self.loss == "squared_hinge")})
 
     def _check_parameters(self) -> None:
         for name, least in (("trees", 1), ("max_leaf", 1), ("arity", 2), ("max_iter", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
-        for name in ("C", "eps", "threshold", "kmeans_eps"):
-            _number(name, getattr(self, name), zero=name in ("threshold", "kmeans_eps"))
-        if self.loss not in _LOSSES:
-            raise ArgumentError("loss", f"must be one of {', '.join(_LOSSES)}", repr(self.loss))
+            whole_number(name, getattr(self, name), least)
+        for name in ("C", "eps"):
+            real_number(name, getattr(self, name), above=0)
+        for name in ("threshold", "kmeans_eps"):
+            real_number(name, getattr(self, name), at_least=0)
+        one_of("loss", self.loss, ("logistic", "squared_hinge"))
 
     def _grow(self, features: _Rows, n_labels: int, run: Callable) -> list[_Plan]:
         """The trees, level after level; the splits of a level, of all trees, are independent of each other."""
@@ -282,15 +297,6 @@ class PLT(Model):
         self._n_points, self._squared_hinge = arrays["n_points"], bool(arrays["squared_hinge"])
 
 
-def _number(name: str, value, *, zero: bool) -> float:
-    rule = "must be a finite number, 0 or more" if zero else "must be a finite number above 0"
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentError(name, rule, repr(value))
-    if not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise ArgumentError(name, rule, repr(value))
-    return float(value)
-
-
 class _Plan:
     """A tree that grows: each node is a stretch of ``order``, the labels in the order of the tree's leaves."""
 
@@ -361,15 +367,6 @@ def _assemble(plans, chunks, trained, labels: np.ndarray, n_labels: int) -> dict
     }
 
 
-def _unit_rows(X: sparse.csr_matrix) -> _Rows:
-    """The rows scaled to length 1; empty ones stay empty."""
-    indptr = X.indptr.astype(np.int64)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
-    squares = np.bincount(rows, np.square(X.data, dtype=np.float64), X.shape[0])
-    length = np.sqrt(np.where(squares > 0, squares, 1.0))
-    return _Rows(indptr, X.indices.astype(np.int32), (X.data / length[rows]).astype(np.float32), X.shape[1])
-
-
 class _Rows(NamedTuple):
     """Rows as the kernels take them, in one set of dtypes: int64, int32, float32."""
 
@@ -377,3 +374,7 @@ class _Rows(NamedTuple):
     indices: np.ndarray
     data: np.ndarray
     n_features: int
+
+
+def _rows(X: sparse.csr_matrix) -> _Rows:
+    return _Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), X.shape[1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING
@@ -43,9 +43,9 @@ class Finding:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
-    """The cells of one method (and variant) on one dataset in one document, all its tables together."""
+    """The cells of one method (and variant) on one dataset in one document, all its tables together; compared by identity."""
 
     document: str
     dataset: str
@@ -71,14 +71,22 @@ class Line:
 def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
     """Everything the checks find in the published record, strongest first.
 
-    record: tidy rows as :func:`xcrepro.published.find` returns them; None: the whole record. A part of it is checked as
-    far as it goes.
+    Parameters
+    ----------
+    record : DataFrame, optional
+        Tidy rows as :func:`xcrepro.published.find` returns them; None: the whole record. A part of it is checked as far as
+        it goes.
 
-    Returns a frame of texts: ``document``, ``table`` (several where the same cell is printed twice), ``dataset``,
-    ``row`` (method and variant), ``column``, ``printed``, ``expected`` (what it must be, or its bounds), ``check`` (the
-    function whose docstring derives it), ``judgement`` (one of :data:`JUDGEMENTS`) and ``why``. The order: contradictions
-    inside a row first, then those between rows, tables and documents, then sentences; typos before the rest.
+    Returns
+    -------
+    DataFrame of str
+        ``document``, ``table`` (several where the same cell is printed twice), ``dataset``, ``row`` (method and variant),
+        ``column``, ``printed``, ``expected`` (what it must be, or its bounds), ``check`` (the function whose docstring
+        derives it), ``judgement`` (one of :data:`JUDGEMENTS`) and ``why``. The order: contradictions inside a row first,
+        then those between rows, tables and documents, then sentences; typos before the rest.
 
+    Examples
+    --------
     >>> found = audit()
     >>> found.query("document == 'coverage' and check == 'first_place'")[["printed", "expected", "judgement"]].values.tolist()
     [['58.1', '93.0', 'typo']]
@@ -170,13 +178,9 @@ class Book:
         return [(line, fault) for line in self.lines for fault in faults(line.row)]
 
     @functools.cached_property
-    def broken(self) -> set[tuple[int, str]]:
+    def broken(self) -> set[tuple[Line, str]]:
         """Cells that an identity refutes, so that other checks do not lean on them."""
-        return {(id(line), fault.column) for line, fault in self.row_faults}
-
-    def sound(self, line: Line, metric: str, k: int) -> Cell | None:
-        """The cell, unless an identity refutes it."""
-        return None if (id(line), column(metric, k)) in self.broken else line.cell(metric, k)
+        return {(line, fault.column) for line, fault in self.row_faults}
 
 
 def identities(book: Book) -> Iterator[Finding]:
@@ -197,11 +201,11 @@ def identities(book: Book) -> Iterator[Finding]:
             source += f" The other {count} models print {span(low, high)}." + _readings(book, line, *where, low, high)
         judgement = "typo"
         if fault.check == "first_place":
-            other = line.row.cells[_split(fault.also[0])]
-            if _coarse_meets(cell.printed, other.printed):
+            # What it expects is the same average as printed elsewhere in the row.
+            if _coarse_meets(cell.printed, fault.expected):
                 judgement = "rounding"
                 source = " One of the two may have been printed with one decimal and padded."
-            elif not source and _digits_apart(cell.printed, other.printed) != 1:
+            elif not source and _digits_apart(cell.printed, fault.expected) != 1:
                 judgement = "other variant"
                 source = " The two halves of the row may come from two runs."
         yield line.finding(where, fault.expected, fault.check, judgement, fault.why + source)
@@ -290,7 +294,7 @@ def copied(book: Book) -> Iterator[Finding]:
                 ]  # fmt: skip
                 if len(ks) < 2:
                     continue
-                copy, source = (first, second) if (id(first), column(metric, ks[0])) in book.broken else (second, first)
+                copy, source = (first, second) if (first, column(metric, ks[0])) in book.broken else (second, first)
                 for k in ks:
                     yield copy.finding(
                         (metric, k), f"its own, not {source.dataset}'s", "copied", "typo",
@@ -323,13 +327,7 @@ def recalibrated(book: Book) -> Iterator[Finding]:
                     yield line.finding(("Brier", k), f"at most {most:.2f}", "recalibrated", "typo",
                                        f"A constant would reach P(1 - P) = {most:.2f} at P@{k} = {p.printed}.")  # fmt: skip
             ece, ace = before.cell("ECE", k), before.cell("ACE", k)
-            if (
-                raw
-                and ece
-                and ace
-                and ece.printed == ace.printed
-                and (id(before), column("Brier", k)) not in book.broken
-            ):
+            if raw and ece and ace and ece.printed == ace.printed and (before, column("Brier", k)) not in book.broken:
                 most = raw.high - ece.low**2 / 100
                 if raw.high + slack >= after.low > most + slack:
                     yield line.finding(
@@ -339,7 +337,7 @@ def recalibrated(book: Book) -> Iterator[Finding]:
                     )  # fmt: skip
             if raw and after.low > raw.high + slack:
                 # Blame the cell that an identity already refutes, else the later one.
-                blamed = before if (id(before), column("Brier", k)) in book.broken else line
+                blamed = before if (before, column("Brier", k)) in book.broken else line
                 sound = line if blamed is before else before
                 bound = f"at least {after.low:.2f}" if blamed is before else f"at most {raw.high:.2f}"
                 yield blamed.finding(
@@ -369,7 +367,7 @@ def far_from_sisters(book: Book) -> Iterator[Finding]:
     for line in book.lines:
         for where in line.row.cells:
             sisters = _sisters(book, line, where)
-            if sisters and (id(line), column(*where)) not in book.broken:
+            if sisters and (line, column(*where)) not in book.broken:
                 low, high, count = sisters
                 yield line.finding(
                     where, f"{span(low, high)} in the other rows", "far_from_sisters", "typo",
@@ -507,26 +505,18 @@ def points_per_label(book: Book) -> Iterator[Finding]:
             pairs.reverse()
         for first, second in pairs:
             if _pairs_meet({**texts, first: texts[second], second: texts[first]}):
-                yield Finding(
-                    source.partition(":")[0], source, dataset, dataset, f"{first}, {second}",
+                yield _of_dataset(
+                    source, dataset, f"{first}, {second}",
                     f"{texts[first]}, {texts[second]}", f"{texts[second]}, {texts[first]}", "points_per_label", "typo",
                     f"As printed, {_pairs(texts)}; with {first} and {second} exchanged both sides agree.",
                 )  # fmt: skip
                 break
         else:
             cut = _pairs_meet(texts, cut=True)
-            implied = [
-                span(
-                    *(
-                        x * float(texts["n_labels"].replace(",", "")) / n
-                        for x in rounding(texts["avg_points_per_label"])
-                    ),
-                    4,
-                )
-                for n in _bases(texts)
-            ]
-            yield Finding(
-                source.partition(":")[0], source, dataset, dataset, "avg_labels_per_point", texts["avg_labels_per_point"],
+            points, labels = rounding(texts["avg_points_per_label"]), _number(texts["n_labels"])
+            implied = [span(points[0] * labels / n, points[1] * labels / n, 4) for n in _bases(texts)]
+            yield _of_dataset(
+                source, dataset, "avg_labels_per_point", texts["avg_labels_per_point"],
                 " or ".join(implied), "points_per_label", "rounding" if cut else "definition",
                 f"{texts['avg_points_per_label']} points a label mean {implied[0]} labels a point over train"
                 + (f" and {implied[1]} over train and test" if len(implied) > 1 else "")
@@ -536,16 +526,16 @@ def points_per_label(book: Book) -> Iterator[Finding]:
 
 
 def _bases(texts: dict[str, str]) -> list[float]:
-    train = float(texts["n_train"].replace(",", ""))
+    train = _number(texts["n_train"])
     test = texts.get("n_test")
-    return [train] + ([train + float(test.replace(",", ""))] if test else [])
+    return [train] + ([train + _number(test)] if test else [])
 
 
 def _pairs_meet(texts: dict[str, str], cut: bool = False) -> bool:
-    labels = float(texts["n_labels"].replace(",", ""))
+    labels = _number(texts["n_labels"])
     average, points = rounding(texts["avg_labels_per_point"]), rounding(texts["avg_points_per_label"])
     if cut:
-        value = float(texts["avg_labels_per_point"].replace(",", ""))
+        value = _number(texts["avg_labels_per_point"])
         average = (value, value + average[1] - average[0])
     return any(
         average[0] * n <= points[1] * labels + TINY and points[0] * labels <= average[1] * n + TINY
@@ -554,8 +544,8 @@ def _pairs_meet(texts: dict[str, str], cut: bool = False) -> bool:
 
 
 def _pairs(texts: dict[str, str]) -> str:
-    n, labels = (float(texts[name].replace(",", "")) for name in ("n_train", "n_labels"))
-    average, points = (float(texts[name].replace(",", "")) for name in ("avg_labels_per_point", "avg_points_per_label"))
+    n, labels = (_number(texts[name]) for name in ("n_train", "n_labels"))
+    average, points = (_number(texts[name]) for name in ("avg_labels_per_point", "avg_points_per_label"))
     return (
         f"{texts['avg_labels_per_point']} x {texts['n_train']} = {average * n:,.0f} relevant pairs, but "
         f"{texts['avg_points_per_label']} x {texts['n_labels']} = {points * labels:,.0f}"
@@ -586,8 +576,8 @@ def mixed_versions(book: Book) -> Iterator[Finding]:
         agree = [s for s, t in others.items() if t == texts]
         if with_points and with_labels and not agree:
             a, b = with_points[0], with_labels[0]
-            yield Finding(
-                source.partition(":")[0], source, dataset, dataset, "n_labels", texts["n_labels"],
+            yield _of_dataset(
+                source, dataset, "n_labels", texts["n_labels"],
                 f"{others[a]['n_labels']} with these points", "mixed_versions", "other variant",
                 f"{points[0]} + {points[1]} points go with {others[a]['n_labels']} labels in {a}; {texts['n_labels']} "
                 f"labels go with {others[b]['n_train']} + {others[b]['n_test']} points in {b}.",
@@ -623,14 +613,14 @@ def label_bins(book: Book) -> Iterator[Finding]:
     bins = frame[frame["metric"].str.startswith("labels_") & (frame["dataset"] != "")]
     shares = frame[frame["metric"] == "pct_labels_with_1_9_train_instances"]
     for (source, dataset), group in bins.groupby(["source", "dataset"], sort=False):
-        counts = {m: float(p.replace(",", "")) for m, p in zip(group["metric"], group["printed"], strict=True)}
+        counts = {m: _number(p) for m, p in zip(group["metric"], group["printed"], strict=True)}
         first = counts.get(f"labels_{registry.BINS[0]}")
         total = frame[(frame["source"] == source) & (frame["dataset"] == dataset) & (frame["metric"] == "n_labels")]
         if first is None or total.empty or len(counts) != len(registry.BINS):
             continue
-        n_labels, binned = float(total["printed"].iloc[0].replace(",", "")), sum(counts.values())
+        n_labels, binned = _number(total["printed"].iloc[0]), sum(counts.values())
         if binned > n_labels:
-            yield Finding(source.partition(":")[0], source, dataset, dataset, "bins", f"{binned:,.0f}",
+            yield _of_dataset(source, dataset, "bins", f"{binned:,.0f}",
                           f"at most {n_labels:,.0f}", "label_bins", "typo", "The bins hold more than all labels.")  # fmt: skip
         for place, printed in shares[shares["dataset"] == dataset][["source", "printed"]].itertuples(index=False):
             low, high = rounding(printed) if "." in printed else (float(printed) - 0.5, float(printed) + 0.5)
@@ -638,8 +628,8 @@ def label_bins(book: Book) -> Iterator[Finding]:
             if low - TINY <= of_all <= high + TINY:
                 continue
             met = low - TINY <= of_binned <= high + TINY
-            yield Finding(
-                place.partition(":")[0], place, dataset, dataset, "share of labels with 1-9 train points", printed,
+            yield _of_dataset(
+                place, dataset, "share of labels with 1-9 train points", printed,
                 f"{of_all:.2f}", "label_bins", "definition" if met else "typo",
                 f"{first:,.0f} of {n_labels:,.0f} labels are {of_all:.2f} %; the printed share is "
                 + (f"{first:,.0f} of the {binned:,.0f} labels in the bins: labels that never occur in training are left "
@@ -744,17 +734,19 @@ def out_of_line(book: Book) -> Iterator[Finding]:
             if len(rows) < len(plain) + 6:
                 continue
             fitted[metric, k] = _fit(rows, plain, (metric, k))
-        odd = _Odd(book, fitted)
+        odd = {(line, metric, k) for (metric, k), (residuals, typical) in fitted.items() for line, residual in residuals.items()
+               if abs(residual) >= max(1.0, 10 * typical) and (line, column(metric, k)) not in book.broken}  # fmt: skip
+        alone = Counter(line for line, *_ in odd)
         for (metric, k), (residuals, typical) in fitted.items():
             for line, residual in residuals.items():
                 cell = line.row.cells[metric, k]
-                if (line, metric, k) not in odd or len(odd.of(line)) > 1:
+                if (line, metric, k) not in odd or alone[line] > 1:
                     continue
                 predicted = cell.value - residual
                 near = max(3 * typical, 0.3)
                 following = fitted.get((metric, k + 2))
                 reason = ""
-                if following and line in following[0] and (id(line), column(metric, k + 2)) in book.broken:
+                if following and line in following[0] and (line, column(metric, k + 2)) in book.broken:
                     there = line.row.cells[metric, k + 2].value - following[0][line]
                     if abs(cell.value - there) <= max(3 * following[1], 0.5):
                         reason = (
@@ -786,42 +778,7 @@ def _fit(rows: list[Line], plain: list[tuple[str, int]], target: tuple[str, int]
         residual = y - x @ solution
         weight = 1 / np.maximum(np.abs(residual), 1e-3)
     typical = 1.4826 * float(np.median(np.abs(residual))) + 0.02
-    return _Residuals(zip(rows, residual.tolist(), strict=True)), typical
-
-
-class _Residuals(dict):
-    """A dict by identity of the line: lines hold dicts and have no hash of their own."""
-
-    def __init__(self, pairs: Iterable[tuple[Line, float]]) -> None:
-        pairs = list(pairs)
-        super().__init__((id(line), value) for line, value in pairs)
-        self._lines = {id(line): line for line, _ in pairs}
-
-    def __getitem__(self, line: Line) -> float:
-        return super().__getitem__(id(line))
-
-    def __contains__(self, line: object) -> bool:
-        return super().__contains__(id(line))
-
-    def items(self):
-        return [(self._lines[key], value) for key, value in super().items()]
-
-
-class _Odd:
-    """Cells far from what their row predicts, refuted ones left out."""
-
-    def __init__(self, book: Book, fitted: dict) -> None:
-        self._cells = defaultdict(list)
-        for (metric, k), (residuals, typical) in fitted.items():
-            for line, residual in residuals.items():
-                if abs(residual) >= max(1.0, 10 * typical) and (id(line), column(metric, k)) not in book.broken:
-                    self._cells[id(line)].append((metric, k))
-
-    def of(self, line: Line) -> list[tuple[str, int]]:
-        return self._cells.get(id(line), [])
-
-    def __contains__(self, cell: tuple[Line, str, int]) -> bool:
-        return cell[1:] in self.of(cell[0])
+    return dict(zip(rows, residual.tolist(), strict=True)), typical
 
 
 def _slips(printed: str, predicted: float, near: float) -> list[str]:
@@ -1121,6 +1078,17 @@ def _slight_change(book: Book) -> Iterator[Finding]:
 
 def _names(tables: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(tables))
+
+
+def _of_dataset(
+    source: str, dataset: str, column: str, printed: str, expected: str, check: str, judgement: str, why: str
+):
+    """A finding about the statistics of a dataset, which are their own row."""
+    return Finding(source.partition(":")[0], source, dataset, dataset, column, printed, expected, check, judgement, why)
+
+
+def _number(printed: str) -> float:
+    return float(printed.replace(",", ""))
 
 
 def _split(text: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -87,7 +87,6 @@ class Fault:
     expected: str
     check: str
     why: str
-    also: tuple[str, ...] = field(default=())
 
 
 Check = Callable[[Row], Iterator[Fault]]
@@ -120,7 +119,6 @@ def first_place(row: Row) -> Iterator[Fault]:
             yield Fault(
                 column(name, 1), a.printed, b.printed, "first_place",
                 f"{name}@1 and {same}@1 are the same average; they differ by {abs(a.value - b.value):.{_digits(row)}f}.",
-                (column(same, 1),),
             )  # fmt: skip
 
 
@@ -148,7 +146,6 @@ def hits_grow(row: Row) -> Iterator[Fault]:
                 yield Fault(
                     column(name, k), after.printed, f"at least {a * before.low / b:.{_digits(row)}f}", "hits_grow",
                     f"{sums}." if times_k else f"{name}@{k} = {after.printed} is below {name}@{j} = {before.printed}.",
-                    (column(name, j),),
                 )  # fmt: skip
 
 
@@ -161,7 +158,6 @@ def one_hit_a_place(row: Row) -> Iterator[Fault]:
             yield Fault(
                 column("P", k), after.printed, f"at most {(low + (k - j) * row.one) / k:.{_digits(row)}f}",
                 "one_hit_a_place", f"The places {j + 1} to {k} would hold more than one hit each.",
-                (column("P", j),) if j else (),
             )  # fmt: skip
 
 
@@ -231,7 +227,6 @@ def _discounted(row: Row, plain: str, discounted: str, check: str) -> Iterator[F
             yield Fault(
                 column(*name), cell.printed, span(*bounds, _digits(row)), check,
                 f"With {printed}, {column(*name)} lies in {span(*bounds, _digits(row))}, whichever normaliser is used.",
-                tuple(column(*p) for p in given),
             )  # fmt: skip
     if not alone:
         name = asked[-1]
@@ -242,7 +237,6 @@ def _discounted(row: Row, plain: str, discounted: str, check: str) -> Iterator[F
                 column(*name), row.cells[name].printed, span(*bounds, _digits(row)), check,
                 f"Each is possible alone, not both; with {first}, {column(*name)} lies in "
                 f"{span(*bounds, _digits(row))}, whichever normaliser is used. One of them is wrong.",
-                tuple(column(*p) for p in given + asked[:-1]),
             )  # fmt: skip
 
 
@@ -284,7 +278,7 @@ def abandonment(row: Row) -> Iterator[Fault]:
         if share.high < low - TINY or share.low > high + TINY:
             yield Fault(
                 column("Abandonment", k), share.printed, span(low, high, _digits(row)), "abandonment",
-                f"The share of points with a hit lies between P@{k} and {k} P@{k}.", (column("P", k),),
+                f"The share of points with a hit lies between P@{k} and {k} P@{k}.",
             )  # fmt: skip
 
 
@@ -320,7 +314,6 @@ def micro_f1(row: Row) -> Iterator[Fault]:
             span(2 * k * precision.low / (k + high), 2 * k * precision.high / (k + low), _digits(row)), "micro_f1",
             "If every point has k predictions, the k of this row imply different averages of labels a point: "
             + "; ".join(f"k = {f[0]}: {span(f[2], f[3], 3)}" for f in found) + ".",
-            tuple(column("P", f[0]) for f in found),
         )  # fmt: skip
 
 
@@ -335,7 +328,7 @@ def average_labels(row: Row) -> Iterator[Fault]:
         if cell.low / row.one > average.high / k + TINY:
             yield Fault(
                 column("P", k), cell.printed, f"at most {row.one * average.high / k:.{_digits(row)}f}", "average_labels",
-                f"{k} P@{k} is more than the {average.printed} labels of an average point.", ("avg_labels",),
+                f"{k} P@{k} is more than the {average.printed} labels of an average point.",
             )  # fmt: skip
 
 
@@ -351,7 +344,7 @@ def macro(row: Row) -> Iterator[Fault]:
             if cell.low > coverage.high + TINY:
                 yield Fault(
                     column(name, k), cell.printed, f"at most {coverage.high:.{_digits(row)}f}", "macro",
-                    f"{name}@{k} is above Cov@{k} = {coverage.printed}.", (column("Cov", k),),
+                    f"{name}@{k} is above Cov@{k} = {coverage.printed}.",
                 )  # fmt: skip
     for k, f1, precision in row.both("macro_F1", "macro_P"):
         recall = row.cells.get(("macro_R", k))
@@ -361,7 +354,6 @@ def macro(row: Row) -> Iterator[Fault]:
                 yield Fault(
                     column("macro_F1", k), f1.printed, f"at most {most:.{_digits(row)}f}", "macro",
                     f"macro_P@{k} = {precision.printed} and macro_R@{k} = {recall.printed} leave at most {most:.2f}.",
-                    (column("macro_P", k), column("macro_R", k)),
                 )  # fmt: skip
 
 
@@ -380,7 +372,6 @@ def brier_and_error(row: Row) -> Iterator[Fault]:
                     f"{name}@{k} = {error.printed} alone costs ({error.printed} %)^2 = "
                     f"{error.value**2 / row.one:.2f} of Brier score: the two cells cannot both stand." if row.one > 1 else
                     f"{name}@{k} = {error.printed} alone costs its square of Brier score: the two cells cannot both stand.",
-                    (column(name, k),),
                 )  # fmt: skip
 
 

@@ -6,16 +6,17 @@ of the datasets are those of the registry. A row says where its number stands, h
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from xcrepro.arguments import did_you_mean
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.paths import project_root
+from xcrepro.published.checks import column as column_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,10 +58,16 @@ _SWAPPED = {
 
 
 def sources() -> list[str]:
-    """The ids of all tables, in the order of the documents: ``"document:table"``. :func:`about` describes them.
+    """The ids of all tables, in the order of the documents. :func:`about` describes them.
 
-    Numbers that stand in a sentence, a heading or a caption have a place as well, e.g. ``"reeval:sec4"``.
+    Returns
+    -------
+    list of str
+        ``"document:table"``. Numbers that stand in a sentence, a heading or a caption have a place as well, e.g.
+        ``"reeval:sec4"``.
 
+    Examples
+    --------
     >>> ids = sources()
     >>> len(ids), ids[0], ids[-1]
     (65, 'xcrepo:dataset-table', 'coverage:table3')
@@ -71,10 +78,16 @@ def sources() -> list[str]:
 
 
 def about() -> pd.DataFrame:
-    """What each table is: a frame with one row an id of :func:`sources` (the index) and text columns ``document``,
-    ``kind`` (``"datasets"``, ``"table"``, or ``"text"`` for a sentence, a heading or a caption), ``place`` and
-    ``title``, in this project's words.
+    """What each table is.
 
+    Returns
+    -------
+    DataFrame of str
+        One row an id of :func:`sources` (the index): ``document``, ``kind`` (``"datasets"``, ``"table"``, or ``"text"`` for a
+        sentence, a heading or a caption), ``place`` and ``title``, in this project's words.
+
+    Examples
+    --------
     >>> about().loc["jain16:table3a", "title"]
     'PSnDCG and PSP (printed N and P) on EURLex-4K'
     """
@@ -84,31 +97,42 @@ def about() -> pd.DataFrame:
 def table(id: str) -> pd.DataFrame:
     """One table of a document, tidy: one printed value a row, in the order of print.
 
-    id: one of :func:`sources`, e.g. ``"jain16:table3a"``, ``"xcrepo:EURLex-4K"``.
+    Parameters
+    ----------
+    id : str
+        One of :func:`sources`, e.g. ``"jain16:table3a"``, ``"xcrepo:EURLex-4K"``.
 
-    Returns a frame with the columns
+    Returns
+    -------
+    DataFrame
+        With the columns
 
-    * ``source``: the id;  ``row`` (int64): the line of the table, from 1.
-    * ``dataset``, ``method``, ``metric``: text, under the names this project uses throughout; :func:`names` has the
-      ones that are printed otherwise. ``""`` where there is none.
-    * ``variant``: text, what tells rows of one method apart: calibration (``"none"``, ``"isotonic"``, ``"platt"``,
-      ``"isotonic-separate"``, ...), ``"beta=0.25"``, training labels (``"full"``, ``"head-1000"``), or the mark of the
-      hardware (xcrepo); ``""`` where there is none.
-    * ``k`` (Int64): NA where the metric has none.
-    * ``printed``: the text as printed; ``""`` where the cell is empty, a dash, or missing.
-    * ``value`` (float64): what it is read as, in the unit of print: percent for the metrics of a model, gigabytes,
-      hours, milliseconds as the metric's name says. NaN where nothing is reported or the true value is unknown.
-    * ``reading``: ``"as printed"``; ``"corrected"``: ``value`` differs from ``printed``, and other numbers of the
-      documents say by which fault; ``"uncertain"``: ``printed`` is in doubt and so is ``value``. ``note`` has the
-      reason. Only what has to be changed to read a table is corrected here: a printed number that cannot be right but
-      has no better reading stays, and is a finding of the audit.
-    * ``stderr``: the standard error as printed, or ``""``.  ``note``: text.
+        * ``source``: the id;  ``row`` (int64): the line of the table, from 1.
+        * ``dataset``, ``method``, ``metric``: text, under the names this project uses throughout; :func:`names` has the
+          ones that are printed otherwise. ``""`` where there is none.
+        * ``variant``: text, what tells rows of one method apart: calibration (``"none"``, ``"isotonic"``, ``"platt"``,
+          ``"isotonic-separate"``, ...), ``"beta=0.25"``, training labels (``"full"``, ``"head-1000"``), or the mark of
+          the hardware (xcrepo); ``""`` where there is none.
+        * ``k`` (Int64): NA where the metric has none.
+        * ``printed``: the text as printed; ``""`` where the cell is empty, a dash, or missing.
+        * ``value`` (float64): what it is read as, in the unit of print: percent for the metrics of a model, gigabytes,
+          hours, milliseconds as the metric's name says. NaN where nothing is reported or the true value is unknown.
+        * ``reading``: ``"as printed"``; ``"corrected"``: ``value`` differs from ``printed``, and other numbers of the
+          documents say by which fault; ``"uncertain"``: ``printed`` is in doubt and so is ``value``. ``note`` has the
+          reason. Only what has to be changed to read a table is corrected here: a printed number that cannot be right
+          but has no better reading stays, and is a finding of the audit.
+        * ``stderr``: the standard error as printed, or ``""``.  ``note``: text.
 
-    metric: ``P``, ``N`` (nDCG), ``PSP``, ``PSN`` (propensity-scored), ``micro_F1``, ``macro_F1``, ``Cov`` (correct
-    labels found), ``Cov_norm`` (jain16's coverage), ``ECE``, ``ACE``, ``Brier``, ``model_size_gb``, ``train_time_hr``, ...
+        Metrics are ``P``, ``N`` (nDCG), ``PSP``, ``PSN`` (propensity-scored), ``micro_F1``, ``macro_F1``, ``Cov`` (correct
+        labels found), ``Cov_norm`` (jain16's coverage), ``ECE``, ``ACE``, ``Brier``, ``model_size_gb``, ``train_time_hr``, ...
 
-    Raises ArgumentError, with the nearest ids, where there is no such table.
+    Raises
+    ------
+    ArgumentError
+        With the nearest ids, where there is no such table.
 
+    Examples
+    --------
     >>> t = table("reeval:table3")
     >>> t[["dataset", "method", "metric", "k", "printed", "value"]].head(2)
          dataset method metric  k printed  value
@@ -120,11 +144,8 @@ def table(id: str) -> pd.DataFrame:
     """
     known = _places()
     if not isinstance(id, str) or id not in known:
-        near = difflib.get_close_matches(id, known, n=3, cutoff=0.4) if isinstance(id, str) else []
-        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        raise ArgumentError(
-            "id", "must be a table of the record", repr(id), hint + "xcrepro.published.sources() lists them"
-        )
+        do = f"{did_you_mean(id, known)} xcrepro.published.sources() lists them".strip()
+        raise ArgumentError("id", "must be a table of the record", repr(id), do)
     start, stop = known[id]
     return _record().iloc[start:stop].reset_index(drop=True)
 
@@ -132,13 +153,25 @@ def table(id: str) -> pd.DataFrame:
 def find(dataset=None, method=None, metric=None, k=None, source=None) -> pd.DataFrame:
     """The printed values that meet every filter, with the columns of :func:`table`, in the order of the documents.
 
-    Each filter is one value or several, or None for all. Case, ``-``, ``_`` and blanks do not matter in names;
-    ``dataset`` also takes the keys and aliases of the registry, and ``dataset`` and ``method`` what a document prints.
-    ``source`` takes the ids of tables and, for all tables of one, the names of documents (:data:`DOCUMENTS`).
+    Parameters
+    ----------
+    dataset, method, metric, k, source
+        One value or several, or None for all. Case, ``-``, ``_`` and blanks do not matter in names; ``dataset`` also takes
+        the keys and aliases of the registry, and ``dataset`` and ``method`` what a document prints. ``source`` takes the
+        ids of tables and, for all tables of one, the names of documents (:data:`DOCUMENTS`).
 
-    Returns an empty frame where every name is known but nothing is printed for them together.
-    Raises ArgumentError, with the nearest names, where the record has no such name.
+    Returns
+    -------
+    DataFrame
+        Empty where every name is known but nothing is printed for them together.
 
+    Raises
+    ------
+    ArgumentError
+        With the nearest names, where the record has no such name.
+
+    Examples
+    --------
     >>> found = find(dataset="eurlex-4k", method="AttentionXML", metric="P", k=1)
     >>> found[["source", "variant", "printed"]].values.tolist()  # doctest: +NORMALIZE_WHITESPACE
     [['reeval:table3', '', '85.12'], ['calibration:table6', 'none', '84.63'],
@@ -156,33 +189,46 @@ def find(dataset=None, method=None, metric=None, k=None, source=None) -> pd.Data
 def wide(id: str) -> pd.DataFrame:
     """A table as a person sees it: the ``value`` of every cell, float64, NaN where none is known.
 
-    Rows: a MultiIndex of dataset, method and variant in the order of print; where the document prints a row twice, it is
-    here twice. Columns: ``"P@1"``, ``"P@3"``, ..., or the name alone for a metric without k.
+    Parameters
+    ----------
+    id : str
+        One of :func:`sources`.
 
+    Returns
+    -------
+    DataFrame of float64
+        Rows: a MultiIndex of dataset, method and variant in the order of print; where the document prints a row twice, it is
+        here twice. Columns: ``"P@1"``, ``"P@3"``, ..., or the name alone for a metric without k.
+
+    Examples
+    --------
     >>> wide("jain16:table4a").loc[("EURLex-4K", "FastXML", "")].to_dict()
     {'Cov_norm@1': 16.39, 'Cov_norm@3': 28.39, 'Cov_norm@5': 40.49}
     """
     frame = table(id)
-    labels = [m if k is None else f"{m}@{k}" for m, k in zip(frame["metric"], _plain_k(frame["k"]), strict=True)]
+    labels = [column_name(metric, k) for metric, k in zip(frame["metric"], frame["k"].fillna(0), strict=True)]
     place = {metric: i for i, metric in enumerate(dict.fromkeys(frame["metric"]))}
-    order = sorted(
-        dict.fromkeys(zip(labels, frame["metric"], (k or 0 for k in _plain_k(frame["k"])), strict=True)),
-        key=lambda column: (place[column[1]], column[2]),
-    )
+    order = dict.fromkeys(zip(frame["metric"].map(place), frame["k"].fillna(0), labels, strict=True))
     frame["column"] = labels
     index = ["dataset", "method", "variant"]
     frame["again"] = frame.groupby([*index, "column"]).cumcount()
     rows = frame[[*index, "again"]].drop_duplicates()
     cells = frame.set_index([*index, "again", "column"])["value"].unstack("column")
-    shown = cells.loc[list(rows.itertuples(index=False, name=None)), [column for column, *_ in order]]
+    shown = cells.loc[list(rows.itertuples(index=False, name=None)), [label for *_, label in sorted(order)]]
     shown.columns.name = None
     return shown.droplevel("again")
 
 
 def names() -> pd.DataFrame:
-    """Datasets and methods that a table prints under another name than the record's: text columns ``source``, ``what``
-    (``"dataset"`` or ``"method"``), ``printed`` and ``name``.
+    """Datasets and methods that a table prints under another name than the record's.
 
+    Returns
+    -------
+    DataFrame of str
+        ``source``, ``what`` (``"dataset"`` or ``"method"``), ``printed`` and ``name``.
+
+    Examples
+    --------
     >>> names().query("source == 'reeval:table3'").values.tolist()
     [['reeval:table3', 'method', 'XLNet-APLC', 'APLC-XLNet']]
     """
@@ -190,9 +236,16 @@ def names() -> pd.DataFrame:
 
 
 def methods() -> pd.DataFrame:
-    """The page's list of code: text columns ``method``, ``category``, ``features``, ``language``, ``authors``,
-    ``venue``, ``venue_printed`` and ``source``, and ``year`` (int64), in the order of the page.
+    """The page's list of code, in the order of the page.
 
+    Returns
+    -------
+    DataFrame
+        Text columns ``method``, ``category``, ``features``, ``language``, ``authors``, ``venue``, ``venue_printed`` and
+        ``source``, and ``year`` (int64).
+
+    Examples
+    --------
     >>> methods().groupby("year").size().tail(3).to_dict()
     {2022: 3, 2023: 4, 2024: 1}
     """
@@ -200,8 +253,15 @@ def methods() -> pd.DataFrame:
 
 
 def references() -> pd.DataFrame:
-    """The page's list of references: text columns ``source``, ``ref`` (``"[01]"``) and ``text``, and ``year`` (Int64).
+    """The page's list of references.
 
+    Returns
+    -------
+    DataFrame
+        Text columns ``source``, ``ref`` (``"[01]"``) and ``text``, and ``year`` (Int64).
+
+    Examples
+    --------
     >>> references()[["ref", "year"]].loc[30:31].values.tolist()
     [['[31]', 2016], ['[32]', 2017]]
     """
@@ -211,10 +271,16 @@ def references() -> pd.DataFrame:
 
 
 def formulas() -> pd.DataFrame:
-    """The gains of jain16, table 1, and its propensity model, as formulas: text columns ``source``, ``group`` (``"a"``:
-    unbiased from observed labels alone, ``"b"``: more must be known), ``name``, ``formula`` (LaTeX, as printed) and
-    ``remark`` (ours: what it needs, and where the print must be read otherwise).
+    """The gains of jain16, table 1, and its propensity model, as formulas.
 
+    Returns
+    -------
+    DataFrame of str
+        ``source``, ``group`` (``"a"``: unbiased from observed labels alone, ``"b"``: more must be known), ``name``,
+        ``formula`` (LaTeX, as printed) and ``remark`` (ours: what it needs, and where the print must be read otherwise).
+
+    Examples
+    --------
     >>> formulas().query("name == 'inverse propensity'")["formula"].item()
     '1 + C(N_l + B)^{-A}'
     """
@@ -343,12 +409,6 @@ def _float(text: str) -> float:
     return float(text) if text else math.nan
 
 
-def _plain_k(column: pd.Series) -> list[int | None]:
-    import pandas as pd
-
-    return [None if k is pd.NA else int(k) for k in column]
-
-
 def _plain(text: str) -> str:
     return "".join(c for c in text.casefold() if c not in "-_ ")
 
@@ -397,8 +457,7 @@ def _of_registry(name: str) -> str:
 
 def _near(column: str, key: str | None) -> str:
     known = _known(column)
-    near = [known[plain][0] for plain in difflib.get_close_matches(key or "", known, n=3, cutoff=0.4)]
-    if near:
-        return f"did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?"
+    if key and (near := did_you_mean(key, {plain: names[0] for plain, names in known.items()})):
+        return near
     some = list(dict.fromkeys(name for values in known.values() for name in values))
     return f"it has {', '.join(map(repr, some[:8]))}" + (", ..." if len(some) > 8 else "")

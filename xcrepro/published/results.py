@@ -26,23 +26,34 @@ _RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_
 
 
 def audit_results(path: str | Path) -> pd.DataFrame:
-    """Check a CSV file of results: a frame of texts ``dataset``, ``method``, ``variant``, ``column``, ``printed``,
-    ``expected``, ``check`` (a function of :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows
-    where nothing is wrong.
+    """Check a CSV file of results.
 
-    The file has a header and one of two forms; ``dataset``, ``method`` and ``variant`` may be left out of either.
+    Parameters
+    ----------
+    path : path_like
+        The file has a header and one of two forms; ``dataset``, ``method`` and ``variant`` may be left out of either.
 
-    * tidy: ``dataset, method, variant, metric, k, value``, one number a line. ``metric`` may be ``P@1`` without a ``k``.
-    * wide: ``dataset, method, variant, P@1, P@3, N@1, ...``, one method a line.
+        * tidy: ``dataset, method, variant, metric, k, value``, one number a line. ``metric`` may be ``P@1`` without a ``k``.
+        * wide: ``dataset, method, variant, P@1, P@3, N@1, ...``, one method a line.
 
-    Metrics: ``P``, ``N`` or ``nDCG``, ``PSP``, ``PSN`` or ``PSnDCG``, ``R``, ``Cov``, ``served`` (the share of points
-    with a hit, which the coverage paper prints as abandonment), ``micro_F1``, ``macro_F1``, ``macro_P``, ``macro_R``,
-    ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are passed over. An empty
-    cell or a dash is not reported. Numbers are percent if any of a file's rates is above 1, else fractions. A number
-    means all that rounds to its digits.
+        Metrics: ``P``, ``N`` or ``nDCG``, ``PSP``, ``PSN`` or ``PSnDCG``, ``R``, ``Cov``, ``served`` (the share of points
+        with a hit, which the coverage paper prints as abandonment), ``micro_F1``, ``macro_F1``, ``macro_P``, ``macro_R``,
+        ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are passed over. An empty
+        cell or a dash is not reported. Numbers are percent if any of a file's rates is above 1, else fractions. A number
+        means all that rounds to its digits.
 
-    Raises DataMissing where there is no such file, and DataError, with the line, where a number or k is none, a cell
-    stands twice, or the file has no metric of the list.
+    Returns
+    -------
+    DataFrame of str
+        ``dataset``, ``method``, ``variant``, ``column``, ``printed``, ``expected``, ``check`` (a function of
+        :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows where nothing is wrong.
+
+    Raises
+    ------
+    DataMissing
+        Where there is no such file.
+    DataError
+        With the line, where a number or k is none, a cell stands twice, or the file has no metric of the list.
     """
     import pandas as pd
 
