@@ -275,14 +275,13 @@ def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[s
         if not entry.is_called(name):
             raise ArgumentError("name", f"must be {entry.name!r}, as {file} says", repr(name))
         return entry, ()
-    try:
-        return registry.get(name), ()
-    except ArgumentError as error:
-        if path is None or not isinstance(name, str):
-            raise
-        near = error.do.partition("? ")
-        hint = f"; {near[0]}?" if near[1] else ""
-        return registry.own(name), (f"{name!r} is not in the catalogue: nothing is printed about it{hint}",)
+    entry = registry.get(name) if path is None else registry.find(name)
+    if entry is not None:
+        return entry, ()
+    entry = registry.own(name)
+    close = registry.near(name, cutoff=0.8)
+    hint = f"; did you mean {close}?" if close else ""
+    return entry, (f"{name!r} is not in the catalogue: nothing is printed about it{hint}",)
 
 
 def _source_of(entry: Entry, check: str | bool) -> str | None:
@@ -327,7 +326,7 @@ def _at_hand(entry: Entry) -> Path | None:
 def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
     if entry.label_names is None:
         return ()
-    places = [home / entry.label_names for home in (entry.folder, folder)]
+    places = [home / entry.label_names for home in (entry.folder, folder) if home]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise DataMissing(f"{places[0]}: no such file; label_names in {registry.FILE} says that it is there")
@@ -440,7 +439,7 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
     try:
         return splits.apply_split(X, Y, train, test)
     except ArgumentError as error:
-        names = f"{files['train rows'].name} and {files['test rows'].name}"
+        names = f"{files['train_rows'].name} and {files['test_rows'].name}"
         raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
 
 

@@ -71,6 +71,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import math
 import os
 import re
 import tomllib
@@ -328,22 +329,33 @@ def get(name: str) -> Entry:
     """
     if not isinstance(name, str):
         raise ArgumentError("name", "must be the name of a dataset", repr(name), "registry.names() lists them")
-    plain, known, readers = _plain(name), _known_names(), _readers()
+    plain, known = _plain(name), _known_names()
+    if plain in known:
+        for folder in (known[plain], name):
+            if os.path.isfile(path := os.path.join(_home(), folder, FILE)):
+                read(path)  # raises: a reader's may not take a name of the package
+        return package()[known[plain]]
+    readers = _readers()
     if plain in readers:
         return read(readers[plain])
-    if plain in known:
-        return package()[known[plain]]
-    own = [read(path) for path in readers.values()]
-    for entry in own:
-        if entry.is_called(name):
+    for path in readers.values():
+        if (entry := read(path)).is_called(name):
             return entry
-    known = known | {_plain(text): entry.name for entry in own for text in entry.all_names}
-    near = dict.fromkeys(known[text] for text in difflib.get_close_matches(plain, known, n=5, cutoff=0.5))
-    hint = f"did you mean {' or '.join(map(repr, list(near)[:3]))}? " if near else ""
+    hint = f"did you mean {close}? " if (close := near(name)) else ""
     raise ArgumentError(
         "name", "must be a dataset of the catalogue", repr(name),
-        f"{hint}xcrepro.data.registry.names() lists them, and its docstring says how to add one",
+        f"{hint}xcrepro.data.registry.names() lists them; help(xcrepro.data.registry) says how to add one",
     )  # fmt: skip
+
+
+def near(name: str, cutoff: float = 0.5) -> str:
+    """The up to three names of the catalogue that are nearest to ``name``, as ``'a' or 'b'``; empty where none is near.
+
+    cutoff: how alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
+    """
+    known = _known_names() | {plain: path.parent.name for plain, path in _readers().items()}
+    close = dict.fromkeys(known[text] for text in difflib.get_close_matches(_plain(name), known, n=5, cutoff=cutoff))
+    return " or ".join(map(repr, list(close)[:3]))
 
 
 def find(name: str) -> Entry | None:
@@ -370,7 +382,7 @@ def read(path: str | os.PathLike) -> Entry:
     """
     path = Path(path)
     entry = _read(path, path.stat().st_mtime_ns)
-    if path.parent.parent == cache_dir() and entry.name != path.parent.name:
+    if str(path.parent.parent) == _home() and entry.name != path.parent.name:
         raise DataError(path, f"name = {entry.name!r}", f"the folder's name, {path.parent.name!r}")
     taken = {known for text in entry.all_names if (known := _known_names().get(_plain(text)))}
     if taken:
@@ -569,7 +581,7 @@ def _read(path: Path, changed: int, package: bool = False) -> Entry:
          "url, or file, or key and format"),
         (None in sources[1:] or len(set(sources)) < len(sources), "published", f"the sources {sources}",
          "one for each row, and each once"),
-        (expected.get("avg_labels_per_point", 0) > expected.get("n_labels", float("inf")),
+        (expected.get("avg_labels_per_point", 0) > expected.get("n_labels", math.inf),
          "expected.avg_labels_per_point", "more labels a point", "no more than n_labels"),
     ):  # fmt: skip
         if broken:
@@ -630,8 +642,7 @@ _FOLDER = Path(__file__).with_name("catalogue")
 def package() -> dict[str, Entry]:
     """The package's entries: those of the page in its order, then the others by name."""
     entries = [_read(path, 0, package=True) for path in sorted(_FOLDER.glob("*.toml"))]
-    entries.sort(key=lambda entry: entry.rows.get(PAGE_TABLE, len(entries) + 1))
-    return {entry.name: entry for entry in entries}
+    return {e.name: e for e in sorted(entries, key=lambda e: e.rows.get(PAGE_TABLE, math.inf))}
 
 
 @functools.cache
@@ -644,13 +655,19 @@ def _known_names() -> dict[str, str]:
     return known
 
 
+def _home() -> str:
+    """The cache folder, as text: it is asked for at every look-up of a name."""
+    return _cache_dir(os.environ.get("XCREPRO_DATA"))
+
+
+@functools.lru_cache
+def _cache_dir(_: str | None) -> str:
+    return str(cache_dir())
+
+
 def _readers() -> dict[str, Path]:
     """Plain name -> dataset.toml, of the reader's datasets in ``$XCREPRO_DATA``."""
-    home = str(cache_dir())
-    found = sorted(os.listdir(home)) if os.path.isdir(home) else []
-    # Text, not Path: this is asked for at every look-up of a name.
-    files = {_plain(name): os.path.join(home, name, FILE) for name in found}
-    return {name: Path(file) for name, file in files.items() if os.path.isfile(file)}
+    return {_plain(path.parent.name): path for path in sorted(Path(_home()).glob(f"*/{FILE}"))}
 
 
 def _plain(text: str) -> str:

@@ -40,8 +40,12 @@ _BALANCED = 1e-3
 class TwinSplit(Split):
     """One half of a twin: a :class:`Split` whose ``Y`` is the complete truth, and what is known about it.
 
-    Y_observed: (n, L) CSR float32 of ones, a subset of ``Y``: what is left after each relevant label went missing.
-    marginals: (n, L) CSR float32 in (0, 1]: P(y_l = 1 | x) of the complete truth; absent is exactly 0.
+    Attributes
+    ----------
+    Y_observed : csr_matrix of float32, (n, L)
+        Ones, a subset of ``Y``: what is left after each relevant label went missing.
+    marginals : csr_matrix of float32, (n, L)
+        In (0, 1]: P(y_l = 1 | x) of the complete truth; absent is exactly 0.
     """
 
     Y_observed: csr_matrix
@@ -52,10 +56,15 @@ class TwinSplit(Split):
 class Twin(Dataset):
     """A :class:`Dataset` made by :func:`twin`.
 
-    propensities: (L,) float64 in (0, 1]: the probability that label l of the complete truth is observed.
-    parents: (L,) int32: the label above, relevant wherever the label is; -1 for a root.
-    expected_counts: (L,) float64: the expected number of train points of the complete truth, the sum of ``marginals``
-    over the train points. ``expected_counts * propensities`` is the expected observed number.
+    Attributes
+    ----------
+    propensities : float64, (L,)
+        In (0, 1]: the probability that label l of the complete truth is observed.
+    parents : int32, (L,)
+        The label above, relevant wherever the label is; -1 for a root.
+    expected_counts : float64, (L,)
+        The expected number of train points of the complete truth, the sum of ``marginals`` over the train points.
+        ``expected_counts * propensities`` is the expected observed number.
     """
 
     train: TwinSplit
@@ -68,23 +77,38 @@ class Twin(Dataset):
 def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
     """A synthetic dataset in the published shape of ``name``, of which everything is known. Same arguments, same bytes.
 
-    name: a dataset of the registry (``xcrepro.data.registry.names()``).  scale: its size as a share of the published
-    one, above 0; numbers of points, labels and features are multiplied by it and rounded (at least 100 train and 50
-    test points, 16 labels, 64 features), points per label and labels per point stay.  seed: 0 to 2**63 - 1.
+    Parameters
+    ----------
+    name : str
+        A dataset of the catalogue (``xcrepro.data.registry.names()``) whose numbers of points and labels and an average of
+        labels are known.
+    scale : float
+        Its size as a share of the published one, above 0; numbers of points, labels and features are multiplied by it and
+        rounded (at least 100 train and 50 test points, 16 labels, 64 features), points per label and labels per point stay.
+    seed : int
+        0 to 2**63 - 1.
 
-    Returns a :class:`Twin`: ``train`` and ``test`` with ``X``, ``Y``, ``Y_observed`` and ``marginals``, and the labels'
-    ``propensities``, ``parents`` and ``expected_counts``. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name
-    a file.
+    Returns
+    -------
+    Twin
+        ``train`` and ``test`` with ``X``, ``Y``, ``Y_observed`` and ``marginals``, and the labels' ``propensities``,
+        ``parents`` and ``expected_counts``. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name a file.
 
-    Raises ArgumentError: an unknown name (with the near ones), a scale that is not above 0, a seed out of range.
+    Raises
+    ------
+    ArgumentError
+        An unknown name (with the near ones), one of which too little is known (with the keys that its ``dataset.toml``
+        needs), a scale that is not above 0, a seed out of range.
 
+    Notes
+    -----
     **What it keeps of the dataset.** The numbers of points, labels and features. Labels per point, hence points per
     label, within 1 % in train (small scales: 2 %). For the datasets whose label bins are published (reeval, table 2)
     the share of labels per bin, unseen ones included, within 2 points; otherwise a long tail that meets the average,
     its head and end chosen by us. Rows of X are tf-idf of unit length, sparse, with the Zipf background of text. What
     linear models reach: on small twins (about 2,500 points, at least 100 labels) a napkinXC PLT, the mean of three
     seeds, comes within about 3 points of Parabel's printed P@1, 3 and 5 for all datasets that print them but three,
-    named below; a single seed or training scatters by 1 or 2 points more. The table ``_RECIPES`` above this function
+    named below; a single seed or training scatters by 1 or 2 points more. ``xcrepro/data/catalogue``
     has all of them, and ``python tests/data/test_twin.py`` prints them again.
 
     **What it does not keep.** There are no words, only numbers: no text, no label names, no label features. A row has
@@ -131,6 +155,8 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
       count: the one solution of N_l = N*_l p(N_l), N*_l = ``expected_counts[l]``. It is ``Y``, not ``Y_observed``, that
       has the published counts.
 
+    Examples
+    --------
     >>> tw = twin("eurlex-4k", scale=0.05)
     >>> tw.name, tw.train.X.shape, tw.test.Y.shape
     ('eurlex-4k@0.05-seed0', (777, 250), (190, 200))

@@ -322,14 +322,14 @@ def _datasets(source: str) -> pd.DataFrame:
     rows = []
     for row, name in enumerate(registry.names(source), start=1):
         entry = registry.get(name)
-        numbers = registry.published(name, source)
+        numbers = entry.published[source]
         for column in _DATASET_COLUMNS[source]:
             pair = _SWAPPED.get(name, ()) if source == "calibration:table3" else ()
             swapped = pair[1 - pair.index(column)] if column in pair else None
             if column == "bins":
                 cells = [(f"labels_{label}", str(count), count) for label, count in numbers["bins"].items()]
             else:
-                printed = registry.printed(name, swapped or column, source)
+                printed = entry.printed(swapped or column, source)
                 cells = [(column, printed, numbers.get(column, math.nan))]
             for metric, printed, value in cells:
                 printed = _separated(printed, source) if printed.isdigit() else printed
