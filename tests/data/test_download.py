@@ -453,5 +453,21 @@ def test_fetch_on_the_command_line(mine, cache, capsys):
     assert f"into {mine}" in capsys.readouterr().err
     for half, text in (("train", TRAIN), ("test", TEST)):
         (mine / f"{half}.txt").write_text(text)
+    with open(mine / "dataset.toml", "r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write('licence = "CC0"\ncitation = "A. Reader, 2026"\n' + text)
     assert main(["fetch", "mine"]) == 0
-    assert capsys.readouterr().out == f"{mine}\n"
+    assert capsys.readouterr().out == f"{mine}\nlicence: CC0\ncitation: A. Reader, 2026\n"
+
+
+def test_another_average_is_said_and_no_checksum_kept(mine, cache):
+    name_archive(mine, 'file = "data.zip"')
+    (mine / "data.zip").write_bytes(archive({"train.txt": TRAIN.replace("0,1 2:2", "0 2:2"), "test.txt": TEST}))
+    with pytest.warns(
+        UserWarning, match=r"data\.zip: avg_points_per_label is 1\.3333, xcrepo:dataset-table prints 1\.67"
+    ):
+        ds = load.load("mine", progress=False)
+    assert not ds.comparable
+    assert ds.notes == load.load("mine").notes
+    assert not (cache / "mine.sha256").exists()

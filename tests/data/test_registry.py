@@ -66,10 +66,10 @@ def test_same_rows_as_the_published_table(root):
     for row in rows:
         entry = registry.get(row["name"])
         # The text, so that digits count: 5.30 is not 5.3.
-        ours = entry.digits[row["source"]]
+        ours = entry.as_printed[row["source"]]
         assert entry.group == row["group"]
         for number in ("n_features", "n_labels", "n_train", "n_test", "avg_points_per_label", "avg_labels_per_point"):
-            assert ours.get(number, "") == row[number], (row["source"], row["name"], number)
+            assert str(ours.get(number, "")) == row[number], (row["source"], row["name"], number)
         bins = [row[column] for column in ("bin1_1_9", "bin2_10_99", "bin3_100_999", "bin4_ge1000")]
         assert [str(count) for count in entry.published[row["source"]].get("bins", {}).values()] == [
             b for b in bins if b
@@ -86,7 +86,7 @@ def test_the_page_is_a_filter():
     assert "ads-9m" in registry.names(proprietary=True)
     assert registry.names("jain16:table2")[-1] == "ads-9m"
     for table in TABLES:
-        rows = [registry.get(name).rows[table] for name in registry.names(table)]
+        rows = [registry.get(name).row(table) for name in registry.names(table)]
         assert rows == list(range(1, len(rows) + 1)), table
     with pytest.raises(ArgumentError, match="'jain16:table2'"):
         registry.names("jain16:table3")
@@ -159,14 +159,13 @@ def test_archives_are_napkinxc_s():
     for name in ALL:
         entry = registry.get(name)
         if name in without:
-            assert entry.archive is None
-            assert entry.archive_format is None
+            assert entry.archive == {}
             continue
-        table = datasets[entry.archive]
-        assert entry.archive_format == ("bow-v1" if "bow-v1" in table["formats"] else "bow")
-        assert {"url", "dir", "train", "test"} <= set(table[entry.archive_format])
+        key, form = entry.archive["key"], entry.archive["format"]
+        assert form == ("bow-v1" if "bow-v1" in datasets[key]["formats"] else "bow")
+        assert {"url", "dir", "train", "test"} <= set(datasets[key][form])
         # Only the twice-named Wikipedia set borrows another's archive.
-        assert entry.archive == name or name == "lf-wikipedia-500k"
+        assert key == name or name == "lf-wikipedia-500k"
 
 
 def test_what_comes_out_is_a_copy():

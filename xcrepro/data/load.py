@@ -11,6 +11,7 @@ import numbers
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,7 +190,12 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
     DataMissing
         With what to put where, when there is no archive or it cannot be downloaded.
     DataError
-        When what came is no archive, another one than before, or has other numbers than the name.
+        When what came is no archive, another one than before, or has another number of points, features or labels.
+
+    Warns
+    -----
+    UserWarning
+        When it has another split or average than printed.
     """
     entry = registry.get(name)
     folder = None if force else _at_hand(entry)
@@ -372,10 +378,10 @@ def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str,
         if missing := [path.name for path in named.values() if not path.is_file()]:
             raise DataMissing(f"{folder}: no {', '.join(missing)} there, which [files] of {entry.name} names")
         return named
-    if archived and entry.archive:
+    if archived and "key" in entry.archive:
         from napkinxc.datasets import DATASETS
 
-        table = DATASETS.get(entry.archive, {}).get(entry.archive_format, {})
+        table = DATASETS.get(entry.archive["key"], {}).get(entry.archive["format"], {})
         named = {}
         for half in ("train", "test"):
             what = table.get(half, {})
@@ -524,11 +530,11 @@ def _fetch(
     home = _home(entry)
     record = home.with_name(f"{entry.name}.sha256")
     own = home.with_name(f"{entry.name}.zip")
-    if not own.is_file() and entry.archive_file:
-        own = entry.folder / entry.archive_file
+    if not own.is_file() and entry.folder and "file" in entry.archive:
+        own = entry.folder / entry.archive["file"]
     if not own.is_file() and entry.proprietary:
         raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
-    if not own.is_file() and not (entry.archive or entry.url):
+    if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
         raise DataMissing(_what_to_do(entry, "has no archive that could be downloaded"))
     home.parent.mkdir(parents=True, exist_ok=True)
     # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
@@ -536,7 +542,7 @@ def _fetch(
         archive, files = own, Path(temporary, "files")
         if not own.is_file():
             archive = Path(temporary, own.name)
-            url = entry.url or download.archive_url(entry.archive, entry.archive_format)
+            url = entry.archive.get("url") or download.archive_url(entry.archive["key"], entry.archive["format"])
             try:
                 download.download(url, archive, progress=progress)
             except DataMissing as error:
@@ -549,6 +555,8 @@ def _fetch(
         except XCError as error:
             raise _without_temporary(error, files, archive.name) from error
         _install(files, home, Path(temporary, "old"), force)
+        for difference in differences:
+            warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
         if source is not None and not differences:
             download.remember_sum(digest, own.name, record)
     return train, test, differences
@@ -584,7 +592,7 @@ def _what_to_do(entry: Entry, reason: str, url: str = PAGE) -> str:
     home, toml = _home(entry), entry.folder and entry.folder / registry.FILE
     wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
     archive = f"save the archive from {url}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
-    if toml and not entry.url:
+    if toml and "url" not in entry.archive:
         archive = f"name the archive in {toml}: [archive] with url or file"
     return (
         f"{entry.printed_name} {reason}. Do one of these:\n"

@@ -174,17 +174,17 @@ class Entry:
         is in none.
     A, B, propensity_source : float, float, str
         Of the propensity model (jain16, eq. 1), and where they are from, in words.
-    archive, archive_format : str, optional
-        Key and format in ``napkinxc.datasets.DATASETS``, which keeps the download addresses. Where it has both releases of
+    archive : dict
+        The keys of ``[archive]``: ``url``; or ``file``, its name in ``folder``; or ``key`` and ``format`` in
+        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases of
         the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
         AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one.
-    url, archive_file : str, optional
-        The archive's address, or its name in ``folder``.
     published : dict
         Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document prints,
         ``printed_name``, and ``note`` where there is something to say.
-    rows : dict
-        By source, the line of the document's table of datasets, where it is given.
+    as_printed : dict
+        The same rows as the file has them: averages as Decimal with their digits, and ``row``, the line of the document's
+        table of datasets.
     folder : Path, optional
         Where the ``dataset.toml`` of a reader lies; None for the package's own.
     files, label_names : dict, str, optional
@@ -204,8 +204,7 @@ class Entry:
     B: float
     propensity_source: str
     published: dict[str, dict] = field(repr=False)
-    digits: dict[str, dict[str, str]] = field(repr=False)
-    rows: dict[str, int] = field(repr=False)
+    as_printed: dict[str, dict] = field(repr=False)
     n_features: int | None = None
     n_labels: int | None = None
     n_train: int | None = None
@@ -219,10 +218,7 @@ class Entry:
     note: str = ""
     licence: str = ""
     citation: str = ""
-    archive: str | None = None
-    archive_format: str | None = None
-    url: str | None = None
-    archive_file: str | None = None
+    archive: dict[str, str] = field(default_factory=dict)
     folder: Path | None = None
     files: dict[str, str] = field(default_factory=dict)
     label_names: str | None = None
@@ -239,6 +235,10 @@ class Entry:
         """The document and table that the entry's own numbers are from."""
         return next(iter(self.published))
 
+    def row(self, source: str) -> int | None:
+        """The line that ``source`` gives the dataset in its table of datasets; None where it gives none."""
+        return self.as_printed.get(source, {}).get("row")
+
     @property
     def all_names(self) -> tuple[str, ...]:
         """Everything it is called: the key, what documents print, the aliases."""
@@ -250,7 +250,7 @@ class Entry:
 
     def printed(self, number: str, source: str | None = None) -> str:
         """:func:`printed` of this entry."""
-        return self.digits[self.source_of(source)].get(number, "")
+        return str(self.as_printed[self.source_of(source)].get(number, ""))
 
     def interval(self, number: str, source: str | None = None) -> tuple[float, float] | None:
         """:func:`interval` of this entry."""
@@ -298,13 +298,13 @@ def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
     if source is None:
         own = [path.parent.name for path in _readers().values()]
         return [name for name, entry in entries.items() if proprietary or not entry.proprietary] + own
-    found = [name for name, entry in entries.items() if source in entry.rows]
+    found = [name for name, entry in entries.items() if entry.row(source)]
     if not found:
-        tables = sorted({table for entry in entries.values() for table in entry.rows})
+        tables = sorted({table for entry in entries.values() for table in entry.published if entry.row(table)})
         raise ArgumentError(
             "source", "must be a table of datasets", repr(source), "there are " + ", ".join(map(repr, tables))
         )
-    return sorted(found, key=lambda name: entries[name].rows[source])
+    return sorted(found, key=lambda name: entries[name].row(source))
 
 
 def get(name: str) -> Entry:
@@ -325,14 +325,15 @@ def get(name: str) -> Entry:
     >>> entry.avg_points_per_label, entry.points_per_label_basis, entry.bins["1-9"]
     (25.73, 'all', 2413)
     >>> get("Wikipedia-500K").archive
-    'wikipedialarge-500k'
+    {'key': 'wikipedialarge-500k', 'format': 'bow'}
     """
     if not isinstance(name, str):
         raise ArgumentError("name", "must be the name of a dataset", repr(name), "registry.names() lists them")
     plain, known = _plain(name), _known_names()
     if plain in known:
+        home = cache_dir()
         for folder in (known[plain], name):
-            if os.path.isfile(path := os.path.join(_home(), folder, FILE)):
+            if os.path.isfile(path := os.path.join(home, folder, FILE)):
                 read(path)  # raises: a reader's may not take a name of the package
         return package()[known[plain]]
     readers = _readers()
@@ -382,7 +383,7 @@ def read(path: str | os.PathLike) -> Entry:
     """
     path = Path(path)
     entry = _read(path, path.stat().st_mtime_ns)
-    if str(path.parent.parent) == _home() and entry.name != path.parent.name:
+    if path.parent.parent == cache_dir() and entry.name != path.parent.name:
         raise DataError(path, f"name = {entry.name!r}", f"the folder's name, {path.parent.name!r}")
     taken = {known for text in entry.all_names if (known := _known_names().get(_plain(text)))}
     if taken:
@@ -486,8 +487,8 @@ class _Rule(NamedTuple):
     test: Callable[[object], bool]
 
 
-def _whole(least: int, words: str = "") -> _Rule:
-    return _Rule(words or f"a whole number, {least} or more", lambda v: type(v) is int and v >= least)
+def _whole(least: int) -> _Rule:
+    return _Rule(f"a whole number, {least} or more", lambda v: type(v) is int and v >= least)
 
 
 def _number(test: Callable[[Decimal], bool], words: str) -> _Rule:
@@ -595,7 +596,7 @@ def _entry(table: dict, folder: Path | None) -> Entry:
     rows = {source: _row(row, printed_name) for source, row in printed.items()}
     first = next(iter(rows.values()))
     bins_source = next((source for source, row in rows.items() if "bins" in row), None)
-    archive, propensity = table.get("archive", {}), table.get("propensity", {})
+    propensity = table.get("propensity", {})
     shape = {key: float(value) if isinstance(value, Decimal) else value for key, value in table.get("twin", {}).items()}
     return Entry(
         name=table["name"],
@@ -605,24 +606,16 @@ def _entry(table: dict, folder: Path | None) -> Entry:
         B=float(propensity.get("B", Decimal("1.5"))),
         propensity_source=propensity.get("from", "the default of jain16, section 5"),
         published=rows,
-        digits={
-            source: {number: str(row[number]) for number in (*COUNTS, *AVERAGES) if number in row}
-            for source, row in printed.items()
-        },
-        rows={source: row["row"] for source, row in printed.items() if "row" in row},
+        as_printed=printed,
         bins=dict(rows[bins_source]["bins"]) if bins_source else None,
         bins_source=bins_source,
         aliases=tuple(table.get("aliases", ())),
-        archive=archive.get("key"),
-        archive_format=archive.get("format"),
-        url=archive.get("url"),
-        archive_file=archive.get("file"),
         folder=folder,
-        files=table.get("files", {}),
         twin=TwinShape(**shape),
         **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},
-        **{key: table[key] for key in ("note", "licence", "citation", "label_names", "splits") if key in table},
-    )
+        **{key: table[key] for key in ("note", "licence", "citation", "archive", "files", "label_names", "splits")
+           if key in table},
+    )  # fmt: skip
 
 
 def _row(row: dict, printed_name: str) -> dict:
@@ -642,7 +635,7 @@ _FOLDER = Path(__file__).with_name("catalogue")
 def package() -> dict[str, Entry]:
     """The package's entries: those of the page in its order, then the others by name."""
     entries = [_read(path, 0, package=True) for path in sorted(_FOLDER.glob("*.toml"))]
-    return {e.name: e for e in sorted(entries, key=lambda e: e.rows.get(PAGE_TABLE, math.inf))}
+    return {e.name: e for e in sorted(entries, key=lambda e: e.row(PAGE_TABLE) or math.inf)}
 
 
 @functools.cache
@@ -655,19 +648,9 @@ def _known_names() -> dict[str, str]:
     return known
 
 
-def _home() -> str:
-    """The cache folder, as text: it is asked for at every look-up of a name."""
-    return _cache_dir(os.environ.get("XCREPRO_DATA"))
-
-
-@functools.lru_cache
-def _cache_dir(_: str | None) -> str:
-    return str(cache_dir())
-
-
 def _readers() -> dict[str, Path]:
     """Plain name -> dataset.toml, of the reader's datasets in ``$XCREPRO_DATA``."""
-    return {_plain(path.parent.name): path for path in sorted(Path(_home()).glob(f"*/{FILE}"))}
+    return {_plain(path.parent.name): path for path in sorted(cache_dir().glob(f"*/{FILE}"))}
 
 
 def _plain(text: str) -> str:
