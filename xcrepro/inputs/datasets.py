@@ -56,7 +56,9 @@ def pick_many(
     seed: int = 0,
     folder: str | os.PathLike = "",
 ) -> dict[str, Dataset]:
-    """Printed name -> dataset, each as :func:`pick` has it: for items that take several.
+    """:func:`printed_name` -> dataset, each as :func:`pick` has it: for items that take several.
+
+    Data that are not those that are printed stand under their key (``eurlex-4k``), so that no printed row is found for them.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def pick_many(
     found = {}
     for name, scale in zip(datasets, scales, strict=True):
         ds = pick(name, size, scale, seed, subfolder(folder, name))
-        found[ds.entry.printed_name] = ds
+        found[printed_name(ds) or registry_name(ds)] = ds
     return found
 
 
