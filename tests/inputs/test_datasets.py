@@ -136,6 +136,9 @@ def test_a_folder_of_several_has_a_subfolder_for_each(mine, made):
         DataMissing, match=r"eurlex-4k: no such folder; .*a subfolder for each, named by its key: eurlex-4k"
     ):
         datasets.pick_many(["mine", "EURLex-4K"], "small", folder=str(parent))
+    # Not the data that are printed: no printed row is found under the key.
+    (mine / "dataset.toml").write_text(TOML.format(average="9.99"))
+    assert list(datasets.pick_many(["Mine-16"], folder=parent)) == ["mine"]
     with pytest.raises(ArgumentError, match="scales must be one for each of the 2 datasets"):
         datasets.pick_many(["mine", "eurlex-4k"], scales=[1.0])
 
