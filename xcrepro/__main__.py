@@ -173,9 +173,14 @@ def _check(arguments) -> int:
 
 
 def _fetch(arguments) -> int:
+    from xcrepro.data import registry
     from xcrepro.data.load import fetch
 
     print(fetch(arguments.name, force=arguments.force))
+    entry = registry.get(arguments.name)
+    for key in ("licence", "citation"):
+        if text := getattr(entry, key):
+            print(f"{key}: {text}")
     return 0
 
 

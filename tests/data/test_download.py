@@ -7,6 +7,7 @@ import http.server
 import io
 import os
 import stat
+import tempfile
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -22,16 +23,23 @@ from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 # A data set that meets the published row below.
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n0,1 2:2\n"
 TEST = "2 4 3\n2 0:1\n0,1 3:1\n"
-ROW = {
-    "n_features": 4,
-    "n_labels": 3,
-    "n_train": 3,
-    "n_test": 2,
-    "avg_points_per_label": 1.67,
-    "avg_labels_per_point": 1.67,
-    "points_per_label_basis": "train",
-    "printed_name": "Tiny-3",
-}
+TOML = """
+name = "tiny-3"
+printed_name = "Tiny-3"
+group = "legacy"
+[archive]
+key = "tiny-3"
+format = "bow"
+[expected]
+source = "xcrepo:dataset-table"
+n_features = 4
+n_labels = 3
+n_train = 3
+n_test = 2
+avg_points_per_label = 1.67
+avg_labels_per_point = 1.67
+points_per_label_basis = "train"
+"""
 
 
 def archive(files: dict[str, str] | None = None) -> bytes:
@@ -97,22 +105,17 @@ def tiny(cache, server, monkeypatch) -> Entry:
     return registry.get("tiny-3")
 
 
-def register(monkeypatch, url: str, row: dict = ROW) -> None:
-    from decimal import Decimal
-
+def register(monkeypatch, url: str) -> None:
+    """As a dataset of the package, whose archive napkinXC would have at ``url``."""
     from napkinxc.datasets import DATASETS
 
     form = {"url": url, "dir": "Tiny", "train": "tiny_train.txt", "test": "tiny_test.txt", "file_format": "libsvm"}
     monkeypatch.setitem(DATASETS, "tiny-3", {"formats": ["bow"], "subsets": ["train", "test"], "bow": form})
-    numbers = {k: v for k, v in row.items() if k != "printed_name"}
-    entry = Entry(
-        name="tiny-3", printed_name="Tiny-3", group="legacy", **numbers, bins=None, bins_source=None, A=0.55, B=1.5,
-        propensity_source="", archive="tiny-3", archive_format="bow", published={"xcrepo:dataset-table": row},
-    )  # fmt: skip
-    printed = {k: Decimal(str(v)) if isinstance(v, float) else v for k, v in row.items()}
-    monkeypatch.setitem(registry._entries(), "tiny-3", entry)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "tiny-3.toml")
+        path.write_text(TOML)
+        monkeypatch.setitem(registry.package(), "tiny-3", registry._read(path, 0, package=True))
     monkeypatch.setitem(registry._known_names(), "tiny3", "tiny-3")
-    monkeypatch.setitem(registry._printed(), ("tiny-3", "xcrepo:dataset-table"), printed)
 
 
 def everything(folder: Path) -> list[str]:
@@ -369,7 +372,7 @@ def test_files_put_there_by_hand(tiny, cache, server):
 
 
 def test_no_archive_says_what_to_do(cache):
-    with pytest.raises(DataMissing, match=r"Bibtex has no archive in napkinXC(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
+    with pytest.raises(DataMissing, match=r"Bibtex has no archive(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
         load.load("bibtex")
     with pytest.raises(DataMissing, match="proprietary"):
         load.fetch("ads-9m")
@@ -406,3 +409,65 @@ def test_many_at_once(tiny, cache, server):
     assert set(folders) == {cache / "tiny-3"}
     assert [p for p in everything(cache) if "/" not in p] == ["tiny-3", "tiny-3.sha256"]
     assert load.load("tiny-3").train.X.shape == (3, 4)
+
+
+# --- a reader's own ---
+
+
+@pytest.fixture
+def mine(cache) -> Path:
+    """The folder of a dataset.toml in ``$XCREPRO_DATA``."""
+    home = cache.parent / "mine"
+    home.mkdir(parents=True)
+    (home / "dataset.toml").write_text(TOML.replace("tiny-3", "mine").replace("Tiny-3", "Mine").replace("format", "# "))
+    return home
+
+
+def name_archive(home: Path, text: str) -> None:
+    toml = (home / "dataset.toml").read_text()
+    (home / "dataset.toml").write_text(toml.replace('key = "mine"', text))
+
+
+def test_a_readers_archive_by_address(mine, cache, server):
+    name_archive(mine, f'url = "{server.url}"')
+    assert load.fetch("mine", progress=False) == cache / "mine"
+    assert load.load("mine").comparable
+    assert server.hits == 1
+    assert everything(cache)[:2] == ["mine", "mine.sha256"]
+
+
+def test_a_readers_archive_beside_the_toml(mine, cache):
+    name_archive(mine, 'file = "data.zip"')
+    with pytest.raises(DataMissing, match="name the archive in"):
+        load.load("mine", progress=False)
+    (mine / "data.zip").write_bytes(archive())
+    assert load.load("mine", progress=False).label_counts.tolist() == [2, 2, 1]
+    assert load.fetch("mine") == cache / "mine"
+
+
+def test_fetch_on_the_command_line(mine, cache, capsys):
+    from xcrepro.__main__ import main
+
+    name_archive(mine, 'file = "data.zip"')
+    assert main(["fetch", "mine"]) == 2
+    assert f"into {mine}" in capsys.readouterr().err
+    for half, text in (("train", TRAIN), ("test", TEST)):
+        (mine / f"{half}.txt").write_text(text)
+    with open(mine / "dataset.toml", "r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write('licence = "CC0"\ncitation = "A. Reader, 2026"\n' + text)
+    assert main(["fetch", "mine"]) == 0
+    assert capsys.readouterr().out == f"{mine}\nlicence: CC0\ncitation: A. Reader, 2026\n"
+
+
+def test_another_average_is_said_and_no_checksum_kept(mine, cache):
+    name_archive(mine, 'file = "data.zip"')
+    (mine / "data.zip").write_bytes(archive({"train.txt": TRAIN.replace("0,1 2:2", "0 2:2"), "test.txt": TEST}))
+    with pytest.warns(
+        UserWarning, match=r"data\.zip: avg_points_per_label is 1\.3333, xcrepo:dataset-table prints 1\.67"
+    ):
+        ds = load.load("mine", progress=False)
+    assert not ds.comparable
+    assert ds.notes == load.load("mine").notes
+    assert not (cache / "mine.sha256").exists()

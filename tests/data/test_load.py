@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
 import zipfile
@@ -10,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix, save_npz
+from scipy.sparse import csr_array, csr_matrix, save_npz, vstack
 
 import xcrepro as xc
 from xcrepro.data import load as module
 from xcrepro.data import registry
 from xcrepro.data.dataset import Split
-from xcrepro.data.load import compare, load, statistics
+from xcrepro.data.load import compare, fetch, load, statistics
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n 2:2\n"
@@ -51,7 +52,7 @@ def put(folder: Path, files: dict[str, str]) -> Path:
 
 
 def mine(folder: Path, **options) -> xc.Dataset:
-    return load("mine", folder, check=False, **options)
+    return load("mine", folder, **options)
 
 
 @pytest.mark.parametrize(
@@ -204,21 +205,21 @@ def test_train_and_test_of_different_widths(tmp_path):
 # --- names and parameters ---
 
 
-def test_a_name_of_your_own_needs_a_path_and_no_check(tmp_path):
+def test_a_name_of_your_own_needs_a_path(tmp_path):
     folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
-    ds = load("tibkat", folder, check=False)
-    assert (ds.name, ds.A, ds.B, ds.published) == ("tibkat", 0.55, 1.5, {})
-    ds = load("tibkat", folder, check=False, A=0.6, B=np.float32(2.5))
+    ds = load("tibkat", folder)
+    assert (ds.name, ds.A, ds.B, ds.comparable) == ("tibkat", 0.55, 1.5, False)
+    assert ds.notes == ("'tibkat' is not in the catalogue: nothing is printed about it",)
+    ds = load("tibkat", folder, A=0.6, B=np.float32(2.5))
     assert (ds.A, ds.B) == (0.6, 2.5)
-    with pytest.raises(ArgumentError, match=r"'tibkat'.*check=False"):
-        load("tibkat", folder)
-    # A misspelt name is not taken for one's own.
+    # A misspelt name is not taken for one's own in silence.
+    assert "did you mean 'eurlex-4k' or" in load("eurlx-4k", folder).notes[0]
     with pytest.raises(ArgumentError, match="did you mean 'eurlex-4k'"):
-        load("eurlx-4k", folder)
-    with pytest.raises(ArgumentError, match="did you mean 'eurlex-4k'"):
-        load("eurlx-4k", check=False)
+        load("eurlx-4k")
     with pytest.raises(ArgumentError, match=r"^name must be"):
-        load(None, folder, check=False)
+        load(None, folder)
+    with pytest.raises(ArgumentError, match=r"^name must be a name of letters"):
+        load("a/b", folder)
     with pytest.raises(ArgumentError, match=r"xcrepro\.twin"):
         load("eurlex-4k@0.1")
 
@@ -313,8 +314,123 @@ def test_mismatch_shows_both_numbers(tmp_path):
     assert ["xcrepo:dataset-table", "found"] in lines
     assert ["n_train", "4,880", "3", "differs"] in lines
     assert ["avg_points_per_label", "111.71", "2.0000", "differs"] in lines
-    assert "check=False" in text
-    assert load("bibtex", tmp_path, check=False).published["xcrepo:dataset-table"]["n_train"] == 4880
+    assert "There are two ways out" in text
+    assert '"my-bibtex"' in text
+    ds = load("bibtex", tmp_path, check=False)
+    assert ds.published["xcrepo:dataset-table"]["n_train"] == 4880
+    assert not ds.comparable
+    assert ds.notes == ("not compared with what is printed (check=False)",)
+
+
+# --- other data under a known name ---
+
+
+def write(folder: Path, train: Split, test: Split) -> Path:
+    from xcrepro.data.write import write_xc
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, half in (("train", train), ("test", test)):
+        write_xc(folder / f"{name}.txt", half.X, half.Y)
+    return folder
+
+
+GOOD = """
+name = "ten-8"
+[expected]
+n_train = 10
+n_test = 5
+n_features = 5
+n_labels = 8
+avg_points_per_label = 2.00
+avg_labels_per_point = 1.60
+points_per_label_basis = "train"
+"""
+
+
+def test_what_agrees_is_comparable(tmp_path):
+    folder = write(tmp_path, shaped(10, 5, 8, 16), shaped(5, 5, 8, 4))
+    (folder / "dataset.toml").write_text(GOOD)
+    ds = load("ten-8", folder)
+    assert (ds.comparable, ds.notes) == (True, ())
+    assert ds.entry.printed("avg_points_per_label") == "2.00"
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "notes"),
+    [
+        ((9, 5, 8, 16), (6, 5, 8, 4), ["another split: 9 (n_train) and 6 (n_test) points, dataset.toml prints 10 (n_train)"
+                                       " and 5 (n_test)", "avg_labels_per_point is 1.7778, dataset.toml prints 1.60"]),
+        ((10, 5, 8, 20), (5, 5, 8, 4), ["avg_points_per_label is 2.5000, dataset.toml prints 2.00",
+                                        "avg_labels_per_point is 2.0000, dataset.toml prints 1.60"]),
+    ],
+)  # fmt: skip
+def test_another_split_or_average_is_named(tmp_path, train, test, notes):
+    folder = write(tmp_path, shaped(*train), shaped(*test))
+    (folder / "dataset.toml").write_text(GOOD)
+    ds = load("ten-8", folder)
+    assert not ds.comparable
+    assert list(ds.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "quantity"),
+    [
+        ((11, 5, 8, 16), (5, 5, 8, 4), "n_train"),
+        ((10, 6, 8, 16), (5, 6, 8, 4), "n_features"),
+        ((10, 5, 9, 16), (5, 5, 9, 4), "n_labels"),
+    ],
+)
+def test_other_points_features_or_labels_are_refused(tmp_path, train, test, quantity):
+    folder = write(tmp_path, shaped(*train), shaped(*test))
+    (folder / "dataset.toml").write_text(GOOD)
+    with pytest.raises(DataError, match=rf"other data than ten-8(?s:.)*\n  {quantity} .*differs") as caught:
+        load("ten-8", folder)
+    assert "  - the right name\n  - a name of its own" in str(caught.value)
+
+
+def test_a_dataset_of_a_reader_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    home = put(tmp_path / "mine", {"a.txt": TRAIN, "b.txt": TEST, "labels.txt": "one\ntwo\nthree\n"})
+    toml = 'name = "mine"\nlabel_names = "labels.txt"\n[files]\ntrain = "a.txt"\ntest = "b.txt"\n'
+    (home / "dataset.toml").write_text(toml + "[propensity]\nA = 0.6\nB = 2.6\n[expected]\nn_labels = 3\n")
+    for ds in (load("mine"), load("MINE"), load("mine", home)):
+        assert (ds.name, ds.A, ds.B, ds.comparable, ds.notes) == ("mine", 0.6, 2.6, True, ())
+        assert ds.label_names == ("one", "two", "three")
+        assert np.array_equal(ds.train.Y.toarray(), Y_TRAIN)
+    assert fetch("mine") == home
+    # Other files under the same name: the entry's numbers hold for them too.
+    other = put(
+        tmp_path / "elsewhere", {"a.txt": TRAIN.replace("3 4 3", "3 4 5"), "b.txt": TEST.replace("2 4 3", "2 4 5")}
+    )
+    with pytest.raises(DataError, match="other data than mine: 1 of 1 numbers differ"):
+        load("mine", other)
+    (home / "labels.txt").write_text("one\ntwo\n")
+    with pytest.raises(DataError, match=r"labels\.txt: found 2 names, expected 3"):
+        load("mine")
+    (home / "labels.txt").unlink()
+    with pytest.raises(DataMissing, match=r"labels\.txt: no such file"):
+        load("mine")
+    (home / "b.txt").unlink()
+    with pytest.raises(DataMissing, match=r"no b\.txt there, which \[files\] of mine names"):
+        load("mine", home)
+    with pytest.raises(DataMissing) as caught:
+        fetch("mine")
+    for part in (
+        f"name the archive in {home / 'dataset.toml'}",
+        "put the files (a.txt, b.txt)",
+        f"into {home}{os.sep}",
+    ):
+        assert part in str(caught.value)
+
+
+def test_the_folder_says_what_it_is(tmp_path):
+    folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST, "dataset.toml": 'name = "mine"\naliases = ["own"]'})
+    assert load("own", folder).name == "mine"
+    with pytest.raises(ArgumentError, match=r"name must be 'mine', as .*dataset\.toml says; got 'bibtex'"):
+        load("bibtex", folder)
+    put(tmp_path, {"dataset.toml": 'name = "mine"\nsplits = 1'})
+    with pytest.raises(ArgumentError, match="split must be from 0 to 0 for mine"):
+        load("mine", folder, split=1)
 
 
 # --- real data ---
@@ -335,18 +451,38 @@ def test_real_bibtex(real_data):
 
 
 def test_real_bibtex_is_not_another_set(real_data):
-    with pytest.raises(DataError, match="other data than Delicious: 6 of 6 numbers differ"):
-        load("delicious", real_data("bibtex"))
+    with pytest.raises(DataError, match="other data than EURLex-4K: 6 of 6 numbers differ") as caught:
+        load("eurlex-4k", real_data("bibtex"))
+    assert "the right name (xcrepo:dataset-table prints these numbers of 'bibtex')" in str(caught.value)
+    assert 'a name of its own, such as "my-eurlex-4k"' in str(caught.value)
+
+
+@pytest.mark.parametrize("split", range(10))
+def test_every_split_of_real_delicious_is_the_printed_dataset(real_data, split):
+    ds = load("delicious", real_data("delicious"), split=split)
+    assert (ds.comparable, ds.notes) == (True, ())
+
+
+def test_another_split_of_real_bibtex_is_named(real_data, tmp_path):
+    ds = load("bibtex", real_data("bibtex"))
+    X, Y = (vstack([getattr(ds.train, part), getattr(ds.test, part)]).tocsr() for part in "XY")
+    write(tmp_path, Split(X[:5000], Y[:5000]), Split(X[5000:], Y[5000:]))
+    other = load("bibtex", tmp_path)
+    assert not other.comparable
+    assert other.notes == (
+        "another split: 5,000 (n_train) and 2,395 (n_test) points, xcrepo:dataset-table prints 4,880 (n_train) and 2,515"
+        " (n_test)",
+    )
 
 
 def test_real_tibkat(real_data):
-    ds = load("tibkat", real_data("tibkat"), check=False)
+    ds = load("tibkat", real_data("tibkat"))
     assert ds.train.X.shape == (15_959, 19_228)
     assert ds.test.Y.shape == (3_990, 17_261)
 
 
 def test_real_data_folder_is_ambiguous(real_data):
-    with pytest.raises(DataError, match="bibtex, tibkat"):
+    with pytest.raises(DataError, match=r"bibtex, .*tibkat"):
         load("bibtex", real_data("bibtex").parent)
 
 

@@ -130,11 +130,11 @@ def test_bins_of_many_points_per_label():
 
 def test_targets_meet_the_printed_numbers():
     """Before anything is drawn: averages exactly, bins exactly, at the dataset's own size."""
-    for name in registry.names():
+    for name in registry.names(registry.PAGE_TABLE):
         entry = registry.get(name)
         if entry.n_labels > 400_000:
             continue
-        recipe = module._RECIPES[entry.name]
+        recipe = entry.twin
         target = module._targets(entry, recipe, entry.n_labels, entry.n_train)
         assert np.all(np.diff(target) <= 1e-9), name
         assert target[0] <= 0.9 * entry.n_train, name
@@ -146,7 +146,7 @@ def test_targets_meet_the_printed_numbers():
 
 def test_cap_holds_in_small_twins_as_far_as_the_average_allows():
     entry = registry.get("amazon-670k")
-    recipe = module._RECIPES[entry.name]
+    recipe = entry.twin
     for n_labels, n_train, share in ((3416, 2500, recipe.cap), (414, 303, 2 * entry.avg_labels_per_point / 414)):
         target = module._targets(entry, recipe, n_labels, n_train)
         assert target.max() == pytest.approx(share * n_train)
@@ -244,7 +244,8 @@ def test_hierarchy(full, small):
 
 def test_one_sigmoid_a_label(small):
     """The formula, worked out again: given the parent, a label's probability is one growing function of the cosine."""
-    entry, recipe = registry.get("eurlex-4k"), module._RECIPES["eurlex-4k"]
+    entry = registry.get("eurlex-4k")
+    recipe = entry.twin
     plan = module._plan(entry, recipe, 0.2, small.train.X.shape[0], 0)
     X = small.train.X.astype(np.float64)
     eta = small.train.marginals.toarray().astype(np.float64, order="F")
@@ -340,7 +341,7 @@ def test_train_and_test_are_different_points(small):
     assert digest(small.train.X[:100]) != digest(small.test.X[:100])
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", registry.names(registry.PAGE_TABLE))
 def test_every_dataset_has_a_twin(name):
     entry = registry.get(name)
     scale = max(60 / entry.n_labels, 300 / entry.n_train)
@@ -356,6 +357,56 @@ def test_every_dataset_has_a_twin(name):
     below = tw.parents >= 0
     Y = tw.train.Y.toarray()
     assert np.all(Y[:, below] <= Y[:, tw.parents[below]])
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """Writes the dataset.toml of ``mine`` into ``$XCREPRO_DATA``."""
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+
+    def write(*lines: str) -> None:
+        (tmp_path / "mine" / "dataset.toml").write_text("\n".join(['name = "mine"', *lines]))
+
+    return write
+
+
+SIZE = ("[expected]", "n_train = 900", "n_test = 300", "n_labels = 60")
+
+
+@pytest.mark.parametrize(
+    ("average", "labels_per_point"),
+    [
+        (("avg_labels_per_point = 3.0",), 3.0),
+        # From points per label: 60 x 45 pairs over the train points, or over all.
+        (("avg_points_per_label = 45.0", 'points_per_label_basis = "train"'), 3.0),
+        (("avg_points_per_label = 45.0",), 2.25),
+    ],
+)
+def test_a_readers_dataset_has_a_twin(put, average, labels_per_point):
+    put(*SIZE, *average)
+    tw = twin("mine", seed=1)
+    assert (tw.name, tw.entry.name) == ("mine@1.0-seed1", "mine")
+    assert (tw.train.Y.shape, tw.test.Y.shape) == ((900, 60), (300, 60))
+    assert tw.train.Y.nnz / 900 == pytest.approx(labels_per_point, rel=0.03)
+    assert tw.comparable
+
+
+def test_the_shape_of_a_twin_is_the_datasets(put):
+    put(*SIZE, "n_features = 400", "avg_labels_per_point = 3.0")
+    plain = twin("mine")
+    put(*SIZE, "n_features = 400", "avg_labels_per_point = 3.0", "[twin]", "head = 0.6", "words = 15")
+    other = twin("mine")
+    assert plain.train.X.shape == other.train.X.shape == (900, 400)
+    assert other.label_counts.max() > 1.5 * plain.label_counts.max()
+    assert other.train.X.nnz < 0.5 * plain.train.X.nnz
+
+
+def test_what_a_twin_needs_is_named(put):
+    put("[expected]", "n_train = 900")
+    needs = r"dataset\.toml needs n_test, n_labels, avg_points_per_label or avg_labels_per_point in \[expected\]"
+    with pytest.raises(ArgumentError, match=needs):
+        twin("mine")
 
 
 def test_smallest_and_larger_than_published():
@@ -397,7 +448,7 @@ def test_shift_solves_for_the_sum(z, share, start):
 
 
 def test_near_topics_are_the_nearest(small):
-    plan = module._plan(registry.get("eurlex-4k"), module._RECIPES["eurlex-4k"], 0.2, small.n_train, 0)
+    plan = module._plan(registry.get("eurlex-4k"), registry.get("eurlex-4k").twin, 0.2, small.n_train, 0)
     X, T = small.train.X, plan.share.size
     dense = np.zeros((plan.n_words, T))
     for t in range(T):
@@ -462,6 +513,6 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         print_precision(sys.argv[1], float(sys.argv[2]))
     else:
-        for entry in map(registry.get, registry.names()):
+        for entry in map(registry.get, registry.names(registry.PAGE_TABLE)):
             least = min(1, max(500 / entry.n_labels, 2500 / entry.n_train))
             print_precision(entry.name, min(least, max(5000 / entry.n_train, 100 / entry.n_labels), 1))

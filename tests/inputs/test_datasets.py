@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from xcrepro import propensity, twin, write_xc
+from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.errors import DataMissing
-from xcrepro.inputs import datasets
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.inputs import datasets, longtail
+from xcrepro.published import table
+
+TOML = """
+name = "mine"
+printed_name = "Mine-16"
+[propensity]
+A = 0.6
+B = 2.6
+[expected]
+n_train = 244
+n_test = 126
+n_features = 92
+n_labels = 16
+avg_labels_per_point = {average}
+points_per_label_basis = "train"
+"""
+PRINTED = """source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note
+a reader:table 1,1,Mine-16,PLT,,P,1,61.50,61.50,as printed,,
+a reader:table 1,1,{dataset},PLT,,P,3,40.1,40.1,as printed,,
+"""
+
+
+def write(folder: Path, made: Dataset) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("train", "test"):
+        part = getattr(made, name)
+        write_xc(folder / f"{name}.txt", part.X, part.Y)
+    return folder
+
+
+@pytest.fixture
+def made() -> Dataset:
+    return twin("bibtex", scale=0.05)
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch, made) -> Path:
+    """The folder of a reader's dataset in ``$XCREPRO_DATA``: a dataset.toml, printed.csv and the files."""
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    home = write(tmp_path / "cache" / "mine", made)
+    (home / "dataset.toml").write_text(TOML.format(average=f"{made.train.Y.nnz / made.n_train:.2f}"))
+    (home / "printed.csv").write_text(PRINTED.format(dataset="mine"))
+    return home
 
 
 def test_small_is_the_twin():
@@ -19,18 +65,99 @@ def test_small_is_the_twin():
     assert "SYNTHETIC TWIN" in datasets.origin(ds)
 
 
-def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path):
-    made = twin("bibtex", scale=0.05)
-    for name in ("train", "test"):
-        part = getattr(made, name)
-        write_xc(tmp_path / f"{name}.txt", part.X, part.Y)
+def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
+    write(tmp_path, made)
     for size in ("small", "paper"):
-        ds = datasets.pick("mine", size, folder=str(tmp_path))
+        ds = datasets.pick("any", size, folder=str(tmp_path))
         assert not isinstance(ds, Twin)
         assert (ds.train.Y != made.train.Y).nnz == 0
         np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
-        assert "real data" in datasets.origin(ds)
-        assert datasets.registry_name(ds) == "mine"
+        assert datasets.registry_name(ds) == "any"
+        first, second = datasets.origin(ds).splitlines()
+        assert "real data" in first
+        assert second == "  no printed results beside these: 'any' is not in the catalogue: nothing is printed about it"
+        assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
+
+
+def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
+    small = datasets.pick("mine", "small", 0.5, seed=2)
+    assert (small.name, small.A, small.train.Y.shape) == ("mine@0.5-seed2", 0.6, (122, 16))
+    for ds in (datasets.pick("Mine-16", "paper"), datasets.pick("mine", folder=mine)):
+        assert (ds.name, ds.A, ds.B, ds.n_train, ds.comparable) == ("mine", 0.6, 2.6, 244, True)
+        assert "\n" not in datasets.origin(ds)
+    for each in (small, ds):
+        assert datasets.printed_name(each) == "Mine-16"
+        rows = datasets.printed_rows(each)
+        assert rows[["method", "metric", "k", "value"]].values.tolist() == [
+            ["PLT", "P", 1, 61.5],
+            ["PLT", "P", 3, 40.1],
+        ]
+
+
+def test_printed_rows_of_a_reader_are_checked(mine):
+    (mine / "printed.csv").write_text(PRINTED.format(dataset="Bibtex"))
+    with pytest.raises(DataError, match=r"printed\.csv, line 3: found dataset 'Bibtex', expected 'mine'"):
+        datasets.printed_rows(datasets.pick("mine"))
+    (mine / "printed.csv").write_text(PRINTED.format(dataset="mine").replace("40.1,40.1", "40.1,40.2"))
+    with pytest.raises(DataError, match=r"printed\.csv, line 3: found value '40\.2'"):
+        datasets.printed_rows(datasets.pick("mine"))
+    (mine / "printed.csv").unlink()
+    assert datasets.printed_rows(datasets.pick("mine")).empty
+
+
+def test_other_data_are_not_set_beside_printed_results(mine, made):
+    (mine / "dataset.toml").write_text(TOML.format(average="9.99"))
+    ds = datasets.pick("mine", "paper")
+    assert "no printed results beside these: avg_labels_per_point is" in datasets.origin(ds)
+    assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
+    with pytest.raises(DataError, match=r"other data than EURLex-4K(?s:.)*the right name(?s:.)*my-eurlex-4k"):
+        datasets.pick("eurlex-4k", folder=write(mine.parent.parent / "other", made))
+
+
+def test_printed_results_of_the_page():
+    ds = twin("eurlex-4k", scale=0.02)
+    assert datasets.printed_name(ds) == "EURLex-4K"
+    assert datasets.printed_rows(ds).equals(table("xcrepo:EURLex-4K"))
+    # Made by hand, and called as one of the catalogue.
+    assert datasets.printed_name(Dataset("bibtex", ds.train, ds.test, ds.A, ds.B)) == "Bibtex"
+    assert datasets.printed_rows(twin("orcas-800k", scale=1e-4)).empty
+
+
+def test_a_folder_of_several_has_a_subfolder_for_each(mine, made):
+    parent = mine.parent
+    loaded = datasets.pick_many(["mine", "eurlex-4k"], "small", [0.5, 0.02])
+    assert [ds.name for ds in loaded.values()] == ["mine@0.5-seed0", "eurlex-4k@0.02-seed0"]
+    assert list(loaded) == ["Mine-16", "EURLex-4K"]
+    write(parent / "another", made)
+    for size in ("small", "paper"):
+        loaded = datasets.pick_many(["Mine-16", "another"], size, folder=parent)
+        assert {name: type(ds) for name, ds in loaded.items()} == {"Mine-16": Dataset, "another": Dataset}
+    with pytest.raises(
+        DataMissing, match=r"eurlex-4k: no such folder; .*a subfolder for each, named by its key: eurlex-4k"
+    ):
+        datasets.pick_many(["mine", "EURLex-4K"], "small", folder=str(parent))
+    # Not the data that are printed: no printed row is found under the key.
+    (mine / "dataset.toml").write_text(TOML.format(average="9.99"))
+    assert list(datasets.pick_many(["Mine-16"], folder=parent)) == ["mine"]
+    with pytest.raises(ArgumentError, match="scales must be one for each of the 2 datasets"):
+        datasets.pick_many(["mine", "eurlex-4k"], scales=[1.0])
+
+
+def test_what_is_at_hand(mine, monkeypatch, made):
+    assert datasets.at_hand(["mine", "eurlex-4k"], "small") == datasets.at_hand(["mine"], "paper") == []
+    assert [ds.name for ds in datasets.at_hand(["mine", "eurlex-4k"], "small", mine.parent)] == ["mine"]
+    write(mine.parent / "datasets" / "mine", made)
+    assert [ds.name for ds in datasets.at_hand(["mine", "eurlex-4k"], "paper")] == ["mine"]
+
+
+def test_a_tail_takes_the_folder_at_any_size(mine, made):
+    for size in ("small", "paper"):
+        tail = longtail.tail("mine", size, 0.5, folder=str(mine.parent))
+        assert (tail.name, tail.real) == ("Mine-16", True)
+        assert tail.counts.tolist() == made.label_counts.tolist()
+    tail = longtail.tail("mine", "small", 0.5)
+    assert (tail.name, tail.real, len(tail.counts)) == ("Mine-16, twin", False, 16)
+    assert longtail.tail("eurlex-4k", "small", 0.02).name == "EURLex-4K, twin"
 
 
 def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):
@@ -44,6 +171,19 @@ def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):
 def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(DataMissing, match=str(tmp_path)):
         datasets.pick("bibtex", folder=str(tmp_path / "gone"))
+
+
+def test_the_folder_of_one_dataset_is_not_taken_for_another(real_data):
+    """`-p folder bibtex` without `-p dataset`: two ways out, and the right name among them."""
+    with pytest.raises(DataError) as caught:
+        datasets.pick("eurlex-4k", folder=real_data("bibtex"))
+    text = str(caught.value)
+    assert "other data than EURLex-4K: 6 of 6 numbers differ" in text
+    assert "the right name (xcrepo:dataset-table prints these numbers of 'bibtex')" in text
+    assert 'a name of its own, such as "my-eurlex-4k"' in text
+    ds = datasets.pick("bibtex", folder=real_data("bibtex"))
+    assert ds.comparable
+    assert not datasets.printed_rows(ds).empty
 
 
 def test_weights_are_those_of_the_train_counts():

@@ -152,8 +152,8 @@ def test_names_of_datasets(name, dataset):
     pd.testing.assert_frame_equal(found, xc.published.find(dataset=dataset))
 
 
-def test_every_dataset_of_the_registry_is_found():
-    for name in registry.names(proprietary=True):
+def test_every_dataset_of_the_page_is_found():
+    for name in registry.names(registry.PAGE_TABLE):
         assert set(xc.published.find(dataset=name)["dataset"]) == {registry.get(name).printed_name}
 
 

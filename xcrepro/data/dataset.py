@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_matrix
+
+if TYPE_CHECKING:
+    from xcrepro.data.registry import Entry
 
 
 @dataclass(frozen=True)
 class Split:
     """One half of a dataset. Rows of ``X`` and ``Y`` are the same points in the same order.
 
-    X: (n, D) CSR float32, or None where a source gives labels only.
-    Y: (n, L) CSR float32 of ones, rows sorted by label id, no duplicates, no stored zeros.
+    Attributes
+    ----------
+    X : csr_matrix of float32, (n, D), or None
+        None where a source gives labels only.
+    Y : csr_matrix of float32, (n, L)
+        Ones, rows sorted by label id, no duplicates, no stored zeros.
     """
 
     X: csr_matrix | None
@@ -24,8 +32,24 @@ class Split:
 class Dataset:
     """A train and a test split with one label space.
 
-    name: the registry key, e.g. ``"eurlex-4k"``.  A, B: the propensity model's parameters for it (jain16, eq. 1).
-    published: the rows the documents print about it, by source (``"xcrepo:dataset-table"``, ``"reeval:table2"``, ...).
+    Attributes
+    ----------
+    name : str
+        The key in the catalogue, e.g. ``"eurlex-4k"``; a name of its own where it is none of the catalogue's.
+    train, test : Split
+    A, B : float
+        The propensity model's parameters for it (jain16, eq. 1).
+    published : dict
+        The rows the documents print about it, by source (``"xcrepo:dataset-table"``, ``"reeval:table2"``, ...).
+    entry : Entry, optional
+        Its entry in the catalogue (of a twin: its original's); None where there is none.
+    comparable : bool
+        False where these are not the data that the documents print about, so that no printed result stands beside theirs;
+        ``notes`` say why. True for a twin, which says that it is one.
+    notes : tuple of str
+        In what the data differ from what is printed: a split, an average.
+    label_names : tuple of str
+        The names of the L labels, where the dataset has them.
     """
 
     name: str
@@ -34,6 +58,10 @@ class Dataset:
     A: float
     B: float
     published: dict[str, dict] = field(default_factory=dict, repr=False)
+    entry: Entry | None = field(default=None, repr=False)
+    comparable: bool = True
+    notes: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def label_counts(self) -> np.ndarray:

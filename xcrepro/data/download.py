@@ -27,8 +27,18 @@ TIMEOUT = 60
 def archive_url(key: str, archive_format: str) -> str:
     """The address that napkinXC keeps for an archive.
 
-    Raises XCError where the installed napkinXC does not know it (any more).
+    Parameters
+    ----------
+    key, archive_format : str
+        As ``napkinxc.datasets.DATASETS`` has them, e.g. ``"eurlex-4k"`` and ``"bow"``.
 
+    Raises
+    ------
+    XCError
+        Where the installed napkinXC does not know it (any more).
+
+    Examples
+    --------
     >>> archive_url("eurlex-4k", "bow").startswith("https://drive.google.com/")
     True
     """
@@ -43,10 +53,22 @@ def archive_url(key: str, archive_format: str) -> str:
 
 
 def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> None:
-    """Save what ``url`` serves as ``target``, whole or not at all; ``progress`` draws a bar on stderr.
+    """Save what ``url`` serves as ``target``, whole or not at all.
 
-    The folder of ``target`` must exist. Raises DataMissing, with the reason, when the address cannot be reached,
-    refuses (a Google Drive quota, an HTTP error), or stops before the announced end.
+    Parameters
+    ----------
+    url : str
+        The address; on Google Drive also that of its confirmation page.
+    target : path
+        The file to be; its folder must exist.
+    progress : bool
+        A bar on stderr.
+
+    Raises
+    ------
+    DataMissing
+        With the reason, when the address cannot be reached, refuses (a Google Drive quota, an HTTP error), or stops before
+        the announced end.
     """
     import gdown
     import requests
@@ -83,9 +105,12 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
-    """The SHA-256 of ``archive``; a DataError if ``record`` remembers another one from an earlier download.
+    """The SHA-256 of ``archive``. Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
 
-    Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
+    Raises
+    ------
+    DataError
+        If ``record`` remembers another one from an earlier download.
     """
     found, record = sha256(archive), Path(record)
     if not record.is_file():
@@ -112,9 +137,12 @@ def remember_sum(digest: str, name: str, record: str | os.PathLike) -> None:
 def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: bool = True) -> None:
     """Unpack a zip archive into ``folder``, which it creates; every member's checksum is verified.
 
-    Raises DataError for what is no zip (a web page is called that), for a cut or damaged one, for one that is larger
-    than the free space, and for one with a member that would land outside ``folder`` or is a link; the last three
-    before a byte is written, except damage inside a member. On an error ``folder`` is removed.
+    Raises
+    ------
+    DataError
+        For what is no zip (a web page is called that), for a cut or damaged one, for one that is larger than the free
+        space, and for one with a member that would land outside ``folder`` or is a link; the last three before a byte is
+        written, except damage inside a member. On an error ``folder`` is removed.
     """
     archive, folder = Path(archive), Path(folder)
     if not zipfile.is_zipfile(archive):

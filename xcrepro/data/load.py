@@ -1,4 +1,4 @@
-"""``load``: a dataset by name, from a folder, the cache or its archive, compared with its published numbers.
+"""``load``: a dataset by name, from a folder, the cache or its archive, compared with what is expected of it.
 
 There is no binary copy beside the text: the reader runs at the speed of the disk, and a second copy is one more thing
 that can differ from what was published.
@@ -11,12 +11,14 @@ import numbers
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro import paths
 from xcrepro.data import download, registry
 from xcrepro.data.dataset import Dataset, Split
+from xcrepro.data.registry import FILE_SETS, Entry
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 
 if TYPE_CHECKING:
@@ -29,32 +31,31 @@ LAYOUTS = (
     "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
 )
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
-# role -> the names it may have. Filter files end in _train.txt too, and are no data.
-_ROLES = {
+# Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
+_NAMES = {
     "train": rf"(?!filter_labels)(?:.*_)?train{_ENDING}",
     "test": rf"(?!filter_labels)(?:.*_)?test{_ENDING}",
-    "train X": rf"trn_X_Xf{_ENDING}",
-    "train Y": rf"trn_X_Y{_ENDING}",
-    "test X": rf"tst_X_Xf{_ENDING}",
-    "test Y": rf"tst_X_Y{_ENDING}",
+    "train_X": rf"trn_X_Xf{_ENDING}",
+    "train_Y": rf"trn_X_Y{_ENDING}",
+    "test_X": rf"tst_X_Xf{_ENDING}",
+    "test_Y": rf"tst_X_Y{_ENDING}",
     "data": rf".+_data{_ENDING}",
-    "train rows": r".+_trSplit\.txt",
-    "test rows": r".+_tstSplit\.txt",
+    "train_rows": r".+_trSplit\.txt",
+    "test_rows": r".+_tstSplit\.txt",
 }
-# Whole layouts, richest first. Labels without features count only where no features lie beside them.
-_WHOLE = (
-    ("train", "test"),
-    ("train X", "train Y", "test X", "test Y"),
-    ("data", "train rows", "test rows"),
-    ("train Y", "test Y"),
-)
 
 
 class Comparison(NamedTuple):
     """One published number beside what the data have.
 
-    quantity: a field of the registry's row.  published: as a float, None never.  found: the value nearest to it of
-    those that its basis allows.  agrees: whether it rounds to the printed digits.
+    Attributes
+    ----------
+    quantity : str
+        A field of a published row; ``"n_points"`` for train and test together.
+    published, found : float
+        As printed; the value nearest to it of those that its basis allows.
+    agrees : bool
+        Whether it rounds to the printed digits.
     """
 
     quantity: str
@@ -73,14 +74,17 @@ def load(
     B: float | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """Load a dataset and compare it with its published numbers.
+    """Load a dataset and compare it with what is expected of it.
 
     Parameters
     ----------
-    name : a name of the registry (``xcrepro.data.registry.names()``), or of your own together with ``path`` and
-        ``check=False``.
-    path : the folder that holds the files; None: ``<cache>/datasets/<name>`` (:func:`xcrepro.paths.cache_dir`), which
-        is filled from the archive first where it is not there yet (see :func:`fetch`). A folder holds ONE of
+    name : str
+        A name of the catalogue (:mod:`xcrepro.data.registry` says how to add one), or any other together with ``path``:
+        data of your own, of which nothing is known.
+    path : path, optional
+        The folder that holds the files; None: that of a ``dataset.toml`` of your own, or ``<cache>/datasets/<name>``
+        (:func:`xcrepro.paths.cache_dir`), which is filled from the archive first where it is not there yet (see
+        :func:`fetch`). A ``dataset.toml`` in it describes the data; else a folder holds ONE of
 
         - ``train.txt`` and ``test.txt``, or ``*_train.txt`` and ``*_test.txt``
         - ``trn_X_Xf.txt``, ``trn_X_Y.txt``, ``tst_X_Xf.txt``, ``tst_X_Y.txt``; the ``Y`` files alone give a dataset
@@ -89,22 +93,30 @@ def load(
 
         with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
         subfolder that does. A second candidate for a file is refused rather than guessed at.
-    split : which column of the split files, from 0 (they have ten); other layouts have only split 0.
-    check : the published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has
-        the dataset), another of its sources, e.g. ``"jain16:table2"``, or False for data of your own, such as a new
-        split. N, D, L must be equal; an average must round to the printed digits (see :func:`compare`).
-    A, B : the propensity model's parameters; None: the registry's, or 0.55 and 1.5, the default of jain16 (section 5),
-        for a name that it does not have.
-    progress : a bar on stderr while downloading.
+    split : int
+        Which column of the split files, from 0 (they have ten); other layouts have only split 0.
+    check : str or bool
+        The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
+        dataset); another of its sources, e.g. ``"jain16:table2"``; or False for none.
+    A, B : float, optional
+        The propensity model's parameters; None: the catalogue's, or 0.55 and 1.5, the default of jain16 (section 5).
+    progress : bool
+        A bar on stderr while downloading.
 
     Returns
     -------
-    Dataset: ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both.
+    Dataset
+        ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both. Where the
+        split or an average (see :func:`compare`) is another than printed, ``notes`` say so and ``comparable`` is False.
 
     Raises
     ------
-    ArgumentError: unknown name, split, check or parameter; DataError: a file that is not what it should be, or data
-    that miss the published numbers, which names both; DataMissing: no such files, and what to put where.
+    ArgumentError
+        Unknown name, split, check or parameter.
+    DataError
+        A file that is not what it should be; another number of points, features or labels than the name has.
+    DataMissing
+        No such files, and what to put where.
 
     Examples
     --------
@@ -112,66 +124,101 @@ def load(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "train.txt").write_text("2 3 2\\n0 0:1 2:0.5\\n0,1 1:1\\n")
     >>> _ = (folder / "test.txt").write_text("1 3 2\\n1 2:1\\n")
-    >>> ds = load("mine", folder, check=False)
+    >>> ds = load("mine", folder)
     >>> ds.train.X.shape, ds.test.Y.shape, ds.label_counts.tolist(), ds.A, ds.B
     ((2, 3), (1, 2), [2, 1], 0.55, 1.5)
+    >>> ds.comparable, ds.notes
+    (False, ("'mine' is not in the catalogue: nothing is printed about it",))
     """
-    entry = _entry_of(name, path, check)
+    entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
     if isinstance(split, bool) or not isinstance(split, numbers.Integral) or split < 0:
         raise ArgumentError("split", "must be a column number from 0", repr(split))
-    A = _parameter("A", A, entry.A if entry else 0.55)
-    B = _parameter("B", B, entry.B if entry else 1.5)
-    if path is not None:
-        folder = Path(path).expanduser()
-        train, test = _read(folder, _find(folder), split)
-    elif (folder := _home(entry)).is_dir():
-        train, test = _read(folder, _find_archived(entry, folder), split)
+    if entry.splits is not None and split >= entry.splits:
+        raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
+    A, B = _parameter("A", A, entry.A), _parameter("B", B, entry.B)
+    folder = Path(path).expanduser() if path is not None else _at_hand(entry)
+    if folder is None:
+        folder = _home(entry)
+        train, test, differences = _fetch(entry, split=split, source=source, force=False, progress=progress)
     else:
-        train, test = _fetch(entry, split=split, source=source, force=False, progress=progress)
-        source = None  # compared before it was moved into the cache
-    if source is not None:
-        _check_published(entry, source, folder, train, test)
+        train, test = _read(folder, _find_named(entry, folder, archived=path is None), split)
+        differences = _check_published(entry, source, folder, train, test)
+    if check is False and entry.published[entry.source].keys() > {"printed_name"}:
+        notes += ("not compared with what is printed (check=False)",)
     return Dataset(
-        name=entry.name if entry else name,
+        name=entry.name,
         train=train,
         test=test,
         A=A,
         B=B,
-        published=copy.deepcopy(entry.published) if entry else {},
+        published=copy.deepcopy(entry.published),
+        entry=entry,
+        comparable=not (notes or differences),
+        notes=notes + differences,
+        label_names=_label_names(entry, folder, train.Y.shape[1]),
     )
 
 
 def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
     """Put a dataset into the cache and return its folder; do nothing where it is there already.
 
-    The archive comes from the address that ``napkinxc.datasets`` keeps, or is ``<cache>/datasets/<name>.zip`` where
-    somebody put one (the way for a machine without a network). It is downloaded, unpacked, read and compared with the
-    published numbers in a hidden folder of the cache, and moved into place whole; on any error nothing stays. Two
-    processes may fetch at once: both work apart, the first to finish wins. The SHA-256 of the first good archive is
-    kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
+    The archive comes from the address that ``napkinxc.datasets`` or the ``dataset.toml`` keeps, or is
+    ``<cache>/datasets/<name>.zip`` where somebody put one (the way for a machine without a network). It is downloaded,
+    unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole; on
+    any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The SHA-256 of the
+    first good archive is kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
 
-    ``force`` fetches again (or unpacks your own zip file again) and replaces what is there, once the new files are good.
+    Parameters
+    ----------
+    name : str
+        A name of the catalogue.
+    force : bool
+        Fetch again (or unpack your own zip file again) and replace what is there, once the new files are good.
+    progress : bool
+        A bar on stderr.
 
-    Raises ArgumentError for an unknown name; DataMissing, with what to put where, when there is no archive or it
-    cannot be downloaded; DataError when what came is no archive, another one than before, or misses the published
-    numbers.
+    Returns
+    -------
+    Path
+        The folder; of a dataset of your own whose files lie beside its ``dataset.toml``, that one.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name.
+    DataMissing
+        With what to put where, when there is no archive or it cannot be downloaded.
+    DataError
+        When what came is no archive, another one than before, or has another number of points, features or labels.
+
+    Warns
+    -----
+    UserWarning
+        When it has another split or average than printed.
     """
     entry = registry.get(name)
-    folder = _home(entry)
-    if force or not folder.is_dir():
+    folder = None if force else _at_hand(entry)
+    if folder is None:
         _fetch(entry, split=0, source=entry.source, force=force, progress=progress)
+        folder = _home(entry)
     return folder
 
 
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
     """What the documents print about a dataset, computed from its two splits.
 
-    Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``. Averages as
-    float, over the train points and over all: ``avg_points_per_label_train``, ``avg_points_per_label_all`` (the
-    denominator is L, labels without a point included), and ``avg_labels_per_point_train``, ``avg_labels_per_point_test``,
-    ``avg_labels_per_point_all`` (points without a label included). An average over nothing is 0.
+    Returns
+    -------
+    dict
+        Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``. Averages
+        as float, over the train points and over all: ``avg_points_per_label_train``, ``avg_points_per_label_all`` (the
+        denominator is L, labels without a point included), and ``avg_labels_per_point_train``,
+        ``avg_labels_per_point_test``, ``avg_labels_per_point_all`` (points without a label included). An average over
+        nothing is 0.
 
+    Examples
+    --------
     >>> from scipy.sparse import csr_matrix
     >>> half = Split(None, csr_matrix([[1.0, 1.0], [0.0, 1.0]]))
     >>> numbers = statistics(half, half)
@@ -194,26 +241,27 @@ def statistics(train: Split, test: Split) -> dict[str, float | None]:
     }
 
 
-def compare(train: Split, test: Split, name: str, source: str | None = None) -> list[Comparison]:
-    """Every number that ``source`` (None: the registry's own row) prints about dataset ``name``, beside these splits'.
+def compare(train: Split, test: Split, dataset: str | Entry, source: str | None = None) -> list[Comparison]:
+    """Every number that ``source`` (None: the entry's own) prints about a dataset, beside these splits'.
 
     Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
     the points of the row's ``points_per_label_basis``. Where that is ``"neither"`` or not known, any of train, all and
-    (labels per point) test will do, and for ``"neither"`` within one unit of the last digit, which covers an average
-    that was cut off instead of rounded. A number that the document does not print, or that needs features where there
-    are none, is left out.
+    (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, which
+    covers an average that was cut off instead of rounded. A number that the document does not print, or that needs features
+    where there are none, is left out.
     """
-    row, found = registry.published(name, source), statistics(train, test)
+    entry = registry.get(dataset) if isinstance(dataset, str) else dataset
+    row, found = entry.published[entry.source_of(source)], statistics(train, test)
     compared = [
         Comparison(number, row[number], found[number], row[number] == found[number])
         for number in ("n_train", "n_test", "n_features", "n_labels")
         if number in row and found[number] is not None
     ]
     basis = row.get("points_per_label_basis")
-    for number in ("avg_points_per_label", "avg_labels_per_point"):
+    for number in registry.AVERAGES:
         if number in row:
-            low, high = registry.interval(name, number, source)
-            slack = (high - low) / 2 * (basis == "neither") + 1e-9
+            low, high = entry.interval(number, source)
+            slack = (high - low) * (basis == "neither") + 1e-9
             bases = (basis,) if basis in ("train", "all") else ("train", "all", "test")
             values = [found[f"{number}_{b}"] for b in bases if f"{number}_{b}" in found]
             best = min(values, key=lambda value: abs(value - row[number]))
@@ -221,28 +269,29 @@ def compare(train: Split, test: Split, name: str, source: str | None = None) -> 
     return compared
 
 
-def _entry_of(name: str, path: str | os.PathLike | None, check: str | bool) -> registry.Entry | None:
+def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[str, ...]]:
+    """The entry that ``name`` means, by the folder's dataset.toml or the catalogue, and what is to be said of it."""
     if isinstance(name, str) and "@" in name:
         raise ArgumentError(
             "name", "must be a dataset's name", repr(name), "a scaled copy is xcrepro.twin(name, scale)"
         )
-    try:
-        return registry.get(name)
-    except ArgumentError as error:
-        if isinstance(name, str) and name and path is not None and check is False:
-            return None
-        if isinstance(name, str) and path is not None:
-            raise ArgumentError(
-                "name",
-                "must be in the registry for a comparison with published numbers",
-                repr(name),
-                f"{error.do}; pass check=False to load a dataset of your own",
-            ) from None
-        raise
+    file = Path(path).expanduser() / registry.FILE if path is not None else None
+    if file is not None and file.is_file():
+        entry = registry.read(file)
+        if not entry.is_called(name):
+            raise ArgumentError("name", f"must be {entry.name!r}, as {file} says", repr(name))
+        return entry, ()
+    entry = registry.get(name) if path is None else registry.find(name)
+    if entry is not None:
+        return entry, ()
+    entry = registry.own(name)
+    close = registry.near(name, cutoff=0.8)
+    hint = f"; did you mean {close}?" if close else ""
+    return entry, (f"{name!r} is not in the catalogue: nothing is printed about it{hint}",)
 
 
-def _source_of(entry: registry.Entry | None, check: str | bool) -> str | None:
-    if check is False or entry is None:
+def _source_of(entry: Entry, check: str | bool) -> str | None:
+    if check is False:
         return None
     if check is True or check == "repository":
         return entry.source
@@ -264,8 +313,33 @@ def _parameter(name: str, value: float | None, default: float) -> float:
     return float(value)
 
 
-def _home(entry: registry.Entry) -> Path:
+def _home(entry: Entry) -> Path:
+    """Where the dataset lies in the cache, or would."""
     return paths.cache_dir() / "datasets" / entry.name
+
+
+def _at_hand(entry: Entry) -> Path | None:
+    """The folder that holds the dataset: that of its own dataset.toml, or the cache's; None where neither does."""
+    if entry.folder is not None:
+        try:
+            _find_named(entry, entry.folder)
+            return entry.folder
+        except DataMissing:
+            pass
+    return home if (home := _home(entry)).is_dir() else None
+
+
+def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
+    if entry.label_names is None:
+        return ()
+    places = [home / entry.label_names for home in (entry.folder, folder) if home]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise DataMissing(f"{places[0]}: no such file; label_names in {registry.FILE} says that it is there")
+    names = tuple(path.read_text(encoding="utf-8").splitlines())
+    if len(names) != n_labels:
+        raise DataError(path, f"{len(names):,} names", f"{n_labels:,}, a line for each label")
+    return names
 
 
 def _find(folder: Path) -> dict[str, Path]:
@@ -297,16 +371,21 @@ def _find(folder: Path) -> dict[str, Path]:
     return next(iter(below.values()))
 
 
-def _find_archived(entry: registry.Entry, folder: Path) -> dict[str, Path]:
-    """The files that napkinXC names for the archive, where it was unpacked to ``folder``; else as in any folder."""
-    if entry.archive:
+def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
+    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any folder."""
+    if entry.files:
+        named = {role: folder / name for role, name in entry.files.items()}
+        if missing := [path.name for path in named.values() if not path.is_file()]:
+            raise DataMissing(f"{folder}: no {', '.join(missing)} there, which [files] of {entry.name} names")
+        return named
+    if archived and "key" in entry.archive:
         from napkinxc.datasets import DATASETS
 
-        table = DATASETS.get(entry.archive, {}).get(entry.archive_format, {})
-        named: dict[str, Path] = {}
+        table = DATASETS.get(entry.archive["key"], {}).get(entry.archive["format"], {})
+        named = {}
         for half in ("train", "test"):
             what = table.get(half, {})
-            what = {f"{half} {part}": name for part, name in what.items()} if isinstance(what, dict) else {half: what}
+            what = {f"{half}_{part}": name for part, name in what.items()} if isinstance(what, dict) else {half: what}
             named |= {role: folder / table["dir"] / name for role, name in what.items()}
         if named and all(path.is_file() for path in named.values()):
             return named
@@ -315,12 +394,12 @@ def _find_archived(entry: registry.Entry, folder: Path) -> dict[str, Path]:
 
 def _find_here(folder: Path) -> dict[str, Path] | None:
     files = [p for p in sorted(folder.iterdir()) if p.is_file()]
-    fits = {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _ROLES.items()}
-    whole = [roles for roles in _WHOLE if all(fits[role] for role in roles)]
-    if ("train X", "train Y", "test X", "test Y") in whole:
-        whole.remove(("train Y", "test Y"))
-    elif fits["train X"] or fits["test X"]:
-        whole = [roles for roles in whole if roles != ("train Y", "test Y")]
+    fits = {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _NAMES.items()}
+    whole = [roles for roles in FILE_SETS if all(fits[role] for role in roles)]
+    if ("train_X", "train_Y", "test_X", "test_Y") in whole:
+        whole.remove(("train_Y", "test_Y"))
+    elif fits["train_X"] or fits["test_X"]:
+        whole = [roles for roles in whole if roles != ("train_Y", "test_Y")]
     if not whole:
         return None
     candidates = {role: fits[role] for roles in whole for role in roles}
@@ -343,8 +422,8 @@ def _read(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Spli
         train, test = Split(*read.read_xc(files["train"])), Split(*read.read_xc(files["test"]))
         x_files = y_files = (files["train"], files["test"])
     else:
-        x_files = (files.get("train X"), files.get("test X"))
-        y_files = (files["train Y"], files["test Y"])
+        x_files = (files.get("train_X"), files.get("test_X"))
+        y_files = (files["train_Y"], files["test_Y"])
         train, test = (
             Split(*read.read_split(x, y)) if x else Split(None, read.read_labels(y))
             for x, y in zip(x_files, y_files, strict=True)
@@ -359,14 +438,14 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
     from xcrepro.data import read, splits
 
     try:
-        train, test = (splits.read_split_columns(files[role], split) for role in ("train rows", "test rows"))
+        train, test = (splits.read_split_columns(files[role], split) for role in ("train_rows", "test_rows"))
     except ArgumentError as error:
         raise ArgumentError("split", error.rule, split) from None
     X, Y = read.read_xc(files["data"])
     try:
         return splits.apply_split(X, Y, train, test)
     except ArgumentError as error:
-        names = f"{files['train rows'].name} and {files['test rows'].name}"
+        names = f"{files['train_rows'].name} and {files['test_rows'].name}"
         raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
 
 
@@ -380,47 +459,90 @@ def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: cs
         )
 
 
-def _check_published(entry: registry.Entry, source: str, where: str | os.PathLike, train: Split, test: Split) -> None:
-    compared = compare(train, test, entry.name, source)
-    if all(line.agrees for line in compared):
-        return
+def _check_published(
+    entry: Entry, source: str | None, where: str | os.PathLike, train: Split, test: Split
+) -> tuple[str, ...]:
+    """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words.
+
+    A DataError where points, features or labels are not as many: that is another dataset.
+    """
+    if source is None:
+        return ()
+    compared = compare(train, test, entry, source)
+    differ = {line.quantity: line for line in compared if not line.agrees}
+    row, found = entry.published[source], statistics(train, test)
+    if not _same_size(row, found):
+        raise DataError(
+            where,
+            f"other data than {entry.printed_name}: {len(differ)} of {len(compared)} numbers differ",
+            f"what {source} prints",
+            do=_ways_out(entry, source, compared, found),
+        )
+    notes = []
+    if halves := [n for n in ("n_train", "n_test") if n in differ]:
+        ours, printed = (" and ".join(f"{numbers[n]:,} ({n})" for n in halves) for numbers in (found, row))
+        notes.append(f"another split: {ours} points, {source} prints {printed}")
+    for number in registry.AVERAGES:
+        if number in differ:
+            printed = entry.printed(number, source)
+            notes.append(f"{number} is {differ[number].found:.4f}, {source} prints {printed}")
+    return tuple(notes)
+
+
+def _same_size(row: dict, found: dict) -> bool:
+    """Whether points, features and labels are as many as a published row says, as far as it does."""
+    points = "n_train" in row and "n_test" in row
+    return (not points or row["n_train"] + row["n_test"] == found["n_train"] + found["n_test"]) and all(
+        row.get(width, found[width]) == found[width] for width in ("n_features", "n_labels") if found[width] is not None
+    )
+
+
+def _ways_out(entry: Entry, source: str, compared: list[Comparison], found: dict) -> str:
+    """All numbers side by side, and what to do."""
     lines = [("", source, "found", "")]
-    for quantity, printed, found, agrees in compared:
+    for quantity, printed, ours, agrees in compared:
         digits = "," if isinstance(printed, int) else ",.4f"
-        lines.append((quantity, f"{printed:,}", f"{found:{digits}}", "" if agrees else "differs"))
+        lines.append((quantity, f"{printed:,}", f"{ours:{digits}}", "" if agrees else "differs"))
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     table = "\n".join(
-        f"  {quantity:<{widths[0]}}  {printed:>{widths[1]}}  {found:>{widths[2]}}  {mark}".rstrip()
-        for quantity, printed, found, mark in lines
+        f"  {quantity:<{widths[0]}}  {printed:>{widths[1]}}  {ours:>{widths[2]}}  {mark}".rstrip()
+        for quantity, printed, ours, mark in lines
     )
-    differ = sum(not line.agrees for line in compared)
-    others = [f"check={other!r}" for other in entry.published if other != source]
-    raise DataError(
-        where,
-        f"other data than {entry.printed_name}: {differ} of {len(compared)} numbers differ",
-        f"what {source} prints",
-        do=f"Side by side:\n{table}\nIf this is meant (a split of your own, say), load with check=False"
-        + (f". Other rows to compare with: {', '.join(others)}" if others else ""),
+    right = []
+    for other in registry.package().values():
+        own = other.name == entry.name
+        for document in (document for document, row in other.published.items() if _same_size(row, found)):
+            right.append(f"check={document!r}" if own else f"{document} prints these numbers of {other.name!r}")
+    return (
+        f"Side by side:\n{table}\nThere are two ways out:\n"
+        f"  - the right name{' (' + '; '.join(right) + ')' if right else ''}\n"
+        f'  - a name of its own, such as "my-{entry.name}"; a {registry.FILE} beside the files says what is known about it'
     )
 
 
 def _fetch(
-    entry: registry.Entry, *, split: int, source: str | None, force: bool, progress: bool
-) -> tuple[Split, Split]:
-    """Fill the cache; return the data, compared with ``source`` (None: not compared, and no checksum remembered)."""
+    entry: Entry, *, split: int, source: str | None, force: bool, progress: bool
+) -> tuple[Split, Split, tuple[str, ...]]:
+    """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared).
+
+    The checksum is remembered where they were compared and do not differ.
+    """
     home = _home(entry)
-    own, record = home.with_name(f"{entry.name}.zip"), home.with_name(f"{entry.name}.sha256")
+    record = home.with_name(f"{entry.name}.sha256")
+    own = home.with_name(f"{entry.name}.zip")
+    if not own.is_file() and entry.folder and "file" in entry.archive:
+        own = entry.folder / entry.archive["file"]
     if not own.is_file() and entry.proprietary:
         raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
-    if not own.is_file() and entry.archive is None:
-        raise DataMissing(_what_to_do(entry, "has no archive in napkinXC, so it cannot be downloaded", PAGE))
+    if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
+        raise DataMissing(_what_to_do(entry, "has no archive that could be downloaded"))
     home.parent.mkdir(parents=True, exist_ok=True)
     # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
     with tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent) as temporary:
         archive, files = own, Path(temporary, "files")
         if not own.is_file():
             archive = Path(temporary, own.name)
-            url = download.archive_url(entry.archive, entry.archive_format)
+            url = entry.archive.get("url") or download.archive_url(entry.archive["key"], entry.archive["format"])
             try:
                 download.download(url, archive, progress=progress)
             except DataMissing as error:
@@ -428,15 +550,16 @@ def _fetch(
         digest = download.check_sum(archive, record)
         try:
             download.unpack(archive, files, progress=progress)
-            train, test = _read(files, _find_archived(entry, files), split)
-            if source is not None:
-                _check_published(entry, source, archive.name, train, test)
+            train, test = _read(files, _find_named(entry, files, archived=True), split)
+            differences = _check_published(entry, source, archive.name, train, test)
         except XCError as error:
             raise _without_temporary(error, files, archive.name) from error
         _install(files, home, Path(temporary, "old"), force)
-        if source is not None:
+        for difference in differences:
+            warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
+        if source is not None and not differences:
             download.remember_sum(digest, own.name, record)
-    return train, test
+    return train, test, differences
 
 
 def _install(files: Path, home: Path, old: Path, force: bool) -> None:
@@ -465,13 +588,16 @@ def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
     return error
 
 
-def _what_to_do(entry: registry.Entry, reason: str, url: str) -> str:
-    home = _home(entry)
+def _what_to_do(entry: Entry, reason: str, url: str = PAGE) -> str:
+    home, toml = _home(entry), entry.folder and entry.folder / registry.FILE
+    wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
+    archive = f"save the archive from {url}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
+    if toml and "url" not in entry.archive:
+        archive = f"name the archive in {toml}: [archive] with url or file"
     return (
         f"{entry.printed_name} {reason}. Do one of these:\n"
-        f"  - save the archive from {url}\n    as {home.with_name(home.name + '.zip')}\n"
-        f"    and run: xcrepro fetch {entry.name}\n"
-        f"  - put the files ({'; or '.join(LAYOUTS)})\n    into {home}{os.sep}\n"
+        f"  - {archive}\n"
+        f"  - put the files ({wanted})\n    into {entry.folder or home}{os.sep}\n"
         f'  - name the folder that holds them: xcrepro.load("{entry.name}", path="...")\n'
         f"XCREPRO_DATA sets the cache folder. Nothing is replaced by synthetic data; xcrepro.twin makes those."
     )

@@ -1,66 +1,229 @@
-"""The datasets of the field: what the documents print about each, its A and B, and where its archive is.
+"""The catalogue of datasets: what is known about each, one ``dataset.toml`` a dataset.
 
-The numbers live in ``registry.toml`` beside this file; its head says what each field means.
+The package's own are ``xcrepro/data/catalogue/<name>.toml``: the 27 of the repository's page, and what further documents
+print. A reader's own are of the same kind, and once they are there they work by name wherever a dataset is named:
+:func:`xcrepro.load`, :func:`xcrepro.twin`, ``xcrepro fetch``, the ``dataset`` parameter of a notebook. They are
+
+- ``$XCREPRO_DATA/<name>/dataset.toml`` (:func:`xcrepro.paths.cache_dir`), or
+- ``dataset.toml`` beside the data, in the folder that is given as ``path`` or ``folder``.
+
+**How to write one.** All keys but ``name`` may be left out. A key that is not known, a value of the wrong kind and a file
+outside the folder are refused, with the file and the key.
+
+- ``name``: letters, digits, ``.``, ``-``, ``_``; in ``$XCREPRO_DATA`` the folder's name; none that the catalogue has.
+  ``printed_name``: what figures call it; ``aliases``: further names.  ``licence``, ``citation``, ``note``: text.
+- ``label_names``: a file with a name a line, in the order of the label ids.  ``splits``: how many splits the split files
+  have.
+- ``[files]``: names in the folder, where they are none that :func:`xcrepro.load` finds by itself: ``train`` and ``test``;
+  or ``train_X``, ``train_Y``, ``test_X`` and ``test_Y`` (or the two ``_Y``); or ``data``, ``train_rows`` and
+  ``test_rows``.
+- ``[archive]``: where ``xcrepro fetch`` takes the files from: ``url``, or ``file``, a zip archive in the folder, or
+  ``key`` and ``format`` of ``napkinxc.datasets``.
+- ``[propensity]``: ``A`` and ``B`` of jain16, equation 1 (default 0.55 and 1.5), ``from``: where they are from, in words.
+- ``[expected]``: what a folder is compared with when it is loaded: ``n_train``, ``n_test``, ``n_features``, ``n_labels``,
+  ``avg_points_per_label``, ``avg_labels_per_point``, with the digits that are printed (5.30 is not 5.3: they say how far
+  rounding reaches), ``bins`` (labels with 1-9, 10-99, 100-999, 1000 and more train points), and ``source``: which document
+  says so.  ``points_per_label_basis``: the points that the averages count: ``"train"``, ``"all"`` or ``"neither"``.
+  ``row``: the line of the document's table of datasets.
+- ``[[published]]``: what a further document prints: the same keys.
+- ``[twin]``: the shape of its twin (:class:`TwinShape`) where the default does not do.
+
+Beside it may lie ``printed.csv``: results of others on the dataset, in the columns of :func:`xcrepro.published.table`. Items
+that compare with printed results show them.
+
+>>> import pathlib, tempfile
+>>> folder = pathlib.Path(tempfile.mkdtemp()) / "letters-40"
+>>> folder.mkdir()
+>>> _ = (folder / "dataset.toml").write_text('''
+... name = "letters-40"
+... printed_name = "Letters-40"
+... licence = "CC BY 4.0"
+... citation = "A. Reader: Letters and their subjects, 2026"
+... label_names = "subjects.txt"
+...
+... [files]
+... train = "letters_a.txt"
+... test = "letters_b.txt"
+...
+... [propensity]
+... A = 0.6
+... B = 2.6
+... from = "as for books"
+...
+... [expected]
+... n_train = 900
+... n_test = 300
+... n_features = 500
+... n_labels = 40
+... avg_points_per_label = 67.5
+... avg_labels_per_point = 3.00
+... points_per_label_basis = "train"
+...
+... [twin]
+... head = 0.3
+... ''')
+>>> entry = read(folder / "dataset.toml")
+>>> entry.name, entry.A, entry.n_labels, entry.files["test"], entry.interval("avg_labels_per_point")
+('letters-40', 0.6, 40, 'letters_b.txt', (2.995, 3.005))
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
+import math
+import os
+import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
-from xcrepro.errors import ArgumentError, DataMissing
-from xcrepro.paths import project_root
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.paths import cache_dir, project_root
 
 if TYPE_CHECKING:
     import pandas as pd
 
 BINS = ("1-9", "10-99", "100-999", "1000+")
 """Names of the label bins, by number of train points (reeval, table 2)."""
+PAGE_TABLE = "xcrepo:dataset-table"
+"""The table of the repository's page: its 27 datasets are ``names(PAGE_TABLE)``."""
+FILE_SETS = (
+    ("train", "test"),
+    ("train_X", "train_Y", "test_X", "test_Y"),
+    ("data", "train_rows", "test_rows"),
+    ("train_Y", "test_Y"),
+)
+"""The files that make a dataset, by the keys of ``[files]``."""
+FILE = "dataset.toml"
+"""What the file of a reader's dataset is called; also the source of its own numbers."""
+COUNTS = ("n_features", "n_labels", "n_train", "n_test")
+AVERAGES = ("avg_points_per_label", "avg_labels_per_point")
+
+
+@dataclass(frozen=True)
+class TwinShape:
+    """What a twin needs beyond the printed statistics: the keys of ``[twin]``.
+
+    Attributes
+    ----------
+    head : float
+        The share of train points with the most frequent label, at most.
+    tail, rare : float
+        Train points of the rarest label where the label bins are not published; where they are, the target that stands
+        for the edge of being seen.
+    cap : float
+        The same share as ``head`` in a small twin, where counts stay and points are fewer, as far as the average allows;
+        ``head`` where that is more. One label in half of the points is a hit in half of the rows, whatever the words.
+    alpha, below : float
+        How strongly words decide, for the roots and the labels below.
+    roots, topic : float
+        Roots a point has, as a share of its labels, as far as topics of ``topic`` labels on average allow; 1.1 at least.
+    near : int
+        Topics that compete for a point, beyond twice its roots: the more, the less sure is the best.
+    shared : int
+        How many of the 10 words of a label are its parent's.
+    words : int, optional
+        Words a point; None: by its number of labels.
+
+    Notes
+    -----
+    Those of the package were fitted by trying, on small twins; where no benchmark table is printed, a similar dataset's.
+    The comment above each ``[twin]`` says what a PLT of napkinXC with its defaults reaches, the mean of seeds 0 to 2, and
+    what is printed: Parabel's; Bibtex 1-vs-All's, Mediamill DiSMEC's. ``python tests/data/test_twin.py`` prints these
+    numbers, and the scales.
+    """
+
+    head: float = 0.05
+    tail: float = 1.0
+    rare: float = 0.8
+    cap: float = 0.5
+    alpha: float = 20.0
+    below: float = 40.0
+    roots: float = 0.3
+    topic: float = 25.0
+    near: int = 4
+    shared: int = 5
+    words: int | None = None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset of the registry. Numbers are those of its first published row; None: not printed there.
+    """One dataset of the catalogue. Numbers are those of ``[expected]``; None: not printed there.
 
-    name: the key, as ``napkinxc.datasets`` writes it where it has an archive.  printed_name: as the page writes it.
-    group: the page's: ``"multi-modal"``, ``"label-features"``, ``"without"`` (label features), ``"legacy"``; or
-    ``"proprietary"``, statistics only.
-    n_features, n_labels, n_train, n_test: D, L, N and the number of test points.
-    avg_points_per_label, avg_labels_per_point: as printed; :func:`interval` gives the range that rounding leaves.
-    points_per_label_basis: the points that ``avg_points_per_label`` counts: ``"train"``, ``"all"`` (train and test) or
-    ``"neither"`` (the printed averages contradict each other; a note in the published row says by how much).
-    bins: labels per bin of :data:`BINS`, from whichever document prints them, else None.  bins_source: which one.
-    A, B: of the propensity model (jain16, eq. 1).  propensity_source: where they are from, in words.
-    archive, archive_format: key and format in ``napkinxc.datasets.DATASETS``, or None where it has no archive.
-    published: every document's row about it, by source, the default one first: the fields above that the document
-    prints, ``printed_name``, and ``note`` where there is something to say.
+    Attributes
+    ----------
+    name, printed_name, aliases : str, str, tuple of str
+        The key, as ``napkinxc.datasets`` writes it where it has an archive; the name on the page; further names.
+    group : str
+        The page's: ``"multi-modal"``, ``"label-features"``, ``"without"`` (label features), ``"legacy"``;
+        ``"proprietary"``, statistics only; ``"own"``, a reader's.
+    n_features, n_labels, n_train, n_test : int, optional
+        D, L, N and the number of test points.
+    avg_points_per_label, avg_labels_per_point : float, optional
+        As printed; :meth:`interval` gives the range that rounding leaves.
+    points_per_label_basis : str, optional
+        The points that ``avg_points_per_label`` counts: ``"train"``, ``"all"`` (train and test) or ``"neither"`` (the
+        printed averages contradict each other; a note in the published row says by how much). Nobody states it, the
+        numbers do: labels per point x points / labels meets the printed average within rounding.
+    bins, bins_source : dict, str, optional
+        Labels per bin of :data:`BINS`, from whichever document prints them, and which one. A label without a train point
+        is in none.
+    A, B, propensity_source : float, float, str
+        Of the propensity model (jain16, eq. 1), and where they are from, in words.
+    archive : dict
+        The keys of ``[archive]``: ``url``; or ``file``, its name in ``folder``; or ``key`` and ``format`` in
+        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases of
+        the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
+        AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one.
+    published : dict
+        Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document prints,
+        ``printed_name``, and ``note`` where there is something to say.
+    as_printed : dict
+        The same rows as the file has them: averages as Decimal with their digits, and ``row``, the line of the document's
+        table of datasets.
+    folder : Path, optional
+        Where the ``dataset.toml`` of a reader lies; None for the package's own.
+    files, label_names : dict, str, optional
+        File names in the dataset's folder, by the keys of ``[files]``; the file of the labels' names.
+    splits : int, optional
+        How many splits the split files have.
+    licence, citation, note : str
+        As the file says.
+    twin : TwinShape
+        The shape of its twin.
     """
 
     name: str
     printed_name: str
     group: str
-    n_features: int | None
-    n_labels: int
-    n_train: int
-    n_test: int
-    avg_points_per_label: float | None
-    avg_labels_per_point: float | None
-    points_per_label_basis: str | None
-    bins: dict[str, int] | None
-    bins_source: str | None
     A: float
     B: float
     propensity_source: str
-    archive: str | None
-    archive_format: str | None
     published: dict[str, dict] = field(repr=False)
+    as_printed: dict[str, dict] = field(repr=False)
+    n_features: int | None = None
+    n_labels: int | None = None
+    n_train: int | None = None
+    n_test: int | None = None
+    avg_points_per_label: float | None = None
+    avg_labels_per_point: float | None = None
+    points_per_label_basis: str | None = None
+    bins: dict[str, int] | None = None
+    bins_source: str | None = None
     aliases: tuple[str, ...] = ()
     note: str = ""
+    licence: str = ""
+    citation: str = ""
+    archive: dict[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    label_names: str | None = None
+    splits: int | None = None
+    twin: TwinShape = TwinShape()
 
     @property
     def proprietary(self) -> bool:
@@ -72,51 +235,187 @@ class Entry:
         """The document and table that the entry's own numbers are from."""
         return next(iter(self.published))
 
+    def row(self, source: str) -> int | None:
+        """The line that ``source`` gives the dataset in its table of datasets; None where it gives none."""
+        return self.as_printed.get(source, {}).get("row")
 
-def names(*, proprietary: bool = False) -> list[str]:
-    """The keys of the repository's 27 datasets in the order of its page; with ``proprietary``, Ads-9M of jain16 too.
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Everything it is called: the key, what documents print, the aliases."""
+        return self.name, self.printed_name, *self.aliases, *(row["printed_name"] for row in self.published.values())
 
-    >>> len(names()), names()[-2:], names(proprietary=True)[-1]
-    (27, ['deliciouslarge-200k', 'wikilshtc-325k'], 'ads-9m')
+    def is_called(self, name: str) -> bool:
+        """Whether ``name`` is one of its names; case, ``-``, ``_`` and blanks do not matter."""
+        return isinstance(name, str) and _plain(name) in map(_plain, self.all_names)
+
+    def printed(self, number: str, source: str | None = None) -> str:
+        """:func:`printed` of this entry."""
+        return str(self.as_printed[self.source_of(source)].get(number, ""))
+
+    def interval(self, number: str, source: str | None = None) -> tuple[float, float] | None:
+        """:func:`interval` of this entry."""
+        text = self.printed(number, source)
+        if not text:
+            return None
+        printed = Decimal(text)
+        half = Decimal(1).scaleb(int(printed.as_tuple().exponent)) / 2 if "." in text else 0
+        return float(printed - half), float(printed + half)
+
+    def source_of(self, source: str | None) -> str:
+        """``source``, or the entry's own where it is None; an ArgumentError where it does not print the dataset."""
+        if source is None:
+            return self.source
+        if source not in self.published:
+            raise ArgumentError(
+                "source", f"must be one of the documents that print {self.printed_name}", repr(source),
+                "they are " + ", ".join(map(repr, self.published)),
+            )  # fmt: skip
+        return source
+
+
+def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
+    """The keys of the catalogue.
+
+    Parameters
+    ----------
+    source : str, optional
+        A document's table of datasets, such as :data:`PAGE_TABLE`: only those it prints, in the order of print. None: the
+        page's, then further ones of the package by name, then the reader's (``$XCREPRO_DATA``) by name.
+    proprietary : bool
+        Without ``source``: also those of which only statistics are public.
+
+    Raises
+    ------
+    ArgumentError
+        Where no dataset of the package names such a table.
+
+    Examples
+    --------
+    >>> len(names(PAGE_TABLE)), names(PAGE_TABLE)[-2:], names("reeval:table2")
+    (27, ['deliciouslarge-200k', 'wikilshtc-325k'], ['eurlex-4k', 'wiki10-31k', 'amazoncat-13k'])
     """
-    return [name for name, entry in _entries().items() if proprietary or not entry.proprietary]
+    entries = package()
+    if source is None:
+        own = [path.parent.name for path in _readers().values()]
+        return [name for name, entry in entries.items() if proprietary or not entry.proprietary] + own
+    found = [name for name, entry in entries.items() if entry.row(source)]
+    if not found:
+        tables = sorted({table for entry in entries.values() for table in entry.published if entry.row(table)})
+        raise ArgumentError(
+            "source", "must be a table of datasets", repr(source), "there are " + ", ".join(map(repr, tables))
+        )
+    return sorted(found, key=lambda name: entries[name].row(source))
 
 
 def get(name: str) -> Entry:
-    """The entry called ``name``: its key, printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
+    """The entry called ``name``: its key, a printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
 
-    Raises ArgumentError, with the nearest names, where there is none.
+    Raises
+    ------
+    ArgumentError
+        With the nearest names, where there is none.
+    DataError
+        Where the ``dataset.toml`` of a reader breaks a rule, or takes a name that the package has.
 
+    Examples
+    --------
     >>> entry = get("EURLex-4K")
     >>> entry.name, entry.n_train, entry.n_test, entry.n_features, entry.n_labels
     ('eurlex-4k', 15539, 3809, 5000, 3993)
     >>> entry.avg_points_per_label, entry.points_per_label_basis, entry.bins["1-9"]
     (25.73, 'all', 2413)
     >>> get("Wikipedia-500K").archive
-    'wikipedialarge-500k'
+    {'key': 'wikipedialarge-500k', 'format': 'bow'}
     """
     if not isinstance(name, str):
         raise ArgumentError("name", "must be the name of a dataset", repr(name), "registry.names() lists them")
-    known = _known_names()
-    if key := known.get(_plain(name)):
-        return _entries()[key]
-    near = dict.fromkeys(known[text] for text in difflib.get_close_matches(_plain(name), known, n=5, cutoff=0.5))
-    hint = f"did you mean {' or '.join(map(repr, list(near)[:3]))}? " if near else ""
+    plain, known = _plain(name), _known_names()
+    if plain in known:
+        home = cache_dir()
+        for folder in (known[plain], name):
+            if os.path.isfile(path := os.path.join(home, folder, FILE)):
+                read(path)  # raises: a reader's may not take a name of the package
+        return package()[known[plain]]
+    readers = _readers()
+    if plain in readers:
+        return read(readers[plain])
+    for path in readers.values():
+        if (entry := read(path)).is_called(name):
+            return entry
+    hint = f"did you mean {close}? " if (close := near(name)) else ""
     raise ArgumentError(
-        "name", "must be a dataset of the registry", repr(name), hint + "xcrepro.data.registry.names() lists them"
-    )
+        "name", "must be a dataset of the catalogue", repr(name),
+        f"{hint}xcrepro.data.registry.names() lists them; help(xcrepro.data.registry) says how to add one",
+    )  # fmt: skip
+
+
+def near(name: str, cutoff: float = 0.5) -> str:
+    """The up to three names of the catalogue that are nearest to ``name``, as ``'a' or 'b'``; empty where none is near.
+
+    cutoff: how alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
+    """
+    known = _known_names() | {plain: path.parent.name for plain, path in _readers().items()}
+    close = dict.fromkeys(known[text] for text in difflib.get_close_matches(_plain(name), known, n=5, cutoff=cutoff))
+    return " or ".join(map(repr, list(close)[:3]))
+
+
+def find(name: str) -> Entry | None:
+    """As :func:`get`; None where the catalogue has no such name."""
+    try:
+        return get(name)
+    except ArgumentError:
+        return None
+
+
+def read(path: str | os.PathLike) -> Entry:
+    """The entry that a ``dataset.toml`` describes, checked whole.
+
+    Parameters
+    ----------
+    path : path
+        The file. In ``$XCREPRO_DATA`` its folder has the dataset's name.
+
+    Raises
+    ------
+    DataError
+        With file and key: not TOML, an unknown key (and the nearest), a value of the wrong kind, a file outside the
+        folder, a name that the package's catalogue has.
+    """
+    path = Path(path)
+    entry = _read(path, path.stat().st_mtime_ns)
+    if path.parent.parent == cache_dir() and entry.name != path.parent.name:
+        raise DataError(path, f"name = {entry.name!r}", f"the folder's name, {path.parent.name!r}")
+    taken = {known for text in entry.all_names if (known := _known_names().get(_plain(text)))}
+    if taken:
+        raise DataError(
+            path, f"a name of {' and '.join(sorted(taken))}, which xcrepro has already",
+            "a name of its own (name, printed_name, aliases)", do=f'Such as "my-{entry.name}"',
+        )  # fmt: skip
+    return entry
+
+
+def own(name: str) -> Entry:
+    """An entry for data of which nothing is known but what they are called."""
+    if not isinstance(name, str) or not _NAME.test(name):
+        raise ArgumentError("name", f"must be {_NAME.words}", repr(name))
+    return _entry({"name": name}, None)
 
 
 def published(name: str, source: str | None = None) -> dict:
     """The row that ``source`` prints about dataset ``name``; None: the entry's own. A copy.
 
-    Raises ArgumentError where the dataset or its row is unknown.
+    Raises
+    ------
+    ArgumentError
+        Where the dataset or its row is unknown.
 
+    Examples
+    --------
     >>> published("wiki10-31k", "jain16:table2")["n_labels"]
     30935
     """
     entry = get(name)
-    return dict(entry.published[_source(entry, source)])
+    return dict(entry.published[entry.source_of(source)])
 
 
 def printed(name: str, number: str, source: str | None = None) -> str:
@@ -125,9 +424,7 @@ def printed(name: str, number: str, source: str | None = None) -> str:
     >>> printed("bibtex", "avg_labels_per_point"), printed("amazoncat-14k", "avg_points_per_label")
     ('2.40', '1330.1')
     """
-    entry = get(name)
-    value = _printed()[entry.name, _source(entry, source)].get(number)
-    return "" if value is None else str(value)
+    return get(name).printed(number, source)
 
 
 def interval(name: str, number: str, source: str | None = None) -> tuple[float, float] | None:
@@ -140,26 +437,28 @@ def interval(name: str, number: str, source: str | None = None) -> tuple[float, 
     >>> interval("orcas-800k", "n_features") is None
     True
     """
-    entry = get(name)
-    printed = _printed()[entry.name, _source(entry, source)].get(number)
-    if printed is None:
-        return None
-    if not isinstance(printed, Decimal):
-        return float(printed), float(printed)
-    half = Decimal(1).scaleb(int(printed.as_tuple().exponent)) / 2
-    return float(printed - half), float(printed + half)
+    return get(name).interval(number, source)
 
 
 def label_counts(name: str) -> pd.DataFrame:
     """How many points carry each label of a dataset, from the small tables committed in ``data/label_counts``.
 
-    Returns int64 columns, one row a label, indexed by the label's id: ``train`` and ``test`` for Bibtex (one of its ten
-    splits); ``count`` for EURLex-4K, over 19,314 of its 19,348 points, train and test together: the source has neither
-    the split nor the other 34, which the printed averages leave almost no labels. The README in that folder says how
-    the tables were made.
+    The README in that folder says how the tables were made.
 
-    Raises DataMissing where there is no table.
+    Returns
+    -------
+    DataFrame
+        int64 columns, one row a label, indexed by the label's id: ``train`` and ``test`` for Bibtex (one of its ten
+        splits); ``count`` for EURLex-4K, over 19,314 of its 19,348 points, train and test together: the source has
+        neither the split nor the other 34, which the printed averages leave almost no labels.
 
+    Raises
+    ------
+    DataMissing
+        Where there is no table.
+
+    Examples
+    --------
     >>> counts = label_counts("eurlex-4k")["count"]
     >>> len(counts), int(counts.sum()), round(float(counts.mean()), 2)
     (3993, 102741, 25.73)
@@ -178,82 +477,181 @@ def label_counts(name: str) -> pd.DataFrame:
     return pd.read_csv(path, index_col="label", dtype="int64")
 
 
-def _plain(text: str) -> str:
-    return "".join(c for c in text.lower() if c not in "-_ ")
+# ---------------------------------------------------------------- the format
 
 
-def _source(entry: Entry, source: str | None) -> str:
-    if source is None:
-        return entry.source
-    if source not in entry.published:
-        raise ArgumentError(
-            "source", f"must be one of the documents that print {entry.printed_name}", repr(source),
-            "they are " + ", ".join(map(repr, entry.published)),
-        )  # fmt: skip
-    return source
+class _Rule(NamedTuple):
+    """What a value must be, in words, and a test for it."""
+
+    words: str
+    test: Callable[[object], bool]
+
+
+def _whole(least: int) -> _Rule:
+    return _Rule(f"a whole number, {least} or more", lambda v: type(v) is int and v >= least)
+
+
+def _number(test: Callable[[Decimal], bool], words: str) -> _Rule:
+    return _Rule(words, lambda v: type(v) in (int, Decimal) and Decimal(v).is_finite() and test(Decimal(v)))
+
+
+def _one_of(*values: str) -> _Rule:
+    return _Rule("one of " + ", ".join(map(repr, values)), lambda v: v in values)
+
+
+def _inside(value: object) -> bool:
+    return (
+        isinstance(value, str) and bool(value) and not ({"..", "/"} & set(PurePosixPath(value).parts) or "\\" in value)
+    )
+
+
+_NAME = _Rule(
+    "a name of letters, digits, '.', '-' and '_'",
+    lambda v: isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", v, re.ASCII) is not None,
+)
+_TEXT = _Rule("a text", lambda v: isinstance(v, str))
+_TEXTS = _Rule("a list of texts", lambda v: isinstance(v, list) and all(isinstance(text, str) for text in v))
+_IN_FOLDER = _Rule("a file in the folder, by its relative path with '/'", _inside)
+_ANY = _number(lambda v: v >= 0, "a number, 0 or more")
+_ABOVE = _number(lambda v: v > 0, "a number above 0")
+_SHARE = _number(lambda v: 0 < v <= 1, "a share, above 0 and at most 1")
+_BINS = _Rule(
+    f"{len(BINS)} whole numbers, one for each of {', '.join(BINS)}",
+    lambda v: isinstance(v, list) and len(v) == len(BINS) and all(_whole(0).test(count) for count in v),
+)
+_ROW = {
+    "source": _TEXT, "row": _whole(1), "printed_name": _TEXT, "note": _TEXT, "n_features": _whole(1),
+    "n_labels": _whole(1), "n_train": _whole(1), "n_test": _whole(1), "avg_points_per_label": _ANY,
+    "avg_labels_per_point": _ANY, "points_per_label_basis": _one_of("train", "all", "neither"), "bins": _BINS,
+}  # fmt: skip
+_FORMAT = {
+    "name": _NAME, "printed_name": _TEXT, "aliases": _TEXTS, "note": _TEXT, "licence": _TEXT, "citation": _TEXT,
+    "group": _one_of("multi-modal", "label-features", "without", "legacy", "proprietary", "own"),
+    "label_names": _IN_FOLDER, "splits": _whole(1),
+    "propensity": {"A": _ANY, "B": _ANY, "from": _TEXT},
+    "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER},
+    "files": {key: _IN_FOLDER for keys in FILE_SETS for key in keys},
+    "expected": _ROW,
+    "published": [_ROW],
+    "twin": {
+        "head": _SHARE, "cap": _SHARE, "near": _whole(1), "words": _whole(1),
+        "shared": _Rule("a whole number from 0 to 10", lambda v: type(v) is int and 0 <= v <= 10),
+        **dict.fromkeys(("tail", "rare", "alpha", "below", "roots", "topic"), _ABOVE),
+    },
+}  # fmt: skip
+"""Key -> rule; a dict: a table of these; a list: tables of these, any number."""
+
+
+def _check(path: Path, table: object, rules: dict, where: str = "") -> None:
+    """Raise a DataError for the first key of ``table`` that breaks its rule."""
+    if not isinstance(table, dict):
+        raise DataError(path, f"{where.rstrip('.')} = {table!r}", "a table of keys")
+    for key, value in table.items():
+        rule, full = rules.get(key), where + key
+        if rule is None:
+            near = difflib.get_close_matches(key, rules, n=1)
+            hint = f"Did you mean {where}{near[0]}" if near else ""
+            raise DataError(path, f"the key {full}", "one of " + ", ".join(rules), do=hint)
+        if isinstance(rule, dict):
+            _check(path, value, rule, full + ".")
+        elif isinstance(rule, list):
+            if not isinstance(value, list):
+                raise DataError(path, f"{full} = {value!r}", "a list of tables", do=f"Write [[{full}]]")
+            for i, part in enumerate(value):
+                _check(path, part, rule[0], f"{full}[{i}].")
+        elif not rule.test(value):
+            raise DataError(path, f"{full} = {value if isinstance(value, Decimal) else repr(value)}", rule.words)
+
+
+@functools.lru_cache(maxsize=256)
+def _read(path: Path, changed: int, package: bool = False) -> Entry:
+    """The entry in ``path`` as it was at ``changed`` (nanoseconds), whatever its name."""
+    try:
+        # Decimal keeps the digits as printed; everything else reads floats.
+        table = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(path, f"no TOML ({error})", "a dataset.toml") from None
+    _check(path, table, _FORMAT)
+    expected, files, archive = (table.get(key, {}) for key in ("expected", "files", "archive"))
+    sources = [row.get("source") for row in (expected, *table.get("published", ()))]
+    for broken, key, found, rule in (
+        ("name" not in table, "name", "nothing", "the dataset's name"),
+        (files and not any(set(files) == set(keys) for keys in FILE_SETS), "files", ", ".join(files),
+         " or ".join(", ".join(keys) for keys in FILE_SETS)),
+        (archive and set(archive) not in ({"key", "format"}, {"url"}, {"file"}), "archive", ", ".join(archive),
+         "url, or file, or key and format"),
+        (None in sources[1:] or len(set(sources)) < len(sources), "published", f"the sources {sources}",
+         "one for each row, and each once"),
+        (expected.get("avg_labels_per_point", 0) > expected.get("n_labels", math.inf),
+         "expected.avg_labels_per_point", "more labels a point", "no more than n_labels"),
+    ):  # fmt: skip
+        if broken:
+            raise DataError(path, f"{key}: {found}", rule)
+    return _entry(table, None if package else path.parent)
+
+
+def _entry(table: dict, folder: Path | None) -> Entry:
+    printed_name = table.get("printed_name", table["name"])
+    printed = {row.get("source", FILE): row for row in (table.get("expected", {}), *table.get("published", ()))}
+    rows = {source: _row(row, printed_name) for source, row in printed.items()}
+    first = next(iter(rows.values()))
+    bins_source = next((source for source, row in rows.items() if "bins" in row), None)
+    propensity = table.get("propensity", {})
+    shape = {key: float(value) if isinstance(value, Decimal) else value for key, value in table.get("twin", {}).items()}
+    return Entry(
+        name=table["name"],
+        printed_name=printed_name,
+        group=table.get("group", "own"),
+        A=float(propensity.get("A", Decimal("0.55"))),
+        B=float(propensity.get("B", Decimal("1.5"))),
+        propensity_source=propensity.get("from", "the default of jain16, section 5"),
+        published=rows,
+        as_printed=printed,
+        bins=dict(rows[bins_source]["bins"]) if bins_source else None,
+        bins_source=bins_source,
+        aliases=tuple(table.get("aliases", ())),
+        folder=folder,
+        twin=TwinShape(**shape),
+        **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},
+        **{key: table[key] for key in ("note", "licence", "citation", "archive", "files", "label_names", "splits")
+           if key in table},
+    )  # fmt: skip
+
+
+def _row(row: dict, printed_name: str) -> dict:
+    plain = {key: float(value) if isinstance(value, Decimal) else value for key, value in row.items()}
+    plain = {"printed_name": printed_name} | {k: v for k, v in plain.items() if k not in ("source", "row")}
+    if "bins" in plain:
+        plain["bins"] = dict(zip(BINS, plain["bins"], strict=True))
+    return plain
+
+
+# ---------------------------------------------------------------- where the files lie
+
+_FOLDER = Path(__file__).with_name("catalogue")
 
 
 @functools.cache
-def _read() -> list[dict]:
-    text = Path(__file__).with_name("registry.toml").read_text(encoding="utf-8")
-    # Decimal keeps the digits as printed; everything else reads floats.
-    return tomllib.loads(text, parse_float=Decimal)["dataset"]
-
-
-@functools.cache
-def _printed() -> dict[tuple[str, str], dict]:
-    return {(dataset["name"], row["source"]): row for dataset in _read() for row in dataset["published"]}
-
-
-@functools.cache
-def _entries() -> dict[str, Entry]:
-    return {dataset["name"]: _entry(dataset) for dataset in _read()}
+def package() -> dict[str, Entry]:
+    """The package's entries: those of the page in its order, then the others by name."""
+    entries = [_read(path, 0, package=True) for path in sorted(_FOLDER.glob("*.toml"))]
+    return {e.name: e for e in sorted(entries, key=lambda e: e.row(PAGE_TABLE) or math.inf)}
 
 
 @functools.cache
 def _known_names() -> dict[str, str]:
-    known: dict[str, str] = {}
-    # Keys first, so that no other name can hide one.
-    for entry in _entries().values():
-        known[_plain(entry.name)] = entry.name
-    for entry in _entries().values():
-        for text in (entry.printed_name, *entry.aliases, *(row["printed_name"] for row in entry.published.values())):
+    """Plain spelling -> key, of the package's entries; keys first, so that no other name can hide one."""
+    known = {_plain(name): name for name in package()}
+    for entry in package().values():
+        for text in entry.all_names:
             known.setdefault(_plain(text), entry.name)
     return known
 
 
-def _entry(dataset: dict) -> Entry:
-    rows = {row["source"]: _row(dataset, row) for row in dataset["published"]}
-    first = next(iter(rows.values()))
-    bins_source = next((source for source, row in rows.items() if "bins" in row), None)
-    archive = dataset.get("archive", {})
-    return Entry(
-        name=dataset["name"],
-        printed_name=dataset["printed_name"],
-        group=dataset["group"],
-        **{
-            number: first.get(number)
-            for number in ("n_features", "n_labels", "n_train", "n_test", "avg_points_per_label",
-                           "avg_labels_per_point", "points_per_label_basis")
-        },
-        bins=dict(rows[bins_source]["bins"]) if bins_source else None,
-        bins_source=bins_source,
-        A=float(dataset["propensity"]["A"]),
-        B=float(dataset["propensity"]["B"]),
-        propensity_source=dataset["propensity"]["from"],
-        archive=archive.get("key"),
-        archive_format=archive.get("format"),
-        published=rows,
-        aliases=tuple(dataset.get("aliases", ())),
-        note=dataset.get("note", ""),
-    )  # fmt: skip
+def _readers() -> dict[str, Path]:
+    """Plain name -> dataset.toml, of the reader's datasets in ``$XCREPRO_DATA``."""
+    return {_plain(path.parent.name): path for path in sorted(cache_dir().glob(f"*/{FILE}"))}
 
 
-def _row(dataset: dict, row: dict) -> dict:
-    plain = {
-        key: float(value) if isinstance(value, Decimal) else value for key, value in row.items() if key != "source"
-    }
-    plain.setdefault("printed_name", dataset["printed_name"])
-    if "bins" in plain:
-        plain["bins"] = dict(zip(BINS, plain["bins"], strict=True))
-    return plain
+def _plain(text: str) -> str:
+    return "".join(c for c in text.lower() if c not in "-_ ")

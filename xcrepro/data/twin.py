@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from scipy.sparse import csr_matrix
 from xcrepro import threads
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset, Split
+from xcrepro.data.registry import Entry, TwinShape
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import twin as kernels
 
@@ -38,8 +40,12 @@ _BALANCED = 1e-3
 class TwinSplit(Split):
     """One half of a twin: a :class:`Split` whose ``Y`` is the complete truth, and what is known about it.
 
-    Y_observed: (n, L) CSR float32 of ones, a subset of ``Y``: what is left after each relevant label went missing.
-    marginals: (n, L) CSR float32 in (0, 1]: P(y_l = 1 | x) of the complete truth; absent is exactly 0.
+    Attributes
+    ----------
+    Y_observed : csr_matrix of float32, (n, L)
+        Ones, a subset of ``Y``: what is left after each relevant label went missing.
+    marginals : csr_matrix of float32, (n, L)
+        In (0, 1]: P(y_l = 1 | x) of the complete truth; absent is exactly 0.
     """
 
     Y_observed: csr_matrix
@@ -50,10 +56,15 @@ class TwinSplit(Split):
 class Twin(Dataset):
     """A :class:`Dataset` made by :func:`twin`.
 
-    propensities: (L,) float64 in (0, 1]: the probability that label l of the complete truth is observed.
-    parents: (L,) int32: the label above, relevant wherever the label is; -1 for a root.
-    expected_counts: (L,) float64: the expected number of train points of the complete truth, the sum of ``marginals``
-    over the train points. ``expected_counts * propensities`` is the expected observed number.
+    Attributes
+    ----------
+    propensities : float64, (L,)
+        In (0, 1]: the probability that label l of the complete truth is observed.
+    parents : int32, (L,)
+        The label above, relevant wherever the label is; -1 for a root.
+    expected_counts : float64, (L,)
+        The expected number of train points of the complete truth, the sum of ``marginals`` over the train points.
+        ``expected_counts * propensities`` is the expected observed number.
     """
 
     train: TwinSplit
@@ -63,124 +74,41 @@ class Twin(Dataset):
     expected_counts: np.ndarray = field(repr=False)
 
 
-@dataclass(frozen=True)
-class _Recipe:
-    """What a twin needs beyond the published statistics.
-
-    head: the share of train points with the most frequent label, at most.  tail: train points of the rarest label
-    where the label bins are not published; rare: where they are, the target that stands for the edge of being seen.
-    cap: the same share in a small twin, where counts stay and points are fewer, as far as the average allows; ``head``
-    where that is more. One label in half of the points is a hit in half of the rows, whatever the words.
-    alpha, below: how strongly words decide, for the roots and the labels below.
-    roots: roots a point has, as a share of its labels, as far as topics of ``topic`` labels on average allow; 1.1 at
-    least.  near: topics that compete for a point, beyond twice its roots: the more, the less sure is the best.
-    shared: how many of the 10 words of a label are its parent's.  words: words a point; None: by its number of labels.
-    """
-
-    head: float = 0.05
-    tail: float = 1.0
-    rare: float = 0.8
-    cap: float = 0.5
-    alpha: float = 20.0
-    below: float = 40.0
-    roots: float = 0.3
-    topic: float = 25.0
-    near: int = 4
-    shared: int = 5
-    words: int | None = None
-
-
-# Fitted by trying, on small twins; where no benchmark table is printed, a similar dataset's. Above each:
-# P@1 / 3 / 5 printed (Parabel's; Bibtex 1-vs-All's, Mediamill DiSMEC's) and reached by a PLT of napkinXC with its
-# defaults, the mean of seeds 0 to 2. `python tests/data/test_twin.py` prints these numbers, and the scales.
-_RECIPES: dict[str, _Recipe] = {
-    # none, 67/51/43
-    "mm-amazontitles-300k": _Recipe(head=0.01, words=15, alpha=20.0, below=26.0, roots=0.38),
-    # 33/22/16, 33/19/14
-    "lf-amazontitles-131k": _Recipe(
-        head=0.002, cap=0.045, words=15, alpha=12.5, below=26.2, roots=0.38, topic=23.0, near=2
-    ),
-    # 40/27/19, 42/25/19
-    "lf-amazon-131k": _Recipe(head=0.002, cap=0.09, alpha=6.0, below=33.0, roots=0.1, topic=19.0, near=6, shared=8),
-    # 18/11/9, 19/13/10
-    "lf-wikiseealsotitles-320k": _Recipe(head=0.005, words=15, alpha=5.5, below=13.7, roots=0.24, near=15),
-    # 33/22/17, 35/20/15
-    "lf-wikiseealso-320k": _Recipe(head=0.005, alpha=5.6, below=58.0, roots=0.6, topic=26.0),
-    # 40/22/15, 38/25/20
-    "lf-wikititles-500k": _Recipe(
-        head=0.0021, cap=0.43, words=10, alpha=1.5, below=3.9, roots=0.39, topic=7.0, near=12
-    ),
-    # none, 68/50/39
-    "lf-wikipedia-500k": _Recipe(head=0.1, alpha=12.5, below=12.0, roots=0.48),
-    # none, 61/34/24
-    "orcas-800k": _Recipe(head=0.005, words=15, alpha=20.0, below=26.0, roots=0.38),
-    # 47/41/38, 44/43/41
-    "lf-amazontitles-1.3m": _Recipe(head=0.0065, cap=0.39, words=17, alpha=5.0, below=6.3, roots=0.1, near=7, shared=7),
-    # 93/79/65, 95/82/65
-    "amazoncat-13k": _Recipe(head=0.3, alpha=36.0, below=17.0, roots=0.43),
-    # none, 93/74/56
-    "amazoncat-14k": _Recipe(head=0.3, alpha=36.0, below=17.0, roots=0.43),
-    # 17/12/9, 17/12/9
-    "wikiseealsotitles-350k": _Recipe(head=0.005, words=15, alpha=5.2, below=13.7, roots=0.17, topic=30.0, near=15),
-    # 42/23/16, 41/27/22
-    "wikititles-500k": _Recipe(
-        head=0.009, tail=1.5, words=15, alpha=3.0, below=11.4, roots=0.69, topic=31.0, near=7, shared=7
-    ),
-    # 69/50/39, 68/50/39
-    "wikipedialarge-500k": _Recipe(head=0.1, alpha=12.5, below=12.0, roots=0.48),
-    # 38/34/30, 41/32/28
-    "amazontitles-670k": _Recipe(
-        head=0.004, cap=0.024, words=32, alpha=9.0, below=108.0, roots=0.22, topic=80.0, near=1, shared=10
-    ),
-    # 45/40/36, 44/40/35
-    "amazon-670k": _Recipe(
-        head=0.004, cap=0.009, words=80, alpha=7.08, below=97.5, roots=0.22, topic=80.0, near=3, shared=10
-    ),
-    # 46/44/42, 46/45/44
-    "amazontitles-3m": _Recipe(head=0.01, words=15, alpha=3.0, below=20.0),
-    # 47/45/43, 47/45/44
-    "amazon-3m": _Recipe(head=0.01, alpha=5.0, below=20.0),
-    # 82/63/45, 82/60/48
-    "mediamill": _Recipe(head=0.23, cap=0.375, tail=20.0, alpha=24.0, below=4.4, roots=0.7, topic=14.5, near=3),
-    # 63/39/29, 60/39/29
-    "bibtex": _Recipe(head=0.14, tail=29.0, alpha=10.0, below=10.0, roots=0.4),
-    # 67/62/57, 67/60/56
-    "delicious": _Recipe(head=0.4, tail=15.0, alpha=11.0, below=15.0),
-    # none, 96/85/70
-    "rcv1-2k": _Recipe(head=0.4, alpha=36.0, below=17.0, roots=0.43),
-    # 82/69/58, 83/69/56
-    "eurlex-4k": _Recipe(head=0.065, alpha=21.0, below=34.0, roots=0.27),
-    # none, 82/70/57
-    "eurlex-4.3k": _Recipe(head=0.1, alpha=21.0, below=34.0, roots=0.27),
-    # 84/72/63, 84/74/65
-    "wiki10-31k": _Recipe(head=0.8, rare=1.1, alpha=20.0, below=90.0, roots=0.3),
-    # 47/40/37, 45/42/40
-    "deliciouslarge-200k": _Recipe(head=0.2, cap=0.2, alpha=26.4, below=60.0),
-    # 65/43/32, 64/41/31
-    "wikilshtc-325k": _Recipe(head=0.05, alpha=10.5, below=10.0, roots=0.48),
-}
-
-
 def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
     """A synthetic dataset in the published shape of ``name``, of which everything is known. Same arguments, same bytes.
 
-    name: a dataset of the registry (``xcrepro.data.registry.names()``).  scale: its size as a share of the published
-    one, above 0; numbers of points, labels and features are multiplied by it and rounded (at least 100 train and 50
-    test points, 16 labels, 64 features), points per label and labels per point stay.  seed: 0 to 2**63 - 1.
+    Parameters
+    ----------
+    name : str
+        A dataset of the catalogue (``xcrepro.data.registry.names()``) whose numbers of points and labels and an average of
+        labels are known.
+    scale : float
+        Its size as a share of the published one, above 0; numbers of points, labels and features are multiplied by it and
+        rounded (at least 100 train and 50 test points, 16 labels, 64 features), points per label and labels per point stay.
+    seed : int
+        0 to 2**63 - 1.
 
-    Returns a :class:`Twin`: ``train`` and ``test`` with ``X``, ``Y``, ``Y_observed`` and ``marginals``, and the labels'
-    ``propensities``, ``parents`` and ``expected_counts``. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name
-    a file.
+    Returns
+    -------
+    Twin
+        ``train`` and ``test`` with ``X``, ``Y``, ``Y_observed`` and ``marginals``, and the labels' ``propensities``,
+        ``parents`` and ``expected_counts``. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name a file.
 
-    Raises ArgumentError: an unknown name (with the near ones), a scale that is not above 0, a seed out of range.
+    Raises
+    ------
+    ArgumentError
+        An unknown name (with the near ones), one of which too little is known (with the keys that its ``dataset.toml``
+        needs), a scale that is not above 0, a seed out of range.
 
+    Notes
+    -----
     **What it keeps of the dataset.** The numbers of points, labels and features. Labels per point, hence points per
     label, within 1 % in train (small scales: 2 %). For the datasets whose label bins are published (reeval, table 2)
     the share of labels per bin, unseen ones included, within 2 points; otherwise a long tail that meets the average,
     its head and end chosen by us. Rows of X are tf-idf of unit length, sparse, with the Zipf background of text. What
     linear models reach: on small twins (about 2,500 points, at least 100 labels) a napkinXC PLT, the mean of three
     seeds, comes within about 3 points of Parabel's printed P@1, 3 and 5 for all datasets that print them but three,
-    named below; a single seed or training scatters by 1 or 2 points more. The table ``_RECIPES`` above this function
+    named below; a single seed or training scatters by 1 or 2 points more. ``xcrepro/data/catalogue``
     has all of them, and ``python tests/data/test_twin.py`` prints them again.
 
     **What it does not keep.** There are no words, only numbers: no text, no label names, no label features. A row has
@@ -227,6 +155,8 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
       count: the one solution of N_l = N*_l p(N_l), N*_l = ``expected_counts[l]``. It is ``Y``, not ``Y_observed``, that
       has the published counts.
 
+    Examples
+    --------
     >>> tw = twin("eurlex-4k", scale=0.05)
     >>> tw.name, tw.train.X.shape, tw.test.Y.shape
     ('eurlex-4k@0.05-seed0', (777, 250), (190, 200))
@@ -243,10 +173,27 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
         raise ArgumentError("scale", "must be a number above 0", repr(scale), "1.0 is the published size")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
-    return _build(entry, _RECIPES.get(entry.name, _Recipe()), float(scale), int(seed))
+    return _build(_complete(entry), entry.twin, float(scale), int(seed))
 
 
-def _build(entry: registry.Entry, recipe: _Recipe, scale: float, seed: int) -> Twin:
+def _complete(entry: Entry) -> Entry:
+    """The entry with labels per point, from points per label where only that is given; an error where too little is."""
+    given = [number for number in (*registry.COUNTS, *registry.AVERAGES) if getattr(entry, number) is not None]
+    missing = [number for number in ("n_train", "n_test", "n_labels") if number not in given]
+    if not set(registry.AVERAGES) & set(given):
+        missing.append(" or ".join(registry.AVERAGES))
+    if missing:
+        raise ArgumentError(
+            "name", "must be a dataset whose numbers are known", repr(entry.name),
+            f"its {registry.FILE} needs {', '.join(missing)} in [expected]",
+        )  # fmt: skip
+    if entry.avg_labels_per_point is not None:
+        return entry
+    n_points = entry.n_train + (entry.n_test if entry.points_per_label_basis != "train" else 0)
+    return dataclasses.replace(entry, avg_labels_per_point=entry.avg_points_per_label * entry.n_labels / n_points)
+
+
+def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
     n_train = max(100, round(entry.n_train * scale))
     n = n_train + max(50, round(entry.n_test * scale))
     plan = _plan(entry, recipe, scale, n_train, seed)
@@ -279,6 +226,7 @@ def _build(entry: registry.Entry, recipe: _Recipe, scale: float, seed: int) -> T
         A=entry.A,
         B=entry.B,
         published=entry.published,
+        entry=entry,
         propensities=propensities,
         parents=parents,
         expected_counts=expected_counts,
@@ -304,7 +252,7 @@ class _Plan:
     extra: float
 
 
-def _plan(entry: registry.Entry, recipe: _Recipe, scale: float, n_train: int, seed: int) -> _Plan:
+def _plan(entry: Entry, recipe: TwinShape, scale: float, n_train: int, seed: int) -> _Plan:
     average = entry.avg_labels_per_point
     n_labels = max(16, round(entry.n_labels * scale))
     # One dataset's number of features is not published.
@@ -347,7 +295,7 @@ def _plan(entry: registry.Entry, recipe: _Recipe, scale: float, n_train: int, se
     )
 
 
-def _targets(entry: registry.Entry, recipe: _Recipe, n_labels: int, n_train: int) -> np.ndarray:
+def _targets(entry: Entry, recipe: TwinShape, n_labels: int, n_train: int) -> np.ndarray:
     """Expected train counts, falling: (n_labels,) float64 with the published labels per point.
 
     Between fixed points - the head, the published bins' edges, the tail - log(count) is linear in rank ** power, and
@@ -359,7 +307,7 @@ def _targets(entry: registry.Entry, recipe: _Recipe, n_labels: int, n_train: int
     log_count = np.log([recipe.head * entry.n_train, recipe.tail])
     if entry.bins is not None:
         in_bin = np.array([entry.bins[name] for name in reversed(registry.BINS)])
-        per_label = entry.n_labels / entry.published[entry.bins_source]["n_labels"]
+        per_label = entry.n_labels / entry.published[entry.bins_source].get("n_labels", entry.n_labels)
         at[1:1] = np.cumsum(in_bin) * per_label + 0.5
         # Drawn counts scatter about the targets, most of all near 0, where few should stay without a train point.
         edges = [999.5, 99.5, 9.5, recipe.rare]
@@ -422,7 +370,7 @@ class _Roots:
     in_train: np.ndarray
 
 
-def _roots(plan: _Plan, X: csr_matrix, n_train: int, recipe: _Recipe, seed: int) -> _Roots:
+def _roots(plan: _Plan, X: csr_matrix, n_train: int, recipe: TwinShape, seed: int) -> _Roots:
     n, n_topics = X.shape[0], plan.share.size
     per_row = plan.share.sum()
     n_everywhere = int((plan.share > _EVERYWHERE).sum())

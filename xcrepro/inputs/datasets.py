@@ -1,40 +1,178 @@
-"""Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin."""
+"""Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
+
+``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder with a
+subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`at_hand`).
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from xcrepro import propensity
+from xcrepro import paths, propensity
+from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
 from xcrepro.data.twin import Twin, twin
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.published import record
 
 
-def pick(dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str = "") -> Dataset:
+def pick(
+    dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = ""
+) -> Dataset:
     """The real ``dataset`` where ``folder`` is given or at size paper (from the cache, downloading at need), else its twin.
 
-    folder: the dataset's own folder. A dataset that the registry does not know is taken as it is: a reader's own.
-    scale, seed: of the twin (see :func:`xcrepro.twin`); they do nothing for real data.
+    Parameters
+    ----------
+    dataset : str
+        A name of the catalogue, the reader's own included; with ``folder`` any other as well: data of which nothing is
+        known (see :func:`xcrepro.load`).
+    size : str
+        ``"small"`` or ``"paper"``.
+    scale, seed : float, int
+        Of the twin (see :func:`xcrepro.twin`); they do nothing for real data.
+    folder : path
+        The dataset's own folder.
+
+    Raises
+    ------
+    DataError
+        Where the folder holds another number of points, features or labels than the name has.
     """
     if folder:
-        return load(dataset, Path(folder).expanduser(), check=False)
-    if size == "paper":
-        return load(dataset)
-    return twin(dataset, scale=scale, seed=seed)
+        return load(dataset, folder)
+    return load(dataset) if size == "paper" else twin(dataset, scale=scale, seed=seed)
+
+
+def pick_many(
+    datasets: Sequence[str],
+    size: str = "small",
+    scales: Sequence[float] = (),
+    seed: int = 0,
+    folder: str | os.PathLike = "",
+) -> dict[str, Dataset]:
+    """:func:`printed_name` -> dataset, each as :func:`pick` has it: for items that take several.
+
+    Data that are not those that are printed stand under their key (``eurlex-4k``), so that no printed row is found for them.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        Names of the catalogue.
+    size, seed : str, int
+        As for :func:`pick`.
+    scales : sequence of float
+        One for each dataset; empty: 1.
+    folder : path
+        A folder with a subfolder for each dataset, named by its key.
+
+    Raises
+    ------
+    ArgumentError
+        Where there are more or fewer scales than datasets.
+    DataMissing
+        Where a dataset has no subfolder.
+    """
+    scales = list(scales) or [1.0] * len(datasets)
+    if len(scales) != len(datasets):
+        raise ArgumentError("scales", f"must be one for each of the {len(datasets)} datasets", scales)
+    found = {}
+    for name, scale in zip(datasets, scales, strict=True):
+        ds = pick(name, size, scale, seed, subfolder(folder, name))
+        found[printed_name(ds) or registry_name(ds)] = ds
+    return found
+
+
+def subfolder(folder: str | os.PathLike, dataset: str) -> str:
+    """Where ``dataset`` lies in a ``folder`` of several: the subfolder of its key. Empty where ``folder`` is.
+
+    Raises
+    ------
+    DataMissing
+        Where there is none.
+    """
+    if not folder:
+        return ""
+    entry, parent = registry.find(dataset), Path(folder).expanduser()
+    home = parent / (entry.name if entry else dataset)
+    if not home.is_dir():
+        raise DataMissing(
+            f"{home}: no such folder; this item takes several datasets, and folder= holds a subfolder for each, named by its "
+            f"key: {home.name}"
+        )
+    return str(home)
+
+
+def at_hand(datasets: Sequence[str], size: str, folder: str | os.PathLike = "") -> list[Dataset]:
+    """Those of ``datasets`` that are on this machine; nothing is downloaded.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        Keys of the catalogue.
+    size : str
+        Without ``folder``: at ``"paper"`` those in the cache, at ``"small"`` none, so that the result does not depend on what
+        a machine has.
+    folder : path
+        A folder with a subfolder for each that is there, named by its key.
+    """
+    if not folder and size != "paper":
+        return []
+    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
+    return [load(name, home / name) for name in datasets if (home / name).is_dir()]
 
 
 def origin(ds: Dataset) -> str:
-    """One line for a notebook: what the data are, and whether they are real."""
+    """What the data are, for a notebook: a line that says whether they are real, and one for each of their notes."""
     kind = "SYNTHETIC TWIN, not the real dataset" if isinstance(ds, Twin) else "real data"
     n_train, n_labels = ds.train.Y.shape
-    return f"{ds.name} ({kind}): {n_train:,} train and {ds.test.Y.shape[0]:,} test points, {n_labels:,} labels"
+    counts = f"{n_train:,} train and {ds.test.Y.shape[0]:,} test points, {n_labels:,} labels"
+    aside = [f"  no printed results beside these: {note}" for note in ds.notes]
+    return "\n".join([f"{ds.name} ({kind}): {counts}", *aside])
 
 
 def registry_name(ds: Dataset) -> str:
-    """The dataset's key in the registry, for a twin that of its original."""
+    """The dataset's key in the catalogue, for a twin that of its original."""
     return ds.name.partition("@")[0]
+
+
+def printed_name(ds: Dataset) -> str:
+    """What documents call the dataset, for a twin its original; empty where they print nothing that could stand beside it:
+    it is not in the catalogue, or its data are not those that are printed (``ds.comparable``)."""
+    entry = ds.entry or registry.find(registry_name(ds))
+    return entry.printed_name if entry and ds.comparable else ""
+
+
+def printed_rows(ds: Dataset) -> pd.DataFrame:
+    """The results that are printed for the dataset, in the columns of :func:`xcrepro.published.table`.
+
+    They are the ``printed.csv`` beside its ``dataset.toml``, else the benchmark table of the repository's page. No rows
+    where there is neither, or where :func:`printed_name` is empty.
+
+    Raises
+    ------
+    DataError
+        Where ``printed.csv`` breaks a rule, or has rows of another dataset.
+    """
+    name = printed_name(ds)
+    entry = ds.entry or registry.find(registry_name(ds))
+    file = entry.folder / "printed.csv" if name and entry.folder else None
+    if file and file.is_file():
+        rows = record.read_printed(file)
+        other = [i for i, text in enumerate(rows["dataset"]) if not entry.is_called(text)]
+        if other:
+            found = repr(rows["dataset"][other[0]])
+            raise DataError(file, f"dataset {found}", f"{entry.name!r}, whose folder this is", line=other[0] + 2)
+        return rows
+    source = f"xcrepo:{name}"
+    if source in record.sources():
+        return record.table(source)
+    return pd.DataFrame(columns=record.COLUMNS)
 
 
 def weights(ds: Dataset) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from xcrepro.data import registry
-from xcrepro.data import twin as twins
-from xcrepro.data.load import load
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
+from xcrepro.inputs import datasets
 
 
 @dataclass(frozen=True)
@@ -21,17 +22,19 @@ class Tail:
     real: bool
 
 
-def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str = "") -> Tail:
-    """Train label counts of ``dataset``: the real set's at size paper, its twin's at size small.
+def of(ds: Dataset) -> Tail:
+    """The train label counts of a dataset or a twin."""
+    real = not isinstance(ds, Twin)
+    name = ds.entry.printed_name if ds.entry else ds.name
+    return Tail(name if real else f"{name}, twin", ds.label_counts, real)
 
-    folder: where the real datasets lie, one subfolder each named by registry key; empty: the cache, downloading at need.
+
+def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:
+    """Train label counts of ``dataset``: of the real set where ``folder`` is given or at size paper, else of its twin.
+
+    folder: where real datasets lie, one subfolder each named by its key (:func:`xcrepro.inputs.datasets.subfolder`).
     """
-    printed = registry.get(dataset).printed_name
-    if size == "paper":
-        path = Path(folder) / registry.get(dataset).name if folder else None
-        return Tail(printed, load(dataset, path).label_counts, True)
-    ds = twins.twin(dataset, scale=scale, seed=seed)
-    return Tail(f"{printed}, twin", ds.label_counts, False)
+    return of(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
 
 
 def counted(dataset: str) -> Tail:

@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro.arguments import did_you_mean
@@ -19,7 +20,7 @@ from xcrepro.paths import project_root
 from xcrepro.published.checks import column as column_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import os
 
     import pandas as pd
 
@@ -34,19 +35,13 @@ COLUMNS = (
 READINGS = ("as printed", "corrected", "uncertain")
 """How a value is read; :func:`table` says what the words mean."""
 
-# The tables of datasets, whose numbers are the registry's: columns and rows in the order of print.
+# The tables of datasets, whose numbers and order are the catalogue's: columns in the order of print.
 _DATASET_COLUMNS = {
     "xcrepo:dataset-table": ("n_features", "n_labels", "n_train", "n_test", "avg_points_per_label",
                              "avg_labels_per_point"),
     "reeval:table2": ("n_train", "n_test", "n_features", "avg_labels_per_point", "n_labels", "bins"),
     "calibration:table3": ("n_train", "n_labels", "n_test", "avg_labels_per_point", "avg_points_per_label"),
     "jain16:table2": ("n_train", "n_features", "n_labels", "n_test", "avg_labels_per_point", "avg_points_per_label"),
-}  # fmt: skip
-_DATASET_ROWS = {
-    "reeval:table2": ("eurlex-4k", "wiki10-31k", "amazoncat-13k"),
-    "calibration:table3": ("eurlex-4k", "amazoncat-13k", "wikipedialarge-500k", "amazon-670k", "amazon-3m",
-                           "lf-amazon-131k", "lf-wikiseealso-320k", "lf-amazontitles-131k"),
-    "jain16:table2": ("eurlex-4k", "amazoncat-13k", "wiki10-31k", "wikilshtc-325k", "amazon-670k", "ads-9m"),
 }  # fmt: skip
 # Numbers that calibration, table 3, prints in each other's column; the registry has each in its own.
 _SWAPPED = {
@@ -186,6 +181,15 @@ def find(dataset=None, method=None, metric=None, k=None, source=None) -> pd.Data
     return frame.reset_index(drop=True)
 
 
+def read_printed(path: str | os.PathLike) -> pd.DataFrame:
+    """Printed rows of a reader's own, such as ``printed.csv`` beside a ``dataset.toml``: a file with the columns of
+    :func:`table`, checked as the record's own are. Sources are the file's, ``"document:table"``.
+
+    Raises DataMissing where there is no such file, DataError where it breaks a rule.
+    """
+    return _checked(_csv(Path(path)), Path(path))
+
+
 def wide(id: str) -> pd.DataFrame:
     """A table as a person sees it: the ``value`` of every cell, float64, NaN where none is known.
 
@@ -291,14 +295,17 @@ def _folder() -> Path:
     return project_root() / "data" / "published"
 
 
-@functools.cache
-def _text(name: str) -> pd.DataFrame:
+def _csv(path: Path, where: str = "") -> pd.DataFrame:
     import pandas as pd
 
-    path = _folder() / f"{name}.csv"
     if not path.is_file():
-        raise DataMissing(f"{path}: the published numbers are not there; they are part of the project's folder")
+        raise DataMissing(f"{path}: the published numbers are not there{where}")
     return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+@functools.cache
+def _text(name: str) -> pd.DataFrame:
+    return _csv(_folder() / f"{name}.csv", "; they are part of the project's folder")
 
 
 @functools.cache
@@ -329,8 +336,11 @@ def _places() -> dict[str, tuple[int, int]]:
     return dict(zip(first, itertools.pairwise(starts), strict=True))
 
 
-def _checked(text: pd.DataFrame, path: Path, known: set[str]) -> pd.DataFrame:
-    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule."""
+def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> pd.DataFrame:
+    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule.
+
+    known: the sources that a document of the record has; None: a reader's file, which may have any.
+    """
     if list(text.columns) != list(COLUMNS):
         raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(COLUMNS), line=1)
 
@@ -339,8 +349,11 @@ def _checked(text: pd.DataFrame, path: Path, known: set[str]) -> pd.DataFrame:
             at = int(bad.to_numpy().argmax())
             raise DataError(path, f"{column} {text.at[at, column]!r}", expected, line=at + 2)
 
-    refuse(~text["source"].isin(known), "source", "an id that sources.csv lists")
-    refuse(~text["source"].str.startswith(f"{path.stem}:"), "source", f"an id of {path.stem}")
+    if known is None:
+        refuse(~text["source"].str.fullmatch(r"[^:]+:[^:]+"), "source", "an id such as 'document:table'")
+    else:
+        refuse(~text["source"].isin(known), "source", "an id that sources.csv lists")
+        refuse(~text["source"].str.startswith(f"{path.stem}:"), "source", f"an id of {path.stem}")
     refuse(~text["row"].str.fullmatch(r"[1-9]\d*"), "row", "a whole number from 1")
     refuse(~text["k"].str.fullmatch(r"([1-9]\d*)?"), "k", "a whole number from 1, or nothing")
     refuse(text["metric"] == "", "metric", "a name")
@@ -373,16 +386,16 @@ def _datasets(source: str) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for row, name in enumerate(_DATASET_ROWS.get(source, registry.names()), start=1):
+    for row, name in enumerate(registry.names(source), start=1):
         entry = registry.get(name)
-        numbers = registry.published(name, source)
+        numbers = entry.published[source]
         for column in _DATASET_COLUMNS[source]:
             pair = _SWAPPED.get(name, ()) if source == "calibration:table3" else ()
             swapped = pair[1 - pair.index(column)] if column in pair else None
             if column == "bins":
                 cells = [(f"labels_{label}", str(count), count) for label, count in numbers["bins"].items()]
             else:
-                printed = registry.printed(name, swapped or column, source)
+                printed = entry.printed(swapped or column, source)
                 cells = [(column, printed, numbers.get(column, math.nan))]
             for metric, printed, value in cells:
                 printed = _separated(printed, source) if printed.isdigit() else printed
