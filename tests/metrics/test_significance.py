@@ -174,6 +174,24 @@ def test_p_of_equal_and_of_clearly_different_methods(twin):
     assert (swapped.difference, swapped.low, swapped.p) == (-one.difference, -one.high, one.p)
 
 
+# ---------------------------------------------------------------- jackknife
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    """One row a block: the jackknife of a mean is the usual standard error, s / sqrt(n)."""
+    values = np.random.default_rng(0).random((20, 3))
+    left = np.array([values[keep].mean(axis=0) for keep in m.jackknife_blocks(20)])
+    np.testing.assert_allclose(m.jackknife_error(left), values.std(axis=0, ddof=1) / np.sqrt(20))
+
+
+@pytest.mark.parametrize(("n", "blocks", "number"), [(43, 20, 20), (7, 20, 7), (7, 3, 3), (0, 20, 0)])
+def test_each_row_is_left_out_once(n, blocks, number):
+    left_out = [np.setdiff1d(np.arange(n), keep) for keep in m.jackknife_blocks(n, blocks)]
+    assert len(left_out) == number
+    assert [row for block in left_out for row in block] == list(range(n))
+    assert not left_out or max(map(len, left_out)) - min(map(len, left_out)) <= 1
+
+
 def test_nothing_of_the_caller_is_changed(twin):
     Y, good, bad, _, w = twin
     before = [part.tobytes() for part in (Y.data, Y.indices, Y.indptr, good.ids, bad.ids, w)]

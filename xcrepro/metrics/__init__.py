@@ -45,7 +45,14 @@ from xcrepro.metrics.ranking import (
     psp,
     recall,
 )
-from xcrepro.metrics.significance import Bootstrap, TTest, macro_t_test, paired_bootstrap
+from xcrepro.metrics.significance import (
+    Bootstrap,
+    TTest,
+    jackknife_blocks,
+    jackknife_error,
+    macro_t_test,
+    paired_bootstrap,
+)
 
 __all__ = [
     "Bootstrap",
@@ -67,6 +74,8 @@ __all__ = [
     "evaluate",
     "f_beta",
     "hamming_loss",
+    "jackknife_blocks",
+    "jackknife_error",
     "label_entropy",
     "macro_f1",
     "macro_f_beta",
