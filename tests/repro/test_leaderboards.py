@@ -1,4 +1,4 @@
-"""Leaderboards of published numbers: the page's benchmark tables, reeval's tables 3 and 4, jain16's tables 3 and 4."""
+"""Leaderboards of published numbers: the page's benchmark tables, reeval's tables 3 and 4."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import jain16_tables, leaderboards, reeval_tables
+from xcrepro.repro import leaderboards, reeval_tables
 
 
 @pytest.fixture(scope="module")
@@ -225,38 +225,3 @@ def test_the_title_of_fig_2_is_a_finding_only_where_it_holds():
     assert "AttentionXML by macro-F1; the SVM is last only" in reeval_tables.plot_bars(bars).get_suptitle()
     bars.loc[(bars["method"] == "AttentionXML") & (bars["dataset"] == "EURLex-4K"), "value"] = 99.0
     assert "AttentionXML" not in reeval_tables.plot_bars(bars).get_suptitle()
-
-
-# ---------------------------------------------------------------- jain16
-
-
-def test_jain16_tables_as_printed():
-    table3, table4 = jain16_tables.table(3), jain16_tables.table(4)
-    assert list(table3.columns) == ["dataset", "method", "N1", "N3", "N5", "P1", "P3", "P5"]
-    assert list(table4.columns) == ["dataset", "method", "C1", "C3", "C5"]
-    assert (len(table3), len(table4)) == (36, 18)
-    assert table3.iloc[-1, 2:].tolist() == [13.52, 16.43, 17.79, 13.52, 17.95, 20.50]
-    assert table4.iloc[-1, 2:].tolist() == [6.04, 7.45, 8.09]
-
-
-def test_jain16_leads_and_claims():
-    leads = jain16_tables.leaders(jain16_tables.table(3))
-    assert (leads["led"] == leads["columns"]).all()
-    claims = jain16_tables.claims()
-    assert claims["of"].tolist() == [144, 144, 36, 33, 3]
-    assert (claims["holds"] == claims["of"]).all()
-
-
-def test_jain16_gains():
-    gains = jain16_tables.gains(jain16_tables.table(3)).set_index(["dataset", "column"])["gain"]
-    assert gains[("Ads-9M", "P5")] == pytest.approx(20.50 - 17.26)
-    assert gains[("AmazonCat-13K", "P1")] == pytest.approx(69.05 - 46.75)
-    shown = jain16_tables.range_of_gains(gains.reset_index().assign(**{"gain %": 1.0})).set_index("dataset")
-    assert shown.loc["Ads-9M", "largest at"] == "P5"
-
-
-def test_coverage_that_falls():
-    falling = jain16_tables.falling_coverage()
-    assert set(falling["dataset"]) == {"Wiki10-31K"}
-    assert len(falling) == 3
-    assert (falling["value"] < falling["before"]).all()
