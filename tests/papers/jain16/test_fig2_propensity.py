@@ -44,18 +44,6 @@ def test_ratios_by_hand():
     assert (ratios["weight"]["Wikipedia"][100_000:] < 1.1).all()
 
 
-def test_overlaps_by_hand():
-    # Label 0 above 1 to 5, label 1 above 6: a hierarchy of two steps. Seven points.
-    Y = np.zeros((7, 7), np.float32)
-    Y[[0, 1, 1, 2, 3, 4, 4, 5], [0, 0, 1, 2, 6, 6, 1, 3]] = 1
-    found = fig2.count_overlaps(Y, fig2.parent_pairs(np.array([-1, 0, 0, 0, 0, 0, 1])))
-    # Below 0: points 1, 2, 3, 4, 5; itself 0, 1. Below 1: points 3, 4; itself 1, 4.
-    columns = {"label": [0, 1], "descendants": [6, 1], "count": [2, 2], "below": [5, 2], "both": [1, 1]}
-    assert found.to_dict("list") == columns
-    table = fig2.compute_labels(found)
-    assert table[["label", "procedure", "among descendants"]].to_numpy().tolist() == [[0, 2 / 6, 1 / 5]]
-
-
 def test_overlaps_with_several_parents_against_sets():
     rng = np.random.default_rng(3)
     truth = (rng.random((40, 12)) < 0.15).astype(np.float32)
@@ -75,7 +63,7 @@ def test_overlaps_with_several_parents_against_sets():
 def test_the_procedure_is_that_of_the_package():
     ds = xc.twin("eurlex-4k", scale=0.2, seed=1)
     theirs = propensity.estimate_from_hierarchy(ds.train.Y_observed, ds.parents)
-    ours = fig2.compute_labels(fig2.count_overlaps(ds.train.Y_observed, fig2.parent_pairs(ds.parents)))
+    ours = fig2.compute_labels(fig2.count_overlaps(ds.train.Y_observed, ds.parents))
     labels = theirs.labels[theirs.labels["count"] > 0]
     assert ours["label"].tolist() == labels["label"].tolist()
     assert ours["procedure"].tolist() == pytest.approx(labels["propensity"].tolist(), rel=1e-15)
@@ -100,8 +88,7 @@ def test_the_procedure_is_too_high_and_the_points_with_a_descendant_are_not():
     complete[:, 0] = True
     complete[:, 1:] = (rng.random((n, 5)) < 0.5) & (rng.random((n, 1)) < 0.6)
     observed = complete & (rng.random((n, 6)) < p)
-    pairs = fig2.parent_pairs(np.array([-1, 0, 0, 0, 0, 0]))
-    row = fig2.compute_labels(fig2.count_overlaps(observed, pairs)).iloc[0]
+    row = fig2.compute_labels(fig2.count_overlaps(observed, np.array([-1, 0, 0, 0, 0, 0]))).iloc[0]
     among, size = row["among descendants"], row["below"]
     assert abs(among - 0.4) <= 4 * math.sqrt(0.4 * 0.6 / size)
     # The procedure's denominator is what is seen at all: 1 - 0.6 * P(not one of five marked).
@@ -174,13 +161,10 @@ def test_bins_by_chance():
         fig2.compute_eurovoc(table, draws=39)
 
 
-def test_the_second_figures_data_holds_all_four():
+def test_equation_1_in_the_second_figure():
+    labels = pd.DataFrame({"count": [1, 6], "procedure": [0.1, 0.2]})
     twin = pd.DataFrame({"count": [9.0], **{name: [0.5] for name in fig2.ESTIMATES}})
-    labels = pd.DataFrame({"label": [3, 4], "count": [1, 6], "procedure": [0.1, 0.2]})
-    bins = pd.DataFrame({"count": [5.5], "procedure": [0.15], "chance": [0.2], "low": [0.1], "high": [0.3]})
-    table = fig2.compute_hierarchy(twin, labels, bins)
-    assert table["source"].tolist()[:4] == ["twin, bins", "EuroVoc, labels", "EuroVoc, labels", "EuroVoc, bins"]
-    assert table["procedure"].tolist()[:4] == [0.5, 0.1, 0.2, 0.15]
+    table = fig2.compute_hierarchy(twin, labels, labels.assign(chance=0.2, low=0.1, high=0.3))
     model = table[table["source"] == "eq. 1"]
     assert model["true"].iloc[0] == pytest.approx(1 / math.log(15_539))  # of a label seen once
     assert model["count"].iloc[-1] == 6

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from xcrepro import looks, published
+from xcrepro.metrics import ranking
+from xcrepro.predictions import TopK
+from xcrepro.propensity import drop_labels
 
 KS = (1, 3, 5)
 K = 3
@@ -18,6 +22,8 @@ SIGMAS = 4.0
 """A mean over draws within so many of its standard errors is held for unbiased."""
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")
 """The baselines shown: all five of the paper's that this kit has, and two that came later (DiSMEC, PLT)."""
+PAPER = {"Wikipedia": "wikilshtc-325k", "Amazon": "amazon-670k"}
+"""What the paper calls a dataset in figs. 1 and 2 -> the registry's name of the dataset of table 2 that it stands for."""
 DOCUMENTS = 19_314
 """How many points the committed counts of EURLex-4K's labels are of: all of them, train and test."""
 PRINTED = {"PSN": "N", "PSP": "P", "Cov_norm": "C"}
@@ -32,6 +38,33 @@ LOOKS = {
 def log_spaced(top: int, per_decade: int) -> np.ndarray:
     """Whole numbers from 1 to ``top``, evenly spaced on a logarithmic axis, each once: (m,) int64."""
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
+
+
+def simulate(
+    Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, ks=KS, n_relevant=None
+) -> np.ndarray:
+    """Metrics over draws of what goes missing from a complete truth.
+
+    Parameters
+    ----------
+    Y, top
+        The complete truth and predictions for its rows.
+    kept : ndarray, shape (L,) or (n, L)
+        The probability with which a relevant label is observed.
+    metrics : sequence of str
+        Names in :data:`xcrepro.metrics.ranking.FORMULAS`.
+    w, n_relevant
+        Inverse propensities and numbers of relevant labels, for the metrics that take them.
+    rngs : iterable of numpy.random.Generator
+        One a draw.
+
+    Returns
+    -------
+    ndarray, shape (metrics, draws, ks)
+    """
+    observed = (drop_labels(Y, kept, rng) for rng in rngs)
+    draws = [list(ranking.values(metrics, left, top, ks, w, n_relevant).values()) for left in observed]
+    return np.array(draws).swapaxes(0, 1)
 
 
 def read_printed(number: int) -> pd.DataFrame:

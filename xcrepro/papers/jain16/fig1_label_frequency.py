@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks
+from xcrepro import looks, published
+from xcrepro.data import registry
 from xcrepro.inputs.longtail import Tail
+from xcrepro.papers.jain16._common import PAPER
 from xcrepro.repro import figures
 
-# the caption of fig. 1, with L of table 2: labels that occur less than 5 times
-PRINTED = {"WikiLSHTC-325K": (246_201, 325_056), "Amazon-670K": (452_262, 670_091)}
+COLUMNS = ["dataset", "labels", "under 5 points", "% of labels under 5"]
 
 
 def compute(tails: list[Tail]) -> pd.DataFrame:
@@ -52,14 +53,18 @@ def compute_rare(tails: list[Tail]) -> pd.DataFrame:
         top = np.sort(tail.counts)[::-1][: max(1, round(0.01 * tail.counts.size))].sum()
         share = 100 * float(top) / float(tail.counts.sum())
         rows.append((tail.name, tail.counts.size, rare, 100 * rare / tail.counts.size, share))
-    names = ["dataset", "labels", "under 5 points", "% of labels under 5", "% of pairs in the top 1 % of labels"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=[*COLUMNS, "% of pairs in the top 1 % of labels"])
 
 
 def compute_printed() -> pd.DataFrame:
-    """The caption's numbers, and the share of all labels that they are: the first four columns of :func:`compute_rare`."""
-    rows = [(name, total, rare, 100 * rare / total) for name, (rare, total) in PRINTED.items()]
-    return pd.DataFrame(rows, columns=["dataset", "labels", "under 5 points", "% of labels under 5"])
+    """The caption's numbers, and the share of the labels of table 2 that they are: the first four columns of
+    :func:`compute_rare`."""
+    printed = published.table("jain16:fig1-caption")
+    rows = []
+    for name, rare in zip(printed["dataset"], printed["value"].astype(int), strict=True):
+        entry = registry.get(PAPER[name])
+        rows.append((entry.printed_name, entry.n_labels, rare, 100 * rare / entry.n_labels))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:

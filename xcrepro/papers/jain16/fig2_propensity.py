@@ -8,18 +8,16 @@ import math
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
+from matplotlib.ticker import LogLocator, NullLocator
 
 from xcrepro import looks, paths, propensity
 from xcrepro.data import registry
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError
-from xcrepro.papers.jain16._common import DOCUMENTS, log_spaced
+from xcrepro.papers.jain16._common import DOCUMENTS, PAPER, log_spaced
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
-PAPER = {"Wikipedia": "wikilshtc-325k", "Amazon": "amazon-670k"}
-"""What the paper calls a dataset in fig 2 -> the registry's name of the dataset of table 2 that it stands for."""
 PER_BIN = 20  # labels a bin
 MIN_DESCENDANTS = 5  # "more than 4"
 ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
@@ -88,36 +86,19 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 # ---------------------------------------------------------------- estimates from a hierarchy
 
 
-def ancestors(pairs: np.ndarray, n_labels: int) -> sparse.csr_matrix:
-    """(L, L) bool: row = a label, columns = all labels above it. pairs: (m, 2) of (child, parent), without circles."""
-    children, above = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    step = up = sparse.csr_matrix((np.ones(children.size, bool), (children, above)), shape=(n_labels, n_labels))
-    found = up
-    while step.nnz:
-        step = step @ up
-        found = found + step
-    return found
-
-
-def parent_pairs(parents: np.ndarray) -> np.ndarray:
-    """(m, 2) of (child, parent) from one parent a label, -1 for none, as a twin has it."""
-    children = np.flatnonzero(np.asarray(parents) >= 0)
-    return np.column_stack([children, np.asarray(parents)[children]])
-
-
 def _columns(matrix) -> np.ndarray:
     """Entries of each column of a sparse matrix."""
     return np.bincount(matrix.tocsr().indices, minlength=matrix.shape[1])
 
 
-def count_overlaps(Y, pairs: np.ndarray) -> pd.DataFrame:
+def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
     """What a hierarchy lets one count.
 
     Parameters
     ----------
     Y : array or sparse matrix, shape (n, L)
-    pairs : ndarray, shape (m, 2)
-        (child, parent).
+    parents : ndarray, shape (L,) or (m, 2)
+        As :func:`xcrepro.propensity.ancestors` takes them.
 
     Returns
     -------
@@ -126,7 +107,7 @@ def count_overlaps(Y, pairs: np.ndarray) -> pd.DataFrame:
         (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
     """
     truth = Truth.of(Y)
-    up = ancestors(pairs, truth.n_labels)
+    up = propensity.ancestors(parents, truth.n_labels)
     carried = truth.to_csr().astype(bool)
     implied = (carried @ up).tocsr()
     columns = {"descendants": up, "count": carried, "below": implied, "both": implied.multiply(carried)}
@@ -163,10 +144,9 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
     seen, implied, lost, lost alone: shares of the points that the label is relevant to: it is observed; only a descendant
     is; neither is, though a descendant is relevant; neither is, and no descendant is relevant. They add up to 1.
     """
-    pairs = parent_pairs(ds.parents)
-    found = compute_labels(count_overlaps(ds.train.Y_observed, pairs))
+    found = compute_labels(count_overlaps(ds.train.Y_observed, ds.parents))
     label, count = found["label"], found["count"]
-    up = ancestors(pairs, ds.parents.size)
+    up = propensity.ancestors(ds.parents, ds.parents.size)
     complete, observed = ds.train.Y.astype(bool), ds.train.Y_observed.astype(bool)
     unseen = (complete > observed).tocsr()
     size, hidden = _columns(complete)[label], _columns(unseen)[label]
@@ -282,10 +262,7 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
         among = {"color": looks.TEAL, "fillstyle": "none", "linestyle": "none", "markersize": 6}
         left.plot(twin["count"], twin["among descendants"], "o", label="among points with a descendant", **among)
         left.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$", ylabel="propensity $p_l$")
-        left.minorticks_off()
-        low, high = twin["count"].min(), twin["count"].max()
-        ticks = [n for n in (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000) if low / 1.2 <= n <= 1.2 * high]
-        left.set_xticks(ticks, [f"{n:,}" for n in ticks])
+        left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
         left.set_title(f"{name}: the procedure estimates too high", loc="left")
         left.legend(loc="lower right")
         figures.draws(left, x="count", y=ESTIMATES)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks, propensity
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, B, K
+from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, B, K, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -65,10 +65,8 @@ def compute(
             "missing %": 100 * (1 - (sizes @ (1 / weight)) / sizes.sum()),
             "complete": exact,
         }
-        values = np.empty((len(METRICS), draws, len(ks)))
-        for draw in range(draws):
-            observed = propensity.drop_labels(Y, 1 / weight, np.random.default_rng([seed, draw]))
-            values[:, draw] = list(ranking.values(METRICS.values(), observed, top, ks, weight).values())
+        rngs = (np.random.default_rng([seed, draw]) for draw in range(draws))
+        values = simulate(Y, top, 1 / weight, list(METRICS.values()), weight, rngs, ks)
         for name, found in zip(METRICS, 100 * values, strict=True):
             low, high = np.quantile(found, [0.025, 0.975], axis=0)
             columns |= {name: found.mean(axis=0), f"{name} low": low, f"{name} high": high}

@@ -52,12 +52,12 @@ def compute_trainings(
             observed = propensity.drop_labels(truth, 1 / weights[A], np.random.default_rng([seed, draw]))
             missing = 100 * (1 - observed.nnz / truth.indices.size)
             options = {"trees": trees, "seed": seed + draw}
-            trainings = [(PLAIN, np.nan, models.FastXML(**options))]
+            trainings = {(PLAIN, np.nan): models.FastXML(**options)}
             for assumed in grid if A == REFERENCE else [A]:
-                trainings.append((SCORED, assumed, models.PfastXML(**options, inverse_propensity=weights[assumed])))
+                trainings[SCORED, assumed] = models.PfastXML(**options, inverse_propensity=weights[assumed])
             if A == REFERENCE:
-                trainings.append((CONSTANT, np.nan, models.FastXML(**options, ideal="L")))
-            for name, assumed, model in trainings:
+                trainings[CONSTANT, np.nan] = models.FastXML(**options, ideal="L")
+            for (name, assumed), model in trainings.items():
                 top = trained.training(model, ds.train.X, observed).predictions(ds.test.X, k)
                 value = 100 * ranking.ndcg(ds.test.Y, top, (k,), ideal="k")[0]
                 rows.append((A, assumed, name, draw, missing, value))

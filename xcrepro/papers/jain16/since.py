@@ -7,7 +7,6 @@ use of the metric can be held against what it is meant to tell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -58,24 +57,18 @@ def _predict(model: str, ds: Twin, Y, seed: int) -> TopK:
 # ---------------------------------------------------------------- does it estimate what it should, and rank rightly?
 
 
-@dataclass(frozen=True)
-class Draws:
-    """What :func:`simulate` found, as fractions.
-
-    complete: (models, ks) P@k on the complete truth.  values: (draws, estimators, models, ks), what each of
-    :data:`ESTIMATORS` makes of one draw of the observed truth.
-    """
-
-    models: tuple[str, ...]
-    complete: np.ndarray
-    values: np.ndarray
-
-
-def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -> Draws:
-    """P@k of the complete truth as every estimator sees it, over ``draws`` draws of what goes missing in the test points.
+def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """P@k of the complete truth as every estimator sees it, over draws of what goes missing in the test points.
 
     All estimators but the last see the labels go missing with p_l, independently; the last one's labels with
     :func:`case_propensities`.
+
+    Returns
+    -------
+    complete : ndarray, shape (models, ks)
+        P@k on the complete truth, as a fraction.
+    values : ndarray, shape (draws, estimators, models, ks)
+        What each of :data:`ESTIMATORS` makes of one draw of the observed truth, as a fraction.
     """
     rng, counts = np.random.default_rng(seed), Truth.of(ds.train.Y_observed).label_counts()
     true = 1.0 / ds.propensities
@@ -84,7 +77,7 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
     values = np.empty((draws, len(ESTIMATORS), len(tops), len(KS)))
     for draw in range(draws):
         left = Truth.of(propensity.drop_labels(truth, ds.propensities, rng))
-        salient = Truth.of(drop_pairs(truth, case, rng))
+        salient = Truth.of(propensity.drop_labels(truth, case, rng))
         for m, top in enumerate(tops.values()):
             first = ranking.values(["P", "PSP (bare)", "PSP"], left, top, KS, true)
             bare = [
@@ -92,19 +85,20 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
                 for seen, w in (*((left, w) for w in assumed), (salient, true))
             ]
             values[draw, :, m] = [first["P"], first["PSP (bare)"], first["PSP"], *bare]
-    complete = np.array([ranking.precision(truth, top, KS) for top in tops.values()])
-    return Draws(tuple(tops), complete, values)
+    return np.array([ranking.precision(truth, top, KS) for top in tops.values()]), values
 
 
 def case_propensities(ds: Twin) -> np.ndarray:
-    """One probability of being marked for each relevant pair of the test points, in row order: min(1, t_l eta_il).
+    """(n, L) each test pair's probability of being marked where it is relevant: min(1, t_l eta_il).
 
     eta_il is the twin's P(y_il = 1 | x_i): pairs that are plain from the features are marked first. t_l is such that the mean
     over ALL relevant pairs of the label, train and test, is its p_l: per label nothing has changed.
     """
-    parts = [(Truth.of(split.Y), split.marginals) for split in (ds.train, ds.test)]
-    labels = np.concatenate([truth.indices for truth, _ in parts])
-    eta = np.concatenate([pair_values(truth, marginals) for truth, marginals in parts])
+    splits = ds.train, ds.test
+    pairs = [split.Y.nonzero() for split in splits]
+    labels = np.concatenate([columns for _, columns in pairs])
+    eta = [np.asarray(split.marginals[at], np.float64).ravel() for split, at in zip(splits, pairs, strict=True)]
+    eta = np.concatenate(eta)
     counts = np.maximum(np.bincount(labels, minlength=ds.propensities.size), 1)
     low = np.zeros(counts.size)
     high = np.full(counts.size, 1.0 / eta.min())
@@ -112,30 +106,17 @@ def case_propensities(ds: Twin) -> np.ndarray:
         middle = (low + high) / 2
         mean = np.bincount(labels, np.minimum(1.0, middle[labels] * eta), minlength=counts.size) / counts
         low, high = np.where(mean < ds.propensities, middle, low), np.where(mean < ds.propensities, high, middle)
-    n_test = parts[1][0].indices.size
-    return np.minimum(1.0, ((low + high) / 2)[labels] * eta)[-n_test:]
+    return np.minimum(1.0, (low + high) / 2 * ds.test.marginals.toarray())
 
 
-def pair_values(truth: Truth, values: sparse.csr_matrix) -> np.ndarray:
-    """The values at the relevant pairs of ``truth``, in row order, labels rising."""
-    rows = np.repeat(np.arange(truth.n_rows), truth.sizes)
-    return np.asarray(values[rows, truth.indices], np.float64).ravel()
-
-
-def drop_pairs(truth: Truth, kept: np.ndarray, rng: np.random.Generator) -> sparse.csr_matrix:
-    """As :func:`xcrepro.propensity.drop_labels`, with one probability a relevant pair."""
-    stays = rng.random(kept.size) < kept
-    rows = np.repeat(np.arange(truth.n_rows), truth.sizes)[stays]
-    ones = np.ones(rows.size, np.float32)
-    return sparse.csr_matrix((ones, (rows, truth.indices[stays])), shape=(truth.n_rows, truth.n_labels))
-
-
-def compute(found: Draws, apart: float = 0.01) -> pd.DataFrame:
+def compute(models: Sequence[str], complete: np.ndarray, values: np.ndarray, apart: float = 0.01) -> pd.DataFrame:
     """How far each estimator is from P@k of the complete truth, and how often it puts two models in its order.
 
     Parameters
     ----------
-    found : Draws
+    models : sequence of str
+        Names of the models that were simulated.
+    complete, values : ndarray
         Of :func:`simulate`.
     apart : float
         Pairs of models nearer than this in P@k of the complete truth are left out.
@@ -150,17 +131,17 @@ def compute(found: Draws, apart: float = 0.01) -> pd.DataFrame:
     """
     rows = []
     for at, k in enumerate(KS):
-        complete = found.complete[:, at]
-        better, worse = np.nonzero(complete[:, None] - complete >= apart)
-        for name, seen in zip(ESTIMATORS, found.values[..., at].swapaxes(0, 1), strict=True):
+        truth = complete[:, at]
+        better, worse = np.nonzero(truth[:, None] - truth >= apart)
+        for name, seen in zip(ESTIMATORS, values[..., at].swapaxes(0, 1), strict=True):
             mean, spread = 100 * seen.mean(axis=0), 100 * seen.std(axis=0, ddof=1).mean()
-            away = mean - 100 * complete
-            errors = 100 * complete.mean(), mean.mean(), away.mean(), away.min(), away.max(), spread
+            away = mean - 100 * truth
+            errors = 100 * truth.mean(), mean.mean(), away.mean(), away.min(), away.max(), spread
             right = 50 * (1 + np.sign(seen[:, better] - seen[:, worse])).mean(axis=0)
             order = np.nan, "", np.nan
             if right.size:
                 least = int(np.argmin(right))
-                pair = f"{found.models[better[least]]} > {found.models[worse[least]]}"
+                pair = f"{models[better[least]]} > {models[worse[least]]}"
                 order = right.mean(), pair, right[least]
             rows.append((k, name, *errors, right.size, *order))
     return pd.DataFrame(rows, columns=[*ERRORS, *ORDERS[2:]])
@@ -190,11 +171,8 @@ def plot(table: pd.DataFrame, ks: Sequence[int] = (1, 5), ax=None) -> Figure:
         figures.draws(right, x="right")
         looks.legend(fig, left)
         bias = table[table["k"] == ks[0]].set_index("estimator")["bias"]
-        with_true, salient = (
-            f"{bias[TRUE]:+.1f} points with the true p",
-            f"{bias[SALIENT]:+.0f} if plain cases come first",
-        )
-        looks.title(fig, f"k = {ks[0]}: off by {with_true}, {salient}")
+        about = f"{bias[TRUE]:+.1f} points with the true p, {bias[SALIENT]:+.0f} if plain cases come first"
+        looks.title(fig, f"k = {ks[0]}: off by {about}")
     return fig
 
 
@@ -202,7 +180,7 @@ def plot(table: pd.DataFrame, ks: Sequence[int] = (1, 5), ax=None) -> Figure:
 
 
 def reweight(top: TopK, weights: np.ndarray, k: int = max(KS)) -> TopK:
-    """The k best of ``top`` by score times the label's weight; ties to the lowest id.
+    """The k best of ``top`` by score times the label's weight, as float32; ties to the lowest id.
 
     Examples
     --------
@@ -266,7 +244,7 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
                 arrow = {"arrowstyle": "-|>", "color": style["color"], "linewidth": 1.3, "mutation_scale": 7}
                 axis.annotate("", stop, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0})
                 axis.plot(*stop, linestyle="none")  # so that the axes reach it
-                looks.name(axis, f"{k}", tuple(start), (5, -9))
+                looks.name(axis, f"{k}", tuple(start), (5, -9) if source == KNOWN else (-10, -9))
             axis.set(title=title, xlabel="P@k of the complete truth, %")
             axis.margins(0.12)
             figures.draws(axis, x="P complete", y="PSP")
@@ -274,10 +252,10 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
         looks.legend(fig, axes[0], title="ranked by (number: k; arrow: divided by p)")
         gains, k = compute_gains(table).set_index(["source", "k", "world"]), max(KS)
         first, second = (
-            f"PSP {gains.loc[(KNOWN, k, world), 'PSP']:+.1f} and P {gains.loc[(KNOWN, k, world), 'P complete']:+.1f}"
+            f"PSP {gains.loc[(KNOWN, k, world), 'PSP']:+.1f}, P {gains.loc[(KNOWN, k, world), 'P complete']:+.1f}"
             for world in titles
         )
-        looks.title(fig, f"Dividing by p, k = {k}: {first} where labels are missing, {second} where none is")
+        looks.title(fig, f"Dividing by p, k = {k}: {first} where labels are missing; {second} where none is")
     return fig
 
 

@@ -16,9 +16,8 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS
+from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, simulate
 from xcrepro.predictions import TopK
-from xcrepro.propensity import drop_labels
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
@@ -80,29 +79,21 @@ def compute_corollary(Y, top: TopK, g: np.ndarray, draws: int = 400, seed: int =
 
 
 def _simulate(gains, Y, top: TopK, kept: np.ndarray, w: np.ndarray, n_relevant, draws: int, seed: int) -> pd.DataFrame:
-    truth, rng = Truth.of(Y), np.random.default_rng(seed)
-    scored, plain = [], []
-    for _ in range(draws):
-        left = drop_labels(truth, kept, rng)
-        scored.append(_values([GAINS[name][3] for name in gains], left, top, w, n_relevant))
-        plain.append(_values([GAINS[name][2] for name in gains], left, top))
-    complete = _values([GAINS[name][2] for name in gains], truth, top)
-    return _table(gains, complete, {"scored": np.array(scored), "plain": np.array(plain)})
-
-
-def _values(names: list[str], Y, top: TopK, w=None, n_relevant=None) -> np.ndarray:
-    """(gains, ks)"""
-    found = ranking.values(names, Y, top, KS, w, n_relevant)
-    return np.array([found[name] for name in names])
+    plain, scored = ([GAINS[name][place] for name in gains] for place in (2, 3))
+    complete = np.array(list(ranking.values(plain, Y, top, KS).values()))
+    rngs = [np.random.default_rng(seed)] * draws  # one generator, moved on by every draw
+    values = simulate(Y, top, kept, scored + plain, w, rngs, n_relevant=n_relevant)
+    return _table(gains, complete, {"scored": values[: len(gains)], "plain": values[len(gains) :]})
 
 
 def _table(gains, complete: np.ndarray, forms: dict[str, np.ndarray]) -> pd.DataFrame:
+    """complete: (gains, ks); forms: form -> (gains, draws, ks)."""
     table = pd.DataFrame(
         {"gain": np.repeat(gains, len(KS)), "k": np.tile(KS, len(gains)), "complete": complete.ravel()}
     )
     for form, values in forms.items():
-        table[form] = values.mean(axis=0).ravel()
-        table[f"{form} error"] = values.std(axis=0, ddof=1).ravel() / np.sqrt(len(values))
+        table[form] = values.mean(axis=1).ravel()
+        table[f"{form} error"] = values.std(axis=1, ddof=1).ravel() / np.sqrt(values.shape[1])
     return table.assign(**{f"{form} %": 100 * table[form] / table["complete"].abs() for form in forms})
 
 

@@ -133,9 +133,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         ax.set_yticks(at, shown.index)
         ax.margins(y=0.12)
         ax.set_xlabel("gain on the better of SLEEC and FastXML, points of propensity-scored precision")
-        looks.title(
-            fig, f"PfastreXML gains everywhere, {low.min():.1f} to {high.max():.1f} points; how many depends on k"
-        )
+        gained = f"{low.min():.1f} to {high.max():.1f} points"
+        looks.title(fig, f"PfastreXML gains everywhere, {gained}; how many depends on k")
         ax.legend(title="column", loc="lower right")
         figures.draws(ax, x="gain")
     return fig
