@@ -299,8 +299,8 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     whole_number("min_descendants", min_descendants, 1)
     whole_number("labels_per_bin", labels_per_bin, 1)
     truth = Truth.of(Y)
-    below = _closure(parents, truth.n_labels)
-    n_descendants = np.bincount(below.indices, minlength=truth.n_labels) - 1
+    above = ancestors(parents, truth.n_labels)
+    n_descendants = np.bincount(above.indices, minlength=truth.n_labels)
     chosen = np.flatnonzero(n_descendants >= min_descendants)
     if chosen.size == 0:
         raise ArgumentError(
@@ -309,7 +309,7 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
             f"{n_descendants.max(initial=0)} at most",
             "lower min_descendants",
         )
-    below = below[:, chosen]
+    below = (above + sparse.identity(truth.n_labels, bool, "csr"))[:, chosen]
     complete = np.zeros(chosen.size, np.int64)
     for lo in range(0, truth.n_rows, _ROWS):
         ends = truth.indptr[lo : lo + _ROWS + 1]
@@ -335,8 +335,30 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     return HierarchyEstimate(labels, bins.rename_axis("bin"), truth.n_rows)
 
 
-def _closure(parents, n_labels: int) -> sparse.csr_matrix:
-    """(L, L) bool: row = label, columns = the label itself and all its ancestors."""
+def ancestors(parents, n_labels: int) -> sparse.csr_matrix:
+    """Who stands above whom in a hierarchy of labels.
+
+    Parameters
+    ----------
+    parents : array_like of int, shape (L,) or (m, 2)
+        The label above, -1 for none; or (child, parent) pairs.
+    n_labels : int
+
+    Returns
+    -------
+    csr_matrix of bool, shape (L, L)
+        Row = a label, columns = all labels above it.
+
+    Raises
+    ------
+    ArgumentError
+        For parents that are no labels or form a circle.
+
+    Examples
+    --------
+    >>> ancestors([-1, 0, 1], 3).toarray().astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    """
     given = np.asarray(parents)
     if given.size and given.dtype.kind not in "iu":
         raise ArgumentError("parents", "must be whole numbers", f"dtype {given.dtype}")
@@ -359,12 +381,11 @@ def _closure(parents, n_labels: int) -> sparse.csr_matrix:
     if n_circles < n_labels or looped.size:
         label = looped[0] if looped.size else np.flatnonzero(np.bincount(circle)[circle] > 1)[0]
         raise ArgumentError("parents", "must not lead back to where they came from", f"label {label} above itself")
-    closure = sparse.identity(n_labels, bool, "csr")
-    step = up
+    found = step = up
     while step.nnz:
-        closure = closure + step
         step = step @ up
-    return closure
+        found = found + step
+    return found
 
 
 # ---------------------------------------------------------------------- missing labels

@@ -1,5 +1,5 @@
-"""The item on figure 2: curves against the formula written out, estimates against counting by hand and against a world
-whose propensities are known, and the committed EuroVoc counts against the data."""
+"""Fig. 2: curves against the formula written out, estimates against counting by hand and against a world whose propensities
+are known, and the committed EuroVoc counts against the data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import xcrepro as xc
 from xcrepro import propensity
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import jain16_propensity as jp
+from xcrepro.papers.jain16 import fig2_propensity as fig2
 
 
 def test_curves_are_equation_1_and_begin_at_log_n():
-    curves = jp.curves()
+    curves = fig2.compute()
     for name, (n, A, B) in {"Wikipedia": (1_778_351, 0.5, 0.4), "Amazon": (490_449, 0.6, 2.6)}.items():
         part = curves[curves["dataset"] == name]
         C = (math.log(n) - 1) * (B + 1) ** A
@@ -30,40 +30,18 @@ def test_curves_are_equation_1_and_begin_at_log_n():
         assert last["power"] == pytest.approx(math.log(n) * n**-A)
 
 
-def test_falls_by_hand():
-    falls = jp.falls().set_index(["dataset", "from"])
+def test_ratios_by_hand():
+    ratios = fig2.compute_ratios().set_index(["dataset", "from"])
     ln, ten = math.log(1_778_351), math.log(10)
-    row = falls.loc[("Wikipedia", 1)]
+    row = ratios.loc[("Wikipedia", 1)]
     assert row["power"] == pytest.approx(math.sqrt(10))
     assert row["log"] == pytest.approx(ln / (ln - ten))
     assert row["weight"] == pytest.approx(ln / (1 + (ln - 1) * (1.4 / 10.4) ** 0.5))
     # What the notebook says: the power is nearest at the rare end, the logarithm between 1,000 and 10,000, neither after.
-    off = {name: abs(falls[name] / falls["weight"] - 1)["Wikipedia"] for name in ("power", "log")}
+    off = {name: abs(ratios[name] / ratios["weight"] - 1)["Wikipedia"] for name in ("power", "log")}
     assert off["power"][10] < off["log"][10]
     assert off["log"][1000] < off["power"][1000]
-    assert (falls["weight"]["Wikipedia"][100_000:] < 1.1).all()
-
-
-# Label 0 above 1 to 5, label 1 above 6: a hierarchy of two steps. Seven points.
-PARENTS = np.array([-1, 0, 0, 0, 0, 0, 1])
-Y = np.zeros((7, 7), np.float32)
-Y[[0, 1, 1, 2, 3, 4, 4, 5], [0, 0, 1, 2, 6, 6, 1, 3]] = 1
-
-
-def test_overlaps_by_hand():
-    found = jp.overlaps(Y, jp.pairs_of(PARENTS))
-    # Below 0: points 1, 2, 3, 4, 5; itself 0, 1. Below 1: points 3, 4; itself 1, 4.
-    assert found.to_dict("list") == {
-        "label": [0, 1],
-        "descendants": [6, 1],
-        "count": [2, 2],
-        "below": [5, 2],
-        "both": [1, 1],
-    }
-    table = jp.estimates(found)
-    assert table["label"].tolist() == [0]
-    assert table["procedure"].tolist() == [2 / 6]
-    assert table["among descendants"].tolist() == [1 / 5]
+    assert (ratios["weight"]["Wikipedia"][100_000:] < 1.1).all()
 
 
 def test_overlaps_with_several_parents_against_sets():
@@ -74,38 +52,32 @@ def test_overlaps_with_several_parents_against_sets():
     def under(label: int) -> set[int]:
         return {c for child, above in pairs if above == label for c in ({int(child)} | under(int(child)))}
 
-    found = jp.overlaps(truth, pairs).set_index("label")
-    for label in range(12):
-        down = under(label)
-        if not down:
-            assert label not in found.index
-            continue
+    found = fig2.count_overlaps(truth, pairs).set_index("label")
+    assert list(found.index) == [label for label in range(12) if under(label)]
+    for label, row in found.iterrows():
         itself = {i for i in range(40) if truth[i, label]}
-        implied = {i for i in range(40) if any(truth[i, d] for d in down)}
-        expected = [len(down), len(itself), len(implied), len(itself & implied)]
-        assert found.loc[label].tolist() == expected
+        implied = {i for i in range(40) if any(truth[i, d] for d in under(label))}
+        assert row.tolist() == [len(under(label)), len(itself), len(implied), len(itself & implied)]
 
 
 def test_the_procedure_is_that_of_the_package():
     ds = xc.twin("eurlex-4k", scale=0.2, seed=1)
     theirs = propensity.estimate_from_hierarchy(ds.train.Y_observed, ds.parents)
-    ours = jp.estimates(jp.overlaps(ds.train.Y_observed, jp.pairs_of(ds.parents)))
+    ours = fig2.compute_labels(fig2.count_overlaps(ds.train.Y_observed, ds.parents))
     labels = theirs.labels[theirs.labels["count"] > 0]
     assert ours["label"].tolist() == labels["label"].tolist()
     assert ours["procedure"].tolist() == pytest.approx(labels["propensity"].tolist(), rel=1e-15)
-    assert jp.bins(ours)["procedure"].tolist() == pytest.approx(theirs.bins["propensity"].tolist())
-    assert jp.bins(ours)["count"].tolist() == pytest.approx(theirs.bins["count_mean"].tolist())
+    bins = fig2.compute_bins(ours)
+    assert bins["procedure"].tolist() == pytest.approx(theirs.bins["propensity"].tolist())
+    assert bins["count"].tolist() == pytest.approx(theirs.bins["count_mean"].tolist())
 
 
 def test_few_descendants_unseen_labels_and_nothing_below():
-    table = pd.DataFrame(
-        {"label": [4, 3, 2, 1], "descendants": [4, 5, 5, 5], "count": [9, 0, 7, 2], "below": [3, 3, 0, 1], "both": [1, 0, 0, 1]}
-    )  # fmt: skip
-    found = jp.estimates(table)
+    rows = [(4, 4, 9, 3, 1), (3, 5, 0, 3, 0), (2, 5, 7, 0, 0), (1, 5, 2, 1, 1)]
+    found = fig2.compute_labels(pd.DataFrame(rows, columns=["label", "descendants", "count", "below", "both"]))
     assert found["label"].tolist() == [1, 2]  # by rising count; 4 has too few descendants, 3 no point
     assert found["procedure"].tolist() == [1.0, 1.0]
-    assert found["among descendants"].tolist()[0] == 1.0
-    assert math.isnan(found["among descendants"].tolist()[1])
+    assert found["among descendants"].tolist() == pytest.approx([1.0, math.nan], nan_ok=True)
 
 
 def test_the_procedure_is_too_high_and_the_points_with_a_descendant_are_not():
@@ -116,7 +88,7 @@ def test_the_procedure_is_too_high_and_the_points_with_a_descendant_are_not():
     complete[:, 0] = True
     complete[:, 1:] = (rng.random((n, 5)) < 0.5) & (rng.random((n, 1)) < 0.6)
     observed = complete & (rng.random((n, 6)) < p)
-    row = jp.estimates(jp.overlaps(observed, jp.pairs_of(np.array([-1, 0, 0, 0, 0, 0])))).iloc[0]
+    row = fig2.compute_labels(fig2.count_overlaps(observed, np.array([-1, 0, 0, 0, 0, 0]))).iloc[0]
     among, size = row["among descendants"], row["below"]
     assert abs(among - 0.4) <= 4 * math.sqrt(0.4 * 0.6 / size)
     # The procedure's denominator is what is seen at all: 1 - 0.6 * P(not one of five marked).
@@ -127,7 +99,7 @@ def test_the_procedure_is_too_high_and_the_points_with_a_descendant_are_not():
 
 def test_a_twin_knows_where_its_points_went():
     ds = xc.twin("eurlex-4k", scale=0.3, seed=2)
-    found = jp.twin_estimates(ds)
+    found = fig2.compute_twin_labels(ds)
     assert len(found) > 20
     shares = found[["seen", "implied", "lost", "lost alone"]]
     assert (shares >= 0).all(axis=None)
@@ -140,34 +112,35 @@ def test_a_twin_knows_where_its_points_went():
     under = {label}
     for _ in range(10):
         under |= {i for i, above in enumerate(ds.parents) if above in under}
-    under.remove(label)
+    under = sorted(under - {label})
     full, seen = ds.train.Y.toarray() > 0, ds.train.Y_observed.toarray() > 0
-    rows = np.flatnonzero(full[:, label] & ~seen[:, label])
-    implied = sum(any(seen[i, d] for d in under) for i in rows)
-    alone = sum(not any(full[i, d] for d in under) for i in rows)
-    size = full[:, label].sum()
-    assert found["implied"].iloc[-1] == pytest.approx(implied / size)
-    assert found["lost alone"].iloc[-1] == pytest.approx(alone / size)
+    rows, size = full[:, label] & ~seen[:, label], full[:, label].sum()
+    assert found["implied"].iloc[-1] == pytest.approx(seen[rows][:, under].any(axis=1).sum() / size)
+    assert found["lost alone"].iloc[-1] == pytest.approx((~full[rows][:, under].any(axis=1)).sum() / size)
 
 
 def test_bins_take_means_of_what_is_there():
-    table = pd.DataFrame(
-        {"count": np.arange(45), "p": np.r_[np.full(44, 0.5), 1.0], "q": np.r_[np.nan, np.arange(44) / 44.0]}
-    )
-    found = jp.bins(table)
-    assert found["labels"].tolist() == [20, 20, 5]
-    assert found["count"].tolist() == [9.5, 29.5, 42.0]
-    assert (found["lowest"].tolist(), found["highest"].tolist()) == ([0, 20, 40], [19, 39, 44])
-    assert found["p"].tolist() == [0.5, 0.5, 0.6]
+    p, q = np.r_[np.full(44, 0.5), 1.0], np.r_[np.nan, np.arange(44) / 44.0]
+    found = fig2.compute_bins(pd.DataFrame({"count": np.arange(45), "p": p, "q": q}))
+    assert found[["labels", "count", "lowest", "highest", "p"]].to_numpy().tolist() == [
+        [20, 9.5, 0, 19, 0.5],
+        [20, 29.5, 20, 39, 0.5],
+        [5, 42.0, 40, 44, 0.6],
+    ]
     assert found["q"][0] == pytest.approx(np.mean(np.arange(19) / 44))
 
 
-def test_fits_find_a_and_b_or_say_why_not():
+def test_fits_find_a_and_b_or_say_why_not_after_the_printed_pairs():
     counts = np.array([2.0, 8.0, 40.0, 300.0])
-    table = pd.DataFrame({"labels": [20, 20, 20, 3], "count": counts})
-    table["true"] = 1 / propensity.inverse(counts, 15_539, 0.6, 2.6)
-    table["procedure"] = [0.9, 0.8, 0.7, 0.6]
-    found = jp.fits(table, 15_539, "made").set_index("estimate")
+    twin = pd.DataFrame({"labels": [20, 20, 20, 3], "count": counts, "procedure": [0.9, 0.8, 0.7, 0.6]})
+    twin["true"] = 1 / propensity.inverse(counts, 15_539, 0.6, 2.6)
+    table = fig2.compute_fits(twin, 15_539, twin[["labels", "count", "procedure"]])
+    assert table["source"].tolist() == ["paper", "paper", "twin", "twin", "EuroVoc"]
+    printed = xc.published.table("jain16:sec5").set_index(["dataset", "metric"])["value"]
+    for name in ("Wikipedia", "Amazon"):
+        ours = table[table["estimate"] == f"printed for {name}"].iloc[0]
+        assert [ours["A"], ours["B"]] == [printed[name, "A"], printed[name, "B"]]
+    found = table[table["source"] == "twin"].set_index("estimate")
     assert list(found.index) == ["true", "procedure"]
     assert found.loc["true", ["A", "B"]].tolist() == pytest.approx([0.6, 2.6], rel=1e-6)
     assert (found["fits"]["true"], found["rms"]["true"] < 1e-9) == ("yes", True)
@@ -175,52 +148,38 @@ def test_fits_find_a_and_b_or_say_why_not():
     assert "rising" in found["fits"]["procedure"]
 
 
-def test_the_printed_pairs_lead_the_fits():
-    table = pd.DataFrame({"labels": [20, 20, 20], "count": [2.0, 40.0, 300.0], "procedure": [0.2, 0.4, 0.6]})
-    found = jp.all_fits(table, 15_539, table)
-    assert found["source"].tolist() == ["paper", "paper", "twin", "EuroVoc"]
-    printed = xc.published.table("jain16:sec5")
-    for name in ("Wikipedia", "Amazon"):
-        ours = found[found["estimate"] == f"printed for {name}"].iloc[0]
-        for parameter in ("A", "B"):
-            theirs = printed[(printed["dataset"] == name) & (printed["metric"] == parameter)]["value"].item()
-            assert ours[parameter] == theirs
-
-
-def test_by_chance():
-    table = pd.DataFrame({"count": [1, 9], "below": [2, 9], "both": [1, 0]})
-    table["procedure"] = [0.5, 0.5]
-    found = jp.by_chance(table, draws=400, per_bin=1)
+def test_bins_by_chance():
+    table = pd.DataFrame({"count": [1, 9], "below": [2, 9], "both": [1, 0], "procedure": [0.5, 0.5]})
+    found = fig2.compute_eurovoc(table, draws=400, per_bin=1)
     # Either order of the two extras, 1 and 9: 1/2 or 1/10 for the first label, 9/18 or 9/10 for the second.
     assert found["low"].tolist() == [0.1, 0.5]
     assert found["high"].tolist() == [0.5, 0.9]
     assert found["chance"].tolist() == pytest.approx([0.3, 0.7], abs=4 * 0.2 / math.sqrt(400))
-    same = jp.by_chance(table.assign(below=[5, 5], both=[1, 1]), draws=40, per_bin=1)
+    same = fig2.compute_eurovoc(table.assign(below=[5, 5], both=[1, 1]), draws=40, per_bin=1)
     assert same["low"].tolist() == same["high"].tolist() == [1 / 5, 9 / 13]
     with pytest.raises(ArgumentError, match="draws"):
-        jp.by_chance(table, draws=39)
+        fig2.compute_eurovoc(table, draws=39)
 
 
-def test_the_figure_s_data_holds_all_three():
-    made = pd.DataFrame({"count": [9.0], **{name: [0.5] for name in jp.ESTIMATES}})
-    real = pd.DataFrame({"label": [3, 4], "count": [5, 6], "procedure": [0.1, 0.2]})
-    chance = pd.DataFrame({"count": [5.5], "procedure": [0.15], "chance": [0.2], "low": [0.1], "high": [0.3]})
-    table = jp.hierarchies(made, real, chance)
-    assert table["source"].tolist() == ["twin, bins", "EuroVoc, labels", "EuroVoc, labels", "EuroVoc, bins"]
-    assert table["procedure"].tolist() == [0.5, 0.1, 0.2, 0.15]
-    assert table["true"].isna().tolist() == [False, True, True, True]
+def test_equation_1_in_the_second_figure():
+    labels = pd.DataFrame({"count": [1, 6], "procedure": [0.1, 0.2]})
+    twin = pd.DataFrame({"count": [9.0], **{name: [0.5] for name in fig2.ESTIMATES}})
+    table = fig2.compute_hierarchy(twin, labels, labels.assign(chance=0.2, low=0.1, high=0.3))
+    model = table[table["source"] == "eq. 1"]
+    assert model["true"].iloc[0] == pytest.approx(1 / math.log(15_539))  # of a label seen once
+    assert model["count"].iloc[-1] == 6
 
 
 # ---------------------------------------------------------------- the committed counts
 
 
 def test_the_committed_counts_fit_together():
-    table = jp.eurovoc()
+    table = fig2.read_eurovoc()
     assert len(table) == 50
     assert table["label"].is_monotonic_increasing
     assert table["count"].tolist() == registry.label_counts("eurlex-4k")["count"][table["label"]].tolist()
     assert ((table["both"] <= table["count"]) & (table["both"] <= table["below"])).all()
-    assert (table["below"] < jp.DOCUMENTS).all()
+    assert (table["below"] < fig2.DOCUMENTS).all()
 
 
 def test_the_committed_counts_are_those_of_the_data(real_data):
@@ -228,25 +187,18 @@ def test_the_committed_counts_are_those_of_the_data(real_data):
 
     folder = real_data("eurlex-4k-labels")
     matrix = read_sparse(folder / "Y_all_xcids_3993.txt")
-    assert matrix.shape[0] == jp.DOCUMENTS
+    assert matrix.shape[0] == fig2.DOCUMENTS
     labels = pd.read_csv(folder / "hierarchy_xcid_eurovoc.tsv", sep="\t", dtype=str, keep_default_na=False)
     above = [
         {*micro.split(","), *domains.split(",")}
         for micro, domains in zip(labels["microthesauri"], labels["domains"], strict=True)
     ]
-    table, pairs = jp.eurovoc(), []
-    for row in table.itertuples():
+    # One step only: a domain's label has all labels of the domain below it as it is.
+    for row in fig2.read_eurovoc().itertuples():
         codes = set(row.codes.split(";"))
         assert codes <= above[row.label]
-        pairs += [(i, row.label) for i in range(len(labels)) if i != row.label and codes & above[i]]
-    # One step only: a domain's label has all labels of the domain below it as it is.
-    for row in table.itertuples():
-        under = [child for child, label in pairs if label == row.label]
+        under = [i for i in range(len(labels)) if i != row.label and codes & above[i]]
         carried = np.asarray(matrix[:, under].sum(axis=1)).ravel() > 0
         itself = matrix[:, [row.label]].toarray().ravel() > 0
-        assert [len(under), itself.sum(), carried.sum(), (carried & itself).sum()] == [
-            row.descendants,
-            row.count,
-            row.below,
-            row.both,
-        ]
+        counted = [len(under), itself.sum(), carried.sum(), (carried & itself).sum()]
+        assert counted == [row.descendants, row.count, row.below, row.both]

@@ -1,0 +1,106 @@
+"""Propensity-scored metrics in hindsight: estimators against their expected values, orders and worlds that are planted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from xcrepro import metrics
+from xcrepro.papers.jain16 import since
+from xcrepro.truth import Truth
+
+KS = (1, 3, 5)
+
+
+def test_cases_keep_each_labels_rate_and_prefer_the_plain_ones(twin):
+    chance, eta = since.case_propensities(twin), twin.test.marginals.toarray()
+    assert ((chance >= 0) & (chance <= 1)).all()
+    relevant = twin.test.Y.toarray() > 0
+    for label in np.argsort(-twin.label_counts)[:20]:
+        at = relevant[:, label]
+        case, plain = chance[at, label], eta[at, label]
+        assert (case > 0).all()
+        assert (np.diff(case[np.argsort(plain)]) >= 0).all()
+        # Over train and test together each label is marked as often as its p says.
+        slope = (case / plain)[np.argmin(plain)]  # t_l, from the pair least likely to be cut at 1
+        seen = twin.train.marginals.toarray()[twin.train.Y.toarray()[:, label] > 0, label]
+        mean = np.minimum(1, slope * np.r_[seen, plain]).mean()
+        assert mean == pytest.approx(twin.propensities[label], rel=1e-6) or case.min() == 1
+
+
+def test_simulated_estimates_lie_at_their_expected_values(twin, top):
+    """The mean of each estimator of a sum over pairs is known: P sees y p, bare PSP y p w, whatever the draw."""
+    draws = 400
+    exact, found = since.simulate(twin, {"one": top}, draws, seed=3)
+    complete = metrics.precision(twin.test.Y, top, KS)
+    assert exact[0] == pytest.approx(complete)
+    truth, case = Truth.of(twin.test.Y), since.case_propensities(twin)
+    hit = truth.hits(top.ids[:, :5].copy())
+    p = np.where(hit, twin.propensities[top.ids[:, :5]], 0)
+    seen = np.where(hit, np.take_along_axis(case, top.ids[:, :5].astype(int), 1), 0)
+    scaled = np.divide(seen, p, out=np.zeros_like(seen), where=hit)
+    values = dict(zip(since.ESTIMATORS, found[:, :, 0].swapaxes(0, 1), strict=True))
+    expected = {
+        since.PLAIN: [p[:, :k].sum(axis=1).mean() / k for k in KS],
+        since.TRUE: complete,
+        since.SALIENT: [scaled[:, :k].sum(axis=1).mean() / k for k in KS],
+    }
+    for name, value in expected.items():
+        error = values[name].std(axis=0, ddof=1) / math.sqrt(draws)
+        assert (np.abs(values[name].mean(axis=0) - value) <= 4 * error).all(), name
+    # and the ratio is the bare value over a number that no model changes
+    assert (values[since.RATIO] <= 1).all()
+    assert not np.allclose(values[since.RATIO].mean(axis=0), complete, rtol=0.05)
+
+
+def test_errors_and_orders_on_planted_draws():
+    """Three models with 0.5, 0.4 and 0.395; every estimator sees the same two draws at every k."""
+    complete = np.tile(np.array([0.5, 0.4, 0.395])[:, None], 3)
+    drawn = np.array([[0.6, 0.4, 0.4], [0.4, 0.4, 0.6]])[:, None, :, None]
+    found = ("a", "b", "c"), complete, np.broadcast_to(drawn, (2, len(since.ESTIMATORS), 3, 3))
+    row = since.compute(*found).iloc[0]
+    assert row[["bias", "least", "largest"]].tolist() == pytest.approx([(0 + 0 + 10.5) / 3, 0, 10.5])
+    assert row["spread"] == pytest.approx(100 * math.sqrt(0.02) * 2 / 3)
+    # a > b: right, then a tie; a > c: right, then wrong; b and c are too near to count.
+    assert row[["pairs", "right", "worst pair", "right there"]].tolist() == [2, 62.5, "a > c", 50.0]
+    assert since.compute(*found, apart=0.2)["pairs"].eq(0).all()
+
+
+def test_known_probabilities_lose_precision_only_where_nothing_is_missing(monkeypatch):
+    """With the twin's own probabilities the direction is a theorem, up to the draw of test labels: eta is best for P, eta / p
+    for the weighted gain."""
+    ds = xc.twin("eurlex-4k", scale=0.1)
+    same = xc.TopK.from_scores(ds.test.marginals, 20)
+    monkeypatch.setattr(since, "_predict", lambda *_: same)
+    monkeypatch.setattr(since, "PLACES", 20)
+    gains = since.compute_gains(since.compute_worlds(ds, draws=20)).set_index(["world", "source", "k"])
+    known = gains.xs(since.KNOWN, level="source")
+    assert (known.loc["missing"] >= 0).all(axis=None)
+    assert (known.loc["complete", "P complete"] < 0).all()
+    assert (known.loc["complete", "PSP"] > 0).all()
+    assert known.loc[("missing", 5), "P complete"] > 0
+    # Planted: the model whose probabilities are already those of the complete truth loses from division, even if labels miss.
+    assert gains.loc[("missing", "PLT", 1), "P complete"] < 0
+
+
+def test_guesses(twin, top):
+    table = since.compute_guesses(twin, top, seed=0).set_index("guess")
+    truth = Truth.of(twin.test.Y)
+    assert table.loc["as predicted", "hits"] == truth.hits(top.ids[:, :5].copy()).sum()
+    assert table.loc["as predicted", "P"] == pytest.approx(100 * metrics.precision(twin.test.Y, top, 5)[0])
+    frequent = truth.label_counts()[np.argsort(-twin.label_counts, kind="stable")[:5]]
+    assert table.loc["five most frequent labels", "hits"] == frequent.sum()
+    four = truth.hits(top.ids[:, :4].copy()).sum()
+    assert table.loc[table.index.str.startswith("fifth"), "hits"].between(four, four + len(top)).all()
+    guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), np.random.default_rng(0))
+    assert np.isin(guess.ids[0, 4], [3, 4])
+    assert all(len(set(row)) == 5 for row in guess.ids.tolist())
+
+
+def test_exchange_at_the_ends(twin):
+    table = since.compute_exchange(twin)
+    assert table["weight"].iloc[0] == pytest.approx(math.log(twin.n_train))
+    assert table["hits"].iloc[-1] == 1

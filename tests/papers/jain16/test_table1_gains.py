@@ -1,0 +1,87 @@
+"""Table 1: every gain against plain loops, and a Monte Carlo that sees wrong propensities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests import naive
+from xcrepro import metrics, published
+from xcrepro.metrics import ranking
+from xcrepro.papers.jain16 import _common
+from xcrepro.papers.jain16 import table1_gains as table1
+from xcrepro.papers.jain16.table1_gains import GAINS
+from xcrepro.propensity import drop_labels
+from xcrepro.truth import Truth
+
+KS = (1, 3, 5)
+
+
+ORACLES = {
+    "Precision@k": lambda *case: naive.psp(*case[:4], normalize=False),
+    "nDCG@k": lambda *case: naive.psndcg(*case[:4], normalize=False, ideal="k"),
+    "Hamming loss": lambda Y, ranking, k, w, n: naive.hamming_loss(Y, ranking, k, len(w), w),
+    "Recall@k": lambda Y, ranking, k, w, n: naive.table1b(Y, ranking, k, lambda r: 1, w, n),
+    "MRR": lambda Y, ranking, k, w, n: naive.table1b(Y, ranking, k, lambda r: 1 / r, w, n),
+    "ADG": lambda Y, ranking, k, w, n: naive.table1b(Y, ranking, k, lambda r: 1 / math.log2(r + 1), w, n),
+    "F1 as printed": lambda Y, ranking, k, w, n: naive.f_beta(Y, ranking, k, 1, "printed", w, n),
+    "F1 with k below": lambda Y, ranking, k, w, n: naive.f_beta(Y, ranking, k, 1, "set", w, n),
+}
+
+
+@pytest.mark.parametrize("name", GAINS)
+def test_every_gain_is_table_1s(name, twin, top):
+    """Both forms on one draw, against plain loops over points and labels; the function named gives the scored one."""
+    w, sizes = 1 / twin.propensities, Truth.of(twin.test.Y).sizes
+    left = drop_labels(twin.test.Y, twin.propensities, 5)
+    group, function, plain, scored = GAINS[name]
+    ours = ranking.values([plain, scored], left, top, KS, w, sizes)
+    truth = [set(row.indices.tolist()) for row in left]
+    for at, k in enumerate(KS):
+        case = truth, top.ids.tolist(), k
+        assert ours[plain][at] == pytest.approx(ORACLES[name](*case, np.ones(w.size), None))
+        assert ours[scored][at] == pytest.approx(ORACLES[name](*case, w, sizes))
+    given = "Y, top, ks, inverse_propensity=w" + (", n_relevant=sizes" if group == "b" else "")
+    names = {"metrics": metrics, "Y": left, "top": top, "ks": KS, "w": w, "sizes": sizes}
+    assert eval(function.replace("...", given), names) == pytest.approx(ours[scored], rel=1e-15)
+
+
+def test_table_1_is_complete():
+    formulas = published.formulas()
+    printed = formulas[formulas["source"] == "jain16:table1"]
+    ours = {name.replace("F1 as printed", "F-beta").replace("Hamming", "-Hamming") for name in GAINS}
+    assert set(printed["name"]) == ours - {"F1 with k below"}
+    groups = {name: group for name, (group, *_) in GAINS.items()}
+    assert all(groups.get(row["name"].lstrip("-"), "b") == row["group"] for _, row in printed.iterrows())
+
+
+def test_scored_gains_are_unbiased_and_plain_ones_are_not(twin, top):
+    table = table1.compute(twin.test.Y, top, twin.propensities, draws=300, seed=0)
+    away = table1.compute_sigmas(table)
+    assert len(table) == 24
+    assert (away["unbiased"] == "yes").all()
+    assert (away["plain"] > 4).sum() >= 20
+    assert (table["scored error"] > 0).all()
+    assert table1.describe_unbiased(table).startswith("propensity-scored: 24 of 24 within 4 standard errors")
+    table = table1.compute_corollary(twin.test.Y, top, twin.propensities, draws=300, seed=0)
+    assert len(table) == 9
+    away = table1.compute_sigmas(table)
+    assert (away["scored"] <= 4).all()
+    assert (away["plain"] > 4).all()
+
+
+def test_wrong_propensities_are_found(twin, top, monkeypatch):
+    """Planted: labels go missing with other propensities than the weights are made of."""
+    true = drop_labels
+    monkeypatch.setattr(_common, "drop_labels", lambda Y, p, rng: true(Y, np.sqrt(p), rng))
+    table = table1.compute(twin.test.Y, top, twin.propensities, draws=100, seed=0)
+    assert (table1.compute_sigmas(table)["unbiased"] == "no").sum() >= 20
+
+
+def test_the_mean_and_its_error():
+    draws = np.array([[[1.0] * 3, [3.0] * 3]])
+    row = table1._table(["g"], np.array([[-2.0] * 3]), {"scored": draws, "plain": draws + 1}).iloc[2]
+    # deviation sqrt(2), over sqrt(2)
+    assert row.tolist() == ["g", 5, -2.0, 2.0, pytest.approx(1.0), 3.0, pytest.approx(1.0), 100.0, 150.0]

@@ -1,0 +1,65 @@
+"""Tables 3 and 4 with our models: ratios worked by hand, planted orders, and the paper's cells."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from xcrepro.papers.jain16 import table3_table4_rerun as rerun
+from xcrepro.propensity import inverse
+
+
+def test_scores_are_the_papers_ratios(small, tops):
+    w = inverse([5, 3, 1, 0], 6, 0.55, 1.5)
+    found = rerun.compute(small, tops).set_index("model")
+    # Place 1. The best rankings show label 1, label 2 and label 0.
+    assert found.loc["head", "P1"] == pytest.approx(100 * 2 * w[0] / (w[1] + w[2] + w[0]))
+    assert found.loc["tail", "P1"] == pytest.approx(100 * (w[1] + w[2]) / (w[1] + w[2] + w[0]))
+    assert (found["N1"] == found["P1"]).all()
+    # Three places: nDCG's ideal has the rarer label first, whatever the number of labels of the point. The third miss.
+    second = 1 / math.log2(3)
+    best = (w[1] + w[0] * second) + (w[2] + w[1] * second) + w[0]
+    assert found.loc["head", "N3"] == pytest.approx(100 * (w[0] + w[1] * second + w[0]) / best)
+    assert found.loc["tail", "N3"] == pytest.approx(100 * (w[1] + w[0] * second + w[2]) / best)
+    # Coverage: three labels can be covered at once in one place a point; label 0, and labels 1 and 2, are.
+    assert found["C1"].tolist() == pytest.approx([100 / 3, 200 / 3])
+    assert found["P1 printed"].isna().all()  # the paper has no such dataset
+
+
+def test_claims_count_columns_and_know_noise(make_dataset):
+    """A model that hits in every point against one that never does, and against its own copy."""
+    labels = np.random.default_rng(0).integers(0, 6, 60)
+    ds = make_dataset(np.eye(6)[labels], np.eye(6)[labels])
+    ids = np.array([[label, *(j for j in range(6) if j != label)] for label in labels])
+    right = xc.TopK.from_ids(ids, n_labels=6)
+    wrong = xc.TopK.from_ids(np.roll(ids, -1, axis=1), n_labels=6)  # the label comes last, beyond five places
+
+    def claims(**tops):
+        return rerun.compute_claims(ds, tops, rerun.compute(ds, tops)).set_index("claim")
+
+    table = claims(FastXML=wrong, PfastXML=right, PfastreXML=right)
+    assert len(table) == 2  # no 1-vs-All, DiSMEC or PLT among the models
+    nodes, ranked = (table.loc[name] for name in ("propensities in the nodes help", "re-ranking helps on top"))
+    assert nodes[["above", "below", "unclear"]].tolist() == [6, 0, 0]
+    assert nodes[["least", "largest", "C1", "C5"]].tolist() == pytest.approx([100] * 4)
+    assert ranked[["above", "below", "unclear"]].tolist() == [0, 0, 6]
+    assert claims(FastXML=right, PfastXML=wrong)["below"].tolist() == [6]
+
+
+def test_printed_cells_are_the_papers(small, make_dataset):
+    ds = make_dataset(small.train.Y.toarray(), small.test.Y.toarray(), name="eurlex-4k@0.1-seed0")
+    cells = rerun.compute_printed(ds).set_index(["model", "column"])["printed"]
+    assert len(cells) == 5 * 6 + 3 * 3  # table 3 has five of the models, table 4 three
+    assert [cells["PfastreXML", "N1"], cells["1-vs-All", "C5"], cells["Popularity", "P5"]] == [45.38, 53.82, 2.62]
+    assert rerun.compute_printed(small).empty
+
+
+def test_the_printed_value_is_subtracted():
+    found = pd.DataFrame([{"model": "FastXML"} | dict.fromkeys(rerun.SCORED, 30.0)])
+    paper = pd.DataFrame({"model": ["FastXML", "PLT"], "column": ["P1", "P1"], "printed": [27.61, 1.0]})
+    assert rerun.compare_with_printed(found, paper)["difference"].tolist() == [pytest.approx(2.39)]
+    assert rerun.compare_with_printed(found, paper[:0]).empty

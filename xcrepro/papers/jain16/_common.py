@@ -1,0 +1,85 @@
+"""What several items of Jain et al. 2016 share: constants, counts along a logarithm, tables 3 and 4 as printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from xcrepro import looks, published
+from xcrepro.metrics import ranking
+from xcrepro.predictions import TopK
+from xcrepro.propensity import drop_labels
+
+KS = (1, 3, 5)
+K = 3
+"""The place of fig. 3 and theorem 4.3."""
+REFERENCE, B = 0.55, 1.5
+"""A of fig. 3a's reference curve; the paper does not say which B its curves have, this is its default beside A = 0.55."""
+SIGMAS = 4.0
+"""A mean over draws within so many of its standard errors is held for unbiased."""
+MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")
+"""The baselines shown: all five of the paper's that this kit has, and two that came later (DiSMEC, PLT)."""
+PAPER = {"Wikipedia": "wikilshtc-325k", "Amazon": "amazon-670k"}
+"""What the paper calls a dataset in figs. 1 and 2 -> the registry's name of the dataset of table 2 that it stands for."""
+DOCUMENTS = 19_314
+"""How many points the committed counts of EURLex-4K's labels are of: all of them, train and test."""
+PRINTED = {"PSN": "N", "PSP": "P", "Cov_norm": "C"}
+"""The record's name of a metric -> the paper's column."""
+LOOKS = {
+    "scored": ("propensity-scored, observed truth", looks.Look(looks.INK, "o", "-")),
+    "plain": ("plain, observed truth", looks.Look(looks.AMBER, "s", "--")),
+}
+"""Estimate -> its name in a legend and its look."""
+
+
+def log_spaced(top: int, per_decade: int) -> np.ndarray:
+    """Whole numbers from 1 to ``top``, evenly spaced on a logarithmic axis, each once: (m,) int64."""
+    return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
+
+
+def simulate(
+    Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, ks=KS, n_relevant=None
+) -> np.ndarray:
+    """Metrics over draws of what goes missing from a complete truth.
+
+    Parameters
+    ----------
+    Y, top
+        The complete truth and predictions for its rows.
+    kept : ndarray, shape (L,) or (n, L)
+        The probability with which a relevant label is observed.
+    metrics : sequence of str
+        Names in :data:`xcrepro.metrics.ranking.FORMULAS`.
+    w, n_relevant
+        Inverse propensities and numbers of relevant labels, for the metrics that take them.
+    rngs : iterable of numpy.random.Generator
+        One a draw.
+
+    Returns
+    -------
+    ndarray, shape (metrics, draws, ks)
+    """
+    observed = (drop_labels(Y, kept, rng) for rng in rngs)
+    draws = [list(ranking.values(metrics, left, top, ks, w, n_relevant).values()) for left in observed]
+    return np.array(draws).swapaxes(0, 1)
+
+
+def read_printed(number: int) -> pd.DataFrame:
+    """A table as printed.
+
+    Parameters
+    ----------
+    number : {3, 4}
+        Table 3 (nDCG and precision, propensity-scored) or 4 (coverage), with all its parts (a) to (f).
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then the columns by their printed names (N1 ... P5, or C1 to C5), percent.
+    """
+    parts = [published.wide(f"jain16:table{number}{letter}").droplevel("variant").reset_index() for letter in "abcdef"]
+    names = {f"{ours}@{k}": f"{theirs}{k}" for ours, theirs in PRINTED.items() for k in KS}
+    return pd.concat(parts, ignore_index=True).rename(columns=names)

@@ -1,0 +1,83 @@
+"""Fig. 1 of Jain et al. 2016: how often each label occurs, against its rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks, published
+from xcrepro.data import registry
+from xcrepro.inputs.longtail import Tail
+from xcrepro.papers.jain16._common import PAPER
+from xcrepro.repro import figures
+
+COLUMNS = ["dataset", "labels", "under 5 points", "% of labels under 5"]
+
+
+def compute(tails: list[Tail]) -> pd.DataFrame:
+    """Label frequency against rank, as a staircase.
+
+    Returns
+    -------
+    DataFrame
+        dataset, real, rank, count, rank % (of the labels that occur). One row for the last rank of every distinct count;
+        labels without a point are left out (a logarithm has no place for them). So the curve is exact, and short however
+        many labels there are.
+    """
+    parts = []
+    for tail in tails:
+        counts, times = np.unique(tail.counts[tail.counts > 0], return_counts=True)
+        rank = np.cumsum(times[::-1])
+        part = {"dataset": tail.name, "real": tail.real, "rank": rank, "count": counts[::-1]}
+        parts.append(pd.DataFrame(part | {"rank %": 100 * rank / rank[-1]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the percentages, which follow from the ranks."""
+    return table.drop(columns="rank %")
+
+
+def compute_rare(tails: list[Tail]) -> pd.DataFrame:
+    """How many labels occur fewer than 5 times, never-seen ones included: the claim under the figure.
+
+    Returns
+    -------
+    DataFrame
+        dataset, labels, under 5 points, % of labels under 5, % of pairs in the top 1 % of labels.
+    """
+    rows = []
+    for tail in tails:
+        rare = int((tail.counts < 5).sum())
+        top = np.sort(tail.counts)[::-1][: max(1, round(0.01 * tail.counts.size))].sum()
+        share = 100 * float(top) / float(tail.counts.sum())
+        rows.append((tail.name, tail.counts.size, rare, 100 * rare / tail.counts.size, share))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "% of pairs in the top 1 % of labels"])
+
+
+def compute_printed() -> pd.DataFrame:
+    """The caption's numbers, and the share of the labels of table 2 that they are: the first four columns of
+    :func:`compute_rare`."""
+    printed = published.table("jain16:fig1-caption")
+    rows = []
+    for name, rare in zip(printed["dataset"], printed["value"].astype(int), strict=True):
+        entry = registry.get(PAPER[name])
+        rows.append((entry.printed_name, entry.n_labels, rare, 100 * rare / entry.n_labels))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Both axes logarithmic, rank as a share of the labels seen, so that sets of any size share an axis; real data bold."""
+    with figures.new(width=looks.NARROW, height=3.6, ax=ax) as (fig, ax):
+        for name, curve in table.groupby("dataset", sort=False):
+            width = 2.2 if curve["real"].iloc[0] else 1.4
+            ax.step(curve["rank %"], curve["count"], where="pre", label=name, linewidth=width)
+        ax.axhline(5, color="0.35", linewidth=0.8, linestyle=":")
+        looks.name(ax, "5 points", (0.012, 5), (0, 2), xycoords=("axes fraction", "data"), color="0.35")
+        ax.set(xscale="log", yscale="log", ylim=(0.8, None))
+        ax.set(xlabel="label rank, % of the labels that occur", ylabel="points that carry the label")
+        looks.title(fig, "Few labels have many points and most a handful; only Bibtex has no tail")
+        ax.legend(loc="upper right")
+        figures.draws(ax, x="rank %", y="count")
+    return fig

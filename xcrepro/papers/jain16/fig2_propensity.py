@@ -1,0 +1,279 @@
+"""Fig. 2 of Jain et al. 2016: the propensity model, two heuristics for weights, and the paper's estimate from a hierarchy
+where its outcome can be judged."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from xcrepro import looks, paths, propensity
+from xcrepro.data import registry
+from xcrepro.data.twin import Twin
+from xcrepro.errors import ArgumentError
+from xcrepro.papers.jain16._common import DOCUMENTS, PAPER, log_spaced
+from xcrepro.repro import figures
+from xcrepro.truth import Truth
+
+PER_BIN = 20  # labels a bin
+MIN_DESCENDANTS = 5  # "more than 4"
+ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
+
+# ---------------------------------------------------------------- the curves
+
+
+def compute(per_decade: int = 8) -> pd.DataFrame:
+    """The curves with the published A and B: dataset, count (N_l, 1 to N), propensity, weight, power, log.
+
+    power and log are the two heuristics for a label's weight, N_l^-A and log(N/N_l), scaled to the model's weight at N_l = 1.
+    That is log N, so the second needs no scaling.
+    """
+    parts = []
+    for name, key in PAPER.items():
+        weights = _weights(key, log_spaced(registry.get(key).n_train, per_decade))
+        weights.insert(1, "propensity", 1 / weights["weight"])
+        weights.insert(0, "dataset", name)
+        parts.append(weights)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _weights(key: str, counts: np.ndarray) -> pd.DataFrame:
+    entry = registry.get(key)
+    n, A, B = entry.n_train, entry.A, entry.B
+    power, log = math.log(n) * counts**-A, np.log(n / counts)
+    return pd.DataFrame({"count": counts, "weight": propensity.inverse(counts, n, A, B), "power": power, "log": log})
+
+
+def compute_ratios() -> pd.DataFrame:
+    """How many times smaller a label's weight gets when N_l grows ten times: dataset, from, to, weight, power, log.
+
+    Ratios do not depend on how a heuristic is scaled; the last decade that lies below N is the last row.
+    """
+    parts = []
+    for name, key in PAPER.items():
+        low = 10 ** np.arange(int(math.log10(registry.get(key).n_train)))
+        ratio = (_weights(key, low) / _weights(key, 10 * low)).drop(columns="count")
+        parts.append(pd.DataFrame({"dataset": name, "from": low, "to": 10 * low}).join(ratio))
+    return pd.concat(parts, ignore_index=True)
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Propensities with the published A and B, and the weights with both heuristics."""
+    with figures.new(looks.WIDE, 3.1, ncols=3, ax=ax) as (fig, axes):
+        styles = ({"color": looks.INK, "linestyle": "-"}, {"color": looks.RUST, "linestyle": "--"})
+        for panel, style, (name, part) in zip(axes[1:], styles, table.groupby("dataset", sort=False), strict=True):
+            entry = registry.get(PAPER[name])
+            axes[0].plot(part["count"], part["propensity"], label=f"{name}\nA = {entry.A}, B = {entry.B}", **style)
+            panel.plot(part["count"], part["weight"], color=looks.INK, linewidth=2.2, label="$w_l = 1/p_l$")
+            panel.plot(part["count"], part["power"], color=looks.TEAL, linestyle="-.", label=r"$\propto N_l^{-A}$")
+            # The logarithm's last point is 0, at N_l = N.
+            panel.plot(part["count"][:-1], part["log"][:-1], color=looks.AMBER, linestyle=":", label="log($N/N_l$)")
+            panel.set(xscale="log", yscale="log", ylim=(0.09, 20), xlabel="points with the label, $N_l$")
+            panel.set_title(f"{name}: 1/p levels off", loc="left")
+            figures.draws(panel, x="count", y=("weight", "power", "log"))
+        axes[0].set(xscale="log", xlabel="points with the label, $N_l$", ylabel="propensity $p_l$", ylim=(0, 1))
+        axes[0].set_title("A sigmoid in log $N_l$", loc="left")
+        axes[0].legend(loc="lower right")
+        axes[1].set_ylabel("weight of a hit")
+        axes[1].legend(loc="lower left")
+        figures.draws(axes[0], x="count", y="propensity")
+    return fig
+
+
+# ---------------------------------------------------------------- estimates from a hierarchy
+
+
+def _columns(matrix) -> np.ndarray:
+    """Entries of each column of a sparse matrix."""
+    return np.bincount(matrix.tocsr().indices, minlength=matrix.shape[1])
+
+
+def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
+    """What a hierarchy lets one count.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix, shape (n, L)
+    parents : ndarray, shape (L,) or (m, 2)
+        As :func:`xcrepro.propensity.ancestors` takes them.
+
+    Returns
+    -------
+    DataFrame
+        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it), below
+        (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
+    """
+    truth = Truth.of(Y)
+    up = propensity.ancestors(parents, truth.n_labels)
+    carried = truth.to_csr().astype(bool)
+    implied = (carried @ up).tocsr()
+    columns = {"descendants": up, "count": carried, "below": implied, "both": implied.multiply(carried)}
+    table = pd.DataFrame({name: _columns(matrix) for name, matrix in columns.items()}).rename_axis("label")
+    return table[table["descendants"] > 0].reset_index()
+
+
+def read_eurovoc() -> pd.DataFrame:
+    """The committed counts of EURLex-4K's labels that EuroVoc has others below: as :func:`count_overlaps`, with codes."""
+    path = paths.project_root() / "data" / "label_counts" / "hierarchy" / "eurlex-4k.csv"
+    return pd.read_csv(path, dtype={"codes": "str"})
+
+
+def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
+    """The two estimates of p_l from :func:`count_overlaps`, by rising count.
+
+    Of labels that occur and have more than 4 descendants.
+
+    procedure: the paper's, count / (count + below - both).
+    among descendants: both / below, of the points that carry a descendant the share that carry the label too; NaN where no
+    point carries one. Where labels go missing independently it is unbiased, whatever goes missing below.
+    """
+    table = overlaps[(overlaps["descendants"] >= MIN_DESCENDANTS) & (overlaps["count"] > 0)]
+    table = table.sort_values(["count", "label"], ignore_index=True)
+    procedure = table["count"] / (table["count"] + table["below"] - table["both"])
+    among = table["both"] / table["below"].where(table["below"] > 0)
+    return table.assign(procedure=procedure, **{"among descendants": among})
+
+
+def compute_twin_labels(ds: Twin) -> pd.DataFrame:
+    """:func:`compute_labels` on a twin's observed train labels, with what only a twin knows.
+
+    true: p_l. complete descendants: the procedure where only the label itself went missing and nothing below it.
+    seen, implied, lost, lost alone: shares of the points that the label is relevant to: it is observed; only a descendant
+    is; neither is, though a descendant is relevant; neither is, and no descendant is relevant. They add up to 1.
+    """
+    found = compute_labels(count_overlaps(ds.train.Y_observed, ds.parents))
+    label, count = found["label"], found["count"]
+    up = propensity.ancestors(ds.parents, ds.parents.size)
+    complete, observed = ds.train.Y.astype(bool), ds.train.Y_observed.astype(bool)
+    unseen = (complete > observed).tocsr()
+    size, hidden = _columns(complete)[label], _columns(unseen)[label]
+    implied = _columns(unseen.multiply(observed @ up))[label]  # a descendant is observed
+    helped = _columns(unseen.multiply(complete @ up))[label]  # a descendant is relevant
+    shares = {
+        "true": ds.propensities[label],
+        "complete descendants": count / (count + helped),
+        "seen": count / size,
+        "implied": implied / size,
+        "lost": (helped - implied) / size,
+        "lost alone": (hidden - helped) / size,
+    }
+    return found.assign(**shares)
+
+
+def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
+    """Bins of ``per_bin`` labels by rising count, the last with what is left, as in the paper: labels, count (mean), lowest,
+    highest, and the mean of every column of shares. A label's missing estimate is left out of its bin's mean."""
+    groups = labels.groupby(np.arange(len(labels)) // per_bin)
+    counts = groups["count"].agg(labels="size", count="mean", lowest="min", highest="max")
+    shares = [name for name in labels if labels[name].dtype == np.float64]
+    return counts.join(groups[shares].mean()).reset_index(drop=True)
+
+
+def compute_twin(ds: Twin) -> pd.DataFrame:
+    """:func:`compute_bins` of :func:`compute_twin_labels`."""
+    return compute_bins(compute_twin_labels(ds))
+
+
+def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_bin: int = PER_BIN) -> pd.DataFrame:
+    """The procedure's bins, and what they would be when what lies below a label is dealt out to the labels at random.
+
+    N_l stands above the line of N_l / N_l* and orders the bins, so the estimate rises with N_l even then.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        Of :func:`compute_labels`.
+    draws : int
+        Random orders, 40 or more.
+
+    Returns
+    -------
+    DataFrame
+        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of them).
+
+    Raises
+    ------
+    ArgumentError
+        For fewer draws.
+    """
+    if draws < 40:
+        raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
+    rng = np.random.default_rng(seed)
+    counts = labels["count"].to_numpy()
+    extra = (labels["below"] - labels["both"]).to_numpy()
+    bin_of = np.arange(counts.size) // per_bin
+    drawn = [np.bincount(bin_of, counts / (counts + rng.permutation(extra))) for _ in range(draws)] / np.bincount(
+        bin_of
+    )
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    table = compute_bins(labels, per_bin)[["labels", "count", "procedure"]]
+    return table.assign(chance=drawn.mean(axis=0), low=low, high=high)
+
+
+def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.DataFrame:
+    """A and B by least squares over the bins of a twin and of EuroVoc (each as often as it has labels), after the printed pairs
+    (section 5).
+
+    Returns
+    -------
+    DataFrame
+        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms (of p, about
+        the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
+    """
+    rows = [
+        ("paper", f"printed for {name}", registry.get(key).A, registry.get(key).B, *[np.nan] * 3, "")
+        for name, key in PAPER.items()
+    ]
+    for source, n_points, bins in (("twin", n_train, twin), ("EuroVoc", DOCUMENTS, eurovoc)):
+        for name in (name for name in ESTIMATES if name in bins):
+            known = bins[bins[name].notna()]
+            found = propensity.fit(known["count"], known[name], n_points, weights=known["labels"])
+            pair = (found.A, found.B, found.A_stderr, found.B_stderr) if found.identifiable else (np.nan,) * 4
+            rows.append((source, name, *pair, found.rms, "yes" if found.identifiable else found.why))
+    return pd.DataFrame(rows, columns=["source", "estimate", "A", "B", "A error", "B error", "rms", "fits"])
+
+
+def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.DataFrame) -> pd.DataFrame:
+    """The data behind the second figure: source, count, the estimates, chance, low, high.
+
+    twin: bins. labels, eurovoc: EuroVoc's labels and bins (:func:`compute_eurovoc`). With eq. 1 at EURLex-4K's A and B.
+    """
+    entry = registry.get("eurlex-4k")
+    at = log_spaced(int(labels["count"].max()), 12)
+    model = pd.DataFrame({"count": at, "true": 1 / propensity.inverse(at, entry.n_train, entry.A, entry.B)})
+    parts = {"twin, bins": twin, "EuroVoc, labels": labels, "EuroVoc, bins": eurovoc, "eq. 1": model}
+    table = pd.concat([part.assign(source=name) for name, part in parts.items()], ignore_index=True)
+    return table[["source", "count", *ESTIMATES, "chance", "low", "high"]]
+
+
+def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
+    """The procedure's points: on the twin ``name`` (bins) with the truth, and in EuroVoc (labels) with chance."""
+    twin, labels, bins, model = (part for _, part in table.groupby("source", sort=False))
+    curve = {"color": looks.INK, "linestyle": "-"}
+    procedure = {"color": looks.RUST, "marker": "s", "linestyle": "--"}
+    with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
+        left.plot(twin["count"], twin["true"], linewidth=2.2, label="true $p_l$", **curve)
+        left.plot(twin["count"], twin["procedure"], label="the paper's procedure", **procedure)
+        kept = {"color": looks.AMBER, "marker": "^", "linestyle": ":", "label": "... with all descendants observed"}
+        left.plot(twin["count"], twin["complete descendants"], **kept)
+        among = {"color": looks.TEAL, "fillstyle": "none", "linestyle": "none", "markersize": 6}
+        left.plot(twin["count"], twin["among descendants"], "o", label="among points with a descendant", **among)
+        left.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$", ylabel="propensity $p_l$")
+        left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
+        left.set_title(f"{name}: the procedure estimates too high", loc="left")
+        left.legend(loc="lower right")
+        figures.draws(left, x="count", y=ESTIMATES)
+
+        right.plot(labels["count"], labels["procedure"], ".", color="0.6", linestyle="none", label="a label")
+        right.plot(bins["count"], bins["procedure"], label="bins of 20 labels", **procedure)
+        band = {"color": looks.SKY, "alpha": 0.6, "linewidth": 0, "label": "bins if dealt at random, 95 %"}
+        right.fill_between(bins["count"], bins["low"], bins["high"], **band)
+        right.plot(model["count"], model["true"], label="eq. 1, A = 0.55, B = 1.5", **curve)
+        right.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$")
+        right.set_title("EURLex-4K under EuroVoc: far below eq. 1", loc="left")
+        right.legend(loc="upper left")
+        figures.draws(right, x="count", y=("true", "procedure", "low", "high"))
+    return fig

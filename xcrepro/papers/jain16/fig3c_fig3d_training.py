@@ -1,0 +1,138 @@
+"""Figs. 3c and 3d of Jain et al. 2016: training on what is left of the labels, with right and with wrong propensities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks, models, propensity
+from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import trained
+from xcrepro.metrics import ranking
+from xcrepro.papers.jain16._common import REFERENCE, B, K
+from xcrepro.repro import figures
+from xcrepro.truth import Truth
+
+PLAIN, CONSTANT, SCORED = "FastXML", "FastXML, constant ideal", "PfastXML"
+
+
+def compute_trainings(
+    ds: Dataset, grid: Sequence[float], draws: int, trees: int, seed: int = 0, k: int = K
+) -> pd.DataFrame:
+    """nDCG@k on the complete test truth after training on what is left of the complete train truth.
+
+    Parameters
+    ----------
+    ds : Dataset
+    grid : sequence of float
+        A of the curves along which labels go missing; the reference's is added.
+    draws : int
+        A draw is what goes missing and the seed of the trees: within a draw all models see the same labels.
+    trees : int
+        Of each forest.
+
+    Returns
+    -------
+    DataFrame
+        A row a training: A (of the curve along which labels went missing), assumed (A of the propensities the model was
+        given, NaN for none), model, draw, missing % (of that draw), nDCG (percent, the paper's). PfastXML is trained for
+        every A of ``grid`` with its true propensities (fig. 3c), and on the reference curve with those of every other A
+        (fig. 3d); there also FastXML with PfastXML's constant normaliser, which is all that eq. 4 changes besides the
+        propensities.
+    """
+    grid = sorted({*grid, REFERENCE})
+    truth = Truth.of(ds.train.Y)
+    weights = {A: propensity.inverse(ds.label_counts, ds.n_train, A, B) for A in grid}
+    rows = []
+    for A in grid:
+        for draw in range(draws):
+            observed = propensity.drop_labels(truth, 1 / weights[A], np.random.default_rng([seed, draw]))
+            missing = 100 * (1 - observed.nnz / truth.indices.size)
+            options = {"trees": trees, "seed": seed + draw}
+            trainings = {(PLAIN, np.nan): models.FastXML(**options)}
+            for assumed in grid if A == REFERENCE else [A]:
+                trainings[SCORED, assumed] = models.PfastXML(**options, inverse_propensity=weights[assumed])
+            if A == REFERENCE:
+                trainings[CONSTANT, np.nan] = models.FastXML(**options, ideal="L")
+            for (name, assumed), model in trainings.items():
+                top = trained.training(model, ds.train.X, observed).predictions(ds.test.X, k)
+                value = 100 * ranking.ndcg(ds.test.Y, top, (k,), ideal="k")[0]
+                rows.append((A, assumed, name, draw, missing, value))
+    return pd.DataFrame(rows, columns=["A", "assumed", "model", "draw", "missing %", "nDCG"])
+
+
+def compute(trainings: pd.DataFrame) -> pd.DataFrame:
+    """Every model against FastXML on the same draws.
+
+    Parameters
+    ----------
+    trainings : DataFrame
+        Of :func:`compute_trainings`.
+
+    Returns
+    -------
+    DataFrame
+        A, model, assumed, missing %, FastXML, nDCG (means over the draws), difference, error (standard error of the mean
+        difference; NaN for one draw), better (in how many draws), draws.
+    """
+    plain = trainings[trainings["model"] == PLAIN].rename(columns={"nDCG": "FastXML"})[["A", "draw", "FastXML"]]
+    pairs = trainings[trainings["model"] != PLAIN].merge(plain, on=["A", "draw"])
+    pairs["difference"] = pairs["nDCG"] - pairs["FastXML"]
+    pairs["better"] = pairs["difference"] > 0
+    groups = pairs.groupby(["A", "model", "assumed"], dropna=False)
+    table = groups[["missing %", "FastXML", "nDCG", "difference"]].mean()
+    table = table.assign(error=groups["difference"].sem(), better=groups["better"].sum(), draws=groups.size())
+    return table.reset_index()
+
+
+def compute_right(table: pd.DataFrame) -> pd.DataFrame:
+    """Fig. 3c's rows of :func:`compute`: PfastXML with the propensities that labels went missing by."""
+    return table[(table["model"] == SCORED) & (table["assumed"] == table["A"])].reset_index(drop=True)
+
+
+def check_right(table: pd.DataFrame) -> pd.DataFrame:
+    """The levels: a split that another processor turns moves the small differences by much."""
+    return table[["A", "missing %", "FastXML", "nDCG"]]
+
+
+def compute_wrong(table: pd.DataFrame) -> pd.DataFrame:
+    """Fig. 3d's rows of :func:`compute`: everything trained on the reference curve."""
+    return table[table["A"] == REFERENCE].reset_index(drop=True)
+
+
+def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
+    """The levels, as :func:`check_right`."""
+    return table[["model", "assumed", "FastXML", "nDCG"]]
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Against the share of labels missing, and against the A that PfastXML was given; bars are 2 errors."""
+    with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
+        part = compute_right(table).sort_values("missing %")
+        scored = looks.of(SCORED).line() | {"capsize": 2}
+        left.plot(part["missing %"], part["FastXML"], label="FastXML", **looks.of(PLAIN).line())
+        left.errorbar(part["missing %"], part["nDCG"], 2 * part["error"], label="PfastXML, true propensities", **scored)
+        left.set(xlabel="train labels missing, % of the pairs", ylabel=f"nDCG@{K} on the complete truth, %")
+        left.set_title("c: trained with 1/p, about a point better", loc="left")
+        figures.draws(left, x="missing %", y=["FastXML", "nDCG"])
+
+        part = compute_wrong(table)
+        given = part[part["model"] == SCORED].sort_values("assumed")
+        exact = given[given["assumed"] == REFERENCE]
+        constant = part.loc[part["model"] == CONSTANT, "nDCG"].iloc[0]
+        plain = {"color": looks.of(PLAIN).colour, "label": "FastXML, no propensities"}
+        right.axhline(part["FastXML"].iloc[0], linestyle=looks.of(PLAIN).dash, **plain)
+        right.axhline(constant, color=looks.TEAL, linestyle=":", label="FastXML, PfastXML's normaliser")
+        right.errorbar(given["assumed"], given["nDCG"], 2 * given["error"], label="PfastXML", **scored)
+        ring = {"color": looks.RUST, "markersize": 9, "fillstyle": "none", "linestyle": "none"}
+        right.plot(exact["assumed"], exact["nDCG"], "o", label="the true A = 0.55", **ring)
+        right.set(xlabel="A of the propensities PfastXML was given")
+        right.set_title("d: wrong p help too, unless near 1", loc="left")
+        right.set_ylim(given["nDCG"].min() - 2 * given["error"].max() - 1.4)
+        figures.draws(right, x="assumed", y="nDCG")
+        for axis in (left, right):
+            axis.legend(loc="lower left")
+    return fig

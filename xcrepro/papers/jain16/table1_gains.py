@@ -1,0 +1,149 @@
+"""Table 1 of Jain et al. 2016: every gain, and that it is unbiased, by Monte Carlo.
+
+A *gain* is a metric of one point's prediction, more is better. Its propensity-scored form divides each relevant label's part
+by the label's propensity p_l, the chance that a relevant label was marked at all. The claim is that the mean of the scored
+gain over many draws of what went missing is the plain gain on the complete truth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
+from xcrepro.inputs.datasets import weights
+from xcrepro.metrics import ranking
+from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, simulate
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+from xcrepro.truth import Truth
+
+# Gain -> group of the table, our function, and the names of the plain and the scored form in ranking.FORMULAS.
+GAINS = {
+    "Precision@k": ("a", "metrics.psp(..., normalize=False)", "P", "PSP (bare)"),
+    "nDCG@k": ("a", 'metrics.psndcg(..., normalize=False, ideal="k")', "nDCG (ideal k)", "PSnDCG (bare, ideal k)"),
+    "Hamming loss": ("a", "metrics.hamming_loss(...)", "Hamming", "PS-Hamming"),
+    "Recall@k": ("b", "metrics.recall(...)", "R", "PS-R"),
+    "MRR": ("b", 'metrics.mrr(..., over="relevant")', "MRR (relevant)", "PS-MRR (relevant)"),
+    "ADG": ("b", "metrics.adg(...)", "ADG", "PS-ADG"),
+    "F1 as printed": ("b", 'metrics.f_beta(..., denominator="printed")', "F (printed)", "PS-F (printed)"),
+    "F1 with k below": ("b", "metrics.f_beta(...)", "F", "PS-F"),
+}
+COROLLARY = ("Recall@k", "MRR", "ADG")
+"""Gains whose normaliser is the number of relevant labels alone, as corollary 4.2.1 asks."""
+
+
+def compute_functions() -> pd.DataFrame:
+    """Where each gain is: group, gain, function; ``...`` stands for Y, top, ks and ``inverse_propensity``, in group b also
+    ``n_relevant``."""
+    rows = [(group, name, call) for name, (group, call, *_) in GAINS.items()]
+    return pd.DataFrame(rows, columns=["group", "gain", "function"])
+
+
+def propensities(ds: Dataset) -> np.ndarray:
+    """(L,) a twin's own, else those of the model with the dataset's A and B."""
+    return ds.propensities if isinstance(ds, Twin) else 1.0 / weights(ds)
+
+
+def compute(Y, top: TopK, propensity: np.ndarray, draws: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Theorems 4.1, 4.2 and 4.4: labels of ``Y`` are dropped ``draws`` times with 1 - ``propensity``.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix, shape (n, L)
+        Taken for the complete truth. Group b is given its |y*|.
+    top : TopK
+        The fixed predictions, 5 places or more.
+    propensity : ndarray, shape (L,)
+
+    Returns
+    -------
+    DataFrame
+        gain, k, complete (the plain gain on ``Y``), scored and plain (means over the draws of the scored and of the plain
+        gain on what was left) and their standard errors, ``scored error`` and ``plain error``; then scored % and plain %, the
+        means in percent of the absolute complete value.
+    """
+    return _simulate(tuple(GAINS), Y, top, propensity, 1.0 / propensity, Truth.of(Y).sizes, draws, seed)
+
+
+def compute_corollary(Y, top: TopK, g: np.ndarray, draws: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Corollary 4.2.1: a label is kept with g_l / |y*|; with weights 1/g_l no |y*| is needed. As :func:`compute`.
+
+    g: (L,) positive, at most the least |y*|, so at most 1 where a point may have one label.
+    """
+    sizes = Truth.of(Y).sizes
+    return _simulate(COROLLARY, Y, top, g / np.maximum(sizes, 1)[:, None], 1.0 / g, np.ones(sizes.size), draws, seed)
+
+
+def _simulate(gains, Y, top: TopK, kept: np.ndarray, w: np.ndarray, n_relevant, draws: int, seed: int) -> pd.DataFrame:
+    plain, scored = ([GAINS[name][place] for name in gains] for place in (2, 3))
+    complete = np.array(list(ranking.values(plain, Y, top, KS).values()))
+    rngs = [np.random.default_rng(seed)] * draws  # one generator, moved on by every draw
+    values = simulate(Y, top, kept, scored + plain, w, rngs, n_relevant=n_relevant)
+    return _table(gains, complete, {"scored": values[: len(gains)], "plain": values[len(gains) :]})
+
+
+def _table(gains, complete: np.ndarray, forms: dict[str, np.ndarray]) -> pd.DataFrame:
+    """complete: (gains, ks); forms: form -> (gains, draws, ks)."""
+    table = pd.DataFrame(
+        {"gain": np.repeat(gains, len(KS)), "k": np.tile(KS, len(gains)), "complete": complete.ravel()}
+    )
+    for form, values in forms.items():
+        table[form] = values.mean(axis=1).ravel()
+        table[f"{form} error"] = values.std(axis=1, ddof=1).ravel() / np.sqrt(values.shape[1])
+    return table.assign(**{f"{form} %": 100 * table[form] / table["complete"].abs() for form in forms})
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the percentages, which follow from the rest."""
+    return table.drop(columns=["scored %", "plain %"])
+
+
+check_corollary = check
+
+
+def compute_sigmas(table: pd.DataFrame) -> pd.DataFrame:
+    """How far the means lie from the complete truth in standard errors: gain, k, scored, plain, unbiased (within 4)."""
+    away = {
+        form: (table[form] - table["complete"]).abs() / table[f"{form} error"].replace(0.0, np.nan) for form in LOOKS
+    }
+    return table[["gain", "k"]].assign(**away, unbiased=np.where(away["scored"] <= SIGMAS, "yes", "no"))
+
+
+def describe_unbiased(table: pd.DataFrame) -> str:
+    """One sentence: how many of the scored means lie within 4 standard errors, and how many of the plain ones.
+
+    Examples
+    --------
+    >>> row = {"gain": "P", "k": 1, "complete": 0.5, "scored": 0.51, "scored error": 0.01, "plain": 0.3, "plain error": 0.01}
+    >>> describe_unbiased(pd.DataFrame([row]))
+    'propensity-scored: 1 of 1 within 4 standard errors of the complete truth; without propensities: 0 of 1'
+    """
+    inside = (compute_sigmas(table)[list(LOOKS)] <= SIGMAS).sum()
+    return (
+        f"propensity-scored: {inside['scored']} of {len(table)} within {SIGMAS:.0f} standard errors of the complete truth; "
+        f"without propensities: {inside['plain']} of {len(table)}"
+    )
+
+
+def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
+    """At one k: the means over the draws as percent of the value on the complete truth; bars of 4 standard errors."""
+    part = table[table["k"] == k].reset_index(drop=True)
+    with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, ax):
+        for form, (label, look) in LOOKS.items():
+            error = 100 * SIGMAS * part[f"{form} error"] / part["complete"].abs()
+            style = {"markersize": 6, "capsize": 2, "linestyle": "none", "color": look.colour, "marker": look.marker}
+            ax.errorbar(part[f"{form} %"], part.index, xerr=error, label=label, **style)
+        ax.axvline(100, color="black", linewidth=0.8)
+        ax.set_yticks(part.index, part["gain"])
+        ax.invert_yaxis()
+        ax.set_xlim(0, None)
+        ax.set_xlabel(f"mean over {draws:,} draws, % of the complete truth's value at k = {k}")
+        inside = int((compute_sigmas(part)["scored"] <= SIGMAS).sum())
+        looks.title(fig, f"With propensities {inside} of {len(part)} gains come out at the complete truth's value")
+        looks.legend(fig)
+        figures.draws(ax, x=("scored %", "plain %"))
+    return fig

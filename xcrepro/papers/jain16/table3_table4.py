@@ -1,0 +1,140 @@
+"""Tables 3 and 4 of Jain et al. 2016 as printed: who leads, by how much, and the paper's sentences counted out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.papers.jain16._common import KS, read_printed
+from xcrepro.repro import figures
+
+OURS = ["PfastXML", "PfastreXML"]  # the paper's own methods; the second re-ranks the first
+STATE_OF_THE_ART = ["SLEEC", "FastXML"]  # whom the paper compares with by name
+
+
+def _by_dataset(rows: pd.DataFrame):
+    """(dataset, its rows by method) in the order of print."""
+    for dataset, part in rows.groupby("dataset", sort=False):
+        yield dataset, part.set_index("method").drop(columns="dataset")
+
+
+def compute_leads(rows: pd.DataFrame) -> pd.DataFrame:
+    """Who leads: for each dataset how many columns PfastreXML leads, the least and largest lead over the next method.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Table 3 or 4, of :func:`xcrepro.papers.jain16._common.read_printed`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, methods, columns, led, least lead, least at, largest lead, largest at (points; ``at`` names the column).
+    """
+    found = []
+    for dataset, part in _by_dataset(rows):
+        lead = part.loc["PfastreXML"] - part.drop(index="PfastreXML").max()
+        least, largest = (lead.min(), lead.idxmin()), (lead.max(), lead.idxmax())
+        found.append((dataset, len(part), lead.size, int((lead > 0).sum()), *least, *largest))
+    names = ["dataset", "methods", "columns", "led", "least lead", "least at", "largest lead", "largest at"]
+    return pd.DataFrame(found, columns=names)
+
+
+def compute(table3: pd.DataFrame) -> pd.DataFrame:
+    """PfastreXML against the best of SLEEC and FastXML, and against the best of all methods but the paper's two.
+
+    Returns
+    -------
+    DataFrame
+        One row a dataset and column of table 3: dataset, column, PfastreXML, best named, named (its number), gain (points),
+        gain % (relative), best other, gain on other (points).
+    """
+    parts = []
+    for dataset, part in _by_dataset(table3):
+        ours, other = part.loc["PfastreXML"], part.drop(index=OURS)
+        named = part[part.index.isin(STATE_OF_THE_ART)]
+        columns = {
+            "PfastreXML": ours,
+            "best named": named.idxmax(),
+            "named": named.max(),
+            "gain": ours - named.max(),
+            "gain %": 100 * (ours / named.max() - 1),
+            "best other": other.idxmax(),
+            "gain on other": ours - other.max(),
+        }
+        parts.append(pd.DataFrame({"dataset": dataset, "column": part.columns} | columns, index=part.columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def compute_ranges(table: pd.DataFrame) -> pd.DataFrame:
+    """The gains of each dataset over its columns: least, where, largest, where, in points; the relative ones in percent."""
+    found = table.set_index("column").groupby("dataset", sort=False)
+    columns = {
+        "least gain": ("gain", "min"),
+        "least at": ("gain", "idxmin"),
+        "largest gain": ("gain", "max"),
+        "largest at": ("gain", "idxmax"),
+        "least %": ("gain %", "min"),
+        "largest %": ("gain %", "max"),
+    }
+    return found.agg(**columns).reset_index()
+
+
+def _count_above(number: int, method: str, rivals: Sequence[str] = ()) -> tuple[int, int, str]:
+    """Of the comparisons of ``method`` with ``rivals`` (all but the paper's own) how many it is above in, of how many, and the
+    rest in words."""
+    above, total, rest = 0, 0, []
+    for dataset, part in _by_dataset(read_printed(number)):
+        others = part[part.index.isin(rivals) if rivals else ~part.index.isin(OURS)]
+        held = (part.loc[method] > others).to_numpy()
+        above, total = above + int(held.sum()), total + held.size
+        for i, j in np.argwhere(~held):
+            rival, column = others.index[i], others.columns[j]
+            rest.append(f"{dataset} {column}: {part.loc[method, column]:.2f}, {rival} {others.loc[rival, column]:.2f}")
+    return above, total, "; ".join(rest)
+
+
+def compute_claims() -> pd.DataFrame:
+    """The paper's sentences on tables 3 and 4, each counted out: claim, holds, of, where not."""
+    claims = {
+        "table 3: PfastXML is above every baseline": (3, "PfastXML"),
+        "table 3: PfastreXML is above every baseline": (3, "PfastreXML"),
+        "table 3: PfastreXML is above PfastXML": (3, "PfastreXML", ["PfastXML"]),
+        "table 4: PfastreXML covers more than SLEEC and FastXML": (4, "PfastreXML", STATE_OF_THE_ART),
+        "table 4: and more than 1-vs-All, where it is listed": (4, "PfastreXML", ["1-vs-All"]),
+    }
+    rows = [(claim, *_count_above(*comparison)) for claim, comparison in claims.items()]
+    return pd.DataFrame(rows, columns=["claim", "holds", "of", "where not"])
+
+
+def compute_decreasing_coverage(table4: pd.DataFrame) -> pd.DataFrame:
+    """Cells of table 4 below the cell to their left: dataset, method, column, value, before (the smaller k's)."""
+    cells = table4.set_index(["dataset", "method"]).rename_axis(columns="column").stack().rename("value").reset_index()
+    cells["before"] = cells.groupby(["dataset", "method"])["value"].shift()
+    return cells[cells["value"] < cells["before"]].reset_index(drop=True)
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """PfastreXML's gain in P1, P3, P5 on the better of SLEEC and FastXML, a line a dataset."""
+    shown = table[table["column"].isin([f"P{k}" for k in KS])].pivot(index="dataset", columns="column", values="gain")
+    shown = shown.loc[list(dict.fromkeys(table["dataset"]))[::-1]]
+    at = np.arange(len(shown))
+    low, high = shown.min(axis=1), shown.max(axis=1)
+    with figures.new(looks.NARROW, 3.0, ax=ax) as (fig, ax):
+        ax.hlines(at, low, high, color="0.6", linewidth=1)
+        for k in KS:
+            style = {"linestyle": "none", "markersize": 6, "markeredgecolor": "black", "markeredgewidth": 0.5}
+            ax.plot(shown[f"P{k}"], at, label=f"P{k}", **looks.PLACES[k].mark(), **style)
+        ax.axvline(0, color="black", linewidth=0.8, linestyle="-")
+        ax.set_yticks(at, shown.index)
+        ax.margins(y=0.12)
+        ax.set_xlabel("gain on the better of SLEEC and FastXML, points of propensity-scored precision")
+        gained = f"{low.min():.1f} to {high.max():.1f} points"
+        looks.title(fig, f"PfastreXML gains everywhere, {gained}; how many depends on k")
+        ax.legend(title="column", loc="lower right")
+        figures.draws(ax, x="gain")
+    return fig
