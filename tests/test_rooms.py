@@ -68,7 +68,10 @@ def test_every_item_is_one_name(root):
         module = root / f"xcrepro/papers/{id}.py"
         assert module.is_file(), id
         assert (root / f"tests/papers/{paper}/test_{name}.py").is_file(), id
-        names = {node.name for node in ast.parse(module.read_text()).body if isinstance(node, ast.FunctionDef)}
+        names = set()
+        for node in ast.parse(module.read_text()).body:
+            names |= {node.name} if isinstance(node, ast.FunctionDef) else set()
+            names |= {target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)}
         assert any(re.fullmatch(r"compute(_\w+)?", name) for name in names), f"{id} computes nothing"
         assert entry.golden_files("small"), f"{id} has no golden file"
         draws = any(re.fullmatch(r"plot(_\w+)?", name) for name in names)
@@ -77,7 +80,7 @@ def test_every_item_is_one_name(root):
     for home, suffix, extra in (
         ("xcrepro/papers", ".py", {"__init__", "_common"}),
         ("notebooks", ".ipynb", set()),
-        ("tests/papers", ".py", {"conftest"}),
+        ("tests/papers", ".py", {"conftest", "common"}),
     ):
         for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
             if home == "notebooks" and folder.name.startswith("."):

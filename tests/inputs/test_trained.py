@@ -161,7 +161,7 @@ def test_two_processes_train_once(tmp_path):
         "import numpy as np, sys\n"
         "from scipy.sparse import csr_matrix\n"
         "from xcrepro.models import PLT\n"
-        "from xcrepro.repro import trained\n"
+        "from xcrepro.inputs import trained\n"
         "rng = np.random.default_rng(0)\n"
         "X = csr_matrix(rng.random((60, 9)).astype('f')); Y = csr_matrix((rng.random((60, 20)) < .2).astype('f'))\n"
         "trained.training(PLT(trees=1), X, Y).predictions(X, 3)\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks
+from xcrepro import looks, published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
@@ -265,3 +265,31 @@ def describe_leads(table: pd.DataFrame) -> str:
         best = [leaders(part["value"]) for _, part in drawn[drawn["metric"] == metric].groupby("dataset", sort=False)]
         texts.append(f"by {name}: " + ", ".join(f"{method} {n}" for method, n in Counter(best).items()))
     return f"Datasets led, of {drawn['dataset'].nunique()}, {'; '.join(texts)} (bold: the best)"
+
+
+# ---------------------------------------------------------------- printed
+
+
+def compute_printed() -> pd.DataFrame:
+    """Tables 3 and 4 as printed, side by side: dataset, method, then a column a metric and k, percent."""
+    both = published.wide("reeval:table3").join(published.wide("reeval:table4"))
+    return both.droplevel("variant").reset_index()
+
+
+FIGURE_K = {"EURLex-4K": 5, "Wiki10-31K": 19, "AmazonCat-13K": 5}
+"""Section 5 of the paper."""
+
+
+def compute_printed_bars() -> pd.DataFrame:
+    """The thirty bars of figure 2: metric, dataset, k, method, value (percent); NaN for the ten that no table has.
+
+    The figure takes k = 19 on Wiki10-31K; tables 3 and 4 stop at k = 5.
+    """
+    printed = compute_printed()
+    rows = [
+        (metric, row["dataset"], k, row["method"], row.get(f"{metric}@{k}", float("nan")))
+        for metric in F1
+        for _, row in printed.iterrows()
+        for k in [FIGURE_K[row["dataset"]]]
+    ]
+    return pd.DataFrame(rows, columns=["metric", "dataset", "k", "method", "value"])

@@ -8,8 +8,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro.metrics import evaluate, paired_bootstrap
-from xcrepro.papers.reeval import fig2_micro_macro_f1
-from xcrepro.papers.reeval._common import BASELINE, F1, Loaded, Tops, others, plot_f1_bars, runs, stable_models
+from xcrepro.papers.reeval._common import (
+    BASELINE,
+    F1,
+    Loaded,
+    Tops,
+    compute_printed_bars,
+    others,
+    plot_f1_bars,
+    runs,
+    stable_models,
+)
 
 KEYS = ["metric", "dataset", "k", "method"]
 
@@ -23,7 +32,7 @@ def compute(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> pd.DataFrame:
             rows += [(metric, title, k, method, value) for metric, value in zip(F1, values, strict=True)]
     found = pd.DataFrame(rows, columns=[*KEYS, "value"])
     found = pd.concat([found[found["metric"] == metric] for metric in F1])
-    return found.merge(fig2_micro_macro_f1.compute().rename(columns={"value": "printed"}), "left", on=KEYS)
+    return found.merge(compute_printed_bars().rename(columns={"value": "printed"}), "left", on=KEYS)
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,17 @@ import pandas as pd
 
 from xcrepro.inputs import datasets
 from xcrepro.metrics import evaluate
-from xcrepro.papers.reeval import table3_table4
-from xcrepro.papers.reeval._common import BASELINE, KS, METRICS, Loaded, Tops, leaders, pair_signs, stable_models
+from xcrepro.papers.reeval._common import (
+    BASELINE,
+    KS,
+    METRICS,
+    Loaded,
+    Tops,
+    compute_printed,
+    leaders,
+    pair_signs,
+    stable_models,
+)
 
 
 def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
@@ -40,7 +49,7 @@ def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
         dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value, best (text), ahead (points
         before the SVM; 0 where that is the best). Datasets that the paper does not have, or where we have no SVM, are left out.
     """
-    paper, rows = table3_table4.compute(), []
+    paper, rows = compute_printed(), []
     for title, part in found.groupby("dataset", sort=False):
         sides = {"here": part.set_index("method"), "printed": paper[paper["dataset"] == title].set_index("method")}
         if any(BASELINE not in side.index for side in sides.values()):
