@@ -1,7 +1,7 @@
-"""What notebooks use: items, golden checks, published comparisons, figures, tables, and the runner behind them.
+"""The engine, which knows no XC: items, golden checks, published comparisons, figures, tables, and the runner behind them.
 
-``repro.item("jain16/table3", size=size, seed=seed)`` is the one door for a notebook; the modules are its parts, and
-``repro.jain16`` and the like hold what each paper's items compute.
+``repro.item("jain16/table3", globals())`` is the one door for a notebook; the modules are its parts. What the items compute
+and draw stands in :mod:`xcrepro.papers`.
 """
 
 from __future__ import annotations
