@@ -230,13 +230,13 @@ def test_versions_are_those_of_the_dependencies():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"parameters": {"sede": 1}}, "'sede': did you mean seed"),
+        ({"parameters": {"sede": 1}}, "'sede': did you mean 'seed'"),
         ({"parameters": {"seed": "one"}}, "parameter seed must be of type int"),
         ({"parameters": {"seed": True}}, "parameter seed must be of type int"),
         ({"parameters": {"size": "paper"}}, "it has its own argument"),
-        ({"items": "demo/god"}, "did you mean demo/good"),
+        ({"items": "demo/god"}, "did you mean 'demo/good'"),
         ({"items": "demo/bad", "size": "paper"}, "must be one that demo/bad offers"),
-        ({"size": "large"}, "size must be 'small' or 'paper'"),
+        ({"size": "large"}, "size must be one of 'small', 'paper'"),
         ({"jobs": 0}, "jobs must be a whole number"),
     ],
 )
