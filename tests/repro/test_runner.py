@@ -192,6 +192,16 @@ def test_what_was_read_is_known_from_the_run(demo):
     assert "accepted 0.5, now 0.6" in report.failures()
 
 
+def test_what_others_need_is_the_outcome_and_not_the_code(demo):
+    """A word in the code of what an item needs reruns that alone; other parameters of it rerun both."""
+    assert runner.run("demo/good").ok
+    path = demo.root / "notebooks/demo/train.ipynb"
+    path.write_text(path.read_text().replace("from xcrepro", "# a word\\nfrom xcrepro"))
+    assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "unchanged"}
+    path.write_text(path.read_text().replace('size = \\"small\\"', 'size = \\"small\\"\\nseed = 1'))
+    assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
+
+
 def test_a_table_without_golden_file_is_new(demo, capsys):
     (demo.root / "tests/golden/small/demo/good.csv").unlink()
     assert main(["run", "demo/good"]) == 1
