@@ -32,7 +32,7 @@ def cases(quick: bool) -> Iterator[tuple[str, object, object]]:
     base = Path(os.environ.get("XCREPRO_TEST_DATA", ROOT.parent / "shared" / "data"))
     names = [] if quick else [name for name in ("bibtex", "tibkat") if (base / name).exists()]
     for name in names:
-        found = xc.load(name, path=base / name, check=False)
+        found = xc.load(name, path=base / name)
         yield name, found.train, found.test
     if not names:
         scale = 0.03 if quick else 0.5

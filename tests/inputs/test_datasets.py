@@ -143,11 +143,11 @@ def test_a_folder_of_several_has_a_subfolder_for_each(mine, made):
         datasets.pick_many(["mine", "eurlex-4k"], scales=[1.0])
 
 
-def test_what_is_at_hand(mine, monkeypatch, made):
-    assert datasets.at_hand(["mine", "eurlex-4k"], "small") == datasets.at_hand(["mine"], "paper") == []
-    assert [ds.name for ds in datasets.at_hand(["mine", "eurlex-4k"], "small", mine.parent)] == ["mine"]
+def test_what_is_on_this_machine(mine, monkeypatch, made):
+    assert datasets.load_available(["mine", "eurlex-4k"], "small") == datasets.load_available(["mine"], "paper") == []
+    assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "small", mine.parent)] == ["mine"]
     write(mine.parent / "datasets" / "mine", made)
-    assert [ds.name for ds in datasets.at_hand(["mine", "eurlex-4k"], "paper")] == ["mine"]
+    assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "paper")] == ["mine"]
 
 
 def test_a_tail_takes_the_folder_at_any_size(mine, made):

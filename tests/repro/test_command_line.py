@@ -63,7 +63,7 @@ def test_evaluate_is_the_functions_result(files, capsys):
         (["evaluate", "none.npz", "none.npz", "--A", "1"], "--train-truth"),
         (["run", "-p", "seed", "1", "-p", "seed", "2"], "must name each parameter once"),
         (["run", "nothing"], "'nothing'"),
-        (["run", "--size", "large"], "size must be 'small' or 'paper'"),
+        (["run", "--size", "large"], "size must be one of 'small', 'paper'"),
         (["fetch", "no-such-dataset"], "no-such-dataset"),
     ],
 )

@@ -98,7 +98,7 @@ def test_order_and_selection(listed):
     assert manifest.find(entries, None) == manifest.find(entries, "") == manifest.find(entries, "demo") == list(entries)
     assert manifest.find(entries, "demo/two, demo/one") == ["demo/one", "demo/two"]
     assert manifest.with_needs(entries, ["demo/two"]) == ["demo/zero", "demo/two"]
-    with pytest.raises(ArgumentError, match="did you mean demo/one"):
+    with pytest.raises(ArgumentError, match="did you mean 'demo/one'"):
         manifest.find(entries, ["demo/on"])
 
 
@@ -126,7 +126,7 @@ def test_a_tuple_is_the_notebooks_list(listed):
     ("name", "given", "message"),
     [
         ("demo/none", {}, "must be an item"),
-        ("demo/one", {"size": "large"}, "size must be 'small' or 'paper'"),
+        ("demo/one", {"size": "large"}, "size must be one of 'small', 'paper'"),
     ],
 )
 def test_items_refuse(listed, name, given, message):

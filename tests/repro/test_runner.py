@@ -192,6 +192,16 @@ def test_what_was_read_is_known_from_the_run(demo):
     assert "accepted 0.5, now 0.6" in report.failures()
 
 
+def test_what_others_need_is_the_outcome_and_not_the_code(demo):
+    """A word in the code of what an item needs reruns that alone; other parameters of it rerun both."""
+    assert runner.run("demo/good").ok
+    path = demo.root / "notebooks/demo/train.ipynb"
+    path.write_text(path.read_text().replace("from xcrepro", "# a word\\nfrom xcrepro"))
+    assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "unchanged"}
+    path.write_text(path.read_text().replace('size = \\"small\\"', 'size = \\"small\\"\\nseed = 1'))
+    assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
+
+
 def test_a_table_without_golden_file_is_new(demo, capsys):
     (demo.root / "tests/golden/small/demo/good.csv").unlink()
     assert main(["run", "demo/good"]) == 1
@@ -230,13 +240,13 @@ def test_versions_are_those_of_the_dependencies():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"parameters": {"sede": 1}}, "'sede': did you mean seed"),
+        ({"parameters": {"sede": 1}}, "'sede': did you mean 'seed'"),
         ({"parameters": {"seed": "one"}}, "parameter seed must be of type int"),
         ({"parameters": {"seed": True}}, "parameter seed must be of type int"),
         ({"parameters": {"size": "paper"}}, "it has its own argument"),
-        ({"items": "demo/god"}, "did you mean demo/good"),
+        ({"items": "demo/god"}, "did you mean 'demo/good'"),
         ({"items": "demo/bad", "size": "paper"}, "must be one that demo/bad offers"),
-        ({"size": "large"}, "size must be 'small' or 'paper'"),
+        ({"size": "large"}, "size must be one of 'small', 'paper'"),
         ({"jobs": 0}, "jobs must be a whole number"),
     ],
 )

@@ -51,7 +51,7 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     quantity : str
-        A field of a published row; ``"n_points"`` for train and test together.
+        A field of a published row.
     published, found : float
         As printed; the value nearest to it of those that its basis allows.
     agrees : bool
@@ -137,7 +137,7 @@ def load(
     if entry.splits is not None and split >= entry.splits:
         raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
     A, B = _parameter("A", A, entry.A), _parameter("B", B, entry.B)
-    folder = Path(path).expanduser() if path is not None else _at_hand(entry)
+    folder = Path(path).expanduser() if path is not None else _available_folder(entry)
     if folder is None:
         folder = _home(entry)
         train, test, differences = _fetch(entry, split=split, source=source, force=False, progress=progress)
@@ -198,7 +198,7 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
         When it has another split or average than printed.
     """
     entry = registry.get(name)
-    folder = None if force else _at_hand(entry)
+    folder = None if force else _available_folder(entry)
     if folder is None:
         _fetch(entry, split=0, source=entry.source, force=force, progress=progress)
         folder = _home(entry)
@@ -251,7 +251,7 @@ def compare(train: Split, test: Split, dataset: str | Entry, source: str | None 
     where there are none, is left out.
     """
     entry = registry.get(dataset) if isinstance(dataset, str) else dataset
-    row, found = entry.published[entry.source_of(source)], statistics(train, test)
+    row, found = entry.published[entry.resolve_source(source)], statistics(train, test)
     compared = [
         Comparison(number, row[number], found[number], row[number] == found[number])
         for number in ("n_train", "n_test", "n_features", "n_labels")
@@ -284,8 +284,8 @@ def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[s
     entry = registry.get(name) if path is None else registry.find(name)
     if entry is not None:
         return entry, ()
-    entry = registry.own(name)
-    close = registry.near(name, cutoff=0.8)
+    entry = registry.unlisted(name)
+    close = registry.nearest_names(name, cutoff=0.8)
     hint = f"; did you mean {close}?" if close else ""
     return entry, (f"{name!r} is not in the catalogue: nothing is printed about it{hint}",)
 
@@ -318,7 +318,7 @@ def _home(entry: Entry) -> Path:
     return paths.cache_dir() / "datasets" / entry.name
 
 
-def _at_hand(entry: Entry) -> Path | None:
+def _available_folder(entry: Entry) -> Path | None:
     """The folder that holds the dataset: that of its own dataset.toml, or the cache's; None where neither does."""
     if entry.folder is not None:
         try:

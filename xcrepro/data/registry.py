@@ -250,7 +250,7 @@ class Entry:
 
     def printed(self, number: str, source: str | None = None) -> str:
         """:func:`printed` of this entry."""
-        return str(self.as_printed[self.source_of(source)].get(number, ""))
+        return str(self.as_printed[self.resolve_source(source)].get(number, ""))
 
     def interval(self, number: str, source: str | None = None) -> tuple[float, float] | None:
         """:func:`interval` of this entry."""
@@ -261,7 +261,7 @@ class Entry:
         half = Decimal(1).scaleb(int(printed.as_tuple().exponent)) / 2 if "." in text else 0
         return float(printed - half), float(printed + half)
 
-    def source_of(self, source: str | None) -> str:
+    def resolve_source(self, source: str | None) -> str:
         """``source``, or the entry's own where it is None; an ArgumentError where it does not print the dataset."""
         if source is None:
             return self.source
@@ -342,14 +342,14 @@ def get(name: str) -> Entry:
     for path in readers.values():
         if (entry := read(path)).is_called(name):
             return entry
-    hint = f"did you mean {close}? " if (close := near(name)) else ""
+    hint = f"did you mean {close}? " if (close := nearest_names(name)) else ""
     raise ArgumentError(
         "name", "must be a dataset of the catalogue", repr(name),
         f"{hint}xcrepro.data.registry.names() lists them; help(xcrepro.data.registry) says how to add one",
     )  # fmt: skip
 
 
-def near(name: str, cutoff: float = 0.5) -> str:
+def nearest_names(name: str, cutoff: float = 0.5) -> str:
     """The up to three names of the catalogue that are nearest to ``name``, as ``'a' or 'b'``; empty where none is near.
 
     cutoff: how alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
@@ -394,7 +394,7 @@ def read(path: str | os.PathLike) -> Entry:
     return entry
 
 
-def own(name: str) -> Entry:
+def unlisted(name: str) -> Entry:
     """An entry for data of which nothing is known but what they are called."""
     if not isinstance(name, str) or not _NAME.test(name):
         raise ArgumentError("name", f"must be {_NAME.words}", repr(name))
@@ -415,7 +415,7 @@ def published(name: str, source: str | None = None) -> dict:
     30935
     """
     entry = get(name)
-    return dict(entry.published[entry.source_of(source)])
+    return dict(entry.published[entry.resolve_source(source)])
 
 
 def printed(name: str, number: str, source: str | None = None) -> str:

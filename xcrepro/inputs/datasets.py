@@ -1,7 +1,7 @@
 """Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
 
 ``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder with a
-subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`at_hand`).
+subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`load_available`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def subfolder(folder: str | os.PathLike, dataset: str) -> str:
     return str(home)
 
 
-def at_hand(datasets: Sequence[str], size: str, folder: str | os.PathLike = "") -> list[Dataset]:
+def load_available(datasets: Sequence[str], size: str, folder: str | os.PathLike = "") -> list[Dataset]:
     """Those of ``datasets`` that are on this machine; nothing is downloaded.
 
     Parameters

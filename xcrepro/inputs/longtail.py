@@ -15,14 +15,24 @@ from xcrepro.inputs import datasets
 
 @dataclass(frozen=True)
 class Tail:
-    """name: what a figure calls it. counts: (L,) points per label. real: False for a twin."""
+    """Points per label.
+
+    Attributes
+    ----------
+    name : str
+        What a figure calls it.
+    counts : int array, (L,)
+        Points per label, in the order of the label ids.
+    real : bool
+        False for a twin.
+    """
 
     name: str
     counts: np.ndarray
     real: bool
 
 
-def of(ds: Dataset) -> Tail:
+def from_dataset(ds: Dataset) -> Tail:
     """The train label counts of a dataset or a twin."""
     real = not isinstance(ds, Twin)
     name = ds.entry.printed_name if ds.entry else ds.name
@@ -32,9 +42,14 @@ def of(ds: Dataset) -> Tail:
 def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:
     """Train label counts of ``dataset``: of the real set where ``folder`` is given or at size paper, else of its twin.
 
-    folder: where real datasets lie, one subfolder each named by its key (:func:`xcrepro.inputs.datasets.subfolder`).
+    Parameters
+    ----------
+    dataset, size, scale, seed
+        As for :func:`xcrepro.inputs.datasets.pick`.
+    folder : path
+        Where real datasets lie, one subfolder each named by its key (:func:`xcrepro.inputs.datasets.subfolder`).
     """
-    return of(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
+    return from_dataset(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
 
 
 def counted(dataset: str) -> Tail:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
+from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import compare, figures, golden, manifest, notebooks, outputs, record, tables
 
@@ -189,6 +190,5 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
             f"item {id}", f"needs the parameters {', '.join(names)}", f"none named {missing[0]}", "pass globals()"
         )
     values = {name: notebooks.plain(namespace[name]) for name in names}
-    if values["size"] not in manifest.SIZES:
-        raise ArgumentError("size", f"must be {' or '.join(map(repr, manifest.SIZES))}", repr(values["size"]))
+    one_of("size", values["size"], manifest.SIZES)
     return Item(entry, values, official=values == entry.official(values["size"]))

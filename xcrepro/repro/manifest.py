@@ -16,6 +16,7 @@ import tomllib
 from pathlib import Path
 
 from xcrepro import paths
+from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 
@@ -238,10 +239,7 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
     for word in words:
         matches = [name for name in entries if name == word or name.startswith(word.rstrip("/") + "/")]
         if not matches:
-            import difflib
-
-            near = difflib.get_close_matches(word, entries, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`xcrepro list` shows them"
+            hint = did_you_mean(word, list(entries), 1) or "`xcrepro list` shows them"
             raise ArgumentError("items", "must be ids or paper names of the manifest", repr(word), hint)
         found += matches
     return [name for name in entries if name in found]

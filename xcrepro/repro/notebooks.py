@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, DataError
 
 
@@ -84,15 +85,12 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
 
     >>> check_values("a.ipynb", {"size": "small", "seed": 0}, {"sede": 1})
     Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean seed?
+    xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean 'seed'?
     """
     for name, value in given.items():
         value = plain(value)
         if name not in defaults:
-            import difflib
-
-            near = difflib.get_close_matches(name, defaults, n=1)
-            hint = f"did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, list(defaults), 1)
             raise ArgumentError("parameters", f"must be among {', '.join(defaults)} of {where}", repr(name), hint)
         default = defaults[name]
         if default is None or value is None or type(value) is type(default):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro import paths, threads
+from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
 
@@ -143,10 +144,9 @@ def run(
     """
     root = paths.project_root()
     began = time.monotonic()
-    if not isinstance(size, str) or size not in manifest.SIZES:
-        raise ArgumentError("size", f"must be {' or '.join(map(repr, manifest.SIZES))}", repr(size))
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise ArgumentError("jobs", "must be a whole number, 1 or more", repr(jobs))
+    one_of("size", size, manifest.SIZES)
+    if jobs is not None:
+        whole_number("jobs", jobs, 1)
     if accept and (parameters or not items):
         raise ArgumentError("accept", "needs named items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):

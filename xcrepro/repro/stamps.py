@@ -147,8 +147,11 @@ class Stamp:
     outputs: dict[str, str]
 
     def digest(self) -> str:
-        """What the items that need this one keep of it."""
-        text = json.dumps([self.fingerprint, self.inputs], sort_keys=True)
+        """What the items that need this one keep of it: its parameters, what it read and what it wrote.
+
+        Other code that comes to the same is no reason to run them; the code of what they share is among their own sources.
+        """
+        text = json.dumps([self.fingerprint["parameters"], self.inputs, self.outputs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

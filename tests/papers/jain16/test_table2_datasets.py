@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
+from xcrepro.data import registry
 from xcrepro.papers.jain16 import table2_datasets as table2
 
 
@@ -52,11 +55,19 @@ def test_twins_are_counted_over_all_points():
         table2.compute_twins([0.02])
 
 
-def test_nothing_is_loaded_unasked_and_a_folder_is_counted(tmp_path):
+def test_nothing_is_loaded_unasked_and_what_is_there_is_counted(tmp_path, monkeypatch):
     assert table2.compare_files_with_printed("", "small").empty
-    for part, n in (("train", 3), ("test", 2)):
-        X, Y = csr_matrix(np.eye(n, 5)), csr_matrix(np.eye(n, 4))
-        xc.write_xc(tmp_path / "eurlex-4k" / f"eurlex_{part}.txt", X, Y)
-    found = table2.compare_files_with_printed(str(tmp_path), "small").set_index("quantity")
+    parts = {
+        part: xc.Split(csr_matrix(np.eye(n, 5)), csr_matrix(np.eye(n, 4))) for part, n in (("train", 3), ("test", 2))
+    }
+    for part, split in parts.items():
+        xc.write_xc(tmp_path / "eurlex-4k" / f"eurlex_{part}.txt", split.X, split.Y)
+    with pytest.raises(xc.errors.DataError, match="other data than EURLex-4K"):
+        table2.compare_files_with_printed(str(tmp_path), "small")
+    ds = SimpleNamespace(**parts, entry=registry.get("eurlex-4k"))
+    monkeypatch.setattr(
+        table2.datasets, "load_available", lambda names, size, folder: [ds] if "eurlex-4k" in names else []
+    )
+    found = table2.compare_files_with_printed("here", "small").set_index("quantity")
     assert found["ours"].tolist() == [3, 5, 4, 2, 1, 1.25]
     assert found.loc["N train", "printed"] == "15539"

@@ -23,7 +23,7 @@ def test_shares_are_of_labels_with_a_point():
 
 
 def test_the_printed_shares_are_those_of_section_4(loaded):
-    bins = fig1.compute([longtail.counted("eurlex-4k"), *fig1.tails(loaded)])
+    bins = fig1.compute([longtail.counted("eurlex-4k"), *map(longtail.from_dataset, loaded.values())])
     assert list(bins.loc[::4, "dataset"]) == ["EURLex-4K", "EURLex-4K, twin"]
     assert bins.loc[::4, fig1.PRINTED].round(2).tolist() == [63.48, 63.48]
     assert list(bins.loc[::4, "real"]) == [True, False]

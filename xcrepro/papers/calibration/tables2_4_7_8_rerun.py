@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated, datasets
 from xcrepro.inputs.calibrated import KS
@@ -107,8 +106,7 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
         k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where the
         paper has no table of the dataset.
     """
-    name = datasets.registry_name(ds)
-    page = registry.get(name).printed_name if name in registry.names() else ""
+    page = datasets.printed_name(ds)
     found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
     found = found[found["dataset"] == page].astype({"k": int})
     found["column"] = found["metric"] + found["mark"]

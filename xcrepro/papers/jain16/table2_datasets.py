@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from xcrepro import paths, published
+from xcrepro import published
 from xcrepro.data import registry
 from xcrepro.data import twin as twins
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.load import load, statistics
+from xcrepro.data.load import statistics
+from xcrepro.inputs import datasets
 
 SOURCE, PAGE = "jain16:table2", "xcrepo:dataset-table"
 FIELDS = {
@@ -117,12 +117,10 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
 def compare_files_with_printed(folder: str, size: str) -> pd.DataFrame:
     """Every number of the table whose dataset is on this machine, counted in its files: dataset, quantity, printed, ours.
 
-    folder: where one subfolder a dataset lies, named by registry key. Empty: at size paper the cache, at size small nothing,
-    so that the result does not depend on what a machine has. Nothing is downloaded.
+    ``size`` and ``folder``: as for :func:`xcrepro.inputs.datasets.load_available`.
     """
-    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
-    here = [entry for entry in _entries() if (folder or size == "paper") and (home / entry.name).is_dir()]
-    return _compare((entry, _count(load(entry.name, home / entry.name, check=False))) for entry in here)
+    found = datasets.load_available([entry.name for entry in _entries()], size, folder)
+    return _compare((ds.entry, _count(ds)) for ds in found)
 
 
 def _compare(found) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import weights
@@ -69,10 +68,9 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 def compute_printed(ds: Dataset) -> pd.DataFrame:
     """The paper's cells for the methods of :data:`MODELS` on this dataset: model, column, printed (percent).
 
-    No rows where the paper has not this dataset.
+    No rows where the paper has not this dataset, or not this split of it.
     """
-    name = datasets.registry_name(ds)
-    known = registry.get(name).printed_name if name in registry.names() else ""
+    known = datasets.printed_name(ds)
     parts = []
     for rows in map(read_printed, (3, 4)):
         mine = rows[(rows["dataset"] == known) & rows["method"].isin(MODELS)].drop(columns="dataset")

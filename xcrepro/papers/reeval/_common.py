@@ -15,7 +15,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, published
-from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets, trained
@@ -40,49 +39,13 @@ Tops = Mapping[str, Mapping[str, TopK]]
 # ---------------------------------------------------------------- datasets and models
 
 
-def load(
-    names: Sequence[str], size: str, scales: Sequence[float], seed: int = 0, folder: str = ""
-) -> dict[str, Dataset]:
-    """The datasets of an item.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As :func:`xcrepro.inputs.datasets.pick` takes them.
-    size, seed
-        As :func:`xcrepro.inputs.datasets.pick` takes them.
-    scales : sequence of float
-        Of the twins, one for each dataset.
-    folder : str
-        Where the real datasets lie, one subfolder each, named as in ``names``; empty: twins, at size paper the cache.
-
-    Returns
-    -------
-    dict
-        Printed name (for a dataset that the registry does not know its own) -> dataset.
-
-    Raises
-    ------
-    ArgumentError
-        Where ``scales`` are not as many as ``names``.
-    """
-    if len(names) != len(scales):
-        raise ArgumentError("scales", f"must be one for each of the {len(names)} datasets", list(scales))
-    found = {}
-    for name, scale in zip(names, scales, strict=True):
-        home = str(Path(folder).expanduser() / name) if folder else ""
-        printed = registry.get(name).printed_name if name in registry.names() else name
-        found[printed] = datasets.pick(name, size, scale, seed, home)
-    return found
-
-
 def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 100) -> dict[str, dict[str, TopK]]:
     """The predictions of :data:`MODELS`, or saved ones in their place.
 
     Parameters
     ----------
     loaded : mapping
-        What :func:`load` returned.
+        What :func:`xcrepro.inputs.datasets.pick_many` returned.
     seed : int
         Of the trainings.
     given : str

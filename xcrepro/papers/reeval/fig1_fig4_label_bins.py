@@ -26,14 +26,6 @@ COLUMNS = {
 """Our name of each column of table 2 -> the published record's."""
 
 
-def tails(loaded: Loaded) -> list[Tail]:
-    """The train label counts of each dataset, under the names of the figure."""
-    return [
-        Tail(f"{title}, twin" if isinstance(ds, Twin) else title, ds.label_counts, not isinstance(ds, Twin))
-        for title, ds in loaded.items()
-    ]
-
-
 def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     """Share of labels and of training instances in each frequency bin: the bars of figures 1 and 4.
 

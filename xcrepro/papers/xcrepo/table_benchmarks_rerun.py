@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks, published
-from xcrepro.data import registry
+from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import weights
@@ -33,16 +32,12 @@ ROWS = {
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:
-    """The repository's rows for the methods that our baselines stand for: model, method, metric, k, printed (text).
+    """The printed rows for the methods that our baselines stand for: model, method, metric, k, printed (text).
 
-    No rows where the dataset has no benchmark table or is none of the registry's.
+    No rows where :func:`xcrepro.inputs.datasets.printed_rows` has none.
     """
     columns = ["model", "method", "metric", "k", "printed"]
-    name = datasets.registry_name(ds)
-    source = f"xcrepo:{registry.get(name).printed_name}" if name in registry.names() else ""
-    if source not in published.sources():
-        return pd.DataFrame(columns=columns)
-    table, rows = published.table(source), []
+    table, rows = datasets.printed_rows(ds), []
     for model, methods in ROWS.items():
         for method in methods:
             mine = table[(table["method"] == method) & table["value"].notna()]

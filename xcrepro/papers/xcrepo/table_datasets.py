@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 
-from xcrepro import paths
 from xcrepro.data import registry
-from xcrepro.data.load import load, statistics
+from xcrepro.data.load import statistics
+from xcrepro.inputs import datasets
 
 
 def compute() -> pd.DataFrame:
@@ -18,7 +16,7 @@ def compute() -> pd.DataFrame:
     none.
     """
     rows = []
-    for name in registry.names():
+    for name in registry.names(registry.PAGE_TABLE):
         entry = registry.get(name)
         rows.append(
             {
@@ -43,7 +41,7 @@ def compute_implied() -> pd.DataFrame:
     interval meets that of the printed points per label ("train", "all", or "neither").
     """
     rows = []
-    for name in registry.names():
+    for name in registry.names(registry.PAGE_TABLE):
         entry = registry.get(name)
         row: dict[str, object] = {
             "dataset": entry.printed_name,
@@ -85,12 +83,9 @@ def compute_loaded(folder: str, size: str) -> pd.DataFrame:
     puts them; at size small nothing, so that the result does not depend on what a machine has.
     A subfolder that is no dataset of the registry is passed over. Nothing is downloaded.
     """
-    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
     rows = []
-    for name in registry.names() if folder or size == "paper" else []:
-        if not (home / name).is_dir():
-            continue
-        entry, ds = registry.get(name), load(name, home / name, check=False)
+    for ds in datasets.load_available(registry.names(registry.PAGE_TABLE), size, folder):
+        entry = ds.entry
         found = statistics(ds.train, ds.test)
         over = "train" if entry.points_per_label_basis == "train" else "all"
         for quantity, field, ours in (
@@ -102,7 +97,7 @@ def compute_loaded(folder: str, size: str) -> pd.DataFrame:
             ("labels per point", "avg_labels_per_point", found[f"avg_labels_per_point_{over}"]),
         ):
             if ours is not None:
-                printed = registry.printed(name, field)
+                printed = entry.printed(field)
                 rows.append(
                     {"dataset": entry.printed_name, "quantity": quantity, "printed": printed, "ours": float(ours)}
                 )
