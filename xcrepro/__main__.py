@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter for the named items"
     )
+    sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
     sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
 
     sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
@@ -126,6 +127,7 @@ def _run(arguments) -> int:
         jobs=arguments.jobs,
         parameters={name: _value(text) for name, text in arguments.p},
         write_back=arguments.write_back,
+        dry=arguments.dry,
     )
     return 0 if report.ok else 1
 

@@ -81,6 +81,9 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert outcomes(runner.run()) == {"train": "unchanged", "good": "unchanged", "bad": "ok", "after": "ok"}
     capsys.readouterr()
 
+    assert main(["run", "--dry", "--force", "demo/good"]) == 0
+    assert "demo/good  would run  (asked for)" in capsys.readouterr().out
+
     began = time.monotonic()
     assert main(["run"]) == 0
     assert time.monotonic() - began < 5  # 0.1 s on a machine that has nothing else to do

@@ -41,9 +41,9 @@ class Result:
     """What became of one item.
 
     ``outcome`` is ``"ok"`` (ran), ``"unchanged"`` (skipped), ``"failed"`` (also: it is new), ``"not run"`` (something it needs
-    failed) or ``"not offered"`` (no such size). ``why`` is the reason for running, skipping or failing. ``notebook`` is the
-    executed notebook, None where there is none. ``said`` is what the run has to say besides: files that moved beyond the
-    tolerance and were written, files that are new.
+    failed), ``"not offered"`` (no such size) or, of a dry run, ``"would run"``. ``why`` is the reason for running, skipping or
+    failing. ``notebook`` is the executed notebook, None where there is none. ``said`` is what the run has to say besides:
+    files that moved beyond the tolerance and were written, files that are new.
     """
 
     id: str
@@ -97,7 +97,7 @@ class Report:
         return "all items stand"
 
 
-_ORDER = ("ok", "unchanged", "not offered", "not run", "failed")
+_ORDER = ("ok", "would run", "unchanged", "not offered", "not run", "failed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +120,7 @@ def run(
     parameters: dict | None = None,
     accept: bool = False,
     write_back: bool = False,
+    dry: bool = False,
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
@@ -134,6 +135,7 @@ def run(
         ``build/notebooks/other`` and ``build/figures/other``.
     accept : the named items write their golden files anew instead of comparing with them
     write_back : put the outputs, tidied, into the committed notebooks (size small only)
+    dry : run nothing, say what would run and why
 
     Everything is checked before anything starts: unknown items, sizes and parameters raise
     :class:`~xcrepro.errors.ArgumentError`, a manifest or a notebook with a fault
@@ -160,8 +162,8 @@ def run(
     at_once = max(1, min(jobs or cores, cores, len(plan)))
     scheduler = _Scheduler(root, plan, results, at_once, max(1, cores // at_once), set(named) if accept else set())
     with _alone(root):
-        scheduler.run()
-        if write_back:
+        scheduler.say() if dry else scheduler.run()
+        if write_back and not dry:
             for name in named:
                 result = scheduler.results[name]
                 if result.outcome in ("ok", "unchanged"):
@@ -258,6 +260,27 @@ class _Scheduler:
         finally:
             stop([child.process for child in self.running.values()])
 
+    def say(self) -> None:
+        """What would run, taken that what items need comes to the same as before."""
+        for name, job in self.plan.items():
+            stamp = stamps.read(job.entry, job.values["size"])
+            needs = stamp.fingerprint["needs"] if stamp else {}
+            why, _ = self._reason(job, needs)
+            self._record(Result(name, "would run" if why else "unchanged", why or ""))
+
+    def _reason(self, job: _Job, needs: dict[str, str]) -> tuple[str | None, dict]:
+        """Why ``job`` must run, None where it need not, and its fingerprint."""
+        fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, needs)
+        if not job.official:
+            return "not the item's own parameters", fingerprint
+        why = stamps.reason(job.entry, stamps.read(job.entry, job.values["size"]), fingerprint)
+        if why is None and not self._executed(job).is_file():
+            why = "its executed notebook is not there"
+        return why or ("asked for" if job.force else None), fingerprint
+
+    def _executed(self, job: _Job) -> Path:
+        return self.root / "build" / "notebooks" / job.label / f"{job.entry.id}.ipynb"
+
     def _start_ready(self) -> None:
         for name in list(self.waiting):
             if len(self.running) >= self.at_once:
@@ -274,16 +297,10 @@ class _Scheduler:
     def _start(self, job: _Job) -> None:
         name = job.entry.id
         needs = {need: self.digests[need] for need in job.entry.needs}
-        executed = self.root / "build" / "notebooks" / job.label / f"{name}.ipynb"
-        fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, needs)
-        stamp = stamps.read(job.entry, job.values["size"])
-        why = stamps.reason(job.entry, stamp, fingerprint) if job.official else "not the item's own parameters"
-        if why is None and not executed.is_file():
-            why = "its executed notebook is not there"
-        if why is None and job.force:
-            why = "asked for"
+        why, fingerprint = self._reason(job, needs)
+        executed = self._executed(job)
         if why is None:
-            self.digests[name] = stamp.digest()
+            self.digests[name] = stamps.read(job.entry, job.values["size"]).digest()
             self._record(Result(name, "unchanged", "", notebook=executed))
             return
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
