@@ -80,16 +80,6 @@ def bits(matrix):
     return matrix.shape, matrix.data.tobytes(), matrix.indices.tobytes(), matrix.indptr.tobytes()
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(text, name="a.txt"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 # -- files as they come ---------------------------------------------------------------------------------------------
 
 numbers = st.one_of(
