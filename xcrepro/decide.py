@@ -38,8 +38,8 @@ from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, 
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import decide as kernel
 from xcrepro.kernels import topk as topk_kernel
-from xcrepro.matrices import checked_matrix
-from xcrepro.predictions import TopK, check_pair
+from xcrepro.matrices import checked_matrix, row_of
+from xcrepro.predictions import TopK, as_float, check_pair, empty_places
 from xcrepro.truth import Truth
 
 # where for_precision looks for a first beta that is large enough; beyond the last there is only the plain top k
@@ -322,9 +322,8 @@ def for_precision(
                 low = high
         if kept is None:
             most = max(precision for precision, _ in tries.values())
-            raise ArgumentError(
-                "floor", f"must be within reach: no beta has P@{k} above {most:.6f}", floor, "lower the floor"
-            )
+            rule = f"must be within reach: no beta has P@{k} above {most:.6f}"
+            raise ArgumentError("floor", rule, floor, "lower the floor")
     coverage, beta, top = kept
     path = np.array([(tried, *tries[tried]) for tried in sorted(tries)])
     return Constrained(beta, top, tries[beta][0], coverage, path)
@@ -450,9 +449,7 @@ class _Candidates:
             indices = np.tile(np.arange(n_labels, dtype=np.int32), n)
             data = given.ravel()
         # One compiled kernel each for float32 and float64 serves every dtype.
-        if data.dtype not in (np.float32, np.float64):
-            data = data.astype(np.float32 if data.dtype.itemsize <= 2 else np.float64)
-        found = cls(indptr, indices, data, given.shape[1])
+        found = cls(indptr, indices, as_float(data), given.shape[1])
         found._check()
         return found
 
@@ -467,13 +464,12 @@ class _Candidates:
                 continue
             if not within:
                 place = int(np.argmin((self.data >= 0) & (self.data <= 1)))
-            row, label = int(np.searchsorted(self.indptr, place, side="right")) - 1, self.indices[place]
+            row, label = row_of(self.indptr, place), self.indices[place]
             if not within:
                 rule, got = "must lie in [0, 1]", f"{self.data[place]} at row {row}, label {label}"
                 raise ArgumentError("probabilities", rule, got, "scores that are none need calibrating first")
-            raise ArgumentError(
-                "probabilities", "must not store a label twice in a row", f"label {label} twice in row {row}"
-            )
+            rule = "must not store a label twice in a row"
+            raise ArgumentError("probabilities", rule, f"label {label} twice in row {row}")
 
     @property
     def n_rows(self) -> int:
@@ -481,45 +477,36 @@ class _Candidates:
 
     def select(self, k: int, weights: np.ndarray) -> TopK:
         """The k labels of largest weight times probability; rows are independent of each other."""
-        ids, scores, chosen = self._empty(k)
-        order = np.arange(self.n_rows)
-        threads.over_rows(
-            self.n_rows,
-            lambda lo, hi: kernel.select(
-                self.indptr, self.indices, self.data, order, lo, hi, weights, 0.0, False, ids, scores, chosen
-            ),
-        )
-        return TopK(ids, scores, self.n_labels)
+        parts = self.indptr, self.indices, self.data, np.arange(self.n_rows)
+        out = self._empty(k)
+        threads.over_rows(self.n_rows, lambda lo, hi: kernel.select(*parts, lo, hi, weights, 0.0, False, *out))
+        return TopK(*out[:2], self.n_labels)
 
     def greedy(self, k: int, beta: float, order: np.ndarray, passes: int) -> TopK:
+        ones = np.ones(self.n_labels)
         if math.isinf(beta):
-            return self.select(k, np.ones(self.n_labels))
-        ids, scores, chosen = self._empty(k)
+            return self.select(k, ones)
         parts = self.indptr, self.indices, self.data, order
-        kernel.select(*parts, 0, self.n_rows, np.ones(self.n_labels), beta, True, ids, scores, chosen)
+        ids, scores, chosen = self._empty(k)
+        kernel.select(*parts, 0, self.n_rows, ones, beta, True, ids, scores, chosen)
         for _ in range(passes - 1):
             if not kernel.revise(*parts, beta, self.n_labels, ids, scores, chosen):
                 break
         return TopK(ids, scores, self.n_labels)
 
     def _empty(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ids, scores and where in the row's candidates each choice stands, to be filled in."""
         shape = self.n_rows, whole_number("k", k, 1)
-        return np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32), np.empty(shape, np.int64)
+        return *empty_places(*shape), np.empty(shape, np.int64)
 
     def marginals(self, top: TopK) -> np.ndarray:
         if not isinstance(top, TopK):
             raise ArgumentError("top", "must be a TopK", type(top).__name__)
         if (len(top), top.n_labels) != (self.n_rows, self.n_labels):
-            raise ArgumentError(
-                "top",
-                f"must be over the {self.n_rows} rows and {self.n_labels} labels of probabilities",
-                f"{len(top)} rows and {top.n_labels} labels",
-            )
-        values = np.zeros(top.ids.shape)
-        threads.over_rows(
-            self.n_rows,
-            lambda lo, hi: kernel.lookup(self.indptr, self.indices, self.data, top.ids, lo, hi, values),
-        )
+            rule = f"must be over the {self.n_rows} rows and {self.n_labels} labels of probabilities"
+            raise ArgumentError("top", rule, f"{len(top)} rows and {top.n_labels} labels")
+        values, parts = np.zeros(top.ids.shape), (self.indptr, self.indices, self.data)
+        threads.over_rows(self.n_rows, lambda lo, hi: kernel.lookup(*parts, top.ids, lo, hi, values))
         return values
 
     def expected(self, top: TopK, k: int, values: np.ndarray | None = None) -> tuple[float, float]:
@@ -541,7 +528,6 @@ def _order(order, n: int) -> np.ndarray:
         return np.arange(n)
     given = np.asarray(order)
     if given.shape != (n,) or given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(n)):
-        raise ArgumentError(
-            "order", f"must be a permutation of the {n} rows", f"shape {given.shape}", "rng.permutation(n) makes one"
-        )
+        rule, do = f"must be a permutation of the {n} rows", "rng.permutation(n) makes one"
+        raise ArgumentError("order", rule, f"shape {given.shape}", do)
     return given.astype(np.int64)

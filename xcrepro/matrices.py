@@ -100,13 +100,14 @@ def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
         return checked_csr(name, value)
     given = np.asarray(value)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
-        raise ArgumentError(
-            name,
-            f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}",
-            f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}",
-            do,
-        )
+        rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
+        raise ArgumentError(name, rule, f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}", do)
     return given
+
+
+def row_of(indptr: np.ndarray, place: int) -> int:
+    """The row, of CSR offsets, in which a stored entry stands."""
+    return int(np.searchsorted(indptr, place, side="right")) - 1
 
 
 def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
@@ -170,10 +171,9 @@ def _csr(name: str, kind: str, shape: tuple[int, int], arrays: tuple[np.ndarray,
         return _csr_from_coordinates(name, shape, data, *places)
     if kind == "dia":
         _check_diagonals(name, shape, data, *places)
-        return sparse.dia_matrix((data, *places), shape=shape).tocsr()
-    _check_compressed(name, kind, shape, data, *places)
-    built = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix, "bsr": sparse.bsr_matrix}[kind]
-    return built((data, *places), shape=shape).tocsr()
+    else:
+        _check_compressed(name, kind, shape, data, *places)
+    return getattr(sparse, f"{kind}_matrix")((data, *places), shape=shape).tocsr()
 
 
 def _damaged(name: str, rule: str, got: object) -> ArgumentError:
@@ -205,8 +205,8 @@ def _check_compressed(name, kind, shape, data, indices, indptr) -> None:
         raise _damaged(name, "must have offsets (indptr) that never fall", got)
     place = _outside(indices, width)
     if place is not None:
-        where = int(np.searchsorted(indptr, place, side="right")) - 1
-        raise _damaged(name, f"must have {across}s 0 to {width - 1}", f"{across} {indices[place]} in {line} {where}")
+        got = f"{across} {indices[place]} in {line} {row_of(indptr, place)}"
+        raise _damaged(name, f"must have {across}s 0 to {width - 1}", got)
 
 
 def _outside(ids: np.ndarray, size: int) -> int | None:

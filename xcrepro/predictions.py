@@ -24,11 +24,12 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
+from xcrepro.arguments import whole_number
 from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
-from xcrepro.matrices import checked_matrix, csr_from_arrays
+from xcrepro.matrices import checked_matrix, csr_from_arrays, row_of
 from xcrepro.paths import atomic_path
 from xcrepro.truth import Truth
 
@@ -37,12 +38,17 @@ from xcrepro.truth import Truth
 class TopK:
     """The k best labels of each point. Build one with the ``from_*`` methods, which check and rank.
 
-    ids: (n, k) int32, best first, ties to the lowest label id; -1 where a row has fewer than k predictions.
-    scores: (n, k) float32, falling along each row; minus infinity where ``ids`` is -1.
-    n_labels: L, the number of labels there are (ids are below it).
+    Attributes
+    ----------
+    ids : ndarray of int32, shape (n, k)
+        Best first, ties to the lowest label id; -1 where a row has fewer than k predictions. Read-only.
+    scores : ndarray of float32, shape (n, k)
+        Falling along each row; minus infinity where ``ids`` is -1. Read-only.
+    n_labels : int
+        L, the number of labels there are (ids are below it).
 
-    Both arrays are read-only.
-
+    Examples
+    --------
     >>> import numpy as np
     >>> top = TopK.from_scores(np.array([[0.2, 0.9, 0.2], [0.0, 0.1, 0.5]]), k=2)
     >>> top.ids
@@ -70,11 +76,33 @@ class TopK:
         return self.ids.shape[1]
 
     def head(self, k: int) -> TopK:
-        """The first k places (all of them where there are no more than k)."""
+        """The first k places.
+
+        Parameters
+        ----------
+        k : int
+            Beyond the places there are: all of them.
+
+        Returns
+        -------
+        TopK
+            It shares its arrays with this one.
+        """
         return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels)
 
     def rows(self, which) -> TopK:
-        """The rows that ``which`` (a slice, a mask or indices) picks, in that order."""
+        """Some of the rows.
+
+        Parameters
+        ----------
+        which : slice or array_like
+            A mask or indices.
+
+        Returns
+        -------
+        TopK
+            In the order of ``which``.
+        """
         return TopK(self.ids[which], self.scores[which], self.n_labels)
 
     # ------------------------------------------------------------------ from scores
@@ -83,14 +111,28 @@ class TopK:
     def from_scores(cls, scores, k: int, *, exclude: tuple[np.ndarray, np.ndarray] | None = None) -> TopK:
         """Rank a score matrix.
 
-        scores: (n, L), any SciPy sparse matrix or array, or dense; any real dtype. Higher is better.
-        k: how many labels to keep, at least 1.
-        exclude: ``(rows, labels)``, pairs that may not be predicted: the repository's filter files
-            (:func:`xcrepro.data.read.read_filter`), which take out reciprocal pairs before the top k is chosen.
+        Parameters
+        ----------
+        scores : sparse matrix or array_like, shape (n, L)
+            Any SciPy format, any real dtype. Higher is better.
+        k : int
+            How many labels to keep, at least 1.
+        exclude : tuple of (rows, labels), optional
+            Pairs that may not be predicted: the repository's filter files (:func:`xcrepro.data.splits.read_filter`), which
+            take out reciprocal pairs before the top k is chosen.
 
-        Raises ArgumentError for NaN, an id out of range, a label stored twice in a row, or a shape that is not 2-D.
-        A duplicate is refused even where it could not reach the top k.
+        Returns
+        -------
+        TopK
 
+        Raises
+        ------
+        ArgumentError
+            For NaN, an id out of range, a label stored twice in a row (even where it could not reach the top k), or a shape
+            that is not 2-D.
+
+        Examples
+        --------
         >>> from scipy.sparse import csr_matrix
         >>> scores = csr_matrix(([3.0, 7.0, 7.0], [4, 2, 1], [0, 3, 3]), shape=(2, 5))
         >>> TopK.from_scores(scores, k=2).ids        # 7.0 twice: the lower id first; the second row is empty
@@ -101,17 +143,17 @@ class TopK:
         array([[ 2,  4],
                [-1, -1]], dtype=int32)
         """
-        k = _whole("k", k, 1)
+        k = whole_number("k", k, 1)
         do = "lists of (label, score) pairs go to TopK.from_pairs, ranked ids to TopK.from_ids"
         values = checked_matrix("scores", scores, do=do)
         if sparse.issparse(values):
             return cls._from_csr(values, k, exclude)
-        values = np.ascontiguousarray(_as_float(values))
+        values = np.ascontiguousarray(as_float(values))
         if exclude is not None:
             values = values.copy()
             values[_pairs(exclude, values.shape)] = -np.inf
         n, n_labels = values.shape
-        ids, best = _empty(n, k)
+        ids, best = empty_places(n, k)
         # A dense row is long, so even a few of them are worth a thread.
         faults = threads.over_rows(n, lambda lo, hi: kernel.dense(values, lo, hi, ids, best), min_rows=512)
         for fault, place in faults:
@@ -121,14 +163,14 @@ class TopK:
 
     @classmethod
     def _from_csr(cls, matrix: sparse.csr_matrix, k: int, exclude) -> TopK:
-        data = _as_float(matrix.data)
+        data = as_float(matrix.data)
         n, n_labels = matrix.shape
         if exclude is not None:
             rows, labels = _pairs(exclude, matrix.shape)
             keys = np.unique(rows.astype(np.int64) * n_labels + labels)
-            row_of = np.repeat(np.arange(n, dtype=np.int64), np.diff(matrix.indptr))
-            data = np.where(np.isin(row_of * n_labels + matrix.indices, keys), data.dtype.type(-np.inf), data)
-        ids, best = _empty(n, k)
+            stored = np.repeat(np.arange(n, dtype=np.int64), np.diff(matrix.indptr))
+            data = np.where(np.isin(stored * n_labels + matrix.indices, keys), data.dtype.type(-np.inf), data)
+        ids, best = empty_places(n, k)
         indptr, indices = matrix.indptr, matrix.indices
 
         def rank(lo: int, hi: int) -> tuple[int, int]:
@@ -138,8 +180,7 @@ class TopK:
         faults = threads.over_rows(n, rank, min_rows=4096)
         for fault, place in faults:
             if fault:
-                row = int(np.searchsorted(indptr, place, side="right")) - 1
-                raise _score_fault(fault, row, int(indices[place]))
+                raise _score_fault(fault, row_of(indptr, place), int(indices[place]))
         return cls(ids, best, n_labels)
 
     # ------------------------------------------------------------------ from rankings
@@ -148,36 +189,48 @@ class TopK:
     def from_ids(cls, ids, scores=None, *, n_labels: int) -> TopK:
         """Take label ids that are ranked already, or ids with their scores.
 
-        ids: (n, k) whole numbers; -1 marks an absent place and may stand only behind a row's predictions.
-        scores: (n, k) or None. With scores the rows are ranked anew (best first, ties to the lowest id). Without, the
-            order given stands, and -1, -2, ..., -k stand in for the scores: they are ranks, not probabilities.
+        Parameters
+        ----------
+        ids : array_like of int, shape (n, k)
+            -1 marks an absent place and may stand only behind a row's predictions.
+        scores : array_like of float, shape (n, k), optional
+            With scores the rows are ranked anew (best first, ties to the lowest id). Without, the order given stands, and
+            -1, -2, ..., -k stand in for the scores: they are ranks, not probabilities.
+        n_labels : int
+            L.
 
+        Returns
+        -------
+        TopK
+
+        Raises
+        ------
+        ArgumentError
+            For an id out of range or twice in a row, a score that is NaN, other shapes or dtypes.
+
+        Examples
+        --------
         >>> TopK.from_ids([[7, 3], [5, -1]], n_labels=9).ids
         array([[ 7,  3],
                [ 5, -1]], dtype=int32)
         >>> TopK.from_ids([[7, 3]], scores=[[0.5, 0.5]], n_labels=9).ids
         array([[3, 7]], dtype=int32)
         """
-        n_labels = _whole("n_labels", n_labels, 1)
+        n_labels = whole_number("n_labels", n_labels, 1)
         given = np.asarray(ids)
         if given.ndim != 2 or given.dtype.kind not in "iu":
-            raise ArgumentError(
-                "ids",
-                "must be a 2-D array of whole numbers",
-                f"shape {given.shape}, dtype {given.dtype}",
-                "pad short rows with -1",
-            )
+            got = f"shape {given.shape}, dtype {given.dtype}"
+            raise ArgumentError("ids", "must be a 2-D array of whole numbers", got, "pad short rows with -1")
         if given.size and (given.max() >= n_labels or given.min() < -1):
             row, place = np.argwhere((given >= n_labels) | (given < -1))[0]
-            raise ArgumentError(
-                "ids", f"must be -1 or labels 0 to {n_labels - 1}", f"{given[row, place]} at row {row}, place {place}"
-            )
+            got = f"{given[row, place]} at row {row}, place {place}"
+            raise ArgumentError("ids", f"must be -1 or labels 0 to {n_labels - 1}", got)
         absent = given < 0
-        if (absent[:, :-1] & ~absent[:, 1:]).any():
-            row = int(np.argmax((absent[:, :-1] & ~absent[:, 1:]).any(axis=1)))
-            raise ArgumentError(
-                "ids", "may hold -1 only behind a row's predictions", f"{given[row].tolist()} in row {row}"
-            )
+        gaps = (absent[:, :-1] & ~absent[:, 1:]).any(axis=1)
+        if gaps.any():
+            row = int(np.argmax(gaps))
+            got = f"{given[row].tolist()} in row {row}"
+            raise ArgumentError("ids", "may hold -1 only behind a row's predictions", got)
         result = np.ascontiguousarray(given, np.int32)
         if np.shares_memory(result, given):
             result = result.copy()
@@ -191,9 +244,8 @@ class TopK:
             return cls(result, np.where(absent, np.float32(-np.inf), ranks), n_labels)
         values = np.asarray(scores)
         if values.shape != result.shape or values.dtype.kind not in "biuf":
-            raise ArgumentError(
-                "scores", f"must be numbers of the shape of ids, {result.shape}", f"shape {values.shape}"
-            )
+            rule = f"must be numbers of the shape of ids, {result.shape}"
+            raise ArgumentError("scores", rule, f"shape {values.shape}, dtype {values.dtype}")
         values = np.where(absent, -np.inf, values).astype(np.float64)
         if np.isnan(values).any():
             row, place = np.argwhere(np.isnan(values))[0]
@@ -201,48 +253,53 @@ class TopK:
         result[values == -np.inf] = -1
         # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
         order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
-        return cls(
-            np.take_along_axis(result, order, 1), np.take_along_axis(values, order, 1).astype(np.float32), n_labels
-        )
+        result, values = (np.take_along_axis(array, order, 1) for array in (result, values))
+        return cls(result, values.astype(np.float32), n_labels)
 
     @classmethod
     def from_pairs(cls, rows: Iterable, *, n_labels: int, k: int | None = None) -> TopK:
-        """Take what napkinXC's ``predict`` and ``predict_proba`` return: for each point a list of labels, best first,
-        or of (label, score) pairs, in any order. k: places to keep; the longest row's length by default.
+        """Take what napkinXC's ``predict`` and ``predict_proba`` return: for each point a list of labels, or of pairs.
 
-        Lists of bare labels keep their order; pairs are ranked by score, ties to the lowest id.
+        Parameters
+        ----------
+        rows : iterable of lists
+            For each point labels, best first, or (label, score) pairs, in any order, ranked by score, ties to the lowest id.
+        n_labels : int
+            L.
+        k : int, optional
+            Places to keep; the longest row's length by default.
 
+        Returns
+        -------
+        TopK
+
+        Raises
+        ------
+        ArgumentError
+            For what is neither, both kinds together, and as :meth:`from_ids`.
+
+        Examples
+        --------
         >>> TopK.from_pairs([[(4, 0.3), (1, 0.9)], []], n_labels=5).ids
         array([[ 1,  4],
                [-1, -1]], dtype=int32)
         """
-        rows = [list(row) for row in rows]
-        longest = max(map(len, rows), default=0)
+        rows, n_labels = [list(row) for row in rows], whole_number("n_labels", n_labels, 1)
+        least = 1 if k is None else whole_number("k", k, 1)
         with_scores = any(np.ndim(row[0]) == 1 for row in rows if row)
-        ids = np.full((len(rows), max(longest, 1)), -1, np.int64)
+        ids = np.full((len(rows), max([least, *map(len, rows)])), -1, np.int64)
         scores = np.full(ids.shape, -np.inf) if with_scores else None
         for i, row in enumerate(rows):
             try:
+                labels = [label for label, _ in row] if with_scores else row
+                ids[i, : len(row)] = [whole_number("a label", label) for label in labels]
                 if with_scores:
-                    for place, (label, score) in enumerate(row):
-                        ids[i, place], scores[i, place] = _label(label), score
-                else:
-                    ids[i, : len(row)] = [_label(label) for label in row]
+                    scores[i, : len(row)] = [score for _, score in row]
             except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    "rows", "must hold labels, or (label, score) pairs, one kind throughout", f"row {i}: {row[:3]}..."
-                ) from error
-            if (ids[i, : len(row)] < 0).any():
-                raise ArgumentError("rows", f"must name labels 0 to {n_labels - 1}", f"row {i}: {row[:5]}")
+                rule = f"must hold labels 0 to {n_labels - 1}, or (label, score) pairs, one kind throughout"
+                raise ArgumentError("rows", rule, f"row {i}: {row[:3]}...") from error
         top = cls.from_ids(ids, scores, n_labels=n_labels)
-        if k is None:
-            return top
-        k = _whole("k", k, 1)
-        if k <= top.k:
-            return TopK(top.ids[:, :k].copy(), top.scores[:, :k].copy(), n_labels)
-        ids, scores = _empty(len(top), k)
-        ids[:, : top.k], scores[:, : top.k] = top.ids, top.scores
-        return cls(ids, scores, n_labels)
+        return top if k is None else top.head(k)
 
     # ------------------------------------------------------------------ files
 
@@ -261,31 +318,46 @@ class TopK:
         - ``.npz`` of the calibration@k authors (see :meth:`from_calibration_npz`);
         - a score matrix as text (header ``n L``, then ``label:score``), also ``.gz`` (the repository's ``score_mat.txt``).
 
-        k: places to keep; needed for score matrices, and all that is stored otherwise.
-        exclude: pairs that may not be predicted, as in :meth:`from_scores`; only for score matrices, because what a ranking
-            would have put in their place is not in the file.
+        Parameters
+        ----------
+        path : path_like
+        k : int, optional
+            Places to keep; needed for score matrices, and all that is stored otherwise.
+        exclude : tuple of (rows, labels), optional
+            Pairs that may not be predicted, as in :meth:`from_scores`; only for score matrices, because what a ranking would
+            have put in their place is not in the file.
+
+        Returns
+        -------
+        TopK
+
+        Raises
+        ------
+        DataMissing
+            Where there is no such file.
+        DataError
+            For another form, and for content that breaks its rules.
+        ArgumentError
+            For a score matrix without ``k``, or ``exclude`` with a ranking.
         """
         path = Path(path)
-        if path.suffix != ".npz":
+        stored = npz_arrays(path) if path.suffix == ".npz" else None
+        if stored is None or {"format", "shape", "data"} <= set(stored):
             from xcrepro.data.read import read_sparse
 
-            return cls.from_scores(read_sparse(path), _needed(k, path), exclude=exclude)
-        stored = npz_arrays(path)
-        if {"format", "shape", "data"} <= set(stored):
-            matrix, k = csr_from_arrays(path, stored), _whole("k", _needed(k, path), 1)
+            scores = read_sparse(path) if stored is None else csr_from_arrays(path, stored)
+            if k is None:
+                rule, do = f"must be given for the score matrix {path.name}", "say how many places to keep"
+                raise ArgumentError("k", rule, None, do)
             try:
-                return cls._from_csr(matrix, k, exclude)
+                return cls.from_scores(scores, k, exclude=exclude)
             except ArgumentError as error:
                 if error.argument != "scores":
                     raise
                 raise DataError(path, str(error.got), f"scores, which {error.rule}", do=error.do) from error
         if exclude is not None:
-            raise ArgumentError(
-                "exclude",
-                "goes with a score matrix",
-                f"{path.name}, which holds rankings",
-                "filter when making the TopK",
-            )
+            got, do = f"{path.name}, which holds rankings", "filter when making the TopK"
+            raise ArgumentError("exclude", "goes with a score matrix", got, do)
         if {"ids", "scores", "n_labels"} <= set(stored):
             # The stored order stands: it was made from scores that may have been finer than float32.
             top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
@@ -296,47 +368,82 @@ class TopK:
         elif "prediction_ids" in stored:
             top = cls.from_calibration_npz(path)
         else:
-            expected = (
-                "those of TopK.save, of a SciPy sparse matrix, or of calibration@k (prediction_ids, scores, labels)"
-            )
-            raise DataError(path, f"arrays {sorted(stored)}", expected)
+            forms = "TopK.save, of a SciPy sparse matrix, or of calibration@k (prediction_ids, scores, labels)"
+            raise DataError(path, f"arrays {sorted(stored)}", f"those of {forms}")
         return top if k is None else top.head(k)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all."""
-        path = _npz_name(path)
-        with atomic_path(path) as part:
+        """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path_like
+            It ends in ``.npz``.
+
+        Raises
+        ------
+        ArgumentError
+            For another ending.
+        """
+        with atomic_path(_npz_name(path)) as part:
             np.savez_compressed(part, ids=self.ids, scores=self.scores, n_labels=np.int64(self.n_labels))
 
     @classmethod
     def from_calibration_npz(cls, path: str | os.PathLike, n_labels: int | None = None) -> TopK:
-        """Read the interchange file of the calibration@k authors.
+        """Read the interchange file of the calibration@k authors: the first of what :func:`read_calibration_npz` returns.
 
         It holds ``scores`` (n, k), ``prediction_ids`` (n, k), ``true_positives`` (n, k) and ``labels`` (pairs, 2): row and
-        label of every relevant pair. The file does not say L: ``n_labels``, or the largest id in it plus 1.
-        Raises DataError where ``true_positives`` is not what ``labels`` says: then one of them belongs to other rows.
+        label of every relevant pair.
+
+        Parameters
+        ----------
+        path, n_labels
+            As for :func:`read_calibration_npz`.
+
+        Returns
+        -------
+        TopK
+
+        Raises
+        ------
+        DataMissing, DataError
+            As :func:`read_calibration_npz`.
         """
-        top, _ = read_calibration_npz(path, n_labels)
-        return top
+        return read_calibration_npz(path, n_labels)[0]
 
     def to_calibration_npz(self, path: str | os.PathLike, Y) -> None:
-        """Write the calibration@k authors' interchange file (see :meth:`from_calibration_npz`), truth included."""
+        """Write the calibration@k authors' interchange file (see :meth:`from_calibration_npz`), truth included.
+
+        Parameters
+        ----------
+        path : path_like
+            It ends in ``.npz``.
+        Y : sparse matrix or array_like, shape (n, L)
+            Truth.
+
+        Raises
+        ------
+        ArgumentError
+            For another ending, or a truth of another shape.
+        """
         truth = Truth.of(Y)
         check_pair(truth, self)
         rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes)
+        labels = np.column_stack([rows, truth.indices.astype(np.int64)])
+        arrays = {"scores": self.scores, "prediction_ids": self.ids, "true_positives": truth.hits(self.ids)}
         with atomic_path(_npz_name(path)) as part:
-            np.savez_compressed(
-                part,
-                scores=self.scores,
-                prediction_ids=self.ids,
-                true_positives=truth.hits(self.ids),
-                labels=np.column_stack([rows, truth.indices.astype(np.int64)]),
-            )
+            np.savez_compressed(part, **arrays, labels=labels)
 
     # ------------------------------------------------------------------ out
 
     def to_csr(self) -> sparse.csr_matrix:
-        """(n, L) CSR float32 of the scores, label ids rising; zero scores stay stored."""
+        """The scores as a matrix.
+
+        Returns
+        -------
+        csr_matrix of float32, shape (n, L)
+            Label ids rise in each row; zero scores stay stored.
+        """
         present = self.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         matrix = sparse.csr_matrix((self.scores[present], self.ids[present], indptr), shape=(len(self), self.n_labels))
@@ -344,7 +451,13 @@ class TopK:
         return matrix
 
     def to_pairs(self) -> list[list[tuple[int, float]]]:
-        """napkinXC's form: for each point a list of (label, score), best first."""
+        """napkinXC's form.
+
+        Returns
+        -------
+        list of lists of (int, float)
+            For each point (label, score) pairs, best first.
+        """
         return [
             [(int(label), float(score)) for label, score in zip(ids, scores, strict=True) if label >= 0]
             for ids, scores in zip(self.ids, self.scores, strict=True)
@@ -352,7 +465,27 @@ class TopK:
 
 
 def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -> tuple[TopK, sparse.csr_matrix]:
-    """Predictions and truth, ``(TopK, Y)``, of a calibration@k interchange file (see TopK.from_calibration_npz)."""
+    """Predictions and truth of a calibration@k interchange file (see :meth:`TopK.from_calibration_npz`).
+
+    Parameters
+    ----------
+    path : path_like
+    n_labels : int, optional
+        L, which the file does not say; the largest id in it plus 1 by default.
+
+    Returns
+    -------
+    TopK
+    csr_matrix of float32, shape (n, L)
+        The truth, as ones.
+
+    Raises
+    ------
+    DataMissing
+        Where there is no such file.
+    DataError
+        For other arrays, and where ``true_positives`` is not what ``labels`` says: then one of them belongs to other rows.
+    """
     stored = npz_arrays(path)
     if not {"scores", "prediction_ids", "true_positives", "labels"} <= set(stored):
         expected = "scores, prediction_ids, true_positives and labels (calibration@k)"
@@ -362,14 +495,11 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise DataError(path, f"labels of shape {pairs.shape}", "one (row, label) pair a line, shape (pairs, 2)")
     if ids.ndim != 2 or scores.shape != ids.shape or marked.shape != ids.shape:
-        raise DataError(
-            path,
-            f"prediction_ids {ids.shape}, scores {scores.shape}, true_positives {marked.shape}",
-            "three equal shapes",
-        )
+        found = f"prediction_ids {ids.shape}, scores {scores.shape}, true_positives {marked.shape}"
+        raise DataError(path, found, "three equal shapes")
     pairs = pairs.astype(np.int64)
     largest = max(int(ids.max(initial=-1)), int(pairs[:, 1].max(initial=-1)))
-    n_labels = largest + 1 if n_labels is None else _whole("n_labels", n_labels, 1)
+    n_labels = largest + 1 if n_labels is None else whole_number("n_labels", n_labels, 1)
     if len(pairs) and (pairs.min() < 0 or pairs[:, 0].max() >= len(ids) or pairs[:, 1].max() >= n_labels):
         raise DataError(path, "a pair outside the matrix in labels", f"rows below {len(ids)}, labels below {n_labels}")
     ones = np.ones(len(pairs), np.float32)
@@ -377,85 +507,65 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
     wrong = truth.hits(np.ascontiguousarray(ids, np.int32)) != marked
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
-        raise DataError(
-            path,
-            f"true_positives[{row}, {place}] = {bool(marked[row, place])} for label {ids[row, place]}",
-            "what labels says of that pair",
-            do="The two arrays belong to different rows or an older export",
-        )
+        found = f"true_positives[{row}, {place}] = {bool(marked[row, place])} for label {ids[row, place]}"
+        do = "The two arrays belong to different rows or an older export"
+        raise DataError(path, found, "what labels says of that pair", do=do)
     return TopK.from_ids(ids, scores, n_labels=n_labels), truth.to_csr()
 
 
 def check_pair(truth: Truth, top: TopK) -> None:
-    """Refuse truth and predictions that cannot belong together: other row count, other label count."""
+    """Refuse truth and predictions that cannot belong together.
+
+    Parameters
+    ----------
+    truth : Truth
+    top : TopK
+
+    Raises
+    ------
+    ArgumentError
+        For what is no TopK, another number of rows, another number of labels.
+    """
     if not isinstance(top, TopK):
-        raise ArgumentError(
-            "top", "must be a TopK", type(top).__name__, "make one: TopK.from_scores(scores, k), from_ids, from_pairs"
-        )
+        do = "make one: TopK.from_scores(scores, k), from_ids, from_pairs"
+        raise ArgumentError("top", "must be a TopK", type(top).__name__, do)
     if truth.n_rows != len(top):
-        raise ArgumentError(
-            "top", f"must have a row for each of the {truth.n_rows} rows of Y", f"{len(top)} rows", "compare the splits"
-        )
+        rule = f"must have a row for each of the {truth.n_rows} rows of Y"
+        raise ArgumentError("top", rule, f"{len(top)} rows", "compare the splits")
     if truth.n_labels != top.n_labels:
         raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
 
 
-def _score_fault(fault: int, row: int, label: int) -> ArgumentError:
-    if fault == kernel.NAN:
-        return ArgumentError(
-            "scores", "must not be NaN", f"NaN at row {row}, label {label}", "use minus infinity for 'not predicted'"
-        )
-    return ArgumentError(
-        "scores",
-        "must not store a label twice in a row",
-        f"label {label} twice in row {row}",
-        "call sum_duplicates() on a copy if the scores are to be added",
-    )
-
-
-def _empty(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+def empty_places(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """ids and scores, (n, k), of predictions whose places are all absent still."""
     return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
 
 
-def _as_float(values: np.ndarray) -> np.ndarray:
+def as_float(values: np.ndarray) -> np.ndarray:
     """float32 and float64 as they are; bool and 8- and 16-bit numbers are exact in float32, others go to float64."""
     if values.dtype in (np.float32, np.float64):
         return values
     return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
 
 
-def _whole(name: str, value, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(name, f"must be a whole number, {least} or more", repr(value))
-    return int(value)
-
-
-def _label(value) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"a label is a whole number, not {value!r}")
-    return int(value)
+def _score_fault(fault: int, row: int, label: int) -> ArgumentError:
+    if fault == kernel.NAN:
+        got, do = f"NaN at row {row}, label {label}", "use minus infinity for 'not predicted'"
+        return ArgumentError("scores", "must not be NaN", got, do)
+    got, do = f"label {label} twice in row {row}", "call sum_duplicates() on a copy if the scores are to be added"
+    return ArgumentError("scores", "must not store a label twice in a row", got, do)
 
 
 def _pairs(exclude, shape) -> tuple[np.ndarray, np.ndarray]:
     rows, labels = (np.asarray(part, np.int64) for part in exclude)
     if rows.shape != labels.shape or rows.ndim != 1:
-        raise ArgumentError(
-            "exclude", "must be two equally long lists: rows and labels", f"{rows.shape}, {labels.shape}"
-        )
+        rule = "must be two equally long lists: rows and labels"
+        raise ArgumentError("exclude", rule, f"{rows.shape}, {labels.shape}")
     if rows.size and (rows.min() < 0 or rows.max() >= shape[0] or labels.min() < 0 or labels.max() >= shape[1]):
-        raise ArgumentError(
-            "exclude",
-            f"must lie within {shape[0]} rows and {shape[1]} labels",
-            f"rows up to {rows.max()}, labels up to {labels.max()}",
-            "is it the filter file of this split?",
-        )
+        rule = f"must lie within {shape[0]} rows and {shape[1]} labels"
+        got = f"rows up to {rows.max()}, labels up to {labels.max()}"
+        raise ArgumentError("exclude", rule, got, "is it the filter file of this split?")
     return rows, labels
-
-
-def _needed(k: int | None, path: Path) -> int:
-    if k is None:
-        raise ArgumentError("k", f"must be given for the score matrix {path.name}", None, "say how many places to keep")
-    return k
 
 
 def _npz_name(path: str | os.PathLike) -> Path:

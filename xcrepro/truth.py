@@ -22,12 +22,20 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as kernel
-from xcrepro.matrices import checked_matrix
+from xcrepro.matrices import checked_matrix, row_of
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Canonical ground truth: ``indices[indptr[i]:indptr[i + 1]]`` are row i's relevant labels, rising."""
+    """Canonical ground truth: ``indices[indptr[i]:indptr[i + 1]]`` are row i's relevant labels, rising.
+
+    Attributes
+    ----------
+    indptr : ndarray of int, shape (n + 1,)
+    indices : ndarray of int, shape (number of relevant pairs,)
+    n_labels : int
+        L.
+    """
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -35,7 +43,24 @@ class Truth:
 
     @classmethod
     def of(cls, Y, name: str = "Y") -> Truth:
-        """Check and, where needed, tidy a copy of ``Y`` (see the module). ``name`` is what errors call it."""
+        """Check and, where needed, tidy a copy of ``Y`` (see the module).
+
+        Parameters
+        ----------
+        Y : sparse matrix or array_like, shape (n, L), or Truth
+            A Truth is returned as it is.
+        name : str
+            What errors call it.
+
+        Returns
+        -------
+        Truth
+
+        Raises
+        ------
+        ArgumentError
+            For a negative or NaN value, another shape or dtype, a damaged matrix.
+        """
         if isinstance(Y, Truth):
             return Y
         Y = checked_matrix(name, Y, do="build a scipy.sparse.csr_matrix from your label lists")
@@ -52,9 +77,8 @@ class Truth:
         )
         for state, place in found:
             if state > kernel.UNTIDY:
-                row = int(np.searchsorted(Y.indptr, place, side="right")) - 1
                 rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
-                got = f"{Y.data[place]} at row {row}, label {Y.indices[place]}"
+                got = f"{Y.data[place]} at row {row_of(Y.indptr, place)}, label {Y.indices[place]}"
                 raise ArgumentError(name, rule, got, "mend that entry; no row was used")
         if all(state == kernel.CLEAN for state, _ in found):
             return cls(Y.indptr, Y.indices, n_labels)
@@ -77,13 +101,33 @@ class Truth:
         return np.bincount(self.indices, minlength=self.n_labels).astype(np.int64)
 
     def hits(self, ids: np.ndarray) -> np.ndarray:
-        """(n, k) bool: is the label at that place relevant? Absent places (-1) are misses."""
+        """Which predictions are relevant labels?
+
+        Parameters
+        ----------
+        ids : ndarray of int32, shape (n, k)
+            Absent places (-1) are misses.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, k)
+        """
         found = np.zeros(ids.shape, np.bool_)
         threads.over_rows(len(ids), lambda lo, hi: kernel.hits(self.indptr, self.indices, ids, lo, hi, found))
         return found
 
     def weight_sums(self, weights: np.ndarray) -> np.ndarray:
-        """(n,) float64: the sum of each row's label weights."""
+        """The sum of each row's label weights.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (L,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            0 for a row without labels.
+        """
         sums = np.zeros(self.n_rows)
         threads.over_rows(
             self.n_rows, lambda lo, hi: kernel.weight_sums(self.indptr, self.indices, weights, lo, hi, sums)

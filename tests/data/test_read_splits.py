@@ -12,16 +12,6 @@ from xcrepro.data.splits import apply_split, read_filter, read_split_columns
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(text, name="a.txt"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def test_a_split_is_a_column_from_one(file):
     rng = np.random.default_rng(0)
     columns = np.array([rng.permutation(50)[:30] + 1 for _ in range(10)]).T

@@ -52,35 +52,38 @@ def test_nothing_there(ds, tmp_path):
         baselines.saved(str(tmp_path / "gone.npz"), ds)
 
 
-@pytest.mark.parametrize(
-    "fault", ["rows", "labels", "order", "zero-based", "other truth", "no archive", "two of a name"]
-)
-def test_what_cannot_be_the_datasets(ds, top, tmp_path, fault):
-    file, ids = tmp_path / "model.npz", top.ids.copy()
-    match = "model.npz"
-    if fault == "rows":
-        top.rows(slice(1, None)).save(file)
-        match = rf"{len(top) - 1} points"
-    elif fault == "labels":
-        TopK.from_ids(ids, n_labels=top.n_labels + 1).save(file)
-        match = rf"{top.n_labels + 1} labels"
-    elif fault == "order":
-        top.rows(np.random.default_rng(0).permutation(len(top))).save(file)
-        match = "hits at the first place"
-    elif fault == "zero-based":
-        # ids from 1, wrapped into range: hits are then chance
-        TopK.from_ids(np.where(ids >= 0, (ids + 1) % top.n_labels, -1), n_labels=top.n_labels).save(file)
-        match = "hits at the first place"
-    elif fault == "other truth":
-        top.to_calibration_npz(file, sparse.csr_matrix(ds.test.Y)[::-1])
-        match = "other labels for test row 0"
-    elif fault == "no archive":
-        file.write_bytes(b"half of it")
-    else:
-        top.save(file)
-        write_sparse(tmp_path / "model.txt", ds.test.marginals)
-        match = "second file for the name 'model'"
+def from_one(top):
+    """Ids from 1, wrapped into range: hits are then chance."""
+    return TopK.from_ids(np.where(top.ids >= 0, (top.ids + 1) % top.n_labels, -1), n_labels=top.n_labels)
+
+
+def shuffled(top):
+    return top.rows(np.random.default_rng(0).permutation(len(top)))
+
+
+FAULTS = {
+    "predictions for .* points and": lambda ds, top, file: top.rows(slice(1, None)).save(file),
+    "labels, expected the dataset's": lambda ds, top, file: TopK.from_ids(top.ids, n_labels=top.n_labels + 1).save(
+        file
+    ),
+    "hits at the first place": lambda ds, top, file: shuffled(top).save(file),
+    "hits at the first": lambda ds, top, file: from_one(top).save(file),
+    "other labels for test row 0": lambda ds, top, file: top.to_calibration_npz(file, ds.test.Y[::-1]),
+    "model.npz": lambda ds, top, file: file.write_bytes(b"half of it"),
+}
+
+
+@pytest.mark.parametrize("match", FAULTS)
+def test_what_cannot_be_the_datasets(ds, top, tmp_path, match):
+    FAULTS[match](ds, top, tmp_path / "model.npz")
     with pytest.raises(DataError, match=match):
+        baselines.saved(str(tmp_path), ds)
+
+
+def test_two_files_of_a_name(ds, top, tmp_path):
+    top.save(tmp_path / "model.npz")
+    write_sparse(tmp_path / "model.txt", ds.test.marginals)
+    with pytest.raises(DataError, match="second file for the name 'model'"):
         baselines.saved(str(tmp_path), ds)
 
 

@@ -40,8 +40,7 @@ def test_counts_that_share_a_float32_share_are_still_told_apart():
     assert top.scores.tolist() == [[1.0, 1.0]]
 
 
-def test_on_the_twin_the_head_is_all_it_finds():
-    twin = xc.twin("eurlex-4k", scale=0.05, seed=0)
+def test_on_the_twin_the_head_is_all_it_finds(twin):
     top = Popularity().fit(twin.train.X, twin.train.Y).predict(twin.test.X, 5)
     assert len(np.unique(top.ids)) == 5
     frequent = np.argsort(-twin.train.Y.sum(axis=0).A1, kind="stable")[:5]

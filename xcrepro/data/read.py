@@ -34,10 +34,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
+from xcrepro.arguments import whole_number
 from xcrepro.data.blocks import Joined, Layout, offsets, read_rows, sort_rows
 from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays
+from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays, row_of
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -55,20 +56,40 @@ def read_xc(
 ) -> tuple[csr_matrix, csr_matrix]:
     """Read a file of the old, one-file format: ``N D L``, then ``label,label,... feature:value feature:value ...``.
 
-    path: the file. ``.npz`` is what :func:`~xcrepro.data.write.write_xc` makes of that name.
-    n_features, n_labels: widths. With a header they may widen its D and L (a test file that saw fewer features than its
-    train file), never narrow them. A file WITHOUT a header is read only when both are given; its row count is then not
-    checked. Exactly three whole numbers are a header and nothing else is: no data line looks like that.
-    one_based: True where ids in the file start from 1, ``"features"`` or ``"labels"`` where only those do.
-    threads: how many; all cores by default. The result does not depend on it.
+    A line that starts with a blank has no labels, and so has one that starts with a feature (its blank got lost). See the
+    module for everything else. Source: xcrepo, "Data format".
 
-    Returns ``X`` (N, D) with the values and ``Y`` (N, L) of ones. A line that starts with a blank has no labels, and
-    so has one that starts with a feature (its blank got lost). See the module for everything else.
+    Parameters
+    ----------
+    path : path_like
+        ``.npz`` is what :func:`~xcrepro.data.write.write_xc` makes of that name.
+    n_features, n_labels : int, optional
+        Widths. With a header they may widen its D and L (a test file that saw fewer features than its train file), never
+        narrow them. A file WITHOUT a header is read only when both are given; its row count is then not checked. Exactly
+        three whole numbers are a header and nothing else is: no data line looks like that.
+    one_based : bool or {"features", "labels"}
+        True where ids in the file start from 1, ``"features"`` or ``"labels"`` where only those do.
+    threads : int, optional
+        All cores by default. The result does not depend on it.
 
-    Raises DataMissing (no such file), DataError (the content), ArgumentError (an argument).
+    Returns
+    -------
+    X : csr_matrix of float32, shape (N, D)
+        The values.
+    Y : csr_matrix of float32, shape (N, L)
+        Ones.
 
-    Source: xcrepo, "Data format".
+    Raises
+    ------
+    DataMissing
+        Where there is no such file.
+    DataError
+        For the content.
+    ArgumentError
+        For an argument.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
     >>> _ = file.write_text("3 4 2\\n0,1 0:0.5 3:2\\n 1:1\\n1\\n")
@@ -78,41 +99,16 @@ def read_xc(
     >>> Y.toarray().tolist()
     [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
     """
-    n_features = _width("n_features", n_features)
-    n_labels = _width("n_labels", n_labels)
+    given = {"n_features": _width("n_features", n_features), "n_labels": _width("n_labels", n_labels)}
     if one_based not in (False, True, "features", "labels"):
         raise ArgumentError("one_based", "must be False, True, 'features' or 'labels'", repr(one_based))
     threads = _threads(threads)
     if os.fspath(path).endswith(".npz"):
-        return _read_npz_pair(path, n_features, n_labels)
-    with open_source(path) as stream:
-        line, text = _first_line(path, stream)
-        header = _whole_numbers(text, 3)
-        if header is not None:
-            n_rows, *widths = header
-            _check_widths(path, line, widths, ("features", "labels"))
-            wide = [
-                _widened(name, given, width)
-                for name, given, width in zip(("n_features", "n_labels"), (n_features, n_labels), widths, strict=True)
-            ]
-            text, before = b"", line
-        elif n_features is not None and n_labels is not None:
-            n_rows, wide, before = None, [n_features, n_labels], line - 1
-        else:
-            raise DataError(
-                path, _shown(text), "a header 'points features labels'", line=line, do=_header_hint(text, old=True)
-            )
-        layout = Layout(
-            ids=wide[0],
-            labels=wide[1],
-            first_id=int(one_based in (True, "features")),
-            first_label=int(one_based in (True, "labels")),
-            origin="the header says" if n_features is None and n_labels is None else "header or argument says",
-        )
-        rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
-    _check_rows(path, rows, n_rows, line)
-    Y = _csr(None, rows.array("labels", np.int32), rows.indptr("label_lens"), wide[1])
-    X = _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), wide[0])
+        return _read_npz_pair(path, given)
+    first = {"first_id": int(one_based in (True, "features")), "first_label": int(one_based in (True, "labels"))}
+    rows, (n_features, n_labels) = _read_text(path, given, threads, **first)
+    Y = _csr(None, rows.array("labels", np.int32), rows.indptr("label_lens"), n_labels)
+    X = _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), n_features)
     return X, Y
 
 
@@ -122,24 +118,39 @@ def read_sparse(
     """Read a matrix of the new format: ``rows columns``, then ``id:value id:value ...``; features, labels or scores.
 
     Also ``.npz`` as ``scipy.sparse.save_npz`` writes it (pyxclib, PECOS and others), any layout, any number type; its
-    rows are sorted without a word, for their order means nothing to SciPy. Values stay as they are, zeros included.
+    rows are sorted without a word, for their order means nothing to SciPy. Source: xcrepo, "Data format".
 
-    n_columns: with a header, the width may be more than it says; without a header it must be given, and the row count
-    is not checked. Exactly two whole numbers are a header and nothing else is.
-    one_based: ids in the file start from 1 (text only).  threads: see :func:`read_xc`.
+    Parameters
+    ----------
+    path : path_like
+    n_columns : int, optional
+        With a header, the width may be more than it says; without a header it must be given, and the row count is not
+        checked. Exactly two whole numbers are a header and nothing else is.
+    one_based : bool
+        Ids in the file start from 1 (text only).
+    threads : int, optional
+        As for :func:`read_xc`.
 
-    Raises as :func:`read_xc` does. In an ``.npz``, a repeated place, NaN, infinity and values beyond float32 are
-    refused, too; a row is named instead of a line.
+    Returns
+    -------
+    csr_matrix of float32
+        Values as they are, zeros included.
 
-    Source: xcrepo, "Data format".
+    Raises
+    ------
+    DataMissing, DataError, ArgumentError
+        As :func:`read_xc`. In an ``.npz``, a repeated place, NaN, infinity and values beyond float32 are refused, too; a
+        row is named instead of a line.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "score_mat.txt"
     >>> _ = file.write_text("2 3\\n0:11 2:0.25\\n\\n")
     >>> read_sparse(file).toarray().tolist()
     [[11.0, 0.0, 0.25], [0.0, 0.0, 0.0]]
     """
-    return _read_matrix(path, n_columns, one_based, threads, ones=False)
+    return _read_matrix(path, "n_columns", n_columns, one_based, threads)
 
 
 def read_labels(
@@ -148,15 +159,33 @@ def read_labels(
     """Read a label matrix of the new format (``id:1``) or ``.npz``, as ones.
 
     A value above 0 is a label, whatever it is; a stored 0 is none and is dropped; a negative one is refused.
-    Everything else is as in :func:`read_sparse`.
 
+    Parameters
+    ----------
+    path, one_based, threads
+        As for :func:`read_sparse`.
+    n_labels : int, optional
+        As ``n_columns`` there.
+
+    Returns
+    -------
+    csr_matrix of float32
+        Ones.
+
+    Raises
+    ------
+    DataMissing, DataError, ArgumentError
+        As :func:`read_sparse`.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "trn_X_Y.txt"
     >>> _ = file.write_text("1 3\\n0:1 1:0 2:0.5\\n")
     >>> read_labels(file).toarray().tolist()
     [[1.0, 0.0, 1.0]]
     """
-    Y = _read_matrix(path, n_labels, one_based, threads, ones=True)
+    Y = _read_matrix(path, "n_labels", n_labels, one_based, threads)
     if (Y.data == 0).any():
         Y.eliminate_zeros()
     Y.data[:] = 1
@@ -172,11 +201,26 @@ def read_split(
     one_based: bool = False,
     threads: int | None = None,
 ) -> tuple[csr_matrix, csr_matrix]:
-    """Read the new format's pair of files, ``trn_X_Xf.txt`` and ``trn_X_Y.txt``: (X, Y) as :func:`read_xc` returns them.
+    """Read the new format's pair of files, ``trn_X_Xf.txt`` and ``trn_X_Y.txt``.
 
-    Raises DataError where one has more rows than the other, beside what :func:`read_sparse` and :func:`read_labels`
-    raise.
+    Parameters
+    ----------
+    x_path, y_path : path_like
+    n_features, n_labels, one_based, threads
+        As for :func:`read_sparse` and :func:`read_labels`.
 
+    Returns
+    -------
+    X, Y : csr_matrix of float32
+        As :func:`read_xc` returns them.
+
+    Raises
+    ------
+    DataMissing, DataError, ArgumentError
+        As :func:`read_sparse` and :func:`read_labels`; DataError also where one has more rows than the other.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "trn_X_Xf.txt").write_text("2 3\\n0:0.5\\n1:1 2:1\\n")
@@ -188,25 +232,40 @@ def read_split(
     X = read_sparse(x_path, n_columns=n_features, one_based=one_based, threads=threads)
     Y = read_labels(y_path, n_labels=n_labels, one_based=one_based, threads=threads)
     if X.shape[0] != Y.shape[0]:
-        raise DataError(
-            y_path,
-            f"{Y.shape[0]} rows",
-            f"{X.shape[0]}, as in {os.fspath(x_path)}",
-            do="Take both files from the same archive and split",
-        )
+        expected, do = f"{X.shape[0]}, as in {os.fspath(x_path)}", "Take both files from the same archive and split"
+        raise DataError(y_path, f"{Y.shape[0]} rows", expected, do=do)
     return X, Y
 
 
 def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, relevance: bool = False) -> csr_matrix:
     """Read the labels of the raw-text format, one JSON object a line: ``target_ind`` and, where present, ``target_rel``.
 
-    n_labels: the width. The format does not hold it; without this it is the largest id + 1, which may be too few and
-    differs between train and test, so give it where the matrix meets another.
-    relevance: keep ``target_rel`` as values instead of ones (1 where a line has none).
+    A label with relevance 0 is dropped. Ids may come in any order, as they are a list.
 
-    A label with relevance 0 is dropped; a negative, NaN or infinite one is refused, and so are an id out of range, an id
-    twice in a row, a blank line, and a line that is cut. Ids may come in any order, as they are a list.
+    Parameters
+    ----------
+    path : path_like
+    n_labels : int, optional
+        The width. The format does not hold it; without this it is the largest id + 1, which may be too few and differs
+        between train and test, so give it where the matrix meets another.
+    relevance : bool
+        Keep ``target_rel`` as values instead of ones (1 where a line has none).
 
+    Returns
+    -------
+    csr_matrix of float32
+
+    Raises
+    ------
+    DataMissing
+        Where there is no such file.
+    DataError
+        For a negative, NaN or infinite relevance, an id out of range or twice in a row, a blank line, a line that is cut.
+    ArgumentError
+        For an argument.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "trn.json"
     >>> _ = file.write_text('{"uid": "a", "title": "t", "target_ind": [2, 0], "target_rel": [1.0, 1.0]}\\n'
@@ -217,54 +276,64 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
     n_labels = _width("n_labels", n_labels)
     limit = MAX_COLUMNS if n_labels is None else n_labels
     ids: list[int] = []
-    values: list[float] = []
+    values: list[np.float32] = []
     lens: list[int] = []
     with open_source(path) as stream:
         for line, text in enumerate(stream, 1):
-            pairs = _jsonl_row(path, line, text, limit)
-            lens.append(len(pairs))
-            for label, value in sorted(pairs.items()):
-                ids.append(label)
-                values.append(value)
-    data = np.array(values, np.float32)
-    width = n_labels if n_labels is not None else max(ids, default=-1) + 1
-    return _csr(data if relevance else None, np.array(ids, np.int32), offsets([np.array(lens)]), width)
+            row = _jsonl_row(path, line, text, limit)
+            ids.extend(row)
+            values.extend(row.values())
+            lens.append(len(row))
+    width = max(ids, default=-1) + 1 if n_labels is None else n_labels
+    data = np.array(values, np.float32) if relevance else None
+    return _csr(data, np.array(ids, np.int32), offsets([np.array(lens)]), width)
 
 
 # -- the two text formats -------------------------------------------------------------------------------------------
 
 
 def _read_matrix(
-    path: str | os.PathLike, n_columns: int | None, one_based: bool, threads: int | None, ones: bool
+    path: str | os.PathLike, argument: str, width: int | None, one_based: bool, threads: int | None
 ) -> csr_matrix:
-    argument = "n_labels" if ones else "n_columns"
-    n_columns = _width(argument, n_columns)
+    """A matrix of the new format; it holds labels where the width's argument is n_labels."""
+    width, ones = _width(argument, width), argument == "n_labels"
     if one_based not in (False, True):
         raise ArgumentError("one_based", "must be True or False", repr(one_based))
     threads = _threads(threads)
     if os.fspath(path).endswith(".npz"):
-        return _read_npz_matrix(path, argument, n_columns, ones)
+        return _clean(path, csr_from_arrays(path, npz_arrays(path)), argument, width, ones)
+    rows, (width,) = _read_text(path, {argument: width}, threads, first_id=int(one_based), ones=ones)
+    return _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), width)
+
+
+def _read_text(
+    path: str | os.PathLike, given: dict[str, int | None], threads: int, **layout: int
+) -> tuple[Joined, list[int]]:
+    """The rows of a file, and its widths: of features and labels in the old format, of the one matrix in the new.
+
+    given: argument -> what the caller gave for that width.
+    """
+    names = ("features", "labels") if len(given) == 2 else ("columns",)
     with open_source(path) as stream:
         line, text = _first_line(path, stream)
-        header = _whole_numbers(text, 2)
+        header = _whole_numbers(text, 1 + len(given))
         if header is not None:
-            n_rows, width = header
-            _check_widths(path, line, [width], ("columns",))
-            width = _widened(argument, n_columns, width)
+            n_rows, *said = header
+            for width, name in zip(said, names, strict=True):
+                if width > MAX_COLUMNS:
+                    raise DataError(path, f"{width} {name} in the header", f"at most {MAX_COLUMNS}", line=line)
+            widths = [_widened(*wanted, width) for wanted, width in zip(given.items(), said, strict=True)]
             text, before = b"", line
-        elif n_columns is not None:
-            n_rows, width, before = None, n_columns, line - 1
+        elif None not in given.values():
+            n_rows, widths, before = None, [*given.values()], line - 1
         else:
-            raise DataError(path, _shown(text), "a header 'rows columns'", line=line, do=_header_hint(text, old=False))
-        layout = Layout(
-            ids=width,
-            first_id=int(one_based),
-            ones=ones,
-            origin="the header says" if n_columns is None else "header or argument says",
-        )
+            expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
+            raise DataError(path, _shown(text), expected, line=line, do=_header_hint(text, old=len(given) == 2))
+        origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
+        layout = Layout(*widths, origin=origin, **layout)
         rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
     _check_rows(path, rows, n_rows, line)
-    return _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), width)
+    return rows, widths
 
 
 def _csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
@@ -307,20 +376,12 @@ def _shown(text: bytes) -> str:
 
 def _header_hint(text: bytes, old: bool) -> str:
     if old and _whole_numbers(text, 2) is not None:
-        return (
-            "This looks like the newer format, which has one file for features and one for labels: "
-            "read it with read_sparse or read_labels, or both with read_split"
-        )
+        newer = "the newer format, which has one file for features and one for labels"
+        return f"This looks like {newer}: read it with read_sparse or read_labels, or both with read_split"
     if not old and _whole_numbers(text, 3) is not None:
         return "This looks like the older format, with labels and features in one file: read it with read_xc"
     given = "n_features= and n_labels=" if old else "n_columns= (n_labels= for labels)"
     return f"If the file has no header, give {given}"
-
-
-def _check_widths(path: str | os.PathLike, line: int, widths: list[int], names: tuple[str, ...]) -> None:
-    for width, name in zip(widths, names, strict=True):
-        if width > MAX_COLUMNS:
-            raise DataError(path, f"{width} {name} in the header", f"at most {MAX_COLUMNS}", line=line)
 
 
 def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line: int) -> None:
@@ -338,20 +399,13 @@ def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line:
 # -- npz ------------------------------------------------------------------------------------------------------------
 
 
-def _read_npz_matrix(path: str | os.PathLike, argument: str, n_columns: int | None, ones: bool) -> csr_matrix:
-    matrix = csr_from_arrays(path, npz_arrays(path))
-    return _clean(path, matrix, _widened(argument, n_columns, matrix.shape[1]), ones)
-
-
-def _clean(path: str | os.PathLike, matrix: csr_matrix, width: int, ones: bool) -> csr_matrix:
+def _clean(path: str | os.PathLike, matrix: csr_matrix, argument: str, width: int | None, ones: bool) -> csr_matrix:
     """Check the values of a loaded matrix as text is checked, and give it the package's layout."""
+    width = _widened(argument, width, matrix.shape[1])
     indptr = matrix.indptr.astype(np.int64)
     ids = matrix.indices.astype(np.int32, copy=False)
     with np.errstate(over="ignore"):
         values = matrix.data.astype(np.float32, copy=False)
-
-    def row(at: int) -> int:
-        return int(np.searchsorted(indptr, at, side="right")) - 1
 
     for wrong, what, expected in (
         (~np.isfinite(values), "the value", "a finite number that float32 can hold"),
@@ -359,9 +413,9 @@ def _clean(path: str | os.PathLike, matrix: csr_matrix, width: int, ones: bool) 
     ):
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
-            raise DataError(path, f"{what} {matrix.data[at]} in row {row(at)} (rows from 0)", expected)
+            raise DataError(path, f"{what} {matrix.data[at]} in row {row_of(indptr, at)} (rows from 0)", expected)
     if not matrix.has_canonical_format and (at := sort_rows(np.diff(indptr), ids, values)) is not None:
-        raise DataError(path, f"id {ids[at]} twice in row {row(at)} (rows from 0)", "each id once in a row")
+        raise DataError(path, f"id {ids[at]} twice in row {row_of(indptr, at)} (rows from 0)", "each id once in a row")
     return _csr(values, ids, indptr, width)
 
 
@@ -369,22 +423,19 @@ def _clean(path: str | os.PathLike, matrix: csr_matrix, width: int, ones: bool) 
 PAIR_FORMAT = "xcrepro pair 1"
 
 
-def _read_npz_pair(path: str | os.PathLike, n_features: int | None, n_labels: int | None):
+def _read_npz_pair(path: str | os.PathLike, given: dict[str, int | None]) -> tuple[csr_matrix, csr_matrix]:
     arrays = npz_arrays(path)
     if "pair" not in arrays or str(arrays["pair"]) != PAIR_FORMAT:
-        raise DataError(
-            path,
-            f"the arrays {', '.join(sorted(arrays))}",
-            "what write_xc saves, X and Y together",
-            do="One matrix (scipy.sparse.save_npz) is read with read_sparse or read_labels",
-        )
-    matrices = []
-    for name, argument, given in (("X", "n_features", n_features), ("Y", "n_labels", n_labels)):
-        prefix = f"{name}_"
-        own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-        matrix = csr_from_arrays(path, {**own, "format": np.array("csr")})
-        matrices.append(_clean(path, matrix, _widened(argument, given, matrix.shape[1]), ones=name == "Y"))
-    X, Y = matrices
+        found, do = f"the arrays {', '.join(sorted(arrays))}", "is read with read_sparse or read_labels"
+        expected = "what write_xc saves, X and Y together"
+        raise DataError(path, found, expected, do=f"One matrix (scipy.sparse.save_npz) {do}")
+
+    def matrix(name: str, argument: str) -> csr_matrix:
+        own = {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
+        found = csr_from_arrays(path, {**own, "format": np.array("csr")})
+        return _clean(path, found, argument, given[argument], ones=name == "Y_")
+
+    X, Y = matrix("X_", "n_features"), matrix("Y_", "n_labels")
     if X.shape[0] != Y.shape[0]:
         raise DataError(path, f"{X.shape[0]} rows of X and {Y.shape[0]} of Y", "as many of one as of the other")
     return X, Y
@@ -393,8 +444,8 @@ def _read_npz_pair(path: str | os.PathLike, n_features: int | None, n_labels: in
 # -- JSON lines -----------------------------------------------------------------------------------------------------
 
 
-def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> dict[int, float]:
-    """The labels of one line with their relevance, zeros left out."""
+def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> dict[int, np.float32]:
+    """The labels of one line with their relevance, by rising id, zeros left out."""
     try:
         entry = json.loads(text)
     except ValueError:
@@ -405,7 +456,7 @@ def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> d
     relevances = entry.get("target_rel", [1.0] * len(labels))
     if not isinstance(relevances, list) or len(relevances) != len(labels):
         raise DataError(path, "a 'target_rel' that does not fit 'target_ind'", f"{len(labels)} numbers", line=line)
-    pairs: dict[int, float] = {}
+    pairs: dict[int, np.float32] = {}
     for label, value in zip(labels, relevances, strict=True):
         if type(label) is not int or not 0 <= label < limit:
             raise DataError(path, f"label id {label!r}", f"a whole number from 0 to {limit - 1}", line=line)
@@ -414,18 +465,14 @@ def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> d
         if type(value) not in (int, float) or not 0 <= value <= _FLOAT32_MAX:
             raise DataError(path, f"relevance {value!r} of label {label}", "0 or a finite number above", line=line)
         pairs[label] = np.float32(value)
-    return {label: value for label, value in pairs.items() if value > 0}
+    return {label: value for label, value in sorted(pairs.items()) if value > 0}
 
 
 # -- arguments ------------------------------------------------------------------------------------------------------
 
 
 def _width(name: str, given: int | None) -> int | None:
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 <= given <= MAX_COLUMNS:
-        raise ArgumentError(name, f"must be a whole number from 0 to {MAX_COLUMNS}", repr(given))
-    return int(given)
+    return None if given is None else whole_number(name, given, 0, MAX_COLUMNS)
 
 
 def _widened(name: str, given: int | None, width: int) -> int:
@@ -437,8 +484,4 @@ def _widened(name: str, given: int | None, width: int) -> int:
 
 
 def _threads(given: int | None) -> int:
-    if given is None:
-        return threading_rules.count()
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise ArgumentError("threads", "must be a whole number, 1 or more", repr(given))
-    return int(given)
+    return threading_rules.count() if given is None else whole_number("threads", given, 1)

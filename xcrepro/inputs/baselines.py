@@ -36,15 +36,33 @@ LOSSES = {"BCE": "bce", "squared hinge": "squared_hinge", "focal": "focal", "asy
 # Other settings of the above, for the items that ask for them by name.
 VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Parabel": lambda ds, seed: models.PLT(loss="squared_hinge", C=1.0, seed=seed),
-    **{
-        f"Neural, {name}": lambda ds, seed, loss=loss: models.NeuralOneVsAll(loss=loss, seed=seed)
-        for name, loss in LOSSES.items()
-    },
 }
+for _name, _loss in LOSSES.items():
+    VARIANTS[f"Neural, {_name}"] = lambda ds, seed, loss=_loss: models.NeuralOneVsAll(loss=loss, seed=seed)
 
 
 def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
-    """The unfitted model behind ``name``, a key of :data:`RECIPES` or :data:`VARIANTS`."""
+    """The model behind a baseline's name.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`RECIPES` or :data:`VARIANTS`.
+    ds : Dataset
+        For its propensities' A and B.
+    seed : int
+        The model's.
+
+    Returns
+    -------
+    Model
+        Not fitted.
+
+    Raises
+    ------
+    ArgumentError
+        For another name.
+    """
     known = RECIPES | VARIANTS
     if name not in known:
         raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
@@ -52,17 +70,51 @@ def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
 
 
 def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
-    """The training of one baseline on the train split of ``ds``, shared by all who ask."""
+    """The training of one baseline on the train split of a dataset, shared by all who ask.
+
+    Parameters
+    ----------
+    name, ds, seed
+        As for :func:`recipe`.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`recipe`.
+    """
     return trained.training(recipe(name, ds, seed), ds.train.X, ds.train.Y)
 
 
 def predictions(
     ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
 ) -> dict[str, TopK]:
-    """Model -> its best labels for the test points of ``ds``, in the order asked for.
+    """The baselines' best labels for the test points of a dataset, or saved predictions in their place.
 
-    names: baselines (:func:`recipe`); None: all of :data:`RECIPES`.
-    given: a file or folder of saved predictions, which then take the baselines' place (:func:`saved`).
+    Parameters
+    ----------
+    ds : Dataset
+    names : sequence of str, optional
+        Baselines (:func:`recipe`); all of :data:`RECIPES` by default.
+    seed : int
+        The models'.
+    given : str
+        A file or folder of saved predictions, which then take the baselines' place (:func:`saved`).
+    places : int
+        Labels a point.
+
+    Returns
+    -------
+    dict of str to TopK
+        By model, in the order asked for.
+
+    Raises
+    ------
+    ArgumentError, DataMissing, DataError
+        As :func:`recipe` and :func:`saved`.
     """
     if given:
         return saved(given, ds, places)
@@ -73,21 +125,35 @@ def predictions(
 
 
 def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
-    """Saved predictions for the test points of ``ds``: file name without its ending -> TopK.
+    """Saved predictions for the test points of a dataset.
 
-    path: a file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of TopK,
-    of a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+    Parameters
+    ----------
+    path : str
+        A file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of TopK, of
+        a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+    ds : Dataset
+    places : int
+        Labels a point that are kept.
 
-    Raises DataMissing where nothing is there, and DataError, with the file, where the predictions cannot be those of the
-    dataset: another number of points or labels; a truth in the file that is not the dataset's; or hits no more frequent
-    than if the rows were dealt out at random, the sign of another order (where the rows differ at all).
+    Returns
+    -------
+    dict of str to TopK
+        By file name without its ending.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing is there.
+    DataError
+        With the file, where the predictions cannot be those of the dataset: another number of points or labels; a truth in
+        the file that is not the dataset's; or hits no more frequent than if the rows were dealt out at random, the sign of
+        another order (where the rows differ at all).
     """
     home = Path(path).expanduser()
-    files = (
-        sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
-        if home.is_dir()
-        else [home]
-    )
+    files = [home]
+    if home.is_dir():
+        files = sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files or not files[0].exists():
         raise DataMissing(f"predictions: {home} holds no file: save one with TopK.save, or leave `predictions` empty")
     truth = Truth.of(ds.test.Y)
@@ -116,34 +182,20 @@ def _read(file: Path, truth: Truth, places: int) -> TopK:
 
 def _read_calibration(file: Path, truth: Truth) -> TopK:
     top, Y = read_calibration_npz(file, truth.n_labels)
-    theirs = Truth.of(Y)
-    if theirs.n_rows == truth.n_rows and not (
-        np.array_equal(theirs.indptr, truth.indptr) and np.array_equal(theirs.indices, truth.indices)
-    ):
-        sizes = min(theirs.n_rows, truth.n_rows)
-        row = next(
-            i
-            for i in range(sizes)
-            if not np.array_equal(
-                theirs.indices[theirs.indptr[i] : theirs.indptr[i + 1]],
-                truth.indices[truth.indptr[i] : truth.indptr[i + 1]],
-            )
-        )
-        raise DataError(
-            file, f"other labels for test row {row} than the dataset has", "the same points in the same order",
-            do="Write the file from this dataset's test split",
-        )  # fmt: skip
+    other = (truth.to_csr() != Y).nonzero()[0] if len(top) == truth.n_rows else np.empty(0)
+    if other.size:
+        found = f"other labels for test row {other.min()} than the dataset has"
+        do = "Write the file from this dataset's test split"
+        raise DataError(file, found, "the same points in the same order", do=do)
     return top
 
 
 def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
-    if len(top) != truth.n_rows or top.n_labels != truth.n_labels:
-        raise DataError(
-            file,
-            f"predictions for {len(top)} points and {top.n_labels} labels",
-            f"the dataset's {truth.n_rows} test points and {truth.n_labels} labels",
-            do="Predict the test split, every point and label of it, in its order",
-        )
+    if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
+        found = f"predictions for {len(top)} points and {top.n_labels} labels"
+        expected = f"the dataset's {truth.n_rows} test points and {truth.n_labels} labels"
+        do = "Predict the test split, every point and label of it, in its order"
+        raise DataError(file, found, expected, do=do)
     return top
 
 
@@ -157,10 +209,7 @@ def _check_order(file: Path, top: TopK, truth: Truth) -> TopK:
     by_chance = float(np.bincount(first, minlength=truth.n_labels) @ truth.label_counts()) / truth.n_rows
     hits = int(truth.hits(np.ascontiguousarray(top.ids[:, :1])).sum())
     if hits <= by_chance + 3 * np.sqrt(by_chance):
-        raise DataError(
-            file,
-            f"{hits} hits at the first place, where rows in any order give about {by_chance:.0f}",
-            "rows in the order of the dataset's test split",
-            do="Sort the rows as the test split has them, and check that label ids start from 0",
-        )
+        found = f"{hits} hits at the first place, where rows in any order give about {by_chance:.0f}"
+        do = "Sort the rows as the test split has them, and check that label ids start from 0"
+        raise DataError(file, found, "rows in the order of the dataset's test split", do=do)
     return top

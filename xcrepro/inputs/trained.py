@@ -36,7 +36,17 @@ _ABOUT = "training.json"
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A model's training on one set of data: ``folder`` holds, or will hold, what came of it."""
+    """A model's training on one set of data; :func:`training` makes it.
+
+    Attributes
+    ----------
+    prototype : Model
+        Not fitted.
+    X : csr_matrix of float32, shape (n, D)
+    truth : Truth
+    folder : Path
+        Holds, or will hold, what came of it.
+    """
 
     prototype: Model
     X: object
@@ -44,12 +54,38 @@ class Training:
     folder: Path
 
     def model(self) -> Model:
-        """The fitted model."""
+        """The fitted model, read where it is stored, and trained and stored otherwise.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`xcrepro.models.Model.fit`.
+        """
         with _locked(self.folder):
             return self._model()
 
     def predictions(self, X, k: int = 100) -> TopK:
-        """The fitted model's best k labels (or all, if there are fewer) for the rows of ``X``."""
+        """The fitted model's best labels.
+
+        Parameters
+        ----------
+        X : sparse matrix or array_like, shape (m, D)
+        k : int
+            Labels a row; all of them where there are fewer.
+
+        Returns
+        -------
+        TopK
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`xcrepro.models.Model.fit` and ``predict``.
+        """
         k = min(k, self.truth.n_labels)
         features = base.check_features(X)
         path = self.folder / f"top{k}-{_content(features.indptr, features.indices, features.data)[:16]}.npz"
@@ -61,17 +97,26 @@ class Training:
             start = time.perf_counter()
             top = model.predict(features, k)
             top.save(path)
-            about = self.about() | {"predicted points": len(top), "predict seconds": time.perf_counter() - start}
-            with paths.atomic_path(self.folder / _ABOUT) as part:
-                part.write_text(json.dumps(about, indent=1), encoding="utf-8")
+            self._note({"predicted points": len(top), "predict seconds": time.perf_counter() - start})
             return top
 
     def about(self) -> dict:
-        """What was trained, on what, and in how many seconds, as it was noted then; empty where nothing is stored."""
+        """What was trained, on what, and in how many seconds, as it was noted then.
+
+        Returns
+        -------
+        dict
+            Empty where nothing is stored.
+        """
         try:
             return json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             return {}
+
+    def _note(self, more: dict) -> None:
+        text = json.dumps(self.about() | more, indent=1)
+        with paths.atomic_path(self.folder / _ABOUT) as part:
+            part.write_text(text, encoding="utf-8")
 
     def _model(self) -> Model:
         stored = self.folder / "model"
@@ -88,31 +133,40 @@ class Training:
         seconds = time.perf_counter() - start
         model.save(stored)
         about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
-        with paths.atomic_path(self.folder / _ABOUT) as part:
-            part.write_text(json.dumps(about | {"train seconds": seconds}, indent=1), encoding="utf-8")
+        self._note(about | {"train seconds": seconds})
         print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
         return model
 
 
 def training(prototype: Model, X, Y) -> Training:
-    """The training of ``prototype``, an unfitted model, on X and Y (as for ``fit``); nothing is trained yet.
+    """The training of a model; nothing is trained yet.
 
-    It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``). ``prototype`` is never changed.
+    It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``).
+
+    Parameters
+    ----------
+    prototype : Model
+        Not fitted; never changed.
+    X, Y
+        As for :meth:`xcrepro.models.Model.fit`.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    ArgumentError
+        Where X or Y is none that ``fit`` takes.
     """
     features, relevant = base.check_features(X), Truth.of(Y)
-    about = {
-        "class": type(prototype).__name__,
-        "parameters": prototype.get_params(),
-        "sources": _sources(type(prototype)),
-    }
-    text = json.dumps(about, sort_keys=True, default=_plain)
+    name = type(prototype).__name__
+    about = {"class": name, "parameters": prototype.get_params(), "sources": _sources(type(prototype))}
+    text = np.frombuffer(json.dumps(about, sort_keys=True, default=_plain).encode(), np.uint8)
     shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
-    key = _content(
-        np.frombuffer(text.encode(), np.uint8), shapes, features.indptr, features.indices, features.data,
-        relevant.indptr, relevant.indices,
-    )  # fmt: skip
-    folder = paths.cache_dir() / "trained" / f"{type(prototype).__name__}-{key[:20]}"
-    return Training(prototype, features, relevant, folder)
+    points = features.indptr, features.indices, features.data
+    key = _content(text, shapes, *points, relevant.indptr, relevant.indices)
+    return Training(prototype, features, relevant, paths.cache_dir() / "trained" / f"{name}-{key[:20]}")
 
 
 @contextlib.contextmanager
@@ -138,17 +192,11 @@ def _content(*arrays: np.ndarray) -> str:
 @cache
 def _sources(kind: type[Model]) -> str:
     """Digest of what a training of this class runs through: its modules and their kernels, the containers, the libraries."""
-    modules = [
-        sys.modules[name] for name in dict.fromkeys(cls.__module__ for cls in kind.__mro__) if name != "builtins"
-    ]
-    kernels = [
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, ModuleType) and value.__name__.startswith("xcrepro.kernels.")
-    ]
+    modules = {sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object}
+    used = {value for module in modules for value in vars(module).values() if isinstance(value, ModuleType)}
+    kernels = {module for module in used if module.__name__.startswith("xcrepro.kernels.")}
     digest = hashlib.sha256()
-    for module in sorted({*modules, *kernels, predictions, truth, topk}, key=lambda module: module.__name__):
+    for module in sorted(modules | kernels | {predictions, truth, topk}, key=lambda module: module.__name__):
         digest.update(module.__name__.encode() + Path(module.__file__).read_bytes())
     digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
     return digest.hexdigest()

@@ -16,7 +16,7 @@ from scipy import sparse
 import xcrepro
 from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.matrices import checked_matrix
+from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -89,9 +89,8 @@ class Model:
         if X.shape[0] != truth.n_rows:
             raise ArgumentError("Y", f"must have a row for each of the {X.shape[0]} rows of X", f"{truth.n_rows} rows")
         if truth.indices.size == 0:
-            raise ArgumentError(
-                "Y", "must have at least one relevant label to learn from", f"none in {truth.n_rows} rows"
-            )
+            rule = "must have at least one relevant label to learn from"
+            raise ArgumentError("Y", rule, f"none in {truth.n_rows} rows")
         self._fit(X, truth)
         self.n_features_, self.n_labels_ = X.shape[1], truth.n_labels
         return self
@@ -179,9 +178,8 @@ class Model:
         self._check_fitted()
         path = Path(path)
         if path.exists() and not (path / _ABOUT).is_file():
-            raise ArgumentError(
-                "path", f"must be new, or a saved model (a folder with {_ABOUT})", path, "choose another"
-            )
+            rule = f"must be new, or a saved model (a folder with {_ABOUT})"
+            raise ArgumentError("path", rule, path, "choose another")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
@@ -193,9 +191,8 @@ class Model:
                 "n_labels": self.n_labels_,
                 "xcrepro": xcrepro.__version__,
             }
-            (part / _ABOUT).write_text(
-                json.dumps(about, indent=1, default=lambda value: value.item()), encoding="utf-8"
-            )
+            text = json.dumps(about, indent=1, default=lambda value: value.item())
+            (part / _ABOUT).write_text(text, encoding="utf-8")
             part.chmod(0o755)
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -280,10 +277,8 @@ def check_features(X) -> sparse.csr_matrix:
         result.sum_duplicates()
     if not np.isfinite(result.data).all():
         place = int(np.argmin(np.isfinite(result.data)))
-        row = int(np.searchsorted(result.indptr, place, side="right")) - 1
-        raise ArgumentError(
-            "X", "must be finite", f"{result.data[place]} at row {row}, feature {result.indices[place]}"
-        )
+        row, feature = row_of(result.indptr, place), result.indices[place]
+        raise ArgumentError("X", "must be finite", f"{result.data[place]} at row {row}, feature {feature}")
     return result
 
 
@@ -294,8 +289,3 @@ def unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     X.data /= np.repeat(lengths, np.diff(X.indptr))
     return X
-
-
-def predicted_nothing(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """ids and scores, (n, k), of a prediction whose places are all absent still."""
-    return np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)

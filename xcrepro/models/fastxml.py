@@ -26,8 +26,8 @@ from xcrepro import propensity, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
-from xcrepro.models.base import Model, predicted_nothing
-from xcrepro.predictions import TopK
+from xcrepro.models.base import Model
+from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 
@@ -92,25 +92,18 @@ class FastXML(Model):
         seeds = np.random.default_rng(self.seed).integers(2**63, size=self.trees)
         indptr, indices = truth.indptr.astype(np.int64), truth.indices.astype(np.int32)
 
+        data = *rows, X.shape[1] + 1, indptr, indices, gains, ideal, discount
+        settings = int(self.max_leaf), float(self.C), float(self.tol), int(self.labels_per_leaf)
+
         def grow(lo: int, hi: int) -> list[list[np.ndarray]]:
-            return [
-                _cut(
-                    *kernel.grow(
-                        *rows, X.shape[1] + 1, indptr, indices, gains, ideal, discount,
-                        seed, int(self.max_leaf), float(self.C), float(self.tol), int(self.labels_per_leaf),
-                    )
-                )
-                for seed in seeds[lo:hi]
-            ]  # fmt: skip
+            return [_cut(*kernel.grow(*data, seed, *settings)) for seed in seeds[lo:hi]]
 
         trees = [tree for block in threads.over_rows(self.trees, grow, min_rows=1) for tree in block]
         left, w_indptr, w_indices, w_data, p_indptr, p_indices, p_data = zip(*trees, strict=True)
         # One forest: node ids and offsets go on from tree to tree.
         self.roots_ = np.cumsum([0, *(nodes.size for nodes in left[:-1])])
-        shifted = [
-            np.where(nodes == kernel.LEAF, nodes, nodes + root) for nodes, root in zip(left, self.roots_, strict=True)
-        ]
-        self.left_ = np.concatenate(shifted).astype(np.int32)
+        nodes, root = np.concatenate(left), np.repeat(self.roots_, [part.size for part in left])
+        self.left_ = np.where(nodes == kernel.LEAF, nodes, nodes + root).astype(np.int32)
         self.w_indptr_, self.p_indptr_ = _chain(w_indptr), _chain(p_indptr)
         self.w_indices_, self.w_data_ = np.concatenate(w_indices), np.concatenate(w_data)
         self.p_indices_, self.p_data_ = np.concatenate(p_indices), np.concatenate(p_data)
@@ -133,7 +126,7 @@ class FastXML(Model):
         rows, n_features, n_labels = _with_bias(X, self.bias), X.shape[1] + 1, self.n_labels_
         forest = [getattr(self, f"{name}_") for name in FastXML._arrays]
         tail = self._tail()
-        ids, scores = predicted_nothing(X.shape[0], k)
+        ids, scores = empty_places(X.shape[0], k)
 
         def walk(lo: int, hi: int) -> None:
             kernel.predict(*rows, n_features, n_labels, *forest, *tail, lo, hi, ids, scores)

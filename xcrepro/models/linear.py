@@ -35,14 +35,8 @@ from xcrepro.truth import Truth
 
 # loss -> (napkinXC's name, the default of C: napkinXC's for one, DiSMEC's for the other)
 _LOSSES = {"logistic": ("log", 10.0), "squared_hinge": ("l2", 1.0)}
-_TREES = (
-    "hierarchicalKmeans",
-    "balancedInOrder",
-    "balancedRandom",
-    "completeKaryInOrder",
-    "completeKaryRandom",
-    "huffman",
-)
+_TREES = ("hierarchicalKmeans", "balancedInOrder", "balancedRandom")
+_TREES += ("completeKaryInOrder", "completeKaryRandom", "huffman")
 _ALWAYS = 10.0  # napkinXC's margin for a label that is relevant to every training point: there is nothing to separate
 _DENSE = 1 << 25  # weights up to this many places are multiplied dense (256 MB), larger ones sparse
 _INT_MAX = 2**31 - 1
@@ -55,12 +49,8 @@ class _Napkin(Model):
 
     def _check_probabilities(self) -> None:
         if self.loss_ != "logistic":
-            raise ArgumentError(
-                "loss",
-                "must be logistic for probabilities",
-                repr(self.loss_),
-                "take predict's scores and calibrate them",
-            )
+            do = "take predict's scores and calibrate them"
+            raise ArgumentError("loss", "must be logistic for probabilities", repr(self.loss_), do)
 
     def _options(self) -> dict[str, Any]:
         """What napkinXC calls the parameters that both kinds of model share, checked."""

@@ -195,12 +195,8 @@ class NeuralOneVsAll(Model):
         return self.weights_
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        shapes = {
-            "embedding": (self.n_features_, self.dim),
-            "hidden_bias": (self.dim,),
-            "output": (self.n_labels_, self.dim),
-            "output_bias": (self.n_labels_,),
-        }
+        shapes = {"embedding": (self.n_features_, self.dim), "hidden_bias": (self.dim,)}
+        shapes |= {"output": (self.n_labels_, self.dim), "output_bias": (self.n_labels_,)}
         for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"{name} of shape {arrays[name].shape}, not {shape}")

@@ -14,8 +14,8 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.kernels import plt_search, plt_train
-from xcrepro.models.base import Model, predicted_nothing, unit_rows
-from xcrepro.predictions import TopK
+from xcrepro.models.base import Model, unit_rows
+from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
@@ -150,7 +150,7 @@ class PLT(Model):
         weights = label_values("weights", weights, self.n_labels_)
         unit = _rows(unit_rows(X))
         n = X.shape[0]
-        ids, scores = predicted_nothing(n, k)
+        ids, scores = empty_places(n, k)
         proba = np.zeros((n, k), np.float32)
         forest = self._forest
         best = np.empty(forest.chunk.size)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro.models.base import Model, predicted_nothing
-from xcrepro.predictions import TopK
+from xcrepro.models.base import Model
+from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 
@@ -42,6 +42,6 @@ class Popularity(Model):
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         # Whole counts are ranked: as float32 shares, two of them could fall together.
         best = np.argsort(-self.label_counts_, kind="stable")[:k]
-        ids, scores = predicted_nothing(X.shape[0], k)
+        ids, scores = empty_places(X.shape[0], k)
         ids[:, : best.size], scores[:, : best.size] = best, self.label_counts_[best] / self.n_train_
         return TopK(ids, scores, self.label_counts_.size)

@@ -1,0 +1,116 @@
+"""All models on Bibtex, against the published rows and against napkinXC; and one tree on TIBKAT."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from xcrepro.models import PLT, DiSMEC, FastXML, NapkinPLT, NeuralOneVsAll, OneVsRest, PfastreXML
+
+MODELS = {
+    "FastXML": FastXML(),
+    "PfastreXML": PfastreXML(A=0.55, B=1.5),
+    "OneVsRest": OneVsRest(),
+    "DiSMEC": DiSMEC(),
+    "Parabel": PLT(loss="squared_hinge", C=1.0),
+    "PLT": PLT(trees=1),
+    "PLTs": PLT(trees=3),
+    "NapkinPLT": NapkinPLT(),
+    "Neural": NeuralOneVsAll(epochs=10),
+}
+
+
+@pytest.fixture(scope="module")
+def bibtex(real_data):
+    ds = xc.load("bibtex", path=real_data("bibtex"))
+    assert (ds.A, ds.B) == (0.55, 1.5)
+    return ds
+
+
+@pytest.fixture(scope="module")
+def trained(bibtex):
+    """``trained(name)``: the model, its predictions, the processor's seconds for the fit and milliseconds a row predicted."""
+    FastXML(trees=1).fit(np.eye(4), np.eye(4)).predict(np.eye(4))  # compiled before the clock starts
+    found = {}
+
+    def get(name):
+        if name not in found:
+            start = time.process_time()
+            model = MODELS[name].fit(bibtex.train.X, bibtex.train.Y)
+            middle = time.process_time()
+            top = model.predict(bibtex.test.X)
+            end = time.process_time()
+            found[name] = model, top, middle - start, 1e3 * (end - middle) / len(top)
+        return found[name]
+
+    return get
+
+
+def percent(ds, top):
+    """Percent by (metric, k), metrics as the published tables call them."""
+    inverse = xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+    table = xc.evaluate(ds.test.Y, top, (1, 3, 5), inverse)
+    names = table.metric.map({"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"})
+    return 100 * table.assign(metric=names).dropna(subset="metric").set_index(["metric", "k"]).value
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "points"),
+    [
+        ("FastXML", "FastXML", 1.5),
+        ("PfastreXML", "PfastreXML", 1.5),
+        # The repository names neither the split of ten nor the settings behind its row, and has no numbers for DiSMEC.
+        ("OneVsRest", "1-vs-All", 1.5),
+        ("DiSMEC", "1-vs-All", 2.0),
+        ("Parabel", "Parabel", 1.5),
+    ],
+)
+def test_the_published_row_is_near(bibtex, trained, name, method, points):
+    rows = xc.published.find(dataset="Bibtex", method=method).query("metric in ('P', 'N', 'PSP', 'PSN')")
+    off = percent(bibtex, trained(name)[1]) - rows.set_index(["metric", "k"]).value
+    assert off.count() >= 9
+    assert off.abs().max() <= points, off
+
+
+@pytest.mark.parametrize(
+    ("name", "ensemble", "metrics"), [("PLT", 0, ["P"]), ("PLTs", 3, ["P"]), ("NapkinPLT", 0, ["P", "N", "PSP"])]
+)
+def test_napkinxc_is_within_a_point(bibtex, trained, name, ensemble, metrics, tmp_path):
+    """All with napkinXC's defaults; theirs on two threads gives other numbers in each run. 0 trees are no ensemble."""
+    from napkinxc.models import PLT as Napkin
+
+    peer = Napkin(str(tmp_path / "peer"), ensemble=ensemble, seed=0, threads=2)
+    peer.fit(bibtex.train.X, bibtex.train.Y)
+    theirs = xc.TopK.from_pairs(peer.predict_proba(bibtex.test.X, top_k=5), n_labels=159, k=5)
+    off = percent(bibtex, trained(name)[1]) - percent(bibtex, theirs)
+    assert off.loc[metrics].abs().max() <= 1.0, off
+
+
+def test_jain16s_order(bibtex, trained):
+    model, top, *_ = trained("PfastreXML")
+    tops = top, model.pfastxml().predict(bibtex.test.X), trained("FastXML")[1]
+    psp = np.array([percent(bibtex, found).loc["PSP"] for found in tops])
+    assert (np.diff(psp, axis=0) < 0).all(), psp
+
+
+def test_the_forests_are_quick(trained):
+    # The aims are 60 s on two cores and 1 ms. Processor time, summed over threads, does not see what else the machine does.
+    for _, _, fit_s, predict_ms in map(trained, ("FastXML", "PfastreXML")):
+        assert fit_s < 60
+        assert predict_ms < 1
+
+
+def test_the_network_is_near_one_vs_all(bibtex, trained):
+    """One-vs-all logistic regression has 62.5 / 39.2 / 28.9 on this split."""
+    precision = percent(bibtex, trained("Neural")[1]).loc["P"]
+    assert (precision > [60.5, 37.5, 27.5]).all(), precision
+
+
+def test_tibkat(real_data):
+    """One tree on 17,261 labels; napkinXC's has about 31/19/14."""
+    ds = xc.load("tibkat", path=real_data("tibkat"), check=False)
+    top = PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X)
+    np.testing.assert_allclose(100 * xc.metrics.precision(ds.test.Y, top), [31, 19, 14], atol=1.0)
