@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.papers.calibration import _common
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 compute = _common.compute_summary
 compute_bins = _common.compute_bins
@@ -21,10 +21,9 @@ def describe_outside(bins: pd.DataFrame) -> pd.DataFrame:
     ``"3 of 10"``. If all scores were right, about 1 bin in 20 would."""
     bins = bins.dropna(subset="accuracy")
     outside = (bins["accuracy"] < bins["low"]) | (bins["accuracy"] > bins["high"])
-    column = bins["state"] + ", k = " + bins["k"].astype(str)
-    grouped = outside.groupby([bins["model"], column])
-    text = grouped.sum().astype(int).astype(str) + " of " + grouped.size().astype(str)
-    return text.unstack().loc[bins["model"].unique(), column.unique()].rename_axis(columns=None).reset_index()
+    bins = bins.assign(column=bins["state"] + ", k = " + bins["k"].astype(str), text=outside)
+    counts = bins.groupby(["model", "column"], sort=False)["text"].agg(_common.describe_count).reset_index()
+    return tables.spread(counts, ["model"], "column", "text")
 
 
 def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) -> Figure:
