@@ -14,11 +14,8 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.papers.coverage import _common as common
 
 
-def test_spread_and_in_order_keep_or_set_the_order():
+def test_in_order_sets_the_order():
     table = pd.DataFrame({"r": list("bbaa"), "c": [10, 9, 10, 9], "v": [1, 2, 3, 4]})
-    wide = common.spread(table, ["r"], "c", "v")
-    assert wide.to_dict("list") == {"r": ["b", "a"], "10": [1, 3], "9": [2, 4]}
-    assert list(wide) == ["r", "10", "9"]
     assert common.in_order(table, c=None, r="ab")["v"].tolist() == [4, 2, 3, 1]
 
 

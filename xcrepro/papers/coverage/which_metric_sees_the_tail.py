@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.ticker
@@ -16,7 +17,7 @@ from xcrepro.data.twin import Twin
 from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import RULES, head, only
 from xcrepro.papers.coverage._common import models as models  # what the notebook calls
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 TRAINED, PERFECT = "trained, top k", "perfect, top k"
 
@@ -60,11 +61,8 @@ def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame
     sources = {"trained": found}
     if isinstance(ds, Twin):
         sources["perfect"] = perfect(ds, list(found)[:-1])
-    views = {
-        f"{source}, {rule}": _common.measure(ds, by_labels, rule, calibrated=rule == "top k")
-        for source, by_labels in sources.items()
-        for rule in RULES
-    }
+    cells = itertools.product(sources, RULES)
+    views = {f"{name}, {rule}": _common.measure(ds, sources[name], rule, rule == "top k") for name, rule in cells}
     table = pd.concat(views, names=["view"]).reset_index("view").reset_index(drop=True)
     counts = np.sort(ds.label_counts)[::-1]
     table["labels %"] = 100 * table["labels"] / counts.size
@@ -90,7 +88,7 @@ def wide(table: pd.DataFrame, value: str = "value", k: int = 5) -> pd.DataFrame:
 def compute_half(table: pd.DataFrame, k: int = 5) -> pd.DataFrame:
     """The share of each metric that is kept with about half of the labels: metric, labels, one column a view (percent)."""
     part = table[(table["labels"] == _nearest(table, 0.5)) & (table["k"] == k)]
-    return _common.spread(part, ["metric", "labels"], "view", "kept")
+    return tables.spread(part, ["metric", "labels"], "view", "kept")
 
 
 check_half = _common.stable_metrics
@@ -158,8 +156,8 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
     style = METRICS | dict(zip(bins, METRICS.values(), strict=False))
     with figures.new(looks.WIDE, 6.4, nrows=2, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for panel, (title, part, names) in zip(axes.flat, panels, strict=True):
-            panel.set_visible(len(part) > 0)
-            if not len(part):
+            if part.empty:
+                panel.set_visible(False)
                 continue
             yardsticks = part[part["metric"] == "P"]
             x, grey = yardsticks["labels %"], {"color": "0.75", "linewidth": 3, "zorder": 0}
