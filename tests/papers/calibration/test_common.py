@@ -82,9 +82,3 @@ def test_directions_by_hand():
     rows = [("a", 8, 7, 1), ("b", 8, 1, 7), ("c", 8, 5, 3), ("d", 1.9, 1.9, 0), ("e", 2, 2, 0)]
     found = pd.DataFrame(rows, columns=["model", "ECE", "over", "under"]).assign(k=3, floor=1.0)
     assert shared.describe_direction(found)["k = 3"].tolist() == ["over", "under", "mixed", "fine", "over"]
-
-
-def test_small_errors_are_hidden_and_nothing_else():
-    table = pd.DataFrame({"k": [1, 1], "P": [2.0, 80.0], "ECE@1": [2.9, 3.1], "true": [3.0, 0.1], "Brier": [1.0, 2.0]})
-    kept = shared.hide_small_errors(table)
-    assert kept.fillna(-1).values.tolist() == [[1, 2.0, -1, 3.0, 1.0], [1, 80.0, 3.1, -1, 2.0]]

@@ -5,26 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcrepro import published
 from xcrepro.papers.calibration import tables2_to_8
 from xcrepro.papers.calibration._common import printed_table
-
-
-@pytest.fixture
-def put(monkeypatch):
-    """``put(source, value, **where)``: the tables are the committed ones but for the cells of ``source`` at ``where``."""
-    true, planted = published.table, {}
-
-    def table(source):
-        found = true(source)
-        for value, where in planted.get(source, ()):
-            keep = np.logical_and.reduce([found[name] == wanted for name, wanted in where.items()])
-            assert keep.any()
-            found.loc[keep, ["printed", "value", "reading"]] = [str(value), value, "as printed"]
-        return found
-
-    monkeypatch.setattr(published, "table", table)
-    return lambda source, value, **where: planted.setdefault(source, []).append((value, where))
 
 
 def claimed(claim: str, where: str = "", column: str = "as read") -> str:
