@@ -66,12 +66,10 @@ def test_a_readers_files_take_the_place_of_the_training(saved):
     assert [(run.number, run.tree) for run in runs] == [(0, None), (1, None), (2, None)]
 
 
-@pytest.mark.parametrize(
-    "names", [["full", name] for name in ("tail-2", "head-4", "head-0", "head-x", "2")] + [["head-2"]]
-)
+@pytest.mark.parametrize("names", ["full tail-2", "full head-4", "full head-0", "full head-x", "full 2", "head-2"])
 def test_files_that_do_not_say_what_they_were_trained_on_are_refused(saved, names):
-    ds, folder = saved(*names)
-    wanted = f"predictions called '{names[1]}'" if len(names) > 1 else "no predictions called 'full'"
+    ds, folder = saved(*names.split())
+    wanted = names.replace("full ", "predictions called '") if "full" in names else "no predictions called 'full'"
     with pytest.raises(DataError, match=wanted):
         common.models(ds, "DiSMEC", [1], given=folder)
 

@@ -239,16 +239,6 @@ def spread_words(table: pd.DataFrame, rules: Mapping[str, pd.Series], other: str
     return tables.spread(table.assign(k="k = " + table["k"].astype(str), words=words), ["model"], "k", "words")
 
 
-def label_panels(axes: np.ndarray, shown: int, x: str, y: str) -> None:
-    """Of a grid of Axes show the first ``shown``: x named below the lowest of each column, y at the left of each row."""
-    for panel in axes.flat[shown:]:
-        panel.set_visible(False)
-    for panel in axes.flat[max(shown - axes.shape[1], 0) : shown]:
-        panel.set_xlabel(x)
-    for panel in axes[:, 0]:
-        panel.set_ylabel(y)
-
-
 def draw_diagonal(ax: Axes) -> None:
     """The line on which calibrated scores lie, and the square it stands in."""
     ax.plot([0, 1], [0, 1], "-", color="0.45", linewidth=0.7, zorder=1, label="_guide")

@@ -145,8 +145,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         f"after{mark}": ("bid after isotonic", {"color": looks.INK, "linestyle": "-"}),
     }
     high = 100 if known else found[["all", "after"]].max(axis=None)
-    shape = {"nrows": rows, "ncols": 3, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=1.1 + 1.9 * rows, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 1.1 + 1.9 * rows, 3, rows, ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, model in zip(axes.flat, models, strict=False):
             part = found[found["model"] == model]
             for height in (0, 100) if known else (0,):
@@ -156,7 +155,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
             panel.set(title=model, xlim=(0, 1), ylim=(-0.4 * high, 1.1 * high))
             figures.draws(panel, x="cost", y=tuple(lines))
         unit = "profit, % of best" if known else "profit / 1,000 points"
-        _common.label_panels(axes, len(models), "cost / value of a hit", unit)
+        looks.label_grid(axes, "cost / value of a hit", unit, len(models))
         more = _common.describe_count(found["after"] > found["before"])
         best = "\n100 %: bids by the true probabilities of the same labels" if known else ""
         looks.title(fig, f"The same labels in the same order, calibrated, earn more in {more} models and costs{best}")

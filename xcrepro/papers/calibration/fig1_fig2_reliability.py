@@ -41,14 +41,13 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
     error = summary[summary["k"] == k].set_index("model")["ECE"]
     columns = min(4, len(error))
     rows = -(-len(error) // columns)
-    shape = {"nrows": rows, "ncols": columns, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=0.8 + 2.1 * rows, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 0.8 + 2.1 * rows, columns, rows, ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, (name, value) in zip(axes.flat, error.items(), strict=False):
             for _, part in bins.groupby("model"):
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
             _common.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
-        _common.label_panels(axes, len(error), "score", "share of hits")
+        looks.label_grid(axes, "score", "share of hits", len(error))
         ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
         looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
         looks.legend(fig, axes[0, 0])
@@ -70,8 +69,7 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
     """
     bins = bins[bins["k"] == k]
     summary = summary[summary["k"] == k].set_index("model", drop=False).loc[list(models)]
-    shape = {"nrows": 4, "ncols": len(models), "sharex": True, "sharey": "row", "squeeze": False}
-    with figures.new(width=looks.WIDE, height=7.6, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 7.6, len(models), 4, ax, sharex=True, sharey="row", squeeze=False) as (fig, axes):
         for column, name in zip(axes.T, models, strict=True):
             for bars, curve, state in ((column[0], column[1], "before"), (column[2], column[3], "after")):
                 part = bins[(bins["model"] == name) & (bins["state"] == state)]

@@ -54,9 +54,7 @@ def compute_fewer(
     return _average(dataset, [(scale, share) for share in shares], models, range(seed, seed + repeats))
 
 
-def _average(
-    dataset: str, sizes: Sequence[tuple[float, float]], models: Sequence[str], seeds: Sequence[int]
-) -> pd.DataFrame:
+def _average(dataset: str, sizes: list[tuple[float, float]], models: Sequence[str], seeds: range) -> pd.DataFrame:
     """A row a size (scale, share of the train points), model and k: the mean over the seeds."""
     rows = []
     for (scale, share), seed in itertools.product(sizes, seeds):
@@ -112,9 +110,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             line[0].set_ylabel(f"{model}: ECE@k, %")
         sizes = table.groupby("series")[_SIZES].mean()
         axes[-1, 0].set_xlabel(f"labels, at {sizes.at[MORE, 'points per label']:.0f} points per label")
-        axes[-1, 1].set_xlabel(
-            f"train points per label, fewer to the right, at {sizes.at[FEWER, 'labels']:,.0f} labels"
-        )
+        labels = f"at {sizes.at[FEWER, 'labels']:,.0f} labels"
+        axes[-1, 1].set_xlabel(f"train points per label, fewer to the right, {labels}")
         axes[-1, 1].invert_xaxis()
         looks.legend(fig, axes[0, 0])
         sentences = [

@@ -107,8 +107,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
     panels = {"ECE": f"ECE@{k} measured with hits (%)", "true": f"ECE@{k} against the true probabilities (%)"}
     if found["true"].isna().all():
         del panels["true"]
-    shape = {"ncols": len(panels), "sharex": True, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=3.8, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 3.8, len(panels), ax=ax, sharex=True, sharey=True, squeeze=False) as (fig, axes):
         for panel, (metric, words) in zip(axes[0], panels.items(), strict=True):
             for model, part in found[found["k"] == k].groupby("model", sort=False):
                 panel.plot(part[metric], range(len(part)), linestyle="none", label=model, **looks.of(model).mark())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,8 @@ def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
 
 # ---------------------------------------------------------------- models without their tail
 
+Models = dict[int, sparse.csr_matrix]
+"""Number of labels -> model."""
 ALPHA = 0.25
 RULES = {"top k": TopK.from_scores, "greedy": decide.greedy_coverage}
 """How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
@@ -85,9 +87,7 @@ def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((matrix.data[stays], matrix.indices[stays], indptr), shape=matrix.shape)
 
 
-def models(
-    ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = ""
-) -> dict[int, sparse.csr_matrix]:
+def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> Models:
     """Number of labels -> the baseline ``name`` trained on the most frequent labels alone, and last on all of them.
 
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
@@ -120,7 +120,7 @@ def models(
     return {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
 
 
-def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix]:
+def _given(path: str, ds: Dataset, n_labels: int) -> Models:
     found = {}
     for name, top in baselines.saved(path, ds).items():
         match = re.fullmatch(r"full|head-(\d+)", name)
@@ -134,9 +134,7 @@ def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix
     return dict(sorted(found.items()))
 
 
-def measure(
-    ds: Dataset, found: Mapping[int, sparse.csr_matrix], rule: str = "top k", calibrated: bool = False
-) -> pd.DataFrame:
+def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
     ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits; coverage

@@ -21,10 +21,8 @@ def compute() -> pd.DataFrame:
     DataFrame
         Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over five runs.
     """
-    t = pd.concat([printed_table(3).assign(method=MIXED), printed_table(2).query("variant == ''")]).rename(
-        columns={"variant": "beta"}
-    )
-    t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float})
+    t = pd.concat([printed_table(3).assign(method=MIXED), printed_table(2).query("variant == ''")])
+    t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float}).rename(columns={"variant": "beta"})
     errors = t.assign(metric=t["metric"] + " stderr", value=t["stderr"])
     rows = ["dataset", "method", "beta", "k"]
     wide = tables.spread(pd.concat([t, errors]), rows, "metric", "value")
@@ -100,10 +98,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             figures.draws(panel, x="Cov", y="P")
             panel.set_title(name, loc="left")
             panel.margins(0.16)
-        for panel in axes[-1]:
-            panel.set_xlabel(f"Cov@{k}, %")
-        for panel in axes[:, 0]:
-            panel.set_ylabel(f"P@{k}, %")
+        looks.label_grid(axes, f"Cov@{k}, %", f"P@{k}, %")
         note = "β = 1, 0.5, 0.25, 0 from left to right; bars: one standard error, mostly hidden by the marks"
         looks.legend(fig, title=note)
         looks.title(fig, describe_rivals(table))

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
 
 from xcrepro import looks, metrics
 from xcrepro.data.dataset import Dataset
 from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import KS, head, only
-from xcrepro.papers.coverage._common import models as models  # what the notebook calls
-from xcrepro.papers.coverage._common import wide as wide
+from xcrepro.papers.coverage._common import KS, Models, head, only
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
+models, wide = _common.models, _common.wide
 ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "PSP", "coverage", "macro-P", "macro-R", "macro-F1")
 
 
-def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame:
+def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     """Every metric of each model, what is kept of it, and the printed table 1.
 
     Parameters
@@ -77,7 +74,7 @@ def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
     return means.sort_values("kept", ascending=False, kind="stable").reset_index()
 
 
-def compute_struck_out(ds: Dataset, found: Mapping[int, sparse.csr_matrix], k: int = 5) -> pd.DataFrame:
+def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
     """Is training on the head the same as striking the tail out of what the full model predicts?
 
     Columns labels, positives (percent of the train positives that these labels have), same in top k (percent of the k

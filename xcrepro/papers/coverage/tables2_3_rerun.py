@@ -21,11 +21,10 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import GREEDY, KS, MIXED, PLAIN, RANDOM, TIME, WEIGHTED, Run, mixed, printed_table
-from xcrepro.papers.coverage._common import runs as runs  # what the notebook calls
-from xcrepro.papers.coverage._common import tested_share as tested_share
 from xcrepro.predictions import TopK
 from xcrepro.repro import tables
 
+runs, tested_share = _common.runs, _common.tested_share
 METRICS = ("P", "PSP", "Cov")
 
 
