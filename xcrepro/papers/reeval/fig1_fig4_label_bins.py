@@ -28,10 +28,8 @@ COLUMNS = {
 
 def tails(loaded: Loaded) -> list[Tail]:
     """The train label counts of each dataset, under the names of the figure."""
-    return [
-        Tail(f"{title}, twin" if isinstance(ds, Twin) else title, ds.label_counts, not isinstance(ds, Twin))
-        for title, ds in loaded.items()
-    ]
+    real = {title: not isinstance(ds, Twin) for title, ds in loaded.items()}
+    return [Tail(name if real[name] else f"{name}, twin", ds.label_counts, real[name]) for name, ds in loaded.items()]
 
 
 def compute(tails: Sequence[Tail]) -> pd.DataFrame:
@@ -80,11 +78,9 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
         dataset, % labels >= 100, % instances >= 100, % labels < 10, % instances < 10.
     """
     shares, by_bin = ["% labels", "% instances"], table.set_index("bin")
-    found = [
-        by_bin.loc[list(bins)].groupby("dataset", sort=False)[shares].sum().add_suffix(suffix)
-        for suffix, bins in ((" >= 100", BINS[2:]), (" < 10", BINS[:1]))
-    ]
-    return found[0].join(found[1]).loc[table["dataset"].unique()].reset_index()
+    many, few = (by_bin.loc[list(bins)].groupby("dataset", sort=False)[shares].sum() for bins in (BINS[2:], BINS[:1]))
+    found = many.add_suffix(" >= 100").join(few.add_suffix(" < 10"))
+    return found.loc[table["dataset"].unique()].reset_index()
 
 
 def describe_claims(claims: pd.DataFrame) -> str:
