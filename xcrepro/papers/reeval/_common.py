@@ -41,6 +41,7 @@ Tops = Mapping[str, Mapping[str, TopK]]
 
 
 load = datasets.pick_many
+"""The datasets of an item, under their printed names."""
 
 
 def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 100) -> dict[str, dict[str, TopK]]:
