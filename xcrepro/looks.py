@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
@@ -112,6 +113,17 @@ def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     return fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols or len(found), title=title)
+
+
+def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
+    """Of a grid of Axes show the first ``shown`` (0: all): x named below the lowest of each column, y left of each row."""
+    shown = shown or axes.size
+    for panel in axes.flat[shown:]:
+        panel.set_visible(False)
+    for panel in axes.flat[max(shown - axes.shape[1], 0) : shown]:
+        panel.set_xlabel(x)
+    for panel in axes[:, 0]:
+        panel.set_ylabel(y)
 
 
 def name(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 3), **keywords) -> Text:

@@ -60,12 +60,14 @@ def data(
     ds = datasets.pick(dataset, size, scale, seed, folder)
     if train_points < 0:
         raise ArgumentError("train_points", "must be 0 (all) or more", train_points)
-    if not isinstance(ds, Twin) or not 0 < train_points < ds.n_train:
-        return ds
-    train = ds.train
-    names = [field.name for field in dataclasses.fields(train)]
-    short = dataclasses.replace(train, **{name: getattr(train, name)[:train_points] for name in names})
-    return dataclasses.replace(ds, train=short)
+    cut = isinstance(ds, Twin) and 0 < train_points < ds.n_train
+    return keep_train_points(ds, slice(train_points)) if cut else ds
+
+
+def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
+    """The twin with these train points alone; labels and test points stay."""
+    columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
+    return dataclasses.replace(ds, train=dataclasses.replace(ds.train, **columns))
 
 
 def predictions(
@@ -99,12 +101,14 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
     return TopK(top.ids, calibrate.min_max(top.scores).astype(np.float32), top.n_labels)
 
 
+Tops = Mapping[str, TopK]
+"""Model -> its predictions for the test points."""
 States = Mapping[tuple[str, int], tuple[TopK, TopK]]
 """(model, k) -> the first k places before and after calibration, as :func:`before_after` gives them."""
 
 
 def before_after(
-    ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = KS, method: str | calibrate.Calibrator = "isotonic"
+    ds: Dataset, tops: Tops, ks: Sequence[int] = KS, method: str | calibrate.Calibrator = "isotonic"
 ) -> dict[tuple[str, int], tuple[TopK, TopK]]:
     """The first k places of every model with scores in [0, 1], and the same calibrated on the test points of ``ds``.
 
@@ -124,12 +128,8 @@ def before_after(
     dict
         (model, k) -> (:func:`linked`, the same after calibration), by model first.
     """
-    states = {}
-    for name, top in tops.items():
-        for k in ks:
-            before = linked(top, k, name)
-            states[name, int(k)] = before, calibrate.cross_fit_top(ds.test.Y, before, method)
-    return states
+    places = {(name, int(k)): linked(top, k, name) for name, top in tops.items() for k in ks}
+    return {key: (before, calibrate.cross_fit_top(ds.test.Y, before, method)) for key, before in places.items()}
 
 
 def errors(ds: Dataset, states: States, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
@@ -168,6 +168,13 @@ def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) ->
     if "P" in metrics:
         values["P"] = float(ranking.precision(ds.test.Y, top, [k])[0])
     return {name: value if name == "NLL" else 100 * value for name, value in values.items()}
+
+
+def measure_all(ds: Dataset, states: States, metrics: Sequence[str] = METRICS, state: str = STATES[0]) -> pd.DataFrame:
+    """:func:`measure` of each of ``states`` before or after calibration: model, k, then a column a metric."""
+    place = STATES.index(state)
+    rows = [{"model": name, "k": k, **measure(ds, pair[place], k, metrics)} for (name, k), pair in states.items()]
+    return pd.DataFrame(rows, columns=["model", "k", *metrics])
 
 
 def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:

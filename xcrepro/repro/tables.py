@@ -33,6 +33,21 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
+    """``table.pivot`` with rows and columns in the order in which they first appear; ``rows`` are columns of the result.
+
+    >>> import pandas as pd
+    >>> spread(pd.DataFrame({"model": ["b", "b", "a"], "k": [5, 1, 5], "P": [0.1, 0.2, 0.3]}), ["model"], "k", "P")
+      model    5    1
+    0     b  0.1  0.2
+    1     a  0.3  NaN
+    """
+    wide = table.pivot(index=rows, columns=column, values=value)[list(table[column].unique())]
+    return (
+        table[rows].drop_duplicates().merge(wide.rename_axis(columns=None).rename(columns=str).reset_index(), on=rows)
+    )
+
+
 def kind(column: pd.Series) -> str:
     """``"bool"``, ``"int"``, ``"float"`` or ``"text"``: how a column is written and compared."""
     from pandas.api import types

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import binom
-from sklearn.isotonic import IsotonicRegression
 
 from xcrepro.inputs import calibrated
+from xcrepro.metrics import calibration as metric
 from xcrepro.papers.calibration import _common as shared
 from xcrepro.predictions import TopK
 
@@ -60,31 +60,17 @@ def test_the_summary_of_a_case_by_hand(two_bins):
     assert row[list(expected)].to_dict() == pytest.approx(expected)
 
 
-def test_after_is_what_scikit_learn_gives_fold_by_fold(overconfident):
+def test_after_is_the_error_of_the_calibrated_pairs(overconfident):
     ds, top = overconfident
-    k = 2
-    scores = top.scores[:, :k].astype(float)
-    hits = np.array([[ds.test.Y[i, label] for label in row] for i, row in enumerate(top.ids[:, :k])])
-    fitted = np.empty_like(scores)
-    for rows in np.array_split(np.arange(300), 10):
-        rest = np.setdiff1d(np.arange(300), rows)
-        model = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(scores[rest].ravel(), hits[rest].ravel())
-        fitted[rows] = model.predict(scores[rows].ravel()).reshape(-1, k)
-    bins = np.minimum((fitted.astype(np.float32) * np.float32(10)).astype(int), 10)  # 1 has a bin of its own
-    error = sum(abs((fitted - hits)[bins == b].sum()) for b in range(11)) / fitted.size
-    states = calibrated.before_after(ds, {"a": top}, (k,))
-    assert shared.compute_summary(ds, states)["after"][0] == pytest.approx(100 * error, rel=1e-4)
+    states = calibrated.before_after(ds, {"a": top}, (2,))
+    scores, hits = metric.pairs(ds.test.Y, states["a", 2][1])
+    error = metric.ece(scores, hits, closed="torchmetrics")
+    assert shared.compute_summary(ds, states)["after"].tolist() == [pytest.approx(100 * error)]
     state = shared.compute_bins(ds, states).query("state == 'after'")
-    assert (state["confidence"].fillna(0) * state["weight"]).sum() / 100 == pytest.approx(fitted.mean(), rel=1e-5)
+    assert (state["confidence"].fillna(0) * state["weight"]).sum() / 100 == pytest.approx(scores.mean(), rel=1e-5)
 
 
 def test_directions_by_hand():
     rows = [("a", 8, 7, 1), ("b", 8, 1, 7), ("c", 8, 5, 3), ("d", 1.9, 1.9, 0), ("e", 2, 2, 0)]
     found = pd.DataFrame(rows, columns=["model", "ECE", "over", "under"]).assign(k=3, floor=1.0)
     assert shared.describe_direction(found)["k = 3"].tolist() == ["over", "under", "mixed", "fine", "over"]
-
-
-def test_small_errors_are_hidden_and_nothing_else():
-    table = pd.DataFrame({"k": [1, 1], "P": [2.0, 80.0], "ECE@1": [2.9, 3.1], "true": [3.0, 0.1], "Brier": [1.0, 2.0]})
-    kept = shared.hide_small_errors(table)
-    assert kept.fillna(-1).values.tolist() == [[1, 2.0, -1, 3.0, 1.0], [1, 80.0, 3.1, -1, 2.0]]

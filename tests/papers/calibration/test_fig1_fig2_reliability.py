@@ -11,9 +11,8 @@ from xcrepro.predictions import TopK
 
 
 def test_bins_outside_the_band_by_hand():
-    bins = pd.DataFrame(
-        {"accuracy": [0.5, 0.1, np.nan, 0.2], "low": [0.4, 0.2, np.nan, 0.2], "high": [0.6, 0.3, np.nan, 0.3]}
-    )
+    rows = [(0.5, 0.4, 0.6), (0.1, 0.2, 0.3), (np.nan, np.nan, np.nan), (0.2, 0.2, 0.3)]
+    bins = pd.DataFrame(rows, columns=["accuracy", "low", "high"])
     table = pd.concat([bins.assign(model="a", state="before", k=1), bins[:1].assign(model="a", state="after", k=1)])
     found = item.describe_outside(table)
     assert found.to_dict("records") == [{"model": "a", "before, k = 1": "1 of 3", "after, k = 1": "0 of 1"}]

@@ -34,10 +34,8 @@ def test_the_table_by_hand():
     ]  # fmt: skip
     columns = ["k", "dataset", "method", "P", "metric", "variant", "value"]
     found = item.compute(pd.DataFrame(rows, columns=columns))
-    assert found.iloc[1].to_dict() == {
-        "dataset": "toy", "method": "a", "k": 3, "P": 53.0,
-        "ECE before": 13, "ECE after": 3, "Brier before": 14, "Brier after": 4,
-    }  # fmt: skip
+    assert list(found) == ["dataset", "method", "k", "P", "ECE before", "ECE after", "Brier before", "Brier after"]
+    assert found.iloc[1].tolist() == ["toy", "a", 3, 53.0, 13, 3, 14, 4]
 
 
 def test_the_figures_say_the_largest_errors(errors):

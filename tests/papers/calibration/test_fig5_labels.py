@@ -25,7 +25,5 @@ def test_the_claims_bear_the_title_out():
 
 
 def test_steps_are_counted_in_the_order_of_the_other_column():
-    table = pd.DataFrame(
-        {"labels": [10, 30, 20], "points per label": [1.0, 3.0, 2.0], "k": 1, "value": [1.0, 3.0, 2.0]}
-    )
+    table = pd.DataFrame({"labels": [10, 30, 20], "points per label": [1.0, 3, 2], "k": 1, "value": [1.0, 3, 2]})
     assert fig5_labels.compute_claims(table).to_numpy().tolist() == [[1, 3, 2, 2, 0]]

@@ -10,10 +10,8 @@ from xcrepro.repro import figures
 
 
 def test_hollow_bins_the_title_and_the_numbers_drawn():
-    two = pd.DataFrame(
-        [(0.0, 0.5, 98.0, 99.5, 0.2, 0.3), (0.5, 1.0, 2.0, 0.5, 0.9, 0.4)],
-        columns=["lower", "upper", "share", "weight", "confidence", "accuracy"],
-    )
+    columns = ["lower", "upper", "share", "weight", "confidence", "accuracy"]
+    two = pd.DataFrame([(0.0, 0.5, 98.0, 99.5, 0.2, 0.3), (0.5, 1.0, 2.0, 0.5, 0.9, 0.4)], columns=columns)
     bins = pd.concat([two.assign(model="a", k=k, state=state) for k in (1, 5) for state in ("before", "after")])
     fig = item.plot(bins, pd.DataFrame({"model": "a", "k": [1, 5], "ECE": [12.34, 5.0], "after": [0.5, 0.7]}))
     assert fig.get_suptitle() == "Before, ECE@k goes up to 12.3 % (a, k = 1); after, no ECE@k is above 0.7 %"

@@ -16,9 +16,8 @@ from xcrepro.predictions import TopK
 
 
 def test_the_finding_is_counted_from_the_ratios():
-    fall = pd.DataFrame(
-        {"k": 1, "model": list("abcd"), "ECE": [50, 8, 5, 6.0], "ECE-I": [1, 2, 4, 1.2], "ratio": [50, 4, 1.25, 5]}
-    ).assign(floor=0.5, **{"true-I": np.nan})
+    values = {"ECE": [50, 8, 5, 6.0], "ECE-I": [1, 2, 4, 1.2], "ratio": [50, 4, 1.25, 5]}
+    fall = pd.DataFrame({"k": 1, "model": list("abcd"), **values, "floor": 0.5, "true-I": np.nan})
     row = item.compute_claims(fall).iloc[0]
     # c does not start above 5; b falls by 4 only; d by exactly 5 counts
     assert row.tolist() == [1, 3, 2, 4.0, "b"]
@@ -43,9 +42,8 @@ def test_fall_and_direction_of_a_planted_overconfidence(twin, misjudged):
 
 
 def test_words_for_the_direction_by_hand():
-    table = pd.DataFrame(
-        [("a", 8.0, 2.0), ("b", 7.9, 2.1), ("c", 1.0, 4.0), ("d", 0.9, 0.0)], columns=["model", "ECE over", "ECE under"]
-    ).assign(k=3)
+    rows = [("a", 8.0, 2.0), ("b", 7.9, 2.1), ("c", 1.0, 4.0), ("d", 0.9, 0.0)]
+    table = pd.DataFrame(rows, columns=["model", "ECE over", "ECE under"]).assign(k=3)
     assert item.describe_direction(table)["k = 3"].tolist() == ["over", "both ways", "under", "calibrated"]
 
 

@@ -5,26 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcrepro import published
 from xcrepro.papers.calibration import tables2_to_8
 from xcrepro.papers.calibration._common import printed_table
-
-
-@pytest.fixture
-def put(monkeypatch):
-    """``put(source, value, **where)``: the tables are the committed ones but for the cells of ``source`` at ``where``."""
-    true, planted = published.table, {}
-
-    def table(source):
-        found = true(source)
-        for value, where in planted.get(source, ()):
-            keep = np.logical_and.reduce([found[name] == wanted for name, wanted in where.items()])
-            assert keep.any()
-            found.loc[keep, ["printed", "value", "reading"]] = [str(value), value, "as printed"]
-        return found
-
-    monkeypatch.setattr(published, "table", table)
-    return lambda source, value, **where: planted.setdefault(source, []).append((value, where))
 
 
 def claimed(claim: str, where: str = "", column: str = "as read") -> str:
@@ -74,16 +56,25 @@ def test_the_median_effect_is_that_of_the_paired_cells():
     assert found["median after"] == np.median(t[t["variant"] == "isotonic"]["value"])
 
 
+SEPARATE = "separate isotonic calibration lowers P@k"
+
+
 @pytest.mark.parametrize(
     ("claim", "before", "after", "number", "value", "cell"),
     [
         ("isotonic lowers ECE", "93 of 93", "92 of 93", 7, 99.0, {"variant": "isotonic", "metric": "ECE"}),
-        ("isotonic has the lower ECE than Platt", "24 of 24", "23 of 24", 5, 0.01, {"variant": "platt", "metric": "ECE"}),
+        (
+            "isotonic has the lower ECE than Platt",
+            "24 of 24",
+            "23 of 24",
+            5,
+            0.01,
+            {"variant": "platt", "metric": "ECE"},
+        ),
         # an equal pair counts for neither side
-        ("separate isotonic calibration lowers P@k", "28 of 30", "27 of 30", 6, 39.29,
-         {"variant": "isotonic-separate", "k": 3}),
+        (SEPARATE, "28 of 30", "27 of 30", 6, 39.29, {"variant": "isotonic-separate", "k": 3}),
     ],
-)  # fmt: skip
+)
 def test_a_claim_counts_one_cell_less_when_one_is_turned(put, claim, before, after, number, value, cell):
     assert claimed(claim) == before
     put(f"calibration:table{number}", value, **{"dataset": "Amazon-670K", "method": "PLT", "k": 1} | cell)

@@ -14,11 +14,8 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.papers.coverage import _common as common
 
 
-def test_spread_and_in_order_keep_or_set_the_order():
+def test_in_order_sets_the_order():
     table = pd.DataFrame({"r": list("bbaa"), "c": [10, 9, 10, 9], "v": [1, 2, 3, 4]})
-    wide = common.spread(table, ["r"], "c", "v")
-    assert wide.to_dict("list") == {"r": ["b", "a"], "10": [1, 3], "9": [2, 4]}
-    assert list(wide) == ["r", "10", "9"]
     assert common.in_order(table, c=None, r="ab")["v"].tolist() == [4, 2, 3, 1]
 
 
@@ -69,12 +66,10 @@ def test_a_readers_files_take_the_place_of_the_training(saved):
     assert [(run.number, run.tree) for run in runs] == [(0, None), (1, None), (2, None)]
 
 
-@pytest.mark.parametrize(
-    "names", [["full", name] for name in ("tail-2", "head-4", "head-0", "head-x", "2")] + [["head-2"]]
-)
+@pytest.mark.parametrize("names", ["full tail-2", "full head-4", "full head-0", "full head-x", "full 2", "head-2"])
 def test_files_that_do_not_say_what_they_were_trained_on_are_refused(saved, names):
-    ds, folder = saved(*names)
-    wanted = f"predictions called '{names[1]}'" if len(names) > 1 else "no predictions called 'full'"
+    ds, folder = saved(*names.split())
+    wanted = names.replace("full ", "predictions called '") if "full" in names else "no predictions called 'full'"
     with pytest.raises(DataError, match=wanted):
         common.models(ds, "DiSMEC", [1], given=folder)
 

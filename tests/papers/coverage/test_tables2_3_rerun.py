@@ -17,10 +17,8 @@ BETAS = [0.0, 0.25]
 
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_the_search_in_the_tree_chooses_what_the_rules_choose_among_all_labels(twin, run, k):
-    searched, chosen = (
-        {name: choose().ids for name, choose in item.rules(twin, run, k, BETAS, search).items()}
-        for search in (True, False)
-    )
+    both = (item.rules(twin, run, k, BETAS, search).items() for search in (True, False))
+    searched, chosen = ({name: choose().ids for name, choose in rules} for rules in both)
     assert list(searched) == list(chosen) == ["PLT", "PS-PLT", "COV-PLT", "COVβ=0.25"]
     for name, ids in searched.items():
         # float32 probabilities can turn a tie of the search round, no more

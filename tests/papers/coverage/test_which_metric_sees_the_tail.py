@@ -46,26 +46,18 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
     assert [ax.get_visible() for ax in item.plot(real).axes] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("kept", "labels"),
-    [
-        ({1: 50.0, 5: 80.0, 10: 100.0}, 7.5),
-        ({1: 91.0, 5: 95.0, 10: 100.0}, 1.0),  # never below
-        ({1: 50.0, 5: 90.0, 10: 100.0}, 5.0),  # at the level is not below
-        ({1: 95.0, 5: 80.0, 10: 100.0}, 7.5),  # back up again further down
-    ],
-)
-def test_labels_needed_is_where_a_metric_first_goes_below_the_level(kept, labels):
+# Below the level; never below; at the level is not below; back up again further down.
+@pytest.mark.parametrize(("one", "five", "labels"), [(50, 80, 7.5), (91, 95, 1), (50, 90, 5), (95, 80, 7.5)])
+def test_labels_needed_is_where_a_metric_first_goes_below_the_level(one, five, labels):
     without = planted({1: 1.0, 10: 2.0}, "ECE"), planted({1: 0.0, 10: 0.0}, "R")  # an error, and no value
-    [row] = item.compute_labels_needed(pd.concat([*without, planted(kept)])).to_numpy().tolist()
+    [row] = item.compute_labels_needed(pd.concat([*without, planted({1: one, 5: five, 10: 100.0})])).to_numpy().tolist()
     assert row == ["P", pytest.approx(labels), pytest.approx(10 * labels)]
 
 
 def test_half_puts_the_views_beside_each_other():
     table = pd.concat([planted({2: 10.0, 6: 50.0, 10: 100.0}), planted({2: 20.0, 6: 70.0, 10: 100.0}, view="two")])
-    assert item.compute_half(table).to_dict("records") == [
-        {"metric": "P", "labels": 6, item.TRAINED: 50.0, "two": 70.0}
-    ]
+    [half] = item.compute_half(table).to_dict("records")
+    assert half == {"metric": "P", "labels": 6, item.TRAINED: 50.0, "two": 70.0}
 
 
 def test_the_title_says_what_the_table_holds():

@@ -50,7 +50,5 @@ def test_the_printed_numbers():
 
 
 def test_the_figure_counts_rising_curves():
-    table = pd.DataFrame(
-        {"model": ["a", "a", "b", "b"], "k": [1, 2, 1, 2], "before": [1.0, 2.0, 3.0, 1.0], "after": [0.1] * 4}
-    )
+    table = pd.DataFrame({"model": list("aabb"), "k": [1, 2, 1, 2], "before": [1.0, 2.0, 3.0, 1.0], "after": 0.1})
     assert "rises in 1 of 2 models" in item.plot(table).get_suptitle()

@@ -64,11 +64,6 @@ def test_compared_with_the_printed_svm():
     assert rerun.compare_with_printed(board()[1:]).empty
 
 
-def test_what_a_golden_file_holds():
-    table = pd.DataFrame({"method": ["SVM", "PfastreXML", "PLT"], "P@1": [1.0, 2.0, 3.0]})
-    assert rerun.check(table).to_dict("list") == {"method": ["SVM", "PLT"], "P@1": [1.0, 3.0]}
-
-
 # ---------------------------------------------------------------- what is loaded
 
 

@@ -3,6 +3,7 @@ reliability of models before and after calibration."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from xcrepro import looks, metrics, published
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import STATES
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,6 @@ def printed_table(name: int | str) -> pd.DataFrame:
     """
     found = published.table(f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}")
     return found.assign(
-        variant=found["variant"].replace("", "none"),
         mark=found["variant"].map(_MARKS).fillna(""),
         text=[format_cell(*row) for row in zip(found["printed"], found["value"], found["reading"], strict=True)],
         **{"on page": pd.to_numeric(found["printed"].str.replace(",", ""), errors="coerce")},
@@ -75,10 +75,7 @@ def lay_out_table(number: int) -> pd.DataFrame:
     else:
         rows = {"k": t["k"].astype(str), "method": t["method"] + t["mark"]}
         columns = t["dataset"] + " " + t["metric"]
-    flat = pd.DataFrame({**rows, "column": columns, "text": t["text"]})
-    wide = flat.pivot(index=list(rows), columns="column", values="text")
-    wide = wide.loc[flat.set_index(list(rows)).index.unique(), flat["column"].unique()]
-    return wide.rename_axis(columns=None).reset_index()
+    return tables.spread(pd.DataFrame({**rows, "column": columns, "text": t["text"]}), list(rows), "column", "text")
 
 
 def describe_count(true: pd.Series) -> str:
@@ -190,13 +187,9 @@ def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
         :func:`xcrepro.inputs.calibrated.floor` of those, what chance alone leaves.
     """
     names = {"confidence": "mean score", "accuracy": "hit rate", "ECE": "ECE", "ECE over": "over", "ECE under": "under"}
-    rows = []
-    for (model, k), (before, after) in states.items():
-        values = calibrated.measure(ds, before, k, tuple(names))
-        left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
-        found = {name: values[key] for key, name in names.items()}
-        rows.append({"model": model, "k": k, **found, "after": left, "floor": 100 * calibrated.floor(after)})
-    return pd.DataFrame(rows)
+    found = calibrated.measure_all(ds, states, tuple(names)).rename(columns=names)
+    left = calibrated.measure_all(ds, states, ("ECE",), "after")["ECE"]
+    return found.assign(after=left, floor=[100 * calibrated.floor(after) for _, after in states.values()])
 
 
 def compute_bins(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
@@ -237,24 +230,13 @@ def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
     """
     over, under = summary["over"], summary["under"]
     rules = {"fine": summary["ECE"] < 2 * summary["floor"], "over": over > 2 * under, "under": under > 2 * over}
-    return pivot_words(summary, np.select(list(rules.values()), list(rules), "mixed"))
+    return spread_words(summary, rules, "mixed")
 
 
-def pivot_words(table: pd.DataFrame, words) -> pd.DataFrame:
-    """One text a row of ``table`` as a row a model and a column a k, both in their order there."""
-    table = table[["model"]].assign(k="k = " + table["k"].astype(str), words=words)
-    wide = table.pivot(index="model", columns="k", values="words")
-    return wide.loc[table["model"].unique(), table["k"].unique()].rename_axis(columns=None).reset_index()
-
-
-def label_panels(axes: np.ndarray, shown: int, x: str, y: str) -> None:
-    """Of a grid of Axes show the first ``shown``: x named below the lowest of each column, y at the left of each row."""
-    for panel in axes.flat[shown:]:
-        panel.set_visible(False)
-    for panel in axes.flat[max(shown - axes.shape[1], 0) : shown]:
-        panel.set_xlabel(x)
-    for panel in axes[:, 0]:
-        panel.set_ylabel(y)
+def spread_words(table: pd.DataFrame, rules: Mapping[str, pd.Series], other: str) -> pd.DataFrame:
+    """Of each row of ``table`` the first word whose rule is true, else ``other``: a row a model and a column a k."""
+    words = np.select(list(rules.values()), list(rules), other)
+    return tables.spread(table.assign(k="k = " + table["k"].astype(str), words=words), ["model"], "k", "words")
 
 
 def draw_diagonal(ax: Axes) -> None:

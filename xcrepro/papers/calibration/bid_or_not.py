@@ -68,19 +68,16 @@ def compute(ds: Dataset, states: calibrated.States, costs: Sequence[float] = COS
     """
     rows = []
     for (name, _), (before, after) in states.items():
-        known = isinstance(ds, Twin)
-        worth = (
-            calibrated.true_probabilities(ds, before) if known else Truth.of(ds.test.Y).hits(before.ids).astype(float)
-        )
         # Joint isotonic keeps the order of every row, so place j is the same label in both.
-        bidders = {"all": np.where(before.ids >= 0, np.inf, -np.inf), "before": before.scores, "after": after.scores,
-                   "best": worth if known else np.full(worth.shape, -np.inf)}  # fmt: skip
+        bidders = {"all": np.where(before.ids >= 0, np.inf, -np.inf), "before": before.scores, "after": after.scores}
+        if isinstance(ds, Twin):
+            worth = bidders["best"] = calibrated.true_probabilities(ds, before)
+        else:
+            worth = Truth.of(ds.test.Y).hits(before.ids).astype(float)
         for cost in costs:
             earned = {who: 1000 * profit(p, worth, cost) / len(before) for who, p in bidders.items()}
             rows.append({"model": name, "cost": float(cost), **earned})
-    found = pd.DataFrame(rows)
-    if not isinstance(ds, Twin):
-        found["best"] = np.nan
+    found = pd.DataFrame(rows, columns=["model", "cost", "all", "before", "after", "best"])
     return found.assign(**{f"{who} %": 100 * found[who] / found["best"] for who in ("all", "before", "after")})
 
 
@@ -115,14 +112,10 @@ def compute_loss(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """
     rows = []
     for (name, _), pair in states.items():
-        best = before = after = np.nan
-        if isinstance(ds, Twin):
-            present = pair[0].ids >= 0
-            q = calibrated.true_probabilities(ds, pair[0])[present]
-            best, before, after = (
-                500 * float((error**2).sum()) / len(pair[0])
-                for error in (q, *(top.scores[present].astype(np.float64) - q for top in pair))
-            )
+        present = pair[0].ids >= 0
+        q = calibrated.true_probabilities(ds, pair[0])[present] if isinstance(ds, Twin) else np.nan
+        errors = [q, *(top.scores[present].astype(np.float64) - q for top in pair)]
+        best, before, after = (500 * float(np.sum(error**2)) / len(pair[0]) for error in errors)
         rows.append((name, best, before, after, 100 * (1 - after / before)))
     return pd.DataFrame(rows, columns=["model", "best", "lost before", "lost after", "got back %"])
 
@@ -152,8 +145,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         f"after{mark}": ("bid after isotonic", {"color": looks.INK, "linestyle": "-"}),
     }
     high = 100 if known else found[["all", "after"]].max(axis=None)
-    shape = {"nrows": rows, "ncols": 3, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=1.1 + 1.9 * rows, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 1.1 + 1.9 * rows, 3, rows, ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, model in zip(axes.flat, models, strict=False):
             part = found[found["model"] == model]
             for height in (0, 100) if known else (0,):
@@ -163,7 +155,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
             panel.set(title=model, xlim=(0, 1), ylim=(-0.4 * high, 1.1 * high))
             figures.draws(panel, x="cost", y=tuple(lines))
         unit = "profit, % of best" if known else "profit / 1,000 points"
-        _common.label_panels(axes, len(models), "cost / value of a hit", unit)
+        looks.label_grid(axes, "cost / value of a hit", unit, len(models))
         more = _common.describe_count(found["after"] > found["before"])
         best = "\n100 %: bids by the true probabilities of the same labels" if known else ""
         looks.title(fig, f"The same labels in the same order, calibrated, earn more in {more} models and costs{best}")

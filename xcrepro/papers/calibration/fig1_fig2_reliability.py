@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.papers.calibration import _common
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 compute = _common.compute_summary
 compute_bins = _common.compute_bins
@@ -21,10 +21,9 @@ def describe_outside(bins: pd.DataFrame) -> pd.DataFrame:
     ``"3 of 10"``. If all scores were right, about 1 bin in 20 would."""
     bins = bins.dropna(subset="accuracy")
     outside = (bins["accuracy"] < bins["low"]) | (bins["accuracy"] > bins["high"])
-    column = bins["state"] + ", k = " + bins["k"].astype(str)
-    grouped = outside.groupby([bins["model"], column])
-    text = grouped.sum().astype(int).astype(str) + " of " + grouped.size().astype(str)
-    return text.unstack().loc[bins["model"].unique(), column.unique()].rename_axis(columns=None).reset_index()
+    bins = bins.assign(column=bins["state"] + ", k = " + bins["k"].astype(str), text=outside)
+    counts = bins.groupby(["model", "column"], sort=False)["text"].agg(_common.describe_count).reset_index()
+    return tables.spread(counts, ["model"], "column", "text")
 
 
 def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) -> Figure:
@@ -42,14 +41,13 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
     error = summary[summary["k"] == k].set_index("model")["ECE"]
     columns = min(4, len(error))
     rows = -(-len(error) // columns)
-    shape = {"nrows": rows, "ncols": columns, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=0.8 + 2.1 * rows, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 0.8 + 2.1 * rows, columns, rows, ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, (name, value) in zip(axes.flat, error.items(), strict=False):
             for _, part in bins.groupby("model"):
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
             _common.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
-        _common.label_panels(axes, len(error), "score", "share of hits")
+        looks.label_grid(axes, "score", "share of hits", len(error))
         ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
         looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
         looks.legend(fig, axes[0, 0])
@@ -71,8 +69,7 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
     """
     bins = bins[bins["k"] == k]
     summary = summary[summary["k"] == k].set_index("model", drop=False).loc[list(models)]
-    shape = {"nrows": 4, "ncols": len(models), "sharex": True, "sharey": "row", "squeeze": False}
-    with figures.new(width=looks.WIDE, height=7.6, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 7.6, len(models), 4, ax, sharex=True, sharey="row", squeeze=False) as (fig, axes):
         for column, name in zip(axes.T, models, strict=True):
             for bars, curve, state in ((column[0], column[1], "before"), (column[2], column[3], "after")):
                 part = bins[(bins["model"] == name) & (bins["state"] == state)]

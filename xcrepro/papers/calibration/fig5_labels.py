@@ -80,8 +80,6 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         axes[1].invert_xaxis()
         axes[0].set_ylabel("ECE@k before calibration, %")
         axes[0].legend(loc="upper left")
-        looks.title(
-            fig,
-            "Renee's calibration error: the points per label put the four sets in order, the number of labels does not",
-        )
+        finding = "the points per label put the four sets in order, the number of labels does not"
+        looks.title(fig, f"Renee's calibration error: {finding}")
     return fig

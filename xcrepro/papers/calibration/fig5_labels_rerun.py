@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin, twin
-from xcrepro.inputs import baselines, calibrated, trained
-from xcrepro.models import Model
+from xcrepro.data.twin import twin
+from xcrepro.inputs import baselines, calibrated
 from xcrepro.repro import figures
 
 MORE, FEWER = "more labels", "fewer points"
@@ -56,39 +54,21 @@ def compute_fewer(
     return _average(dataset, [(scale, share) for share in shares], models, range(seed, seed + repeats))
 
 
-def _average(
-    dataset: str, sizes: Sequence[tuple[float, float]], models: Sequence[str], seeds: Sequence[int]
-) -> pd.DataFrame:
+def _average(dataset: str, sizes: list[tuple[float, float]], models: Sequence[str], seeds: range) -> pd.DataFrame:
     """A row a size (scale, share of the train points), model and k: the mean over the seeds."""
-    parts = []
-    for scale, share in sizes:
-        for seed in seeds:
-            ds = twin(dataset, scale=scale, seed=seed)
-            parts.append(_measure(_thin(ds, share, seed), {name: baselines.recipe(name, ds, seed) for name in models}))
-    table = pd.concat(parts)
-    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
-
-
-def _thin(ds: Twin, share: float, seed: int) -> Twin:
-    """The twin with this share of its train points."""
-    order = np.random.default_rng(seed).permutation(ds.n_train)
-    rows = np.sort(order[: max(1, round(share * ds.n_train))])
-    columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
-    return dataclasses.replace(ds, train=dataclasses.replace(ds.train, **columns))
-
-
-def _measure(ds: Dataset, recipes: dict[str, Model]) -> pd.DataFrame:
-    """One size: a row a model and k."""
-    X, Y = ds.train.X, ds.train.Y
-    trainings = {name: trained.training(model, X, Y) for name, model in recipes.items()}
-    tops = {name: each.predictions(ds.test.X, max(calibrated.KS)) for name, each in trainings.items()}
     rows = []
-    for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
-        found = calibrated.measure(ds, before, k, ("accuracy", "ECE"))
-        left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
-        size = (Y.shape[1], Y.shape[0], Y.nnz / Y.shape[1])
-        rows.append((*size, name, k, found["accuracy"], found["ECE"], left, 100 * calibrated.floor(before)))
-    return pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
+    for (scale, share), seed in itertools.product(sizes, seeds):
+        ds = twin(dataset, scale=scale, seed=seed)
+        order = np.random.default_rng(seed).permutation(ds.n_train)
+        ds = calibrated.keep_train_points(ds, np.sort(order[: max(1, round(share * ds.n_train))]))
+        size = (ds.train.Y.shape[1], ds.n_train, ds.train.Y.nnz / ds.train.Y.shape[1])
+        tops = baselines.predictions(ds, models, seed, places=max(calibrated.KS))
+        for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
+            found = calibrated.measure(ds, before, k, ("accuracy", "ECE")).values()
+            left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
+            rows.append((*size, name, k, *found, left, 100 * calibrated.floor(before)))
+    table = pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
+    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
@@ -130,9 +110,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             line[0].set_ylabel(f"{model}: ECE@k, %")
         sizes = table.groupby("series")[_SIZES].mean()
         axes[-1, 0].set_xlabel(f"labels, at {sizes.at[MORE, 'points per label']:.0f} points per label")
-        axes[-1, 1].set_xlabel(
-            f"train points per label, fewer to the right, at {sizes.at[FEWER, 'labels']:,.0f} labels"
-        )
+        labels = f"at {sizes.at[FEWER, 'labels']:,.0f} labels"
+        axes[-1, 1].set_xlabel(f"train points per label, fewer to the right, {labels}")
         axes[-1, 1].invert_xaxis()
         looks.legend(fig, axes[0, 0])
         sentences = [

@@ -44,8 +44,8 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**{"worse in both": worse}).rename_axis("loss").reset_index()
 
 
-_OTHERS = {"marker": "s", "color": "0.65", "markersize": 5, "linestyle": "none"}
-_RENEE = {"marker": "o", "color": looks.INK, "markersize": 7, "linestyle": "none"}
+_OTHERS = {"marker": "s", "color": "0.65", "markersize": 5}
+_RENEE = {"marker": "o", "color": looks.INK, "markersize": 7}
 _STYLES = {  # kind -> its marks, their words, where the names stand
     "other model": (_OTHERS, "other models, tables 6 and 7", (0, -11)),
     "loss of Renee": (_RENEE, "Renee by loss, appendix A", (0, 7)),
@@ -58,7 +58,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     with figures.new(width=looks.NARROW, height=3.8, ax=ax) as (fig, ax):
         for kind, (style, words, shift) in _STYLES.items():
             part = table[table["kind"] == kind].dropna()
-            ax.plot(part["P@5"], part["ECE@5"], **style, label=words)
+            ax.plot(part["P@5"], part["ECE@5"], linestyle="none", **style, label=words)
             for name, *at in part[["name", "P@5", "ECE@5"]].itertuples(index=False):
                 looks.name(ax, name, at, shift, ha="center", color="0.4" if kind == "other model" else "black")
         ax.set(xlim=(27, 43), ylim=(-1, 31), xlabel="P@5, %  (right is better)", ylabel="ECE@5, %  (down is better)")

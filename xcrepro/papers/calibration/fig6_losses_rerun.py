@@ -132,10 +132,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         ax.margins(0.1)
         looks.legend(fig, ncols=3)
         error = table.set_index("loss")["ECE@5"]
-        looks.title(
-            fig,
-            f"Lowest ECE@5 before calibration: {error.idxmin()} ({error.min():.1f} %), highest: {error.idxmax()}"
-            f" ({error.max():.1f} %);\nafter isotonic regression no loss is above {table['isotonic'].max():.1f} %",
-        )
+        ends = f"{error.idxmin()} ({error.min():.1f} %), highest: {error.idxmax()} ({error.max():.1f} %)"
+        after = f"after isotonic regression no loss is above {table['isotonic'].max():.1f} %"
+        looks.title(fig, f"Lowest ECE@5 before calibration: {ends};\n{after}")
         figures.draws(ax, x=("P@5", "printed P@5"), y=("printed ECE@5", *_SCORES))
     return fig

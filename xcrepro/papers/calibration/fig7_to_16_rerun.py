@@ -29,16 +29,16 @@ def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
         Four a model.
     """
     models = summary["model"].unique()
-    shape = {"nrows": len(models), "ncols": 4, "sharex": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=1.0 + 1.75 * len(models), ax=ax, **shape) as (fig, axes):
+    rows = len(models)
+    with figures.new(looks.WIDE, 1.0 + 1.75 * rows, 4, rows, ax, sharex=True, squeeze=False) as (fig, axes):
         for line, name in zip(axes, models, strict=True):
             for bars, curve, state in ((line[0], line[1], "before"), (line[2], line[3], "after")):
                 for k, part in bins[(bins["model"] == name) & (bins["state"] == state)].groupby("k"):
                     _draw(bars, curve, part, k)
                 bars.set_ylim(0, None)
                 _common.draw_diagonal(curve)
-                rows = summary[summary["model"] == name]
-                _common.write_errors(curve, rows, "ECE" if state == "before" else "after")
+                error = "ECE" if state == "before" else "after"
+                _common.write_errors(curve, summary[summary["model"] == name], error)
             line[0].set_ylabel(name, fontweight="bold")
         for panel, words in zip(axes[0], _common.PANELS, strict=True):
             panel.set_title(words, loc="left")

@@ -56,7 +56,8 @@ def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -
     DataFrame
         metric, before, after (fractions; NaN where the map says nothing).
     """
-    truth, scores = _copy_points(chance, scores, copies)
+    relevant, scores = np.rint(copies * chance), np.repeat(scores, copies, axis=0)
+    truth = np.concatenate([np.arange(copies)[:, None] < row for row in relevant])
     top = TopK.from_scores(scores, 1)
     hits = np.take_along_axis(truth, top.ids, 1)
     after = calibrate.Isotonic().fit(top.scores, hits).predict(top.scores)
@@ -68,13 +69,6 @@ def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -
         ("P@1", float(hits.mean()), float(hits.mean())),
     ]
     return pd.DataFrame(rows, columns=["metric", "before", "after"])
-
-
-def _copy_points(chance: np.ndarray, scores: np.ndarray, copies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Truth (bool) and scores of every point ``copies`` times."""
-    relevant = np.rint(copies * chance).astype(np.int64)
-    truth = np.concatenate([np.arange(copies)[:, None] < row for row in relevant])
-    return truth, np.repeat(scores, copies, axis=0)
 
 
 # ---------------------------------------------------------------- the same on a twin

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
-from xcrepro.calibrate import HistogramBinning, Platt
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import _common
-from xcrepro.papers.calibration._common import describe_count, lay_out_table
-from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 VALUES = ["ECE", "ACE", "Brier", "NLL", "true"]
@@ -30,11 +27,11 @@ def log_odds(scores: np.ndarray) -> np.ndarray:
 METHODS = {
     "isotonic": {"method": "isotonic"},
     "Platt": {"method": "platt"},
-    "Platt, plain targets": {"method": Platt(targets="plain")},
+    "Platt, plain targets": {"method": calibrate.Platt(targets="plain")},
     "Platt of log-odds": {"method": "platt", "link": log_odds},
     "beta": {"method": "beta"},
-    "histogram, equal width": {"method": HistogramBinning(bins=10)},
-    "histogram, equal mass": {"method": HistogramBinning(bins=15, equal="mass")},
+    "histogram, equal width": {"method": calibrate.HistogramBinning(bins=10)},
+    "histogram, equal mass": {"method": calibrate.HistogramBinning(bins=15, equal="mass")},
 }
 """Method -> keywords of :func:`xcrepro.calibrate.cross_fit_top`.
 
@@ -42,7 +39,7 @@ The paper has the first two; "plain targets" is how its code fits Platt's curve.
 
 
 def compute(
-    ds: Dataset, tops: Mapping[str, TopK], methods: Sequence[str] = tuple(METHODS), ks: Sequence[int] = (1, 5)
+    ds: Dataset, tops: calibrated.Tops, methods: Sequence[str] = tuple(METHODS), ks: Sequence[int] = (1, 5)
 ) -> pd.DataFrame:
     """Every method on every model.
 
@@ -66,14 +63,11 @@ def compute(
     for name, top in tops.items():
         for k in ks:
             before = calibrated.linked(top, k, name)
-            states = {"none": before}
-            for method in methods:
-                states[method] = calibrate.cross_fit_top(ds.test.Y, before, **METHODS[method])
-            for method, after in states.items():
-                values = calibrated.measure(ds, after, k, VALUES[:-1]) | {
-                    "true": 100 * calibrated.true_error(ds, after)
-                }
-                rows.append({"model": name, "k": int(k), "method": method, **values})
+            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, **METHODS[method]) for method in methods}
+            for method, after in {"none": before, **fits}.items():
+                values = calibrated.measure(ds, after, k, VALUES[:-1])
+                true = 100 * calibrated.true_error(ds, after)
+                rows.append({"model": name, "k": int(k), "method": method, **values, "true": true})
     return pd.DataFrame(rows)
 
 
@@ -85,7 +79,7 @@ def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
     metric. Metrics that are not known give "-"."""
     wide = found.dropna(axis=1).set_index(["method", "model", "k"])
     base = wide.loc[over]
-    counts = {m: (base < wide.loc[m]).apply(describe_count) for m in found["method"].unique() if m != over}
+    counts = {m: (base < wide.loc[m]).apply(_common.describe_count) for m in found["method"].unique() if m != over}
     return pd.DataFrame(counts).T.reindex(columns=VALUES, fill_value="-").rename_axis(f"{over} below").reset_index()
 
 
@@ -96,7 +90,7 @@ def compute_means(found: pd.DataFrame) -> pd.DataFrame:
 
 def compute_printed() -> pd.DataFrame:
     """Table 5 as the page has it, with our readings."""
-    return lay_out_table(5)
+    return _common.lay_out_table(5)
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
@@ -113,8 +107,7 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
     panels = {"ECE": f"ECE@{k} measured with hits (%)", "true": f"ECE@{k} against the true probabilities (%)"}
     if found["true"].isna().all():
         del panels["true"]
-    shape = {"ncols": len(panels), "sharex": True, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=3.8, ax=ax, **shape) as (fig, axes):
+    with figures.new(looks.WIDE, 3.8, len(panels), ax=ax, sharex=True, sharey=True, squeeze=False) as (fig, axes):
         for panel, (metric, words) in zip(axes[0], panels.items(), strict=True):
             for model, part in found[found["k"] == k].groupby("model", sort=False):
                 panel.plot(part[metric], range(len(part)), linestyle="none", label=model, **looks.of(model).mark())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,7 +11,6 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import KS
 from xcrepro.papers.calibration import _common
-from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 FITS = {
@@ -24,7 +21,7 @@ FITS = {
 """Fit -> keywords of :func:`xcrepro.calibrate.cross_fit_top`."""
 
 
-def compute(ds: Dataset, tops: Mapping[str, TopK], places: int = 10) -> pd.DataFrame:
+def compute(ds: Dataset, tops: calibrated.Tops, places: int = 10) -> pd.DataFrame:
     """Table 6 for our models.
 
     Parameters

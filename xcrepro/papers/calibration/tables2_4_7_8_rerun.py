@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,7 @@ from xcrepro.inputs.calibrated import KS
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import marginal_ece
 from xcrepro.papers.calibration import _common
-from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 STARTS_ABOVE, FACTOR = 5.0, 5.0
 """The finding: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""
@@ -73,13 +72,10 @@ def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
 
 def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """Table 7 or 8 for our models: k, model, P, ECE, ACE, Brier (percent), NLL (nats), before and, marked -I, after."""
-    metrics = ("P", *calibrated.METRICS)
-    rows = []
-    for (name, k), pair in states.items():
-        before, after = (calibrated.measure(ds, top, k, metrics) for top in pair)
-        values = {f"{m}{mark}": found[m] for m in metrics for mark, found in (("", before), ("-I", after))}
-        rows.append({"k": k, "model": name, **values})
-    return _by_k(pd.DataFrame(rows))
+    metrics = ["P", *calibrated.METRICS]
+    before, after = (calibrated.measure_all(ds, states, metrics, state) for state in calibrated.STATES)
+    table = _by_k(before.join(after[metrics].add_suffix("-I")))
+    return table[["k", "model", *(name + mark for name in metrics for mark in ("", "-I"))]]
 
 
 def check_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -106,18 +102,15 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
         k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where the
         paper has no table of the dataset.
     """
-    page = datasets.printed_name(ds)
     found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
-    found = found[found["dataset"] == page].astype({"k": int})
-    found["column"] = found["metric"] + found["mark"]
-    keys = found.set_index(["k", "method"]).index.unique()
-    wide = found.pivot(index=["k", "method"], columns="column", values="text").reindex(keys).reset_index()
+    found = found[found["dataset"] == datasets.printed_name(ds)].astype({"k": int})
+    wide = tables.spread(found.assign(column=found["metric"] + found["mark"]), ["k", "method"], "column", "text")
     wide["for our"] = wide["method"].map(PRINTED).where(lambda model: model.isin(list(models)), "")
     columns = ["k", "method", "for our", "ECE", "ECE-I", "ACE", "ACE-I", "Brier", "Brier-I"]
     return wide.reindex(columns=columns).fillna("-")
 
 
-def compute_marginal(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
+def compute_marginal(ds: Dataset, tops: calibrated.Tops) -> pd.DataFrame:
     """Equations 6 and 7 for the models whose scores are probabilities: model, marginal ECE (the mean over labels, percent;
     labels beyond a point's stored places count as probability 0), ECE@1, ECE@3, ECE@5."""
     rows = []
@@ -144,9 +137,8 @@ def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """Which way the scores err before calibration: k, model, confidence (mean score), accuracy (mean hit), and the over- and
     under-confident halves of ECE, percent."""
-    metrics = ("confidence", "accuracy", "ECE over", "ECE under")
-    found = {key: calibrated.measure(ds, before, key[1], metrics) for key, (before, _) in states.items()}
-    return _by_k(pd.DataFrame([{"k": k, "model": name, **values} for (name, k), values in found.items()]))
+    metrics = ["confidence", "accuracy", "ECE over", "ECE under"]
+    return _by_k(calibrated.measure_all(ds, states, metrics))[["k", "model", *metrics]]
 
 
 check_direction = _common.hide_small_errors
@@ -157,7 +149,7 @@ def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
     four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
     over, under = direction["ECE over"], direction["ECE under"]
     rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
-    return _common.pivot_words(direction, np.select(list(rules.values()), list(rules), "both ways"))
+    return _common.spread_words(direction, rules, "both ways")
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:

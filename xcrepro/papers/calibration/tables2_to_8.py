@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from xcrepro.papers.calibration._common import describe_count, lay_out_table, printed_table
+from xcrepro.repro import tables
 
 TABLES = (1, 2, 3, 4, 5, 6, 7, 8)
 _CELL = ["dataset", "k", "method", "variant", "metric"]
@@ -65,12 +66,10 @@ _PLACES = {"sec2.2": "section 2.2", "appendixB": "appendix B", "appendixC": "app
 
 def compute_effect() -> pd.DataFrame:
     """Medians over all cells, as read: table, metric, k, cells, median before and after isotonic regression."""
-    rows = []
-    cells = _all_cells().query("table in (7, 8)")
-    for (number, metric, k), part in cells.groupby(["table", "metric", "k"], sort=False):
-        wide = part.pivot(index=["dataset", "method"], columns="variant", values="value").dropna()
-        rows.append((number, metric, int(k), len(wide), wide["none"].median(), wide["isotonic"].median()))
-    return pd.DataFrame(rows, columns=["table", "metric", "k", "cells", "median before", "median after"])
+    keys, cells = ["table", "metric", "k"], _all_cells().query("table in (7, 8)").astype({"k": int})
+    wide = tables.spread(cells, [*keys, "dataset", "method"], "variant", "value").dropna()
+    medians = {"median before": ("none", "median"), "median after": ("isotonic", "median")}
+    return wide.groupby(keys, sort=False).agg(cells=("none", "size"), **medians).reset_index()
 
 
 def compute_claims() -> pd.DataFrame:

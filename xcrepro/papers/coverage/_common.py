@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xcrepro import decide, metrics, propensity, published
+from xcrepro import decide, metrics, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.inputs import baselines, trained
 from xcrepro.inputs.datasets import weights
 from xcrepro.models import PLT
 from xcrepro.predictions import TopK
+from xcrepro.repro import tables
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
@@ -39,30 +40,18 @@ def printed_table(number: int) -> pd.DataFrame:
     return table.assign(variant=table["variant"].str.removeprefix("beta="))
 
 
-def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
-    """``table.pivot`` with rows and columns in the order in which they first appear; ``rows`` are columns of the result."""
-    order = list(table[column].unique())
-    wide = table.pivot(index=rows, columns=column, values=value)[order].rename_axis(columns=None)
-    return table[rows].drop_duplicates().merge(wide.rename(columns=str).reset_index(), on=rows)
-
-
 def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
     """Rows sorted by the columns named, each in the order given (None: rising)."""
-
-    def place(column: pd.Series) -> pd.Series:
-        order = orders[column.name]
-        return column if order is None else column.map(list(order).index)
-
-    return table.sort_values(list(orders), key=place, ignore_index=True)
+    place = {name: (lambda value: value) if order is None else list(order).index for name, order in orders.items()}
+    return table.sort_values(list(orders), key=lambda column: column.map(place[column.name]), ignore_index=True)
 
 
 # ---------------------------------------------------------------- models without their tail
 
+Models = dict[int, sparse.csr_matrix]
+"""Number of labels -> model."""
 ALPHA = 0.25
-RULES: dict[str, Callable[[sparse.csr_matrix, int], TopK]] = {
-    "top k": TopK.from_scores,
-    "greedy": decide.greedy_coverage,
-}
+RULES = {"top k": TopK.from_scores, "greedy": decide.greedy_coverage}
 """How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
 
 METRICS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "PSnDCG", "coverage", "alpha-coverage", "n'-coverage")
@@ -98,9 +87,7 @@ def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((matrix.data[stays], matrix.indices[stays], indptr), shape=matrix.shape)
 
 
-def models(
-    ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = ""
-) -> dict[int, sparse.csr_matrix]:
+def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> Models:
     """Number of labels -> the baseline ``name`` trained on the most frequent labels alone, and last on all of them.
 
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
@@ -127,14 +114,13 @@ def models(
     if given:
         return _given(given, ds, n_labels)
     model = baselines.recipe(name, ds, seed)
-    trainings = {
-        n: trained.training(model, ds.train.X, only(ds.train.Y, head(ds.label_counts, n))) for n in sorted(set(heads))
-    }
+    labels = {n: head(ds.label_counts, n) for n in sorted(set(heads))}
+    trainings = {n: trained.training(model, ds.train.X, only(ds.train.Y, keep)) for n, keep in labels.items()}
     trainings[n_labels] = baselines.training(name, ds, seed)
     return {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
 
 
-def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix]:
+def _given(path: str, ds: Dataset, n_labels: int) -> Models:
     found = {}
     for name, top in baselines.saved(path, ds).items():
         match = re.fullmatch(r"full|head-(\d+)", name)
@@ -148,9 +134,7 @@ def _given(path: str, ds: Dataset, n_labels: int) -> dict[int, sparse.csr_matrix
     return dict(sorted(found.items()))
 
 
-def measure(
-    ds: Dataset, found: Mapping[int, sparse.csr_matrix], rule: str = "top k", calibrated: bool = False
-) -> pd.DataFrame:
+def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
     ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits; coverage
@@ -174,13 +158,12 @@ def measure(
         (percent of it; NaN where that is 0), in this order of metrics and rising k and labels.
     """
     truth, counts = Truth.of(ds.test.Y), ds.label_counts
-    inverse = propensity.inverse(counts, ds.n_train, ds.A, ds.B)
     names = ["P", "R", "nDCG (ideal k)", "abandonment", "micro-F1", "PSP", "PSnDCG"]
     names += ["coverage", "macro-P", "macro-R", "macro-F1", "label entropy", "binned macro-F1"]
     rows = []
     for (n, model), k in itertools.product(found.items(), KS):
         top = RULES[rule](model, k)
-        table = metrics.evaluate(truth, top, k, inverse_propensity=inverse, label_counts=counts, metrics=names)
+        table = metrics.evaluate(truth, top, k, inverse_propensity=weights(ds), label_counts=counts, metrics=names)
         value = dict(zip(table["metric"], table["value"], strict=True))
         value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), 1 - value.pop("abandonment")
         value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
@@ -200,7 +183,7 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
 
 def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.DataFrame:
     """One row a metric and k (or this k alone), one column a number of labels: ``value`` or ``kept``."""
-    return spread(table if k is None else table[table["k"] == k], ["metric", "k"], "labels", value)
+    return tables.spread(table if k is None else table[table["k"] == k], ["metric", "k"], "labels", value)
 
 
 def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:

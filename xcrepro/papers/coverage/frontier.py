@@ -7,9 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import GREEDY, MIXED, RANDOM, WEIGHTED, printed_table
-from xcrepro.repro import figures
+from xcrepro.papers.coverage._common import MIXED, RANDOM, WEIGHTED, printed_table
+from xcrepro.repro import figures, tables
 
 
 def compute() -> pd.DataFrame:
@@ -22,13 +21,11 @@ def compute() -> pd.DataFrame:
     DataFrame
         Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over five runs.
     """
-    two = printed_table(2)
-    others = two[~two["method"].isin([GREEDY, MIXED])]
-    t = pd.concat([printed_table(3).assign(method=MIXED), others]).rename(columns={"variant": "beta"})
-    t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float})
+    t = pd.concat([printed_table(3).assign(method=MIXED), printed_table(2).query("variant == ''")])
+    t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float}).rename(columns={"variant": "beta"})
     errors = t.assign(metric=t["metric"] + " stderr", value=t["stderr"])
     rows = ["dataset", "method", "beta", "k"]
-    wide = _common.spread(pd.concat([t, errors]), rows, "metric", "value")
+    wide = tables.spread(pd.concat([t, errors]), rows, "metric", "value")
     return wide[[*rows, "P", "P stderr", "Cov", "Cov stderr"]]
 
 
@@ -53,10 +50,8 @@ def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:
     for (dataset, k), part in table.groupby(["dataset", "k"], sort=False):
         path = part[part["beta"] != ""].sort_values("beta")
         for rule in part[part["beta"] == ""].to_dict("records"):
-            lead = [  # of each beta over the rule, in standard errors
-                (path[name] - rule[name]) / np.hypot(path[f"{name} stderr"], rule[f"{name} stderr"])
-                for name in ("P", "Cov")
-            ]
+            errors = {name: np.hypot(path[f"{name} stderr"], rule[f"{name} stderr"]) for name in ("P", "Cov")}
+            lead = [(path[name] - rule[name]) / error for name, error in errors.items()]  # of each beta over the rule
             better, worse = np.minimum(*lead) > 2, np.maximum(*lead) < -2
             order = path.sort_values("Cov")
             line = np.interp(rule["Cov"], order["Cov"], order["P"], left=np.nan, right=np.nan)
@@ -103,10 +98,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             figures.draws(panel, x="Cov", y="P")
             panel.set_title(name, loc="left")
             panel.margins(0.16)
-        for panel in axes[-1]:
-            panel.set_xlabel(f"Cov@{k}, %")
-        for panel in axes[:, 0]:
-            panel.set_ylabel(f"P@{k}, %")
+        looks.label_grid(axes, f"Cov@{k}, %", f"P@{k}, %")
         note = "β = 1, 0.5, 0.25, 0 from left to right; bars: one standard error, mostly hidden by the marks"
         looks.legend(fig, title=note)
         looks.title(fig, describe_rivals(table))

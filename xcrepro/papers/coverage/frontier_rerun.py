@@ -71,11 +71,8 @@ def compute_others(ds: Dataset, run: Run) -> pd.DataFrame:
     """The rules without a beta on the model's probabilities: rule, k, P, Cov; three passes of the greedy rule among them."""
     rows, eta = [], run.probabilities
     for k in KS:
-        rules = {
-            WEIGHTED: decide.weighted(eta, k, weights(ds)),
-            RANDOM: at_random(run, k),
-            PASSES: decide.greedy_coverage(eta, k, passes=3),
-        }
+        rules = {WEIGHTED: decide.weighted(eta, k, weights(ds)), RANDOM: at_random(run, k)}
+        rules[PASSES] = decide.greedy_coverage(eta, k, passes=3)
         rows += [{"rule": rule, "k": k, **scores(ds, top, k)} for rule, top in rules.items()]
     return pd.DataFrame(rows)[["rule", "k", "P", "Cov"]]
 
@@ -132,10 +129,9 @@ def plot(table: pd.DataFrame, share: float, ax=None) -> Figure:
                 part = of_k[of_k["source"] == name]
                 path, best = part[part["rule"] == ""], part[part["rule"] == FLOOR]
                 panel.plot(path["Cov"], path["P"], **look.line(), label=name)
-                ring = f"expected P@k kept to {100 * share:g} %" if name == names[-1] else "_"
-                panel.scatter(
-                    best["Cov"], best["P"], 110, edgecolors=look.colour, facecolors="none", label=ring, zorder=3
-                )
+                ring = {"edgecolors": look.colour, "facecolors": "none", "zorder": 3}
+                words = f"expected P@k kept to {100 * share:g} %" if name == names[-1] else "_"
+                panel.scatter(best["Cov"], best["P"], 110, **ring, label=words)
             for row, text in ((path.iloc[-1], "top k"), (path.iloc[0], f"β={path['beta'].iloc[0]:g}")):
                 looks.name(panel, text, (row["Cov"], row["P"]), (3, 5))
             for rule, look in single.items():

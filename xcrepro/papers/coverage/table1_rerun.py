@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
 
 from xcrepro import looks, metrics
 from xcrepro.data.dataset import Dataset
 from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import KS, head, only
-from xcrepro.papers.coverage._common import models as models  # what the notebook calls
-from xcrepro.papers.coverage._common import wide as wide
+from xcrepro.papers.coverage._common import KS, Models, head, only
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
+models, wide = _common.models, _common.wide
 ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "PSP", "coverage", "macro-P", "macro-R", "macro-F1")
 
 
-def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame:
+def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     """Every metric of each model, what is kept of it, and the printed table 1.
 
     Parameters
@@ -51,7 +48,7 @@ def _printed() -> pd.DataFrame:
     t = _common.printed_table(1)
     names = t["metric"].replace({"N": "nDCG", "Cov": "coverage"}).str.replace("_", "-")
     t = t.assign(metric=names).astype({"k": int})
-    t = _common.spread(t, ["metric", "k"], "variant", "value")
+    t = tables.spread(t, ["metric", "k"], "variant", "value")
     t = t.rename(columns={"full": "printed full", "head-1000": "printed head"})
     return t.assign(**{"printed kept": 100 * t["printed head"] / t["printed full"]})
 
@@ -77,7 +74,7 @@ def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
     return means.sort_values("kept", ascending=False, kind="stable").reset_index()
 
 
-def compute_struck_out(ds: Dataset, found: Mapping[int, sparse.csr_matrix], k: int = 5) -> pd.DataFrame:
+def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
     """Is training on the head the same as striking the tail out of what the full model predicts?
 
     Columns labels, positives (percent of the train positives that these labels have), same in top k (percent of the k
@@ -91,9 +88,8 @@ def compute_struck_out(ds: Dataset, found: Mapping[int, sparse.csr_matrix], k: i
         P = [100 * float(metrics.precision(ds.test.Y, top, k)[0]) for top in tops]
         same = 100 * float(np.mean(tops[0].ids == tops[1].ids))
         rows.append((n, 100 * ds.label_counts[keep].sum() / ds.label_counts.sum(), same, *P))
-    return pd.DataFrame(
-        rows, columns=["labels", "positives", f"same in top {k}", f"P@{k} trained", f"P@{k} struck out"]
-    )
+    columns = ["labels", "positives", f"same in top {k}", f"P@{k} trained", f"P@{k} struck out"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -108,6 +104,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     place = {name: i for i, name in enumerate(ORDER)}
     table = table[table["metric"].isin(ORDER)]
     *heads, most = sorted(table["labels"].unique())
+    hollow = {"color": looks.RUST, "fillstyle": "none", "markersize": 7, "linestyle": "none"}
     colours = looks.INK, looks.TEAL, looks.AMBER, looks.VIOLET, looks.SKY
     style = dict(zip(heads, itertools.cycle(zip("osD^v", colours, strict=True)), strict=False))
     with figures.new(looks.WIDE, 3.7, ncols=len(KS), sharey=True, sharex=True, ax=ax) as (fig, axes):
@@ -117,10 +114,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
                 part = table[(table["labels"] == n) & (table["k"] == k)]
                 y = part["metric"].map(place)
                 panel.plot(part["kept"], y, mark, color=colour, linestyle="none", label=f"{n:,} of {most:,} labels")
-            panel.plot(
-                part["printed kept"], y, "s", color=looks.RUST, fillstyle="none", markersize=7,
-                linestyle="none", label="printed: AmazonCat-13K, 1,000 of 13,330",
-            )  # fmt: skip
+            panel.plot(part["printed kept"], y, "s", **hollow, label="printed: AmazonCat-13K, 1,000 of 13,330")
             panel.set(xlabel=f"kept of the metric @{k}, %", title=f"k = {k}")
             figures.draws(panel, x=("kept", "printed kept"))
         axes[0].set_yticks(list(place.values()), ORDER)
@@ -133,8 +127,6 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 def describe_loss(table: pd.DataFrame) -> str:
     """What P@5, coverage@5 and macro-F1@5 keep with the smallest head."""
     n, most = table["labels"].min(), table["labels"].max()
-    kept = table[(table["labels"] == n) & (table["k"] == 5)].set_index("metric")["kept"]
-    return (
-        f"Trained on {n:,} of {most:,} labels, P@5 keeps {kept['P']:.0f} % of its value, "
-        f"coverage@5 {kept['coverage']:.0f} %, macro-F1@5 {kept['macro-F1']:.0f} %"
-    )
+    kept = table[(table["labels"] == n) & (table["k"] == 5)].set_index("metric")["kept"].map("{:.0f} %".format)
+    words = f"P@5 keeps {kept['P']} of its value, coverage@5 {kept['coverage']}, macro-F1@5 {kept['macro-F1']}"
+    return f"Trained on {n:,} of {most:,} labels, {words}"

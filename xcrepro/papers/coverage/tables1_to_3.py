@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import GREEDY, MIXED, PLAIN, RANDOM, TIME, printed_table
+from xcrepro.repro import tables
 
 
 def compute(number: int) -> pd.DataFrame:
@@ -20,10 +20,10 @@ def compute(number: int) -> pd.DataFrame:
     text = t["printed"] + t["stderr"].where(t["stderr"] == "", " ± " + t["stderr"])
     if number == 1:
         column = t["variant"] + " @" + t["k"].astype(str)
-        return _common.spread(t.assign(text=text, column=column), ["metric"], "column", "text")
+        return tables.spread(t.assign(text=text, column=column), ["metric"], "column", "text")
     column = t["metric"].replace(TIME, "ms") + ("@" + t["k"].astype("string")).fillna("").astype(object)
     method = t["method"] + t["variant"].where(t["variant"] == "", " β=" + t["variant"])
-    return _common.spread(t.assign(text=text, column=column, method=method), ["dataset", "method"], "column", "text")
+    return tables.spread(t.assign(text=text, column=column, method=method), ["dataset", "method"], "column", "text")
 
 
 def compute_head() -> pd.DataFrame:
@@ -31,7 +31,7 @@ def compute_head() -> pd.DataFrame:
 
     Columns metric, k, full, head-1000 (percent), change % (of ``full``).
     """
-    wide = _common.spread(printed_table(1), ["metric", "k"], "variant", "value")
+    wide = tables.spread(printed_table(1), ["metric", "k"], "variant", "value")
     return wide.assign(**{"change %": 100 * (wide["head-1000"] / wide["full"] - 1)}).astype({"k": int})
 
 
@@ -57,7 +57,7 @@ def compute_above_random() -> pd.DataFrame:
 def compute_times() -> pd.DataFrame:
     """Table 2: test time a point over that of PLT: columns dataset, PLT ms, then one ratio a method."""
     t = printed_table(2)
-    wide = _common.spread(t[t["metric"] == TIME], ["dataset"], "method", "value").set_index("dataset")
+    wide = tables.spread(t[t["metric"] == TIME], ["dataset"], "method", "value").set_index("dataset")
     ratio = wide.drop(columns=PLAIN).div(wide[PLAIN], axis=0)
     return pd.concat([wide[PLAIN].rename("PLT, ms"), ratio.add_suffix(" / PLT")], axis=1).reset_index()
 
@@ -68,7 +68,7 @@ def compute_recovered() -> pd.DataFrame:
     Columns dataset, k, PLT, COV-PLT, COVbeta-PLT (P@k, percent), % recovered (of the loss; over 100: above PLT).
     """
     t = printed_table(2)
-    wide = _common.spread(t[t["metric"] == "P"].astype({"k": int}), ["dataset", "k"], "method", "value")
+    wide = tables.spread(t[t["metric"] == "P"].astype({"k": int}), ["dataset", "k"], "method", "value")
     wide = wide[["dataset", "k", PLAIN, GREEDY, MIXED]]
     return wide.assign(**{"% recovered": 100 * (wide[MIXED] - wide[GREEDY]) / (wide[PLAIN] - wide[GREEDY])})
 
@@ -108,7 +108,6 @@ def compute_claims() -> pd.DataFrame:
 
 def _repeated() -> pd.Series:
     """Whether score and error agree, for each cell of table 3 that table 2 has too."""
-    two = printed_table(2).dropna(subset="k")
-    two = two.assign(variant=two["method"].map({GREEDY: "0", MIXED: "0.25"})).dropna(subset="variant")
-    both = two.merge(printed_table(3), on=["dataset", "variant", "metric", "k"], suffixes=("", " b"))
+    on = ["dataset", "variant", "metric", "k"]
+    both = printed_table(2).dropna(subset="k").merge(printed_table(3), on=on, suffixes=("", " b"))
     return (both["printed"] == both["printed b"]) & (both["stderr"] == both["stderr b"])

@@ -18,14 +18,13 @@ import pandas as pd
 
 from xcrepro import decide
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import datasets
-from xcrepro.inputs.datasets import weights
+from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import GREEDY, KS, MIXED, PLAIN, RANDOM, TIME, WEIGHTED, Run, mixed, printed_table
-from xcrepro.papers.coverage._common import runs as runs  # what the notebook calls
-from xcrepro.papers.coverage._common import tested_share as tested_share
 from xcrepro.predictions import TopK
+from xcrepro.repro import tables
 
+runs, tested_share = _common.runs, _common.tested_share
 METRICS = ("P", "PSP", "Cov")
 
 
@@ -90,15 +89,15 @@ def lay_out(table: pd.DataFrame) -> pd.DataFrame:
 
 def _lay_out(table: pd.DataFrame, value: str) -> pd.DataFrame:
     column = table["metric"] + "@" + table["k"].astype(str)
-    return _common.spread(table.assign(column=column), ["rule"], "column", value)
+    return tables.spread(table.assign(column=column), ["rule"], "column", value)
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:
     """The paper's rows for this dataset, in the same layout and under the same names; no rows where it has none."""
     table = pd.concat([printed_table(2), printed_table(3)])
-    table = table[(table["dataset"] == datasets.printed_name(ds)) & table["metric"].isin(METRICS)].astype({"k": int})
-    betas = table["variant"].where(table["variant"] != "", "0.25").astype(float)
-    rule = table["method"].where(table["method"] != MIXED, betas.map(mixed))
+    table = table[(table["dataset"] == printed_name(ds)) & table["metric"].isin(METRICS)].astype({"k": int})
+    betas = table["variant"].replace("", "0").astype(float)
+    rule = table["method"].where(table["variant"] == "", betas.map(mixed))
     table = table.assign(rule=rule).drop_duplicates(["rule", "metric", "k"])  # table 2 has two of table 3's rows
     return _lay_out(table, "value") if len(table) else pd.DataFrame(columns=["rule"])
 
@@ -198,7 +197,7 @@ def compute_times(ds: Dataset, found: Sequence[Run], betas: Sequence[float], k: 
     table = table.groupby("rule", sort=False).mean().reset_index()
     if len(table):
         t = printed_table(2)
-        t = t[(t["dataset"] == datasets.printed_name(ds)) & (t["metric"] == TIME)].set_index("method")["value"]
+        t = t[(t["dataset"] == printed_name(ds)) & (t["metric"] == TIME)].set_index("method")["value"]
         printed = {name: ms / t[PLAIN] for name, ms in t.rename({MIXED: mixed(0.25)}).items()}
         table.insert(2, "search / PLT", table["search ms"] / table["search ms"].iloc[0])
         table.insert(3, "printed / PLT", table["rule"].map(printed).astype(float))

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 
 import matplotlib.ticker
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import RULES, head, only
-from xcrepro.papers.coverage._common import models as models  # what the notebook calls
-from xcrepro.repro import figures
+from xcrepro.papers.coverage._common import RULES, Models, head, only
+from xcrepro.repro import figures, tables
 
+models = _common.models
 TRAINED, PERFECT = "trained, top k", "perfect, top k"
 
 METRICS = {
@@ -35,13 +35,13 @@ METRICS = {
 """The averages that the figure draws, each with one look."""
 
 
-def perfect(ds: Twin, heads: Sequence[int]) -> dict[int, sparse.csr_matrix]:
+def perfect(ds: Twin, heads: Sequence[int]) -> Models:
     """Number of labels -> a model that knows every probability of the twin's most frequent labels, and of no other label."""
     eta, n_labels = ds.test.marginals, ds.train.Y.shape[1]
     return {n: only(eta, head(ds.label_counts, n)) for n in sorted(set(heads))} | {n_labels: eta}
 
 
-def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame:
+def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     """Every metric of the models under each rule of ``RULES``; for a twin also of the perfect model with the same heads.
 
     Parameters
@@ -60,11 +60,8 @@ def compute(ds: Dataset, found: Mapping[int, sparse.csr_matrix]) -> pd.DataFrame
     sources = {"trained": found}
     if isinstance(ds, Twin):
         sources["perfect"] = perfect(ds, list(found)[:-1])
-    views = {
-        f"{source}, {rule}": _common.measure(ds, by_labels, rule, calibrated=rule == "top k")
-        for source, by_labels in sources.items()
-        for rule in RULES
-    }
+    cells = itertools.product(sources, RULES)
+    views = {f"{name}, {rule}": _common.measure(ds, sources[name], rule, rule == "top k") for name, rule in cells}
     table = pd.concat(views, names=["view"]).reset_index("view").reset_index(drop=True)
     counts = np.sort(ds.label_counts)[::-1]
     table["labels %"] = 100 * table["labels"] / counts.size
@@ -90,7 +87,7 @@ def wide(table: pd.DataFrame, value: str = "value", k: int = 5) -> pd.DataFrame:
 def compute_half(table: pd.DataFrame, k: int = 5) -> pd.DataFrame:
     """The share of each metric that is kept with about half of the labels: metric, labels, one column a view (percent)."""
     part = table[(table["labels"] == _nearest(table, 0.5)) & (table["k"] == k)]
-    return _common.spread(part, ["metric", "labels"], "view", "kept")
+    return tables.spread(part, ["metric", "labels"], "view", "kept")
 
 
 check_half = _common.stable_metrics
@@ -158,8 +155,8 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
     style = METRICS | dict(zip(bins, METRICS.values(), strict=False))
     with figures.new(looks.WIDE, 6.4, nrows=2, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for panel, (title, part, names) in zip(axes.flat, panels, strict=True):
-            panel.set_visible(len(part) > 0)
-            if not len(part):
+            if part.empty:
+                panel.set_visible(False)
                 continue
             yardsticks = part[part["metric"] == "P"]
             x, grey = yardsticks["labels %"], {"color": "0.75", "linewidth": 3, "zorder": 0}
@@ -172,10 +169,8 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         marks = [t for t in (1, 2, 5, 10, 20, 50, 100) if t >= 0.8 * x.min()]
         axes[0, 0].set_xticks(marks, map(str, marks))
         axes[0, 0].xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-        for panel in axes[:, 0]:
-            panel.set_ylabel(f"kept of the metric @{k}, %")
-        for panel in axes[-1]:
-            panel.set_xlabel("labels trained, the most frequent first, % (log scale)")
+        words = "labels trained, the most frequent first, % (log scale)"
+        looks.label_grid(axes, words, f"kept of the metric @{k}, %")
         texts = ["yardsticks: share of all train positives that these labels have", "share of all labels that they are"]
         fig.legend(greys, texts, loc="outside lower center", ncols=2)
         looks.title(fig, describe_loss(table, k))

@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import baselines, calibrated
-from xcrepro.inputs.calibrated import STATES
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
 
@@ -84,12 +83,8 @@ def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, To
     memory; NaN where there are none in memory."""
     if not memory:
         return float("nan")
-    both = table.merge(
-        compute_table(ds, memory, k), on=["model", "metric", "k"], suffixes=("", " in memory"), how="outer"
-    )
-    if both.isna().any(axis=None):
-        return float("inf")
-    return float(max((both[state] - both[f"{state} in memory"]).abs().max() for state in STATES))
+    here, there = (one.set_index(["model", "metric", "k"]) for one in (table, compute_table(ds, memory, k)))
+    return float((here - there).abs().fillna(np.inf).max(axis=None))
 
 
 def compute_printed() -> pd.DataFrame:
@@ -98,10 +93,8 @@ def compute_printed() -> pd.DataFrame:
     The figure's other two (LightXML with random clusters, ELIAS) have no printed number.
     """
     t = published.table("calibration:table7")
-    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "")]
-    t = t.assign(at="ECE@" + t["k"].astype(str)).set_index(["dataset", "method"])
-    wide = t.pivot(columns="at", values="value")
-    return wide.loc[t.index.unique()].rename_axis(columns=None).reset_index()
+    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "none")]
+    return tables.spread(t.assign(at="ECE@" + t["k"].astype(str)), ["dataset", "method"], "at", "value")
 
 
 def plot(errors: pd.DataFrame, ax=None) -> Figure:
@@ -119,7 +112,7 @@ def plot(errors: pd.DataFrame, ax=None) -> Figure:
             panel.plot(part["k"], part["before"], label=name, **style)
             panel.plot(part["k"], part["after"], markerfacecolor=looks.WHITE, linewidth=0.8, **style)
         panel.set(xlabel="k", ylabel="ECE@k, %", xticks=errors["k"].unique(), ylim=(0, None))
-        figures.draws(panel, x="k", y=STATES)
+        figures.draws(panel, x="k", y=calibrated.STATES)
         low, high = errors["k"].min(), errors["k"].max()
         first, last = (errors[errors["k"] == k].set_index("model")["before"] for k in (low, high))
         rises = f"{(last > first).sum()} of {len(first)}"

@@ -18,6 +18,7 @@ from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets, trained
+from xcrepro.models import Model
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
@@ -66,11 +67,13 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
             continue
         models = {name: baselines.recipe(baseline, ds, seed) for name, baseline in MODELS.items()}
         models["PLT"].max_leaf = max_leaf
-        found[title] = {
-            name: trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES)
-            for name, model in models.items()
-        }
+        found[title] = {name: predict(model, ds) for name, model in models.items()}
     return found
+
+
+def predict(model: Model, ds: Dataset) -> TopK:
+    """The best labels of ``model``, trained once for all who ask, for the test points."""
+    return trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES)
 
 
 def runs(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> list[tuple[str, Dataset, int, Mapping[str, TopK]]]:
@@ -171,7 +174,7 @@ def panel_title(title: str, k: int, twin: bool) -> str:
     return f"{title}{', twin' if twin else ''}, k = {k}"
 
 
-def plot_f1_bars(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
+def plot_f1_bars(table: pd.DataFrame, twin: bool = True, ax=None) -> Figure:
     """Figure 2: micro-F1 above, macro-F1 below, a panel a dataset; a panel without numbers says so.
 
     Parameters
@@ -206,19 +209,16 @@ def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
         words = "not tabulated:\nthe paper's tables\nstop at k = 5"
         panel.text(0.5, 0.5, words, transform=panel.transAxes, ha="center", va="center", color="0.35")
         return
+    box = {"facecolor": looks.WHITE, "edgecolor": "none", "pad": 1}
     for place, (method, value) in enumerate(zip(part["method"], part["value"], strict=True)):
         panel.bar(place, value, 0.8, label=method, **looks.of(method).bar())
         # At the foot of the bars, where no diamond can hide them.
-        panel.annotate(
-            f"{value:.1f}", (place, 0), (0, 4), textcoords="offset points", ha="center", fontsize=looks.TINY,
-            fontweight="bold" if value == part["value"].max() else "normal",
-            bbox={"facecolor": looks.WHITE, "edgecolor": "none", "pad": 1},
-        )  # fmt: skip
+        weight = "bold" if value == part["value"].max() else "normal"
+        style = {"ha": "center", "fontsize": looks.TINY, "fontweight": weight, "bbox": box}
+        panel.annotate(f"{value:.1f}", (place, 0), (0, 4), textcoords="offset points", **style)
     if "printed" in part and part["printed"].notna().any():
-        panel.plot(
-            part.index, part["printed"], "D", color=looks.WHITE, markeredgecolor=looks.INK,
-            label="as printed, real data",
-        )  # fmt: skip
+        diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "as printed, real data"}
+        panel.plot(part.index, part["printed"], "D", **diamond)
 
 
 def describe_leads(table: pd.DataFrame) -> str:
@@ -248,11 +248,9 @@ def compute_printed_bars() -> pd.DataFrame:
 
     The figure takes k = 19 on Wiki10-31K; tables 3 and 4 stop at k = 5.
     """
-    printed = compute_printed()
     rows = [
-        (metric, row["dataset"], k, row["method"], row.get(f"{metric}@{k}", float("nan")))
+        (metric, row["dataset"], k := FIGURE_K[row["dataset"]], row["method"], row.get(f"{metric}@{k}", np.nan))
         for metric in F1
-        for _, row in printed.iterrows()
-        for k in [FIGURE_K[row["dataset"]]]
+        for _, row in compute_printed().iterrows()
     ]
     return pd.DataFrame(rows, columns=["metric", "dataset", "k", "method", "value"])

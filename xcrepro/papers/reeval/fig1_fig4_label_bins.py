@@ -43,9 +43,8 @@ def compute(tails: Sequence[Tail]) -> pd.DataFrame:
         which, _ = labelwise.frequency_bins(tail.counts, tail.counts.size)
         unseen, *labels = np.bincount(which, minlength=len(BINS) + 1)
         _, *instances = np.bincount(which, weights=tail.counts, minlength=len(BINS) + 1).astype(np.int64)
-        part = pd.DataFrame(
-            {"dataset": tail.name, "real": tail.real, "bin": BINS, "labels": labels, "instances": instances}
-        )
+        about = {"dataset": tail.name, "real": tail.real, "bin": BINS}
+        part = pd.DataFrame(about | {"labels": labels, "instances": instances})
         for column in ("labels", "instances"):
             part[f"% {column}"] = 100 * part[column] / part[column].sum()
         parts.append(part.assign(unseen=unseen, **{PRINTED: _printed_shares(tail.name.removesuffix(", twin"))}))
@@ -73,34 +72,29 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
         dataset, % labels >= 100, % instances >= 100, % labels < 10, % instances < 10.
     """
     shares, by_bin = ["% labels", "% instances"], table.set_index("bin")
-    found = [
-        by_bin.loc[list(bins)].groupby("dataset", sort=False)[shares].sum().add_suffix(suffix)
-        for suffix, bins in ((" >= 100", BINS[2:]), (" < 10", BINS[:1]))
-    ]
-    return found[0].join(found[1]).loc[table["dataset"].unique()].reset_index()
+    many, few = (by_bin.loc[list(bins)].groupby("dataset", sort=False)[shares].sum() for bins in (BINS[2:], BINS[:1]))
+    found = many.add_suffix(" >= 100").join(few.add_suffix(" < 10"))
+    return found.loc[table["dataset"].unique()].reset_index()
 
 
 def describe_claims(claims: pd.DataFrame) -> str:
     """The range over the datasets of what labels with 100 points or more are and hold."""
-    ranges = [f"{claims[f'% {what} >= 100'].min():.0f} to {claims[f'% {what} >= 100'].max():.0f} %"
-              for what in ("labels", "instances")]  # fmt: skip
-    return f"Labels with 100 training points or more: {ranges[0]} of the labels, {ranges[1]} of the instances"
+    columns = [claims[f"% {what} >= 100"] for what in ("labels", "instances")]
+    labels, instances = (f"{shares.min():.0f} to {shares.max():.0f} %" for shares in columns)
+    return f"Labels with 100 training points or more: {labels} of the labels, {instances} of the instances"
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """A panel a dataset; bars for labels and instances, a mark where table 2 puts the labels."""
     names, place = table["dataset"].unique(), np.arange(len(BINS))
+    hatched = {"color": looks.AMBER, "hatch": "//", "edgecolor": looks.WHITE, "label": "instances"}
+    diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "labels, table 2"}
     with figures.new(looks.WIDE, 3.1, ncols=len(names), ax=ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, name in zip(axes[0], names, strict=True):
             part = table[table["dataset"] == name]
             panel.bar(place - 0.2, part["% labels"], 0.4, color=looks.INK, label="labels")
-            panel.bar(
-                place + 0.2, part["% instances"], 0.4, color=looks.AMBER, hatch="//", edgecolor=looks.WHITE,
-                label="instances",
-            )  # fmt: skip
-            panel.plot(
-                place - 0.2, part[PRINTED], "D", color=looks.WHITE, markeredgecolor=looks.INK, label="labels, table 2"
-            )
+            panel.bar(place + 0.2, part["% instances"], 0.4, **hatched)
+            panel.plot(place - 0.2, part[PRINTED], "D", **diamond)
             figures.draws(panel, y=["% labels", "% instances", PRINTED])
             panel.set_title(name, loc="left")
             panel.set_xticks(place, BINS, rotation=25)

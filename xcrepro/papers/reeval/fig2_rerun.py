@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from xcrepro.metrics import evaluate, paired_bootstrap
-from xcrepro.papers.reeval._common import (
-    BASELINE,
-    F1,
-    Loaded,
-    Tops,
-    compute_printed_bars,
-    others,
-    plot_f1_bars,
-    runs,
-    stable_models,
-)
+from xcrepro.papers.reeval import _common as reeval
+from xcrepro.papers.reeval._common import BASELINE, F1, Loaded, Tops
 
 KEYS = ["metric", "dataset", "k", "method"]
 
@@ -26,18 +16,18 @@ KEYS = ["metric", "dataset", "k", "method"]
 def compute(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> pd.DataFrame:
     """The bars of figure 2, percent: metric, dataset, k, method, value, printed (NaN where the paper has no such number)."""
     rows = []
-    for title, ds, k, models in runs(loaded, tops, ks):
+    for title, ds, k, models in reeval.runs(loaded, tops, ks):
         for method, top in models.items():
             values = 100 * evaluate(ds.test.Y, top, (k,), metrics=list(F1.values()))["value"]
             rows += [(metric, title, k, method, value) for metric, value in zip(F1, values, strict=True)]
     found = pd.DataFrame(rows, columns=[*KEYS, "value"])
     found = pd.concat([found[found["metric"] == metric] for metric in F1])
-    return found.merge(compute_printed_bars().rename(columns={"value": "printed"}), "left", on=KEYS)
+    return found.merge(reeval.compute_printed_bars().rename(columns={"value": "printed"}), "left", on=KEYS)
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
     """:func:`xcrepro.papers.reeval._common.stable_models`, without the printed numbers, which are no result."""
-    return stable_models(table).drop(columns="printed")
+    return reeval.stable_models(table).drop(columns="printed")
 
 
 def compute_leads(
@@ -50,17 +40,13 @@ def compute_leads(
     DataFrame
         metric, dataset, k, method, difference (to the baseline), low, high (95 % of the samples), p (two-sided).
     """
-    rows = []
-    for title, ds, k, models in runs(loaded, tops, ks):
-        for method, top in others(models, baseline).items():
-            found = paired_bootstrap(
-                ds.test.Y, top, models[baseline], (k,), metrics=list(F1.values()), samples=samples, seed=seed
-            )
+    rows, how = [], {"metrics": list(F1.values()), "samples": samples, "seed": seed}
+    for title, ds, k, models in reeval.runs(loaded, tops, ks):
+        for method, top in reeval.others(models, baseline).items():
+            found = paired_bootstrap(ds.test.Y, top, models[baseline], (k,), **how)
             for metric, one in zip(F1, found, strict=True):
                 rows.append((metric, title, k, method, 100 * one.difference, 100 * one.low, 100 * one.high, one.p))
     return pd.DataFrame(rows, columns=[*KEYS, "difference", "low", "high", "p"])
 
 
-def plot(table: pd.DataFrame, twin: bool = True, ax=None) -> Figure:
-    """:func:`xcrepro.papers.reeval._common.plot_f1_bars`: a diamond where the paper prints the value."""
-    return plot_f1_bars(table, twin, ax)
+plot = reeval.plot_f1_bars

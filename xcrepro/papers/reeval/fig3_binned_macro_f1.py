@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from xcrepro import looks, metrics, models
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines, datasets, trained
-from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, runs, stable_models
+from xcrepro.inputs import datasets
+from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, predict, runs, stable_models
 from xcrepro.repro import figures
 
 LEVEL = 0.01
@@ -46,14 +46,10 @@ def compute(
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
         counts = {method: metrics.confusion(ds.test.Y, top, (k,)) for method, top in methods.items()}
-        binned = {
-            method: metrics.binned_macro_f1(one, ks=(k,), label_counts=ds.label_counts)
-            for method, one in counts.items()
-        }
+        bins = {"label_counts": ds.label_counts}
+        binned = {method: metrics.binned_macro_f1(one, ks=(k,), **bins) for method, one in counts.items()}
         for method in others(methods, baseline):
-            tests = metrics.macro_t_test(
-                counts[method], counts[baseline], label_counts=ds.label_counts, more_than=more_than
-            )
+            tests = metrics.macro_t_test(counts[method], counts[baseline], more_than=more_than, **bins)
             found = metrics.relative_improvement(binned[method], binned[baseline])
             found = found.assign(dataset=title, method=method, t=[t.t for t in tests], p=[t.p for t in tests])
             parts.append(found[(found["bin"] != "0") & (found["labels"] > 0)])
@@ -87,16 +83,14 @@ def compute_bootstrap(
     DataFrame
         dataset, method, bin, low, high (points), p.
     """
-    rows = []
+    rows, how = [], {"metrics": ["macro-F1"], "samples": samples, "seed": seed}
     for title, ds, k, methods in runs(loaded, tops, ks):
         which, names = metrics.labelwise.frequency_bins(ds.label_counts, ds.test.Y.shape[1])
         sizes = np.bincount(which, minlength=len(names))
         truths = {b: only_labels(ds.test.Y, which == b) for b in np.flatnonzero(sizes) if names[b] != "0"}
         for method, top in others(methods, baseline).items():
             for b, Y in truths.items():
-                [one] = metrics.paired_bootstrap(
-                    Y, top, methods[baseline], (k,), metrics=["macro-F1"], samples=samples, seed=seed
-                )
+                [one] = metrics.paired_bootstrap(Y, top, methods[baseline], (k,), **how)
                 share = 100 * which.size / sizes[b]
                 rows.append((title, method, names[b], share * one.low, share * one.high, one.p))
     return pd.DataFrame(rows, columns=[*KEYS, "low", "high", "p"])
@@ -168,12 +162,10 @@ def compute_psp(
     for title, ds, k, methods in runs(loaded, tops, ks):
         weights, bars = datasets.weights(ds), table[table["dataset"] == title]
         rarest = bars[bars["bin"] == bars["bin"].iloc[0]].set_index("method")["difference"]
-        values = {
-            method: 100 * metrics.evaluate(ds.test.Y, top, (k,), weights, metrics=names)["value"]
-            for method, top in methods.items()
-        }
-        for method in others(methods, baseline):
-            rows.append((title, method, k, *(values[method] - values[baseline]), rarest[method]))
+        base = 100 * metrics.evaluate(ds.test.Y, methods[baseline], (k,), weights, metrics=names)["value"]
+        for method, top in others(methods, baseline).items():
+            value = 100 * metrics.evaluate(ds.test.Y, top, (k,), weights, metrics=names)["value"]
+            rows.append((title, method, k, *(value - base), rarest[method]))
     return pd.DataFrame(rows, columns=["dataset", "method", "k", *names, "rarest bin"])
 
 
@@ -190,8 +182,7 @@ def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) ->
     rows = []
     for loss in ("squared_hinge", "logistic"):
         for C in costs:
-            model = models.OneVsRest(loss=loss, C=C, seed=seed)
-            top = trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES)
+            top = predict(models.OneVsRest(loss=loss, C=C, seed=seed), ds)
             values = 100 * metrics.evaluate(ds.test.Y, top, (k,), metrics=["micro-F1", "macro-F1"])["value"]
             binned = metrics.binned_macro_f1(ds.test.Y, top, (k,), label_counts=ds.label_counts)
             binned = binned[(binned["bin"] != "0") & (binned["labels"] > 0)].set_index("bin")["value"]
@@ -214,25 +205,20 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
         for title, panel in zip(names, axes[0], strict=True):
             part = table[table["dataset"] == title]
             labels = part.groupby("bin", sort=False)["labels"].first()
-            width = 0.8 / len(methods)
+            width, small = 0.8 / len(methods), {"ha": "center", "fontsize": looks.TINY, "color": "0.35"}
             for m, method in enumerate(methods):
                 mine = part[part["method"] == method].set_index("bin").loc[labels.index]
                 place = np.arange(len(mine)) + (m - (len(methods) - 1) / 2) * width
                 panel.bar(place, mine["improvement"], width, label=method, **looks.of(method).bar())
                 for x, y, p in zip(place, mine["improvement"], mine["p"], strict=True):
                     if p < level and np.isfinite(y):
-                        panel.annotate(
-                            "*", (x, y), (0, 2 if y > 0 else -3), textcoords="offset points", ha="center",
-                            va="baseline" if y > 0 else "top",
-                        )  # fmt: skip
+                        up, va = (2, "baseline") if y > 0 else (-3, "top")
+                        panel.annotate("*", (x, y), (0, up), textcoords="offset points", ha="center", va=va)
             figures.draws(panel, y="improvement")
             for b, (_, here) in enumerate(part.groupby("bin", sort=False)):
                 note = "" if here["p"].notna().any() else "not tested"
-                if here["improvement"].isna().all():
-                    note = f"{baseline}: 0"
-                panel.annotate(
-                    note, (b, 0), (0, 14), textcoords="offset points", ha="center", fontsize=looks.TINY, color="0.35"
-                )
+                note = f"{baseline}: 0" if here["improvement"].isna().all() else note
+                panel.annotate(note, (b, 0), (0, 14), textcoords="offset points", **small)
             panel.axhline(0, color=looks.INK, linewidth=0.8)
             panel.set_title(panel_title(title, part["k"].iloc[0], twin), loc="left")
             panel.set_xticks(range(len(labels)), [f"{name}\n{n:,} labels" for name, n in labels.items()])
@@ -249,8 +235,6 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
 def describe_bars(table: pd.DataFrame, baseline: str = BASELINE) -> str:
     """The finding, counted out, whatever it is."""
     rarest = table["bin"] == table["bin"].iloc[0]
-    below, above = (table.loc[rarest, "difference"] < 0).sum(), (table.loc[~rarest, "difference"] > 0).sum()
-    return (
-        f"On the rarest labels {below} of {rarest.sum()} bars lie below the {baseline}; on the others {above} of "
-        f"{(~rarest).sum()} lie above it"
-    )
+    low, high = table.loc[rarest, "difference"] < 0, table.loc[~rarest, "difference"] > 0
+    low, high = f"{low.sum()} of {low.size} bars lie below", f"{high.sum()} of {high.size} lie above it"
+    return f"On the rarest labels {low} the {baseline}; on the others {high}"

@@ -6,17 +6,8 @@ import pandas as pd
 
 from xcrepro.inputs import datasets
 from xcrepro.metrics import evaluate
-from xcrepro.papers.reeval._common import (
-    BASELINE,
-    KS,
-    METRICS,
-    Loaded,
-    Tops,
-    compute_printed,
-    leaders,
-    pair_signs,
-    stable_models,
-)
+from xcrepro.papers.reeval import _common as reeval
+from xcrepro.papers.reeval._common import BASELINE, KS, METRICS, Loaded, Tops, pair_signs
 
 
 def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
@@ -35,9 +26,7 @@ def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`xcrepro.papers.reeval._common.stable_models`."""
-    return stable_models(table)
+check = reeval.stable_models
 
 
 def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +38,7 @@ def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
         dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value, best (text), ahead (points
         before the SVM; 0 where that is the best). Datasets that the paper does not have, or where we have no SVM, are left out.
     """
-    paper, rows = compute_printed(), []
+    paper, rows = reeval.compute_printed(), []
     for title, part in found.groupby("dataset", sort=False):
         sides = {"here": part.set_index("method"), "printed": paper[paper["dataset"] == title].set_index("method")}
         if any(BASELINE not in side.index for side in sides.values()):
@@ -57,10 +46,9 @@ def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
         for column in found.columns.drop(["dataset", "method"]):
             row = {"dataset": title, "column": column}
             for word, side in sides.items():
-                values = side[column]
-                row[f"{BASELINE} {word}"] = values[BASELINE]
-                row[f"best {word}"] = leaders(values)
-                row[f"ahead {word}"] = values.max() - values[BASELINE]
+                values, base = side[column], side.at[BASELINE, column]
+                row |= {f"{BASELINE} {word}": base, f"best {word}": reeval.leaders(values)}
+                row[f"ahead {word}"] = values.max() - base
             rows.append(row)
     return pd.DataFrame(rows)
 
