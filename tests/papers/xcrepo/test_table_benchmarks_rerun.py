@@ -84,7 +84,7 @@ def test_orders_see_what_does_not_hold():
 
 def test_bibtex_meets_the_printed_rows(real_data):
     """1-vs-All and Parabel on real data within 1.5 points in all 24 cells; FastXML's family in tests/models."""
-    ds = load("bibtex", real_data("bibtex"), check=False)
+    ds = load("bibtex", real_data("bibtex"))
     tops = {
         name: baselines.recipe(name, ds).fit(ds.train.X, ds.train.Y).predict(ds.test.X, 5)
         for name in ("1-vs-All", "Parabel")

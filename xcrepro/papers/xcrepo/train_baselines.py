@@ -19,9 +19,21 @@ def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
 
 
 def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
-    """What training cost: model, parameters (text), train seconds, prediction in ms a point; NaN where it was not noted.
+    """What training cost.
 
-    Seconds are those of the run that trained; they are shown, never compared.
+    Parameters
+    ----------
+    ds : Dataset
+    names : list of str
+        Names of :mod:`xcrepro.inputs.baselines`.
+    seed : int
+        Of the training.
+
+    Returns
+    -------
+    DataFrame
+        model, parameters (text), train s, predict ms/point; NaN where it was not recorded. Seconds are those of the run that
+        trained; they are shown, never compared.
     """
     rows = []
     for name in names:
