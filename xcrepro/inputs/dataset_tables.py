@@ -96,12 +96,12 @@ def compare_files(source: str, fields: Mapping[str, str], folder: str, size: str
 
 
 def compare_label_counts(source: str, fields: Mapping[str, str], names: Iterable[str]) -> pd.DataFrame:
-    """L and both averages from the real label counts that come with the project.
+    """Averages from the real label counts that come with the project.
 
     Parameters
     ----------
     source, fields
-        As for :func:`printed`; the columns for L, ``avg_points_per_label`` and ``avg_labels_per_point`` are named there.
+        As for :func:`printed`; ``fields`` has the columns L, points per label and labels per point.
     names : iterable of str
         Keys of datasets with committed counts of all points.
 
@@ -110,15 +110,12 @@ def compare_label_counts(source: str, fields: Mapping[str, str], names: Iterable
     DataFrame
         As :func:`compare_files`.
     """
-    column, found = {field: name for name, field in fields.items()}, []
+    found = []
     for name in names:
         counts, row = registry.label_counts(name), registry.published(name, source)
-        n_labels, pairs = len(counts), int(counts.to_numpy().sum())
-        averages = {
-            "avg_points_per_label": pairs / n_labels,
-            "avg_labels_per_point": pairs / (row["n_train"] + row["n_test"]),
-        }
-        found.append((name, {column[field]: n for field, n in ({"n_labels": n_labels} | averages).items()}))
+        n_labels, n_points, pairs = len(counts), row["n_train"] + row["n_test"], int(counts.to_numpy().sum())
+        ours = {"L": n_labels, "points per label": pairs / n_labels, "labels per point": pairs / n_points}
+        found.append((name, ours))
     return _compare(source, fields, found)
 
 

@@ -73,15 +73,10 @@ def compute(table3: pd.DataFrame) -> pd.DataFrame:
 def compute_ranges(table: pd.DataFrame) -> pd.DataFrame:
     """The gains of each dataset over its columns: least, where, largest, where, in points; the relative ones in percent."""
     found = table.set_index("column").groupby("dataset", sort=False)
-    columns = {
-        "least gain": ("gain", "min"),
-        "least at": ("gain", "idxmin"),
-        "largest gain": ("gain", "max"),
-        "largest at": ("gain", "idxmax"),
-        "least %": ("gain %", "min"),
-        "largest %": ("gain %", "max"),
-    }
-    return found.agg(**columns).reset_index()
+    ends = found["gain"].agg(
+        **{"least gain": "min", "least at": "idxmin", "largest gain": "max", "largest at": "idxmax"}
+    )
+    return ends.join(found["gain %"].agg(**{"least %": "min", "largest %": "max"})).reset_index()
 
 
 def _count_above(number: int, method: str, rivals: Sequence[str] = ()) -> tuple[int, int, str]:

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import weights
@@ -71,13 +70,9 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
 
     No rows where the paper has not this dataset.
     """
-    name = datasets.registry_name(ds)
-    known = registry.get(name).printed_name if name in registry.names() else ""
-    parts = []
-    for rows in map(read_printed, (3, 4)):
-        mine = rows[(rows["dataset"] == known) & rows["method"].isin(MODELS)].drop(columns="dataset")
-        parts.append(mine.rename(columns={"method": "model"}).set_index("model").rename_axis(columns="column").stack())
-    return pd.concat(parts).rename("printed").reset_index()
+    rows = pd.concat(map(read_printed, (3, 4)), ignore_index=True).rename(columns={"method": "model"})
+    rows = rows[(rows["dataset"] == datasets.printed_name(ds)) & rows["model"].isin(MODELS)].drop(columns="dataset")
+    return rows.set_index("model").rename_axis(columns="column").stack().dropna().rename("printed").reset_index()
 
 
 def compare_with_printed(table: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:

@@ -34,7 +34,7 @@ def compute_counts(found: pd.DataFrame) -> pd.DataFrame:
     counts = pd.crosstab(found["document"], found["judgement"]).reindex(DOCUMENTS, columns=JUDGEMENTS, fill_value=0)
     cells = found.drop_duplicates(["document", "dataset", "row", "column"]).groupby("document").size()
     counts["cells"] = cells.reindex(DOCUMENTS, fill_value=0)
-    return counts.rename_axis("document", columns=None).reset_index()
+    return counts.rename_axis(columns=None).reset_index()
 
 
 def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:

@@ -140,4 +140,4 @@ def compute_variants(given: Sample) -> pd.DataFrame:
     names = ["nDCG", "nDCG (ideal k)", "PSP", "PSP (bare)", "PSnDCG", "PSnDCG (ideal k)", "PSnDCG (bare, ideal k)"]
     found = _evaluate(given.scores, given.Y, given.inverse_propensity(), names=names)
     table = found.pivot(index="metric", columns="k", values="value").loc[names].add_prefix("@")
-    return table.rename_axis("variant", columns=None).reset_index()
+    return table.rename_axis(index="variant", columns=None).reset_index()
