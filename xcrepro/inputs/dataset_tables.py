@@ -11,6 +11,7 @@ from xcrepro import paths
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load, statistics
+from xcrepro.inputs.datasets import registry_name
 
 
 def printed(source: str, fields: Mapping[str, str]) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[fl
 def count(ds: Dataset, source: str, fields: Mapping[str, str]) -> dict[str, float | None]:
     """The columns of a table counted in ``ds``, averages over the points that ``source`` counts (``fields``: as for
     :func:`printed`)."""
-    found, row = statistics(ds.train, ds.test), registry.published(ds.name.partition("@")[0], source)
+    found, row = statistics(ds.train, ds.test), registry.published(registry_name(ds), source)
     basis = "train" if row["points_per_label_basis"] == "train" else "all"
     return {c: found[f"{field}_{basis}" if field in registry.AVERAGES else field] for c, field in fields.items()}
 

@@ -49,9 +49,7 @@ def check_draws(draws: int) -> None:
         raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
 
 
-def simulate(
-    Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, ks=KS, n_relevant=None
-) -> np.ndarray:
+def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, n_relevant=None) -> np.ndarray:
     """Metrics over draws of what goes missing from a complete truth.
 
     Parameters
@@ -69,10 +67,10 @@ def simulate(
 
     Returns
     -------
-    ndarray, shape (metrics, draws, ks)
+    ndarray, shape (metrics, draws, KS)
     """
     observed = (drop_labels(Y, kept, rng) for rng in rngs)
-    draws = [list(ranking.values(metrics, left, top, ks, w, n_relevant).values()) for left in observed]
+    draws = [list(ranking.values(metrics, left, top, KS, w, n_relevant).values()) for left in observed]
     return np.array(draws).swapaxes(0, 1)
 
 

@@ -104,7 +104,15 @@ def _largest_difference(a: pd.Series, b: pd.Series) -> float:
 
 
 def plot_displaced(matrix: pd.DataFrame, ax=None) -> Figure:
-    """The matrix of :func:`compute_displaced`, dark where two rows agree; a ring where both have the same name."""
+    """Which row of the page is which row of jain16: dark where two rows agree; a ring where both have the same name.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        Of :func:`compute_displaced`.
+    ax : Axes, optional
+        The caller's own.
+    """
     names, methods = matrix["page"].tolist(), list(matrix.columns[1:])
     with figures.new(looks.MEDIUM, 4.8, ax=ax) as (fig, ax):
         shown = ax.imshow(matrix[methods].to_numpy(), cmap="Blues_r", vmin=0, vmax=25, aspect="auto")

@@ -85,7 +85,17 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
 
 
 def compute(given: Sample) -> pd.DataFrame:
-    """P and nDCG at 1 to 5, PSP and PSnDCG at 1, 3, 5: metric, k, value (a fraction)."""
+    """The metrics that the repository's scripts print.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        metric, k, value (a fraction): P and nDCG at 1 to 5, PSP and PSnDCG at 1, 3, 5.
+    """
     table = _evaluate(given.scores, given.Y, given.inverse_propensity(), range(1, 6))
     return table[table["metric"].isin(["P", "nDCG"]) | table["k"].isin(KS)].reset_index(drop=True)
 
@@ -120,7 +130,17 @@ def compute_ties(given: Sample) -> pd.DataFrame:
 
 
 def compute_shape(given: Sample) -> pd.DataFrame:
-    """How many rows the edge cases concern: what, rows (integers)."""
+    """How many rows the edge cases of the definitions concern.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        what, rows (int).
+    """
     top = TopK.from_scores(given.scores, 6)
     present = top.ids >= 0
     same = (top.scores[:, 1:] == top.scores[:, :-1]) & present[:, 1:]
@@ -136,7 +156,17 @@ def compute_shape(given: Sample) -> pd.DataFrame:
 
 
 def compute_variants(given: Sample) -> pd.DataFrame:
-    """Where documents define a metric differently, every variant side by side: variant, @1, @3, @5 (fractions)."""
+    """Where documents define a metric differently, every variant side by side.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        variant, @1, @3, @5 (fractions).
+    """
     names = ["nDCG", "nDCG (ideal k)", "PSP", "PSP (bare)", "PSnDCG", "PSnDCG (ideal k)", "PSnDCG (bare, ideal k)"]
     found = _evaluate(given.scores, given.Y, given.inverse_propensity(), names=names)
     table = found.pivot(index="metric", columns="k", values="value").loc[names].add_prefix("@")

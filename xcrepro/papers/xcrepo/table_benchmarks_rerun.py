@@ -135,7 +135,18 @@ def jackknife(Y, top: TopK, inverse_propensity: np.ndarray) -> dict[str, np.ndar
 
 
 def compute_explained(table: pd.DataFrame) -> pd.DataFrame:
-    """How many differences each explanation covers, by model: integers."""
+    """How many differences each explanation covers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compute_printed`.
+
+    Returns
+    -------
+    DataFrame of int
+        A row a model; columns model, equal, split, ties, definition, more.
+    """
     order = ["equal", "split", "ties", "definition", "more"]
     counts = pd.crosstab(table["model"], table["explained by"]).reindex(columns=order, fill_value=0)
     return counts.loc[list(dict.fromkeys(table["model"]))].rename_axis(columns=None).reset_index()

@@ -134,7 +134,18 @@ def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
 
 
 def compute_reported(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many rows of all tables print each column, and in how many tables any does: column, rows, tables."""
+    """How often each column is printed.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`load_tables`.
+
+    Returns
+    -------
+    DataFrame
+        column, rows (that print it, of all tables), tables (with such a row).
+    """
     known = rows[COLUMNS].notna()
     found = pd.DataFrame({"rows": known.sum(), "tables": known.groupby(rows["dataset"]).any().sum()})
     return found.rename_axis("column").reset_index()

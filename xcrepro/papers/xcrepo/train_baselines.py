@@ -14,7 +14,19 @@ from xcrepro.predictions import TopK
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
-    """P and PSP at 1 and 5 of each model, percent: model, P@1, P@5, PSP@1, PSP@5."""
+    """P and PSP at 1 and 5 of each model.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping
+        Model -> its predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        Percent: model, P@1, P@5, PSP@1, PSP@5.
+    """
     return _common.compute_metrics(ds, tops)[["model", "P@1", "P@5", "PSP@1", "PSP@5"]]
 
 
