@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,16 +13,27 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load, statistics
 from xcrepro.inputs.datasets import registry_name
 
+FIELDS = {
+    "N train": "n_train",
+    "N test": "n_test",
+    "M test": "n_test",
+    "D": "n_features",
+    "L": "n_labels",
+    "labels per point": "avg_labels_per_point",
+    "points per label": "avg_points_per_label",
+}
+"""Column of a table -> field of a published row (see :func:`xcrepro.data.registry.published`)."""
 
-def printed(source: str, fields: Mapping[str, str]) -> pd.DataFrame:
+
+def printed(source: str, columns: Sequence[str]) -> pd.DataFrame:
     """A table of datasets as printed.
 
     Parameters
     ----------
     source : str
         A document's table, such as ``"jain16:table2"``.
-    fields : mapping
-        Column -> field of a published row (see :func:`xcrepro.data.registry.published`).
+    columns : sequence of str
+        Of :data:`FIELDS`.
 
     Returns
     -------
@@ -32,9 +43,8 @@ def printed(source: str, fields: Mapping[str, str]) -> pd.DataFrame:
     """
     rows = []
     for entry in map(registry.get, registry.names(source)):
-        row = {field: entry.published[source].get(field) for field in fields.values()}
-        row |= {field: registry.printed(entry.name, field, source) for field in registry.AVERAGES}
-        rows.append({"dataset": entry.printed_name} | {column: row[field] for column, field in fields.items()})
+        row = entry.published[source] | {name: entry.printed(name, source) for name in registry.AVERAGES}
+        rows.append({"dataset": entry.printed_name} | {column: row.get(FIELDS[column]) for column in columns})
     return pd.DataFrame(rows)
 
 
@@ -64,20 +74,22 @@ def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[fl
     return ranges, " or ".join(met) or "neither"
 
 
-def count(ds: Dataset, source: str, fields: Mapping[str, str]) -> dict[str, float | None]:
-    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts (``fields``: as for
+def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float | None]:
+    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts (arguments: as for
     :func:`printed`)."""
-    found, row = statistics(ds.train, ds.test), registry.published(registry_name(ds), source)
+    row = registry.published(registry_name(ds), source)
     basis = "train" if row["points_per_label_basis"] == "train" else "all"
-    return {c: found[f"{field}_{basis}" if field in registry.AVERAGES else field] for c, field in fields.items()}
+    found = statistics(ds.train, ds.test)
+    found |= {name: found[f"{name}_{basis}"] for name in registry.AVERAGES}
+    return {column: found[FIELDS[column]] for column in columns}
 
 
-def compare_files(source: str, fields: Mapping[str, str], folder: str, size: str) -> pd.DataFrame:
+def compare_files(source: str, columns: Sequence[str], folder: str, size: str) -> pd.DataFrame:
     """Every number of a table whose dataset is on this machine, counted in its files. Nothing is downloaded.
 
     Parameters
     ----------
-    source, fields
+    source, columns
         As for :func:`printed`.
     folder : str
         Where one subfolder a dataset lies, named by its key; others are passed over. Empty: at size paper the cache, where
@@ -92,17 +104,17 @@ def compare_files(source: str, fields: Mapping[str, str], folder: str, size: str
     """
     home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
     here = [name for name in registry.names(source) if (folder or size == "paper") and (home / name).is_dir()]
-    found = ((name, count(load(name, home / name, check=False), source, fields)) for name in here)
-    return _compare(source, fields, found)
+    found = ((name, count(load(name, home / name, check=False), source, columns)) for name in here)
+    return _compare(source, found)
 
 
-def compare_label_counts(source: str, fields: Mapping[str, str], names: Iterable[str]) -> pd.DataFrame:
-    """Averages from the real label counts that come with the project.
+def compare_label_counts(source: str, names: Iterable[str]) -> pd.DataFrame:
+    """L, points per label and labels per point from the real label counts that come with the project.
 
     Parameters
     ----------
-    source, fields
-        As for :func:`printed`; ``fields`` has the columns L, points per label and labels per point.
+    source : str
+        As for :func:`printed`.
     names : iterable of str
         Keys of datasets with committed counts of all points.
 
@@ -117,13 +129,13 @@ def compare_label_counts(source: str, fields: Mapping[str, str], names: Iterable
         n_labels, n_points, pairs = len(counts), row["n_train"] + row["n_test"], int(counts.to_numpy().sum())
         ours = {"L": n_labels, "points per label": pairs / n_labels, "labels per point": pairs / n_points}
         found.append((name, ours))
-    return _compare(source, fields, found)
+    return _compare(source, found)
 
 
-def _compare(source: str, fields: Mapping[str, str], found: Iterable[tuple[str, dict]]) -> pd.DataFrame:
+def _compare(source: str, found: Iterable[tuple[str, dict]]) -> pd.DataFrame:
     """found: pairs of a dataset and our numbers by column."""
     rows = [
-        (registry.get(name).printed_name, column, registry.printed(name, fields[column], source), float(value))
+        (registry.get(name).printed_name, column, registry.printed(name, FIELDS[column], source), float(value))
         for name, values in found
         for column, value in values.items()
         if value is not None

@@ -11,28 +11,20 @@ from xcrepro.data import twin as twins
 from xcrepro.inputs import dataset_tables
 
 SOURCE, PAGE = "jain16:table2", registry.PAGE_TABLE
-FIELDS = {
-    "N train": "n_train",
-    "D": "n_features",
-    "L": "n_labels",
-    "M test": "n_test",
-    "labels per point": "avg_labels_per_point",
-    "points per label": "avg_points_per_label",
-}
-"""The table's columns -> the registry's names for them."""
+COLUMNS = ("N train", "D", "L", "M test", "labels per point", "points per label")
 
 
 def compute() -> pd.DataFrame:
-    """Table 2 as printed, averages as texts with their digits: dataset and the columns of :data:`FIELDS`."""
-    return dataset_tables.printed(SOURCE, FIELDS)
+    """Table 2 as printed, averages as texts with their digits: dataset and the columns of :data:`COLUMNS`."""
+    return dataset_tables.printed(SOURCE, COLUMNS)
 
 
 def compute_page() -> pd.DataFrame:
     """Where the table and the repository's page print other numbers for a dataset: dataset, quantity, table 2, page (texts)."""
     rows = []
     for name in (name for name in registry.names(SOURCE) if PAGE in registry.get(name).published):
-        for column, field in FIELDS.items():
-            here, there = (registry.printed(name, field, source) for source in (SOURCE, PAGE))
+        for column in COLUMNS:
+            here, there = (registry.printed(name, dataset_tables.FIELDS[column], source) for source in (SOURCE, PAGE))
             rows += [(registry.get(name).printed_name, column, here, there)] * (here != there)
     return pd.DataFrame(rows, columns=["dataset", "quantity", "table 2", "page"])
 
@@ -58,7 +50,7 @@ def compute_counted() -> pd.DataFrame:
 
 def compare_with_printed() -> pd.DataFrame:
     """EURLex-4K from the real label counts that come with the project: dataset, quantity, printed (text), ours."""
-    return dataset_tables.compare_label_counts(SOURCE, FIELDS, ["eurlex-4k"])
+    return dataset_tables.compare_label_counts(SOURCE, ["eurlex-4k"])
 
 
 def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
@@ -78,13 +70,13 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
     rows, public = [], (entry for entry in map(registry.get, registry.names(SOURCE)) if not entry.proprietary)
     for entry, scale in zip(public, scales, strict=True):
         printed = entry.published[SOURCE]
-        found = dataset_tables.count(twins.twin(entry.name, scale=scale, seed=seed), SOURCE, FIELDS)
+        found = dataset_tables.count(twins.twin(entry.name, scale=scale, seed=seed), SOURCE, COLUMNS)
         found |= {"printed lpp": printed["avg_labels_per_point"], "printed ppl": printed["avg_points_per_label"]}
         rows.append({"dataset": f"{entry.printed_name}, twin", "scale": scale} | found)
-    *sizes, lpp, ppl = FIELDS
+    *sizes, lpp, ppl = COLUMNS
     return pd.DataFrame(rows)[["dataset", "scale", *sizes, lpp, "printed lpp", ppl, "printed ppl"]]
 
 
 def compare_files_with_printed(folder: str, size: str) -> pd.DataFrame:
     """:func:`xcrepro.inputs.dataset_tables.compare_files` of the table, in ``folder`` or at ``size``."""
-    return dataset_tables.compare_files(SOURCE, FIELDS, folder, size)
+    return dataset_tables.compare_files(SOURCE, COLUMNS, folder, size)

@@ -8,15 +8,7 @@ from xcrepro.data import registry
 from xcrepro.data.registry import PAGE_TABLE
 from xcrepro.inputs import dataset_tables
 
-FIELDS = {
-    "D": "n_features",
-    "L": "n_labels",
-    "N train": "n_train",
-    "N test": "n_test",
-    "points per label": "avg_points_per_label",
-    "labels per point": "avg_labels_per_point",
-}
-"""The table's columns -> the registry's names for them."""
+COLUMNS = ("D", "L", "N train", "N test", "points per label", "labels per point")
 
 
 def compute() -> pd.DataFrame:
@@ -29,7 +21,7 @@ def compute() -> pd.DataFrame:
         label and labels per point (texts with the digits as printed), A, B.
     """
     table, entries = (
-        dataset_tables.printed(PAGE_TABLE, FIELDS),
+        dataset_tables.printed(PAGE_TABLE, COLUMNS),
         [registry.get(name) for name in registry.names(PAGE_TABLE)],
     )
     return table.astype({"D": "Int64"}).assign(A=[entry.A for entry in entries], B=[entry.B for entry in entries])
@@ -56,9 +48,9 @@ def compute_implied() -> pd.DataFrame:
 
 def compute_counted() -> pd.DataFrame:
     """The averages of EURLex-4K and Bibtex from the label counts in the project: dataset, quantity, printed, ours."""
-    return dataset_tables.compare_label_counts(PAGE_TABLE, FIELDS, ["eurlex-4k", "bibtex"])
+    return dataset_tables.compare_label_counts(PAGE_TABLE, ["eurlex-4k", "bibtex"])
 
 
 def compute_loaded(folder: str, size: str) -> pd.DataFrame:
     """:func:`xcrepro.inputs.dataset_tables.compare_files` of the page's table, in ``folder`` or at ``size``."""
-    return dataset_tables.compare_files(PAGE_TABLE, FIELDS, folder, size)
+    return dataset_tables.compare_files(PAGE_TABLE, COLUMNS, folder, size)

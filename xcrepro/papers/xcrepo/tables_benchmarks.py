@@ -26,18 +26,10 @@ RANKING = [f"{metric}@{k}" for metric in ("P", "N", "PSP", "PSN") for k in (1, 3
 COSTS = {"model_size_gb": "size GB", "train_time_hr": "train h"}
 COLUMNS = [*RANKING, *COSTS.values()]
 
-# Methods of the tables that the page's code list lacks or calls otherwise: the year of the page's reference to them.
+# Methods of the tables that the page's code list lacks or calls otherwise: the page's reference to them.
 # 1-vs-All and kNN are no one paper's; XT and XR-Transformer have no entry on the page.
-REFERENCED = {
-    "Astec": ("[55]", 2021),
-    "CPLST": ("[09]", 2012),
-    "CS": ("[06]", 2009),
-    "LPSR": ("[04]", 2013),
-    "ML-CSSP": ("[08]", 2013),
-    "PINA": ("[68]", 2023),
-    "Slice+FastText": ("[41]", 2019),
-    "WSABIE": ("[11]", 2011),
-}
+REFERENCED = {"Astec": "[55]", "CPLST": "[09]", "CS": "[06]", "LPSR": "[04]", "ML-CSSP": "[08]", "PINA": "[68]"}
+REFERENCED |= {"Slice+FastText": "[41]", "WSABIE": "[11]"}
 
 # ---------------------------------------------------------------- the tables
 
@@ -375,8 +367,9 @@ def publication_years(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         By name: method, year (Int64; NA where neither list has it), where (a venue or a reference number).
     """
-    listed = published.methods().set_index("method")[["venue", "year"]]
-    known = {name: tuple(entry) for name, entry in zip(listed.index, listed.to_numpy(), strict=True)} | REFERENCED
+    years = published.references().set_index("ref")["year"]
+    known = {method: (ref, years[ref]) for method, ref in REFERENCED.items()}
+    known |= {name: (venue, year) for name, venue, year in published.methods()[["method", "venue", "year"]].to_numpy()}
     found = [(name, *known.get(name, ("", None))) for name in sorted(set(rows["method"]))]
     table = pd.DataFrame(found, columns=["method", "where", "year"]).astype({"year": "Int64"})
     return table[["method", "year", "where"]]
