@@ -12,7 +12,6 @@ import pytest
 import xcrepro as xc
 from xcrepro import propensity
 from xcrepro.data import registry
-from xcrepro.errors import ArgumentError
 from xcrepro.papers.jain16 import fig2_propensity as fig2
 
 
@@ -122,11 +121,8 @@ def test_a_twin_knows_where_its_points_went():
 def test_bins_take_means_of_what_is_there():
     p, q = np.r_[np.full(44, 0.5), 1.0], np.r_[np.nan, np.arange(44) / 44.0]
     found = fig2.compute_bins(pd.DataFrame({"count": np.arange(45), "p": p, "q": q}))
-    assert found[["labels", "count", "lowest", "highest", "p"]].to_numpy().tolist() == [
-        [20, 9.5, 0, 19, 0.5],
-        [20, 29.5, 20, 39, 0.5],
-        [5, 42.0, 40, 44, 0.6],
-    ]
+    bins = [20, 9.5, 0, 19, 0.5], [20, 29.5, 20, 39, 0.5], [5, 42.0, 40, 44, 0.6]
+    assert found[["labels", "count", "lowest", "highest", "p"]].to_numpy().tolist() == list(bins)
     assert found["q"][0] == pytest.approx(np.mean(np.arange(19) / 44))
 
 
@@ -157,13 +153,11 @@ def test_bins_by_chance():
     assert found["chance"].tolist() == pytest.approx([0.3, 0.7], abs=4 * 0.2 / math.sqrt(400))
     same = fig2.compute_eurovoc(table.assign(below=[5, 5], both=[1, 1]), draws=40, per_bin=1)
     assert same["low"].tolist() == same["high"].tolist() == [1 / 5, 9 / 13]
-    with pytest.raises(ArgumentError, match="draws"):
-        fig2.compute_eurovoc(table, draws=39)
 
 
 def test_equation_1_in_the_second_figure():
     labels = pd.DataFrame({"count": [1, 6], "procedure": [0.1, 0.2]})
-    twin = pd.DataFrame({"count": [9.0], **{name: [0.5] for name in fig2.ESTIMATES}})
+    twin = pd.DataFrame({"count": [9.0], **dict.fromkeys(fig2.ESTIMATES, 0.5)})
     table = fig2.compute_hierarchy(twin, labels, labels.assign(chance=0.2, low=0.1, high=0.3))
     model = table[table["source"] == "eq. 1"]
     assert model["true"].iloc[0] == pytest.approx(1 / math.log(15_539))  # of a label seen once
@@ -189,10 +183,7 @@ def test_the_committed_counts_are_those_of_the_data(real_data):
     matrix = read_sparse(folder / "Y_all_xcids_3993.txt")
     assert matrix.shape[0] == fig2.DOCUMENTS
     labels = pd.read_csv(folder / "hierarchy_xcid_eurovoc.tsv", sep="\t", dtype=str, keep_default_na=False)
-    above = [
-        {*micro.split(","), *domains.split(",")}
-        for micro, domains in zip(labels["microthesauri"], labels["domains"], strict=True)
-    ]
+    above = [set(codes.split(",")) for codes in labels["microthesauri"] + "," + labels["domains"]]
     # One step only: a domain's label has all labels of the domain below it as it is.
     for row in fig2.read_eurovoc().itertuples():
         codes = set(row.codes.split(";"))

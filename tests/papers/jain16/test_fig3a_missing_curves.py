@@ -35,13 +35,6 @@ def test_shares_are_what_dropping_takes():
     assert abs(100 * (1 - np.mean(left) / counts.sum()) - expected) <= 4 * deviation
 
 
-def test_curves_begin_at_log_n_and_rise():
-    for _, curve in fig3a.compute(np.array([3, 700]), 5000, [0.25, 0.55, 1.2]).groupby("A"):
-        assert curve["propensity"].iloc[0] == pytest.approx(1 / math.log(5000))
-        assert (np.diff(curve["propensity"]) > 0).all()
-        assert curve["count"].iloc[-1] == 700
-
-
 def test_the_complete_truth():
     name, counts, n = fig3a.load_counts()
     assert (name, counts.sum(), counts.size, n) == ("EURLex-4K", 102_741, 3993, 19_314)

@@ -18,7 +18,7 @@ GRID = [0.25, 0.55, 1.2]
 def test_means_are_the_exact_expectations(world):
     truth, top, counts, n = world
     draws = 400
-    table = fig3b.compute(truth, top, counts, n, GRID, draws=draws, seed=5, ks=(1, 3))
+    table = fig3b.compute(truth, top, counts, n, GRID, draws=draws, seed=5)
     for row in table.itertuples():
         p = 1 / propensity.inverse(counts, n, row.A, 1.5)
         discount = 1 / np.log2(np.arange(2, row.k + 2))

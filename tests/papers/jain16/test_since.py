@@ -98,9 +98,3 @@ def test_guesses(twin, top):
     guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), np.random.default_rng(0))
     assert np.isin(guess.ids[0, 4], [3, 4])
     assert all(len(set(row)) == 5 for row in guess.ids.tolist())
-
-
-def test_exchange_at_the_ends(twin):
-    table = since.compute_exchange(twin)
-    assert table["weight"].iloc[0] == pytest.approx(math.log(twin.n_train))
-    assert table["hits"].iloc[-1] == 1

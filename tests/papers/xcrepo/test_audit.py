@@ -42,4 +42,4 @@ def test_a_displaced_row_is_nearest_to_its_owner(found):
 
 def test_how_far_two_rows_are_apart():
     a, b = pd.Series({"x": 10.0, "y": 4.0}), pd.Series({"y": 5.0, "x": 9.0})
-    assert audit._apart(a, b) == pytest.approx(20.0)  # 1 of 5
+    assert audit._largest_difference(a, b) == pytest.approx(20.0)  # 1 of 5

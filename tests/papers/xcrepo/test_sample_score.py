@@ -28,10 +28,8 @@ def test_precision_and_ties_by_hand(twin):
     metrics = sample_score.compute(twin).set_index(["metric", "k"])["value"]
     for k in (1, 3, 5):
         for column, order in (("lowest id", ids), ("highest id", -ids)):
-            hits = 0
-            for row, truth in zip(scores, relevant, strict=True):
-                best = [label for label in np.lexsort((order, -row))[:k] if row[label] > 0]
-                hits += truth[best].sum()
+            best = [[label for label in np.lexsort((order, -row))[:k] if row[label] > 0] for row in scores]
+            hits = sum(truth[labels].sum() for truth, labels in zip(relevant, best, strict=True))
             assert table.loc[("P", k), column] == pytest.approx(hits / k / len(scores))
         assert metrics["P", k] == pytest.approx(table.loc[("P", k), "lowest id"])
 

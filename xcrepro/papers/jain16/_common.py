@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro import looks, published
+from xcrepro.errors import ArgumentError
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
 from xcrepro.propensity import drop_labels
@@ -18,6 +19,8 @@ K = 3
 """The place of fig. 3 and theorem 4.3."""
 REFERENCE, B = 0.55, 1.5
 """A of fig. 3a's reference curve; the paper does not say which B its curves have, this is its default beside A = 0.55."""
+MIDDLE = (0.025, 0.975)
+"""The quantiles around the middle 95 % of draws."""
 SIGMAS = 4.0
 """A mean over draws within so many of its standard errors is held for unbiased."""
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")
@@ -40,9 +43,13 @@ def log_spaced(top: int, per_decade: int) -> np.ndarray:
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
 
 
-def simulate(
-    Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, ks=KS, n_relevant=None
-) -> np.ndarray:
+def check_draws(draws: int) -> None:
+    """ArgumentError for too few draws to have :data:`MIDDLE` in them."""
+    if draws < 40:
+        raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
+
+
+def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, n_relevant=None) -> np.ndarray:
     """Metrics over draws of what goes missing from a complete truth.
 
     Parameters
@@ -60,10 +67,10 @@ def simulate(
 
     Returns
     -------
-    ndarray, shape (metrics, draws, ks)
+    ndarray, shape (metrics, draws, KS)
     """
     observed = (drop_labels(Y, kept, rng) for rng in rngs)
-    draws = [list(ranking.values(metrics, left, top, ks, w, n_relevant).values()) for left in observed]
+    draws = [list(ranking.values(metrics, left, top, KS, w, n_relevant).values()) for left in observed]
     return np.array(draws).swapaxes(0, 1)
 
 

@@ -13,8 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from xcrepro import looks, paths, propensity
 from xcrepro.data import registry
 from xcrepro.data.twin import Twin
-from xcrepro.errors import ArgumentError
-from xcrepro.papers.jain16._common import DOCUMENTS, PAPER, log_spaced
+from xcrepro.papers.jain16._common import DOCUMENTS, MIDDLE, PAPER, check_draws, log_spaced
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
@@ -31,13 +30,12 @@ def compute(per_decade: int = 8) -> pd.DataFrame:
     power and log are the two heuristics for a label's weight, N_l^-A and log(N/N_l), scaled to the model's weight at N_l = 1.
     That is log N, so the second needs no scaling.
     """
-    parts = []
-    for name, key in PAPER.items():
-        weights = _weights(key, log_spaced(registry.get(key).n_train, per_decade))
-        weights.insert(1, "propensity", 1 / weights["weight"])
-        weights.insert(0, "dataset", name)
-        parts.append(weights)
-    return pd.concat(parts, ignore_index=True)
+    parts = [
+        _weights(key, log_spaced(registry.get(key).n_train, per_decade)).assign(dataset=name)
+        for name, key in PAPER.items()
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(propensity=1 / table["weight"])[["dataset", "count", "propensity", "weight", "power", "log"]]
 
 
 def _weights(key: str, counts: np.ndarray) -> pd.DataFrame:
@@ -152,15 +150,9 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
     size, hidden = _columns(complete)[label], _columns(unseen)[label]
     implied = _columns(unseen.multiply(observed @ up))[label]  # a descendant is observed
     helped = _columns(unseen.multiply(complete @ up))[label]  # a descendant is relevant
-    shares = {
-        "true": ds.propensities[label],
-        "complete descendants": count / (count + helped),
-        "seen": count / size,
-        "implied": implied / size,
-        "lost": (helped - implied) / size,
-        "lost alone": (hidden - helped) / size,
-    }
-    return found.assign(**shares)
+    found["true"], found["complete descendants"] = ds.propensities[label], count / (count + helped)
+    parts = {"seen": count, "implied": implied, "lost": helped - implied, "lost alone": hidden - helped}
+    return found.assign(**{name: points / size for name, points in parts.items()})
 
 
 def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
@@ -199,16 +191,14 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
     ArgumentError
         For fewer draws.
     """
-    if draws < 40:
-        raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
+    check_draws(draws)
     rng = np.random.default_rng(seed)
     counts = labels["count"].to_numpy()
     extra = (labels["below"] - labels["both"]).to_numpy()
     bin_of = np.arange(counts.size) // per_bin
-    drawn = [np.bincount(bin_of, counts / (counts + rng.permutation(extra))) for _ in range(draws)] / np.bincount(
-        bin_of
-    )
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    sums = [np.bincount(bin_of, counts / (counts + rng.permutation(extra))) for _ in range(draws)]
+    drawn = sums / np.bincount(bin_of)
+    low, high = np.quantile(drawn, MIDDLE, axis=0)
     table = compute_bins(labels, per_bin)[["labels", "count", "procedure"]]
     return table.assign(chance=drawn.mean(axis=0), low=low, high=high)
 
@@ -254,17 +244,17 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
     twin, labels, bins, model = (part for _, part in table.groupby("source", sort=False))
     curve = {"color": looks.INK, "linestyle": "-"}
     procedure = {"color": looks.RUST, "marker": "s", "linestyle": "--"}
+    among = {"color": looks.TEAL, "marker": "o", "fillstyle": "none", "linestyle": "none", "markersize": 6}
     with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
-        left.plot(twin["count"], twin["true"], linewidth=2.2, label="true $p_l$", **curve)
-        left.plot(twin["count"], twin["procedure"], label="the paper's procedure", **procedure)
-        kept = {"color": looks.AMBER, "marker": "^", "linestyle": ":", "label": "... with all descendants observed"}
-        left.plot(twin["count"], twin["complete descendants"], **kept)
-        among = {"color": looks.TEAL, "fillstyle": "none", "linestyle": "none", "markersize": 6}
-        left.plot(twin["count"], twin["among descendants"], "o", label="among points with a descendant", **among)
-        left.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$", ylabel="propensity $p_l$")
-        left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
+        for estimate, label, style in (
+            ("true", "true $p_l$", curve | {"linewidth": 2.2}),
+            ("procedure", "the paper's procedure", procedure),
+            ("complete descendants", "... with all descendants observed", looks.Look(looks.AMBER, "^", ":").line()),
+            ("among descendants", "among points with a descendant", among),
+        ):
+            left.plot(twin["count"], twin[estimate], label=label, **style)
+        left.set_ylabel("propensity $p_l$")
         left.set_title(f"{name}: the procedure estimates too high", loc="left")
-        left.legend(loc="lower right")
         figures.draws(left, x="count", y=ESTIMATES)
 
         right.plot(labels["count"], labels["procedure"], ".", color="0.6", linestyle="none", label="a label")
@@ -272,8 +262,10 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
         band = {"color": looks.SKY, "alpha": 0.6, "linewidth": 0, "label": "bins if dealt at random, 95 %"}
         right.fill_between(bins["count"], bins["low"], bins["high"], **band)
         right.plot(model["count"], model["true"], label="eq. 1, A = 0.55, B = 1.5", **curve)
-        right.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$")
         right.set_title("EURLex-4K under EuroVoc: far below eq. 1", loc="left")
-        right.legend(loc="upper left")
         figures.draws(right, x="count", y=("true", "procedure", "low", "high"))
+        for panel, place in ((left, "lower right"), (right, "upper left")):
+            panel.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$")
+            panel.legend(loc=place)
+        left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
     return fig

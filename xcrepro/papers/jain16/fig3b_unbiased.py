@@ -10,9 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, propensity
-from xcrepro.errors import ArgumentError
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, B, K, simulate
+from xcrepro.papers.jain16._common import KS, LOOKS, MIDDLE, SIGMAS, B, K, check_draws, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -21,9 +20,8 @@ METRICS = {"scored": "PSnDCG (bare, ideal k)", "plain": "nDCG (ideal k)"}
 
 
 def compute(
-    Y, top: TopK, counts: np.ndarray, n_points: int, grid: Sequence[float], draws: int, seed: int = 0,
-    ks: Sequence[int] = KS,
-) -> pd.DataFrame:  # fmt: skip
+    Y, top: TopK, counts: np.ndarray, n_points: int, grid: Sequence[float], draws: int, seed: int = 0
+) -> pd.DataFrame:
     """nDCG@k by the observed truth, over draws of what goes missing.
 
     Parameters
@@ -52,26 +50,21 @@ def compute(
     ArgumentError
         For fewer draws.
     """
-    if draws < 40:
-        raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
-    exact = 100 * ranking.ndcg(Y, top, ks, ideal="k")
+    check_draws(draws)
+    exact = 100 * ranking.ndcg(Y, top, KS, ideal="k")
     sizes = Truth.of(Y).label_counts()
     parts = []
     for A in grid:
         weight = propensity.inverse(counts, n_points, A, B)
-        columns = {
-            "A": A,
-            "k": list(ks),
-            "missing %": 100 * (1 - (sizes @ (1 / weight)) / sizes.sum()),
-            "complete": exact,
-        }
+        missing = 100 * (1 - (sizes @ (1 / weight)) / sizes.sum())
+        columns = {"A": A, "k": KS, "missing %": missing, "complete": exact}
         rngs = (np.random.default_rng([seed, draw]) for draw in range(draws))
-        values = simulate(Y, top, 1 / weight, list(METRICS.values()), weight, rngs, ks)
+        values = simulate(Y, top, 1 / weight, list(METRICS.values()), weight, rngs)
         for name, found in zip(METRICS, 100 * values, strict=True):
-            low, high = np.quantile(found, [0.025, 0.975], axis=0)
+            low, high = np.quantile(found, MIDDLE, axis=0)
             columns |= {name: found.mean(axis=0), f"{name} low": low, f"{name} high": high}
         off, error = columns["scored"] - exact, 100 * values[0].std(axis=0, ddof=1) / math.sqrt(draws)
-        columns["sigmas"] = np.divide(off, error, out=np.zeros(len(ks)), where=error > 0)
+        columns["sigmas"] = np.divide(off, error, out=np.zeros(len(KS)), where=error > 0)
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 

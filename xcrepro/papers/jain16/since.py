@@ -28,19 +28,16 @@ PLACES = 100
 MODELS = ("Popularity", "1-vs-All", "PLT", "FastXML", "PfastXML", "PfastreXML")
 AS_IS, DIVIDED, KNOWN = "by probability", "by probability / p", "the twin's own probabilities"
 
-PLAIN = "P, propensities ignored"
-TRUE = "PSP, the true p"
-RATIO = "PSP as published (ratio), the true p"
-SALIENT = "PSP, the true p, plain cases marked first"
 ESTIMATORS = (
-    PLAIN,
-    TRUE,
-    RATIO,
+    "P, propensities ignored",
+    "PSP, the true p",
+    "PSP as published (ratio), the true p",
     "PSP, p from observed counts, right A, B",
     "PSP, A, B of Wikipedia (0.5, 0.4)",
     "PSP, A, B of Amazon (0.6, 2.6)",
-    SALIENT,
+    "PSP, the true p, plain cases marked first",
 )
+PLAIN, TRUE, RATIO, *_, SALIENT = ESTIMATORS
 ERRORS = ["k", "estimator", "complete", "estimate", "bias", "least", "largest", "spread"]
 ORDERS = ["k", "estimator", "pairs", "right", "worst pair", "right there"]
 
@@ -73,18 +70,15 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
     rng, counts = np.random.default_rng(seed), Truth.of(ds.train.Y_observed).label_counts()
     true = 1.0 / ds.propensities
     assumed = [propensity.inverse(counts, ds.n_train, A, B) for A, B in ((ds.A, ds.B), (0.5, 0.4), (0.6, 2.6))]
-    truth, case = Truth.of(ds.test.Y), case_propensities(ds)
+    truth, kept = Truth.of(ds.test.Y), (ds.propensities, case_propensities(ds))
     values = np.empty((draws, len(ESTIMATORS), len(tops), len(KS)))
     for draw in range(draws):
-        left = Truth.of(propensity.drop_labels(truth, ds.propensities, rng))
-        salient = Truth.of(propensity.drop_labels(truth, case, rng))
+        left, salient = (Truth.of(propensity.drop_labels(truth, p, rng)) for p in kept)
         for m, top in enumerate(tops.values()):
-            first = ranking.values(["P", "PSP (bare)", "PSP"], left, top, KS, true)
-            bare = [
-                ranking.psp(seen, top, KS, inverse_propensity=w, normalize=False)
-                for seen, w in (*((left, w) for w in assumed), (salient, true))
-            ]
-            values[draw, :, m] = [first["P"], first["PSP (bare)"], first["PSP"], *bare]
+            found = ranking.values(["P", "PSP (bare)", "PSP"], left, top, KS, true)
+            assumed_or_salient = [*((left, w) for w in assumed), (salient, true)]
+            bare = [ranking.values(["PSP (bare)"], seen, top, KS, w)["PSP (bare)"] for seen, w in assumed_or_salient]
+            values[draw, :, m] = [*found.values(), *bare]
     return np.array([ranking.precision(truth, top, KS) for top in tops.values()]), values
 
 
@@ -97,15 +91,13 @@ def case_propensities(ds: Twin) -> np.ndarray:
     splits = ds.train, ds.test
     pairs = [split.Y.nonzero() for split in splits]
     labels = np.concatenate([columns for _, columns in pairs])
-    eta = [np.asarray(split.marginals[at], np.float64).ravel() for split, at in zip(splits, pairs, strict=True)]
-    eta = np.concatenate(eta)
+    eta = np.concatenate([split.marginals[at].A1 for split, at in zip(splits, pairs, strict=True)]).astype(float)
     counts = np.maximum(np.bincount(labels, minlength=ds.propensities.size), 1)
-    low = np.zeros(counts.size)
-    high = np.full(counts.size, 1.0 / eta.min())
-    for _ in range(80):
+    low, high = np.zeros(counts.size), np.full(counts.size, 1.0 / eta.min())
+    for _ in range(80):  # bisection
         middle = (low + high) / 2
         mean = np.bincount(labels, np.minimum(1.0, middle[labels] * eta), minlength=counts.size) / counts
-        low, high = np.where(mean < ds.propensities, middle, low), np.where(mean < ds.propensities, high, middle)
+        low, high = np.where(mean < ds.propensities, [middle, high], [low, middle])
     return np.minimum(1.0, (low + high) / 2 * ds.test.marginals.toarray())
 
 
@@ -138,11 +130,8 @@ def compute(models: Sequence[str], complete: np.ndarray, values: np.ndarray, apa
             away = mean - 100 * truth
             errors = 100 * truth.mean(), mean.mean(), away.mean(), away.min(), away.max(), spread
             right = 50 * (1 + np.sign(seen[:, better] - seen[:, worse])).mean(axis=0)
-            order = np.nan, "", np.nan
-            if right.size:
-                least = int(np.argmin(right))
-                pair = f"{models[better[least]]} > {models[worse[least]]}"
-                order = right.mean(), pair, right[least]
+            pairs = [f"{models[i]} > {models[j]}" for i, j in zip(better, worse, strict=True)]
+            order = (right.mean(), pairs[right.argmin()], right.min()) if pairs else (np.nan, "", np.nan)
             rows.append((k, name, *errors, right.size, *order))
     return pd.DataFrame(rows, columns=[*ERRORS, *ORDERS[2:]])
 
@@ -278,14 +267,16 @@ def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     rng, rare = np.random.default_rng(seed), np.flatnonzero((counts >= 1) & (counts <= 9))
     root = roots(ds.parents)
     near = [pool if (pool := rare[root[rare] == r]).size else rare for r in range(counts.size)]
-    frequent, any_rare = np.argsort(-counts, kind="stable")[:k], rng.permutation(rare)[:k]
+    same = {
+        "five most frequent labels": np.argsort(-counts, kind="stable")[:k],
+        "five rare labels": rng.permutation(rare)[:k],
+    }
     guesses = {
         "as predicted": top.head(k),
         "fifth place: any rare label": _with_last(top, [rare] * len(top), rng),
         "fifth place: a rare label of the topic": _with_last(top, [near[r] for r in root[top.ids[:, 0]]], rng),
-        "five most frequent labels": TopK.from_ids(np.tile(frequent, (len(top), 1)), n_labels=counts.size),
-        "five rare labels": TopK.from_ids(np.tile(any_rare, (len(top), 1)), n_labels=counts.size),
     }
+    guesses |= {name: TopK.from_ids(np.tile(ids, (len(top), 1)), n_labels=counts.size) for name, ids in same.items()}
     truth, rows = Truth.of(ds.test.Y), []
     for name, guess in guesses.items():
         found = ranking.values(["P", "PSP"], truth, guess, (k,), weights(ds))

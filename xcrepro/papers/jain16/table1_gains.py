@@ -88,9 +88,8 @@ def _simulate(gains, Y, top: TopK, kept: np.ndarray, w: np.ndarray, n_relevant, 
 
 def _table(gains, complete: np.ndarray, forms: dict[str, np.ndarray]) -> pd.DataFrame:
     """complete: (gains, ks); forms: form -> (gains, draws, ks)."""
-    table = pd.DataFrame(
-        {"gain": np.repeat(gains, len(KS)), "k": np.tile(KS, len(gains)), "complete": complete.ravel()}
-    )
+    index = pd.MultiIndex.from_product([gains, KS], names=["gain", "k"])
+    table = pd.DataFrame({"complete": complete.ravel()}, index).reset_index()
     for form, values in forms.items():
         table[form] = values.mean(axis=1).ravel()
         table[f"{form} error"] = values.std(axis=1, ddof=1).ravel() / np.sqrt(values.shape[1])
@@ -107,9 +106,8 @@ check_corollary = check
 
 def compute_sigmas(table: pd.DataFrame) -> pd.DataFrame:
     """How far the means lie from the complete truth in standard errors: gain, k, scored, plain, unbiased (within 4)."""
-    away = {
-        form: (table[form] - table["complete"]).abs() / table[f"{form} error"].replace(0.0, np.nan) for form in LOOKS
-    }
+    errors = {form: table[f"{form} error"].replace(0.0, np.nan) for form in LOOKS}
+    away = {form: (table[form] - table["complete"]).abs() / error for form, error in errors.items()}
     return table[["gain", "k"]].assign(**away, unbiased=np.where(away["scored"] <= SIGMAS, "yes", "no"))
 
 

@@ -68,14 +68,11 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 def compute_printed(ds: Dataset) -> pd.DataFrame:
     """The paper's cells for the methods of :data:`MODELS` on this dataset: model, column, printed (percent).
 
-    No rows where the paper has not this dataset, or not this split of it.
+    No rows where the paper has not this dataset.
     """
-    known = datasets.printed_name(ds)
-    parts = []
-    for rows in map(read_printed, (3, 4)):
-        mine = rows[(rows["dataset"] == known) & rows["method"].isin(MODELS)].drop(columns="dataset")
-        parts.append(mine.rename(columns={"method": "model"}).set_index("model").rename_axis(columns="column").stack())
-    return pd.concat(parts).rename("printed").reset_index()
+    rows = pd.concat(map(read_printed, (3, 4)), ignore_index=True).rename(columns={"method": "model"})
+    rows = rows[(rows["dataset"] == datasets.printed_name(ds)) & rows["model"].isin(MODELS)].drop(columns="dataset")
+    return rows.set_index("model").rename_axis(columns="column").stack().dropna().rename("printed").reset_index()
 
 
 def compare_with_printed(table: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:

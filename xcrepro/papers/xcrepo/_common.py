@@ -16,7 +16,19 @@ METRICS = ("P", "nDCG", "PSP", "PSnDCG")
 
 
 def compute_metrics(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
-    """The repository's metrics of each model, percent: model, then P@1 ... PSnDCG@5."""
+    """The repository's metrics of each model.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping
+        Model -> its predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        Percent: model, then P@1 ... PSnDCG@5.
+    """
     w, rows = weights(ds), []
     for name, top in tops.items():
         found = ranking.values(METRICS, ds.test.Y, top, KS, w)

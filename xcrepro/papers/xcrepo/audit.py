@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from xcrepro import looks, published
+from xcrepro.published.audit import JUDGEMENTS
+from xcrepro.published.record import DOCUMENTS
 from xcrepro.repro import figures
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 
 def compute() -> pd.DataFrame:
@@ -19,23 +19,40 @@ def compute() -> pd.DataFrame:
 
 
 def compute_counts(found: pd.DataFrame) -> pd.DataFrame:
-    """Findings by document and judgement: columns ``document``, one a judgement, ``cells`` (distinct cells or rows)."""
-    import pandas as pd
+    """Findings by document and judgement.
 
-    from xcrepro.published.audit import JUDGEMENTS
-    from xcrepro.published.record import DOCUMENTS
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`compute`.
 
-    rows = []
-    for document in DOCUMENTS:
-        mine = found[found["document"] == document]
-        cells = mine.drop_duplicates(["dataset", "row", "column"])
-        rows.append([document, *((mine["judgement"] == j).sum() for j in JUDGEMENTS), len(cells)])
-    return pd.DataFrame(rows, columns=["document", *JUDGEMENTS, "cells"])
+    Returns
+    -------
+    DataFrame
+        document, a column a judgement, cells (distinct cells or rows).
+    """
+    counts = pd.crosstab(found["document"], found["judgement"]).reindex(DOCUMENTS, columns=JUDGEMENTS, fill_value=0)
+    cells = found.drop_duplicates(["document", "dataset", "row", "column"]).groupby("document").size()
+    counts["cells"] = cells.reindex(DOCUMENTS, fill_value=0)
+    return counts.rename_axis(columns=None).reset_index()
 
 
 def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:
     """The findings of some checks as text for people: place, printed and expected in one line, the reason below it.
 
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`compute`.
+    *checks : str
+        Names in its column ``check``.
+    judgement : str, optional
+        Only findings with this judgement.
+    width : int
+        Of a line of a reason, in characters.
+
+    Examples
+    --------
     >>> print(describe(compute(), "first_place", judgement="rounding").splitlines()[0])
     xcrepo, table of LF-AmazonTitles-1.3M: DEXA: N@1 is 56.60; expected 56.63.
     """
@@ -53,33 +70,49 @@ def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, wi
 
 
 def compute_displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.DataFrame:
-    """How far each displaced row of the page's table is from the rows of jain16: the greatest difference of PSP and PSN
-    at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's names; the others are jain16's methods,
-    the owners first, in the order of the rows.
-    """
-    import pandas as pd
+    """How far each displaced row of the page's table is from the rows of jain16.
 
-    from xcrepro.published import find
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`compute`.
+    dataset : str
+        Whose table.
+
+    Returns
+    -------
+    DataFrame
+        The greatest difference of PSP and PSN at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's
+        names; the others are jain16's methods, the owners first, in the order of the rows.
+    """
 
     def rows(document: str) -> dict[str, pd.Series]:
-        frame = find(dataset=dataset, source=document, metric=["PSP", "PSN"])
+        frame = published.find(dataset=dataset, source=document, metric=["PSP", "PSN"])
         return {name: part.set_index(["metric", "k"])["value"] for name, part in frame.groupby("method", sort=False)}
 
     block = found[(found["check"] == "owners") & (found["dataset"] == dataset)]
-    owners = block["expected"].str.extract(r"the row of ([^,]+)")[0].tolist()
     mine, theirs = rows("xcrepo"), rows("jain16")
-    columns = [*owners, *(name for name in theirs if name not in owners)]
-    table = [[name, *(_apart(mine[name], theirs[other]) for other in columns)] for name in block["row"]]
+    columns = list(dict.fromkeys([*block["expected"].str.extract(r"the row of ([^,]+)")[0], *theirs]))
+    table = [[name, *(_largest_difference(mine[name], theirs[other]) for other in columns)] for name in block["row"]]
     return pd.DataFrame(table, columns=["page", *columns])
 
 
-def _apart(a: pd.Series, b: pd.Series) -> float:
+def _largest_difference(a: pd.Series, b: pd.Series) -> float:
+    """Of two rows, in percent of the greater number."""
     b = b.reindex(a.index)
     return float((100 * (a - b).abs() / a.where(a > b, b)).max())
 
 
 def plot_displaced(matrix: pd.DataFrame, ax=None) -> Figure:
-    """The matrix of :func:`compute_displaced`, dark where two rows agree; a ring where both carry the same name."""
+    """Which row of the page is which row of jain16: dark where two rows agree; a ring where both have the same name.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        Of :func:`compute_displaced`.
+    ax : Axes, optional
+        The caller's own.
+    """
     names, methods = matrix["page"].tolist(), list(matrix.columns[1:])
     with figures.new(looks.MEDIUM, 4.8, ax=ax) as (fig, ax):
         shown = ax.imshow(matrix[methods].to_numpy(), cmap="Blues_r", vmin=0, vmax=25, aspect="auto")
@@ -92,8 +125,7 @@ def plot_displaced(matrix: pd.DataFrame, ax=None) -> Figure:
         ax.set_xlabel("row of jain16, table 3a")
         ax.set_ylabel("row of the page")
         ax.grid(visible=False)
-        looks.title(
-            fig, "EURLex-4K: each row of the page is a row of jain16, under another name (rings: the same name)"
-        )
+        about = "each row of the page is a row of jain16, under another name (rings: the same name)"
+        looks.title(fig, f"EURLex-4K: {about}")
         fig.colorbar(shown, label="greatest difference of PSP, PSN (%)", extend="max")
         return fig

@@ -9,20 +9,29 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from xcrepro import paths, propensity
+from xcrepro import metrics, paths, propensity
 from xcrepro.data import twin as twins
 from xcrepro.data.read import read_sparse, read_xc
 from xcrepro.errors import DataError
-from xcrepro.metrics import ranking
+from xcrepro.papers.xcrepo._common import KS, METRICS
 from xcrepro.predictions import TopK
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Scores with their truth: what an evaluation script is handed.
+    """Scores with their truth: what an evaluation script is given.
 
-    scores, Y: (n, L) CSR. label_counts: (L,) of the train split, n_train its size. printed_weights: (L,) inverse propensities
-    that came with the data, or None. origin: one line on where all this is from.
+    Attributes
+    ----------
+    scores, Y : csr_matrix, shape (n, L)
+    label_counts : ndarray of int, shape (L,)
+        Of the train split.
+    n_train : int
+        Its number of points.
+    printed_weights : ndarray, shape (L,), or None
+        Inverse propensities that came with the data.
+    origin : str
+        One line on where all this is from.
     """
 
     scores: csr_matrix
@@ -38,11 +47,21 @@ class Sample:
 
 
 def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, seed: int = 0) -> Sample:
-    """The repository's sample scores from ``folder``, or the twin of ``dataset`` with votes for scores.
+    """The repository's sample scores, or a twin with votes for scores.
 
-    folder: holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and, if
-    it is there, ``inv_prop.txt``. Empty: the twin, where 25 voters each name a label of a test point with its true
-    probability: whole scores 1 to 25 with many ties and short rows, like those of the original.
+    Parameters
+    ----------
+    folder : str
+        Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and, if it is
+        there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test point with its
+        true probability: whole scores 1 to 25 with many ties and short rows, like those of the original.
+    dataset, scale, seed
+        Of the twin (see :func:`xcrepro.twin`).
+
+    Raises
+    ------
+    DataError
+        Where scores, truth and train labels do not have the same points and labels.
     """
     if folder:
         home = Path(folder).expanduser()
@@ -50,12 +69,9 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
         Y = read_sparse(home / "sample_score" / "tst_X_Y.txt")
         _, train = read_xc(home / "train.txt")
         weights = home / "sample_score" / "inv_prop.txt"
-        if not scores.shape == Y.shape or train.shape[1] != Y.shape[1]:
-            raise DataError(
-                home,
-                f"scores {scores.shape}, truth {Y.shape}, train labels {train.shape}",
-                "the same points and labels",
-            )
+        if scores.shape != Y.shape or train.shape[1] != Y.shape[1]:
+            found = f"scores {scores.shape}, truth {Y.shape}, train labels {train.shape}"
+            raise DataError(home, found, "the same points and labels")
         counts = np.bincount(train.indices, minlength=train.shape[1])
         origin = f"sample scores of the repository: {scores.shape[0]} points, {scores.shape[1]} labels"
         return Sample(scores, Y, counts, train.shape[0], np.loadtxt(weights) if weights.is_file() else None, origin)
@@ -69,16 +85,23 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
 
 
 def compute(given: Sample) -> pd.DataFrame:
-    """P and nDCG at 1 to 5, PSP and PSnDCG at 1, 3, 5: columns metric, k, value."""
-    ks, top = (1, 2, 3, 4, 5), TopK.from_scores(given.scores, 5)
-    found = ranking.values(["P", "nDCG", "PSP", "PSnDCG"], given.Y, top, ks, given.inverse_propensity())
-    rows = [
-        {"metric": name, "k": k, "value": value}
-        for name, values in found.items()
-        for k, value in zip(ks, values, strict=True)
-        if name in ("P", "nDCG") or k in (1, 3, 5)
-    ]
-    return pd.DataFrame(rows)
+    """The metrics that the repository's scripts print.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        metric, k, value (a fraction): P and nDCG at 1 to 5, PSP and PSnDCG at 1, 3, 5.
+    """
+    table = _evaluate(given.scores, given.Y, given.inverse_propensity(), range(1, 6))
+    return table[table["metric"].isin(["P", "nDCG"]) | table["k"].isin(KS)].reset_index(drop=True)
+
+
+def _evaluate(scores, Y, weights: np.ndarray, ks=KS, names=METRICS) -> pd.DataFrame:
+    return metrics.evaluate(Y, TopK.from_scores(scores, 5), ks, weights, metrics=names)
 
 
 def printed_values() -> pd.DataFrame:
@@ -87,44 +110,64 @@ def printed_values() -> pd.DataFrame:
 
 
 def compute_ties(given: Sample) -> pd.DataFrame:
-    """The same metrics with ties given to the lowest and to the highest label id, and the difference."""
-    weights, ks = given.inverse_propensity(), (1, 3, 5)
-    names = ["P", "nDCG", "PSP", "PSnDCG"]
-    low = ranking.values(names, given.Y, TopK.from_scores(given.scores, 5), ks, weights)
+    """The metrics with ties given to the lowest and to the highest label id.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        metric, k, lowest id, highest id, difference (fractions; the second less the first).
+    """
+    weights = given.inverse_propensity()
+    low = _evaluate(given.scores, given.Y, weights)
     # Seen from the last label to the first, the lowest id of a tie is the highest.
-    back = [given.scores.tocsc()[:, ::-1].tocsr(), given.Y.tocsc()[:, ::-1].tocsr()]
-    high = ranking.values(names, back[1], TopK.from_scores(back[0], 5), ks, weights[::-1])
-    rows = [
-        {"metric": name, "k": k, "lowest id": low[name][i], "highest id": high[name][i]}
-        for name in names
-        for i, k in enumerate(ks)
-    ]
-    return pd.DataFrame(rows).assign(difference=lambda t: t["highest id"] - t["lowest id"])
+    high = _evaluate(*(matrix.tocsc()[:, ::-1].tocsr() for matrix in (given.scores, given.Y)), weights[::-1])
+    table = low.rename(columns={"value": "lowest id"}).assign(**{"highest id": high["value"]})
+    return table.assign(difference=table["highest id"] - table["lowest id"])
 
 
 def compute_shape(given: Sample) -> pd.DataFrame:
-    """How many rows the edges touch: quantity, rows (integers)."""
+    """How many rows the edge cases of the definitions concern.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        what, rows (int).
+    """
     top = TopK.from_scores(given.scores, 6)
     present = top.ids >= 0
     same = (top.scores[:, 1:] == top.scores[:, :-1]) & present[:, 1:]
     sizes = np.diff(given.Y.indptr)
-    return pd.DataFrame(
-        {
-            "what": [
-                "test points",
-                "with two equal scores that a cut-off up to 5 can part",
-                "with fewer than 5 scored labels",
-                "with fewer than 5 relevant labels",
-                "without any relevant label",
-            ],
-            "rows": [len(top), same.any(axis=1).sum(), (~present[:, 4]).sum(), (sizes < 5).sum(), (sizes == 0).sum()],
-        }
-    ).astype({"rows": "int64"})
+    rows = {
+        "test points": len(top),
+        "with two equal scores that a cut-off up to 5 can part": same.any(axis=1).sum(),
+        "with fewer than 5 scored labels": (~present[:, 4]).sum(),
+        "with fewer than 5 relevant labels": (sizes < 5).sum(),
+        "without any relevant label": (sizes == 0).sum(),
+    }
+    return pd.DataFrame(rows.items(), columns=["what", "rows"]).astype({"rows": "int64"})
 
 
 def compute_variants(given: Sample) -> pd.DataFrame:
-    """Where documents define a metric differently, every variant side by side at 1, 3, 5."""
+    """Where documents define a metric differently, every variant side by side.
+
+    Parameters
+    ----------
+    given : Sample
+
+    Returns
+    -------
+    DataFrame
+        variant, @1, @3, @5 (fractions).
+    """
     names = ["nDCG", "nDCG (ideal k)", "PSP", "PSP (bare)", "PSnDCG", "PSnDCG (ideal k)", "PSnDCG (bare, ideal k)"]
-    top = TopK.from_scores(given.scores, 5)
-    found = ranking.values(names, given.Y, top, (1, 3, 5), given.inverse_propensity())
-    return pd.DataFrame([{"variant": name} | dict(zip(("@1", "@3", "@5"), found[name], strict=True)) for name in names])
+    found = _evaluate(given.scores, given.Y, given.inverse_propensity(), names=names)
+    table = found.pivot(index="metric", columns="k", values="value").loc[names].add_prefix("@")
+    return table.rename_axis(index="variant", columns=None).reset_index()

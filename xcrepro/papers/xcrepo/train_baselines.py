@@ -14,14 +14,38 @@ from xcrepro.predictions import TopK
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
-    """P and PSP at 1 and 5 of each model, percent: model, P@1, P@5, PSP@1, PSP@5."""
+    """P and PSP at 1 and 5 of each model.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping
+        Model -> its predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        Percent: model, P@1, P@5, PSP@1, PSP@5.
+    """
     return _common.compute_metrics(ds, tops)[["model", "P@1", "P@5", "PSP@1", "PSP@5"]]
 
 
 def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
-    """What training cost: model, parameters (text), train seconds, prediction in ms a point; NaN where it was not noted.
+    """What training cost.
 
-    Seconds are those of the run that trained; they are shown, never compared.
+    Parameters
+    ----------
+    ds : Dataset
+    names : list of str
+        Names of :mod:`xcrepro.inputs.baselines`.
+    seed : int
+        Of the training.
+
+    Returns
+    -------
+    DataFrame
+        model, parameters (text), train s, predict ms/point; NaN where it was not recorded. Seconds are those of the run that
+        trained; they are shown, never compared.
     """
     rows = []
     for name in names:

@@ -1,0 +1,143 @@
+"""A document's table of datasets: what it prints, which points its averages count, and what files and label counts say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from xcrepro import paths
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.load import load, statistics
+from xcrepro.inputs.datasets import registry_name
+
+FIELDS = {
+    "N train": "n_train",
+    "N test": "n_test",
+    "M test": "n_test",
+    "D": "n_features",
+    "L": "n_labels",
+    "labels per point": "avg_labels_per_point",
+    "points per label": "avg_points_per_label",
+}
+"""Column of a table -> field of a published row (see :func:`xcrepro.data.registry.published`)."""
+
+
+def printed(source: str, columns: Sequence[str]) -> pd.DataFrame:
+    """A table of datasets as printed.
+
+    Parameters
+    ----------
+    source : str
+        A document's table, such as ``"jain16:table2"``.
+    columns : sequence of str
+        Of :data:`FIELDS`.
+
+    Returns
+    -------
+    DataFrame
+        A row a dataset, in the order of print: dataset, then the columns: averages are texts with their digits, counts numbers;
+        None where nothing is printed.
+    """
+    rows = []
+    for entry in map(registry.get, registry.names(source)):
+        row = entry.published[source] | {name: entry.printed(name, source) for name in registry.AVERAGES}
+        rows.append({"dataset": entry.printed_name} | {column: row.get(FIELDS[column]) for column in columns})
+    return pd.DataFrame(rows)
+
+
+def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[float, float]], str]:
+    """What labels per point x points / L gives, and the points that the printed average counts by it.
+
+    Parameters
+    ----------
+    name : str
+        A dataset of the table.
+    source : str
+        As for :func:`printed`.
+
+    Returns
+    -------
+    ranges : dict
+        ``"train"`` and ``"all"`` points -> the least and the largest average that the rounding of labels per point leaves.
+    counted : str
+        Those of the two whose range meets that of the printed points per label, or ``"neither"``.
+    """
+    row = registry.published(name, source)
+    low, high = registry.interval(name, "avg_labels_per_point", source)
+    below, above = registry.interval(name, "avg_points_per_label", source)
+    points = {"train": row["n_train"], "all": row["n_train"] + row["n_test"]}
+    ranges = {basis: (low * n / row["n_labels"], high * n / row["n_labels"]) for basis, n in points.items()}
+    met = [basis for basis, (least, most) in ranges.items() if least <= above and below <= most]
+    return ranges, " or ".join(met) or "neither"
+
+
+def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float | None]:
+    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts (arguments: as for
+    :func:`printed`)."""
+    row = registry.published(registry_name(ds), source)
+    basis = "train" if row["points_per_label_basis"] == "train" else "all"
+    found = statistics(ds.train, ds.test)
+    found |= {name: found[f"{name}_{basis}"] for name in registry.AVERAGES}
+    return {column: found[FIELDS[column]] for column in columns}
+
+
+def compare_files(source: str, columns: Sequence[str], folder: str, size: str) -> pd.DataFrame:
+    """Every number of a table whose dataset is on this machine, counted in its files. Nothing is downloaded.
+
+    Parameters
+    ----------
+    source, columns
+        As for :func:`printed`.
+    folder : str
+        Where one subfolder a dataset lies, named by its key; others are passed over. Empty: at size paper the cache, where
+        ``xcrepro fetch`` puts them; at size small nothing, so that the result does not depend on what a machine has.
+    size : str
+        ``"small"`` or ``"paper"``.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity (the column), printed (text), ours.
+    """
+    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
+    here = [name for name in registry.names(source) if (folder or size == "paper") and (home / name).is_dir()]
+    found = ((name, count(load(name, home / name, check=False), source, columns)) for name in here)
+    return _compare(source, found)
+
+
+def compare_label_counts(source: str, names: Iterable[str]) -> pd.DataFrame:
+    """L, points per label and labels per point from the real label counts that come with the project.
+
+    Parameters
+    ----------
+    source : str
+        As for :func:`printed`.
+    names : iterable of str
+        Keys of datasets with committed counts of all points.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`compare_files`.
+    """
+    found = []
+    for name in names:
+        counts, row = registry.label_counts(name), registry.published(name, source)
+        n_labels, n_points, pairs = len(counts), row["n_train"] + row["n_test"], int(counts.to_numpy().sum())
+        ours = {"L": n_labels, "points per label": pairs / n_labels, "labels per point": pairs / n_points}
+        found.append((name, ours))
+    return _compare(source, found)
+
+
+def _compare(source: str, found: Iterable[tuple[str, dict]]) -> pd.DataFrame:
+    """found: pairs of a dataset and our numbers by column."""
+    rows = [
+        (registry.get(name).printed_name, column, registry.printed(name, FIELDS[column], source), float(value))
+        for name, values in found
+        for column, value in values.items()
+        if value is not None
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "quantity", "printed", "ours"])
