@@ -66,10 +66,11 @@ class Calibrator:
         ArgumentError
             Where there is no pair to learn from.
         """
-        values, found = _pairs(scores, hits)
-        if values.size == 0:
+        values, present = _scores(scores)
+        found = _hits(hits, values.shape, present)
+        if not present.any():
             raise ArgumentError("scores", "must hold at least one score to learn from", "none, or only absent places")
-        self._fit(values, found)
+        self._fit(values[present], found[present])
         return self
 
     def predict(self, scores) -> np.ndarray:
@@ -91,10 +92,7 @@ class Calibrator:
             Before ``fit``.
         """
         self._check_fitted()
-        values, present = _scores(scores)
-        result = np.full(values.shape, -np.inf)
-        result[present] = self._predict(values[present])
-        return result
+        return _mapped(scores, self._predict)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted calibrator as JSON, whole or not at all; the numbers come back to the last bit."""
@@ -112,18 +110,9 @@ class Calibrator:
         if not hasattr(self, self._learned[0]):
             raise ArgumentError(type(self).__name__, "must be fitted", "no fit", "call fit first")
 
-    # What a subclass writes: the names of what fit learns, and the three steps. No scores reach them that are absent.
+    # What a subclass writes: the names of what fit learns; _fit(scores, hits) and _predict(scores), which no absent scores
+    # reach; and _fault(), what is wrong with the learned values of a file, empty where nothing is.
     _learned: ClassVar[tuple[str, ...]] = ()
-
-    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
-        raise NotImplementedError
-
-    def _predict(self, scores: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def _fault(self) -> str:
-        """What is wrong with the learned values of a file; empty where nothing is."""
-        raise NotImplementedError
 
 
 # ---------------------------------------------------------------------------------------------- isotonic
@@ -160,9 +149,8 @@ class Isotonic(Calibrator):
     def _predict(self, scores: np.ndarray) -> np.ndarray:
         scores = np.ascontiguousarray(scores, np.float64)
         out = np.empty(scores.size)
-        threads.over_rows(
-            scores.size, lambda lo, hi: kernel.interpolate(self.knots_, self.values_, scores, lo, hi, out)
-        )
+        knots = self.knots_, self.values_
+        threads.over_rows(scores.size, lambda lo, hi: kernel.interpolate(*knots, scores, lo, hi, out))
         return out
 
     def _fault(self) -> str:
@@ -170,7 +158,7 @@ class Isotonic(Calibrator):
             return "knots_ and values_ of different lengths"
         if (np.diff(self.knots_) <= 0).any():
             return "knots_ that do not rise"
-        return _no_rising_probabilities(self.values_)
+        return "values_ that fall" if (np.diff(self.values_) < 0).any() else _no_probabilities(self.values_)
 
 
 def _sorted(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -249,9 +237,8 @@ class Platt(Calibrator):
         if self.targets == "platt":
             n_hits = int(hits.sum())
             low, high = 1.0 / (hits.size - n_hits + 2.0), (n_hits + 1.0) / (n_hits + 2.0)
-        slope, intercept = _logistic(
-            scores[None].astype(np.float64), hits, low, high, 0.0 if self.C is None else 1.0 / self.C
-        )
+        ridge = 0.0 if self.C is None else 1.0 / self.C
+        slope, intercept = _logistic(scores[None].astype(np.float64), hits, low, high, ridge)
         self.a_, self.b_ = -float(slope), -float(intercept)
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
@@ -285,20 +272,16 @@ class Beta(Calibrator):
     _learned: ClassVar = ("a_", "b_", "c_")
 
     def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
-        features = self._features(scores)
-        best = None
+        features, tried = self._features(scores), []
         # The problem is convex: a free optimum that obeys is the optimum, else it lies where a or b or both are 0.
         for kept in ([0, 1], [0], [1], []):
-            theta = _logistic(np.ascontiguousarray(features[kept]), hits, 0.0, 1.0)
-            if (theta[:-1] >= 0).all():
-                full = np.zeros(3)
-                full[[*kept, 2]] = theta
-                loss = _loss(features, hits, full)
-                if best is None or loss < best[0]:
-                    best = loss, full
+            theta = np.zeros(3)
+            theta[[*kept, 2]] = _logistic(np.ascontiguousarray(features[kept]), hits, 0.0, 1.0)
+            if (theta[:2] >= 0).all():
+                tried.append(theta)
                 if len(kept) == 2:
                     break
-        self.a_, self.b_, self.c_ = best[1].tolist()
+        self.a_, self.b_, self.c_ = min(tried, key=lambda theta: _loss(features, hits, theta)).tolist()
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
         rise, fall = self._features(scores)
@@ -494,9 +477,8 @@ def load(path: str | os.PathLike) -> Calibrator:
         if fault := calibrator._fault():
             raise ValueError(fault)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise DataError(
-            path, f"no whole calibrator ({error!r})", "what Calibrator.save wrote", do="Fit it again"
-        ) from error
+        found = f"no whole calibrator ({error!r})"
+        raise DataError(path, found, "what Calibrator.save wrote", do="Fit it again") from error
     return calibrator
 
 
@@ -569,9 +551,8 @@ def _cross_fit(scores, hits, present, calibrator, folds: int, what: str) -> np.n
     sizes = np.diff(edges)
     lonely = (sizes > 0) & (sizes == values.size)
     if lonely.any():
-        raise ArgumentError(
-            "scores", f"must hold scores in {what}{int(np.argmax(lonely))}", "none to learn from", "take other folds"
-        )
+        rule = f"must hold scores in {what}{int(np.argmax(lonely))}"
+        raise ArgumentError("scores", rule, "none to learn from", "take other folds")
     calibrated = np.empty(values.size)
     if isinstance(calibrator, Isotonic):
         _isotonic_folds(values, found, edges, calibrated)
@@ -706,17 +687,18 @@ def min_max(scores, low: float | None = None, high: float | None = None) -> np.n
     array([[ 1. ,  0. ],
            [ 0.5, -inf]])
     """
-    values, present = _scores(scores)
-    values = values.astype(np.float64)
-    kept = values[present]
-    if kept.size == 0:
-        return values
-    low = float(kept.min()) if low is None else float(low)
-    high = float(kept.max()) if high is None else float(high)
-    if not (np.isfinite([low, high]).all() and low <= high):
-        raise ArgumentError("low", "must be finite and not above high", f"low {low}, high {high}")
-    values[present] = np.clip((kept - low) / (high - low), 0.0, 1.0) if high > low else 0.0
-    return values
+
+    def squeezed(kept: np.ndarray) -> np.ndarray:
+        if kept.size == 0:
+            return kept
+        kept = kept.astype(np.float64)
+        lowest = float(kept.min()) if low is None else float(low)
+        highest = float(kept.max()) if high is None else float(high)
+        if not (np.isfinite([lowest, highest]).all() and lowest <= highest):
+            raise ArgumentError("low", "must be finite and not above high", f"low {lowest}, high {highest}")
+        return np.clip((kept - lowest) / (highest - lowest), 0.0, 1.0) if highest > lowest else np.zeros(kept.size)
+
+    return _mapped(scores, squeezed)
 
 
 def margin(scores, loss: str = "logistic") -> np.ndarray:
@@ -740,14 +722,17 @@ def margin(scores, loss: str = "logistic") -> np.ndarray:
     array([0.  , 0.5 , 0.75])
     """
     one_of("loss", loss, ("logistic", "exponential", "squared_hinge"))
-    values, present = _scores(scores)
-    values = values.astype(np.float64)
-    kept = values[present]
     if loss == "squared_hinge":
-        values[present] = np.clip((1.0 + kept) / 2.0, 0.0, 1.0)
-    else:
-        values[present] = _sigmoid(kept * (2.0 if loss == "exponential" else 1.0))
-    return values
+        return _mapped(scores, lambda kept: np.clip((1.0 + kept.astype(np.float64)) / 2.0, 0.0, 1.0))
+    return _mapped(scores, lambda kept: _sigmoid(kept.astype(np.float64) * (2.0 if loss == "exponential" else 1.0)))
+
+
+def _mapped(scores, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """``function`` of the scores that are present, flat; float64, minus infinity where absent."""
+    values, present = _scores(scores)
+    result = np.full(values.shape, -np.inf)
+    result[present] = function(values[present])
+    return result
 
 
 def _linked(scores: np.ndarray, link) -> np.ndarray:
@@ -759,9 +744,8 @@ def _linked(scores: np.ndarray, link) -> np.ndarray:
         raise ArgumentError("link", 'must be None, "min_max", "margin" or a function of the scores', repr(link))
     linked = np.asarray(link(scores.copy()))
     if linked.shape != scores.shape or not np.array_equal(linked == -np.inf, scores == -np.inf):
-        raise ArgumentError(
-            "link", "must keep the shape of the scores, and minus infinity where it stands", f"shape {linked.shape}"
-        )
+        rule = "must keep the shape of the scores, and minus infinity where it stands"
+        raise ArgumentError("link", rule, f"shape {linked.shape}")
     return linked
 
 
@@ -779,10 +763,8 @@ def _scores(scores) -> tuple[np.ndarray, np.ndarray]:
     # A quarter of the largest number, so that no difference of two scores overflows.
     bad = present & ~(np.abs(values) <= np.finfo(values.dtype).max / 4)
     if bad.any():
-        place = tuple(int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
-        raise ArgumentError(
-            "scores", "must be finite, or minus infinity where absent", f"{values[place]} at {place}", "mend that score"
-        )
+        place, rule = _first(bad), "must be finite, or minus infinity where absent"
+        raise ArgumentError("scores", rule, f"{values[place]} at {place}", "mend that score")
     return values, present
 
 
@@ -795,27 +777,20 @@ def _hits(hits, shape: tuple[int, ...], present: np.ndarray) -> np.ndarray:
             raise ArgumentError("hits", "must be bool, or 0 and 1", f"other values, dtype {values.dtype}")
         values = values != 0
     if (values & ~present).any():
-        place = tuple(int(i) for i in np.argwhere(values & ~present)[0])
-        raise ArgumentError("hits", "must not mark a place where nothing was predicted", f"a hit at {place}")
+        rule = "must not mark a place where nothing was predicted"
+        raise ArgumentError("hits", rule, f"a hit at {_first(values & ~present)}")
     return values
 
 
-def _pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
-    """The present scores and their hits, flat."""
-    values, present = _scores(scores)
-    found = _hits(hits, values.shape, present)
-    return values[present], found[present]
+def _first(where: np.ndarray) -> tuple[int, ...]:
+    return tuple(np.argwhere(where)[0].tolist())
 
 
 def _probabilities(scores: np.ndarray, who: str) -> np.ndarray:
     outside = (scores < 0) | (scores > 1)
     if outside.any():
-        raise ArgumentError(
-            "scores",
-            f"must be in [0, 1] for {who}",
-            float(scores[np.argmax(outside)]),
-            "bring them there with min_max or margin",
-        )
+        rule, do = f"must be in [0, 1] for {who}", "bring them there with min_max or margin"
+        raise ArgumentError("scores", rule, float(scores[np.argmax(outside)]), do)
     return scores
 
 
@@ -823,15 +798,10 @@ def _no_probabilities(values: np.ndarray) -> str:
     return "" if ((values >= 0) & (values <= 1)).all() else "values_ outside [0, 1]"
 
 
-def _no_rising_probabilities(values: np.ndarray) -> str:
-    return "values_ that fall" if (np.diff(values) < 0).any() else _no_probabilities(values)
-
-
 def _method(method):
     if isinstance(method, str):
         return METHODS[one_of("method", method, METHODS, do="or a calibrator")]()
     if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "predict")):
-        raise ArgumentError(
-            "method", f"must be one of {', '.join(METHODS)}, or an object with fit and predict", repr(method)
-        )
+        rule = f"must be one of {', '.join(METHODS)}, or an object with fit and predict"
+        raise ArgumentError("method", rule, repr(method))
     return method

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Cell:
     @property
     def value(self) -> float:
         return float(self.printed.replace(",", ""))
+
+    def apart(self, other: Cell) -> bool:
+        """Can the two numbers not be the same?"""
+        return self.low > other.high + TINY or other.low > self.high + TINY
 
 
 def rounding(printed: str) -> tuple[float, float]:
@@ -77,16 +81,31 @@ class Row:
             if (second, k) in self.cells:
                 yield k, self.cells[first, k], self.cells[second, k]
 
+    def text(self, value: float) -> str:
+        """A bound as it is shown: with the digits of print."""
+        return f"{value:.{2 if self.one > 1 else 4}f}"
+
+    def span(self, low: float, high: float) -> str:
+        return f"{self.text(low)} to {self.text(high)}"
+
+    def fault(self, metric: str, k: int, expected: str, why: str) -> Fault:
+        """A fault of one of its cells."""
+        return Fault((metric, k), self.cells[metric, k].printed, expected, why)
+
 
 @dataclass(frozen=True)
 class Fault:
-    """A cell that cannot stand beside the others of its row."""
+    """A cell that cannot stand beside the others of its row; ``check`` is the identity that says so."""
 
-    column: str
+    where: tuple[str, int]
     printed: str
     expected: str
-    check: str
     why: str
+    check: str = ""
+
+    @property
+    def column(self) -> str:
+        return column(*self.where)
 
 
 Check = Callable[[Row], Iterator[Fault]]
@@ -102,10 +121,6 @@ def span(low: float, high: float, digits: int = 2) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def _digits(row: Row) -> int:
-    return 2 if row.one > 1 else 4
-
-
 def first_place(row: Row) -> Iterator[Fault]:
     """N@1 = P@1, PSN@1 = PSP@1, and abandonment's complement at 1 = P@1.
 
@@ -115,11 +130,9 @@ def first_place(row: Row) -> Iterator[Fault]:
     """
     for name, same in (("N", "P"), ("PSN", "PSP"), ("Abandonment", "P")):
         a, b = row.cells.get((name, 1)), row.cells.get((same, 1))
-        if a and b and (a.low > b.high + TINY or b.low > a.high + TINY):
-            yield Fault(
-                column(name, 1), a.printed, b.printed, "first_place",
-                f"{name}@1 and {same}@1 are the same average; they differ by {abs(a.value - b.value):.{_digits(row)}f}.",
-            )  # fmt: skip
+        if a and b and a.apart(b):
+            differ = row.text(abs(a.value - b.value))
+            yield row.fault(name, 1, b.printed, f"{name}@1 and {same}@1 are the same average; they differ by {differ}.")
 
 
 def hits_grow(row: Row) -> Iterator[Fault]:
@@ -132,33 +145,26 @@ def hits_grow(row: Row) -> Iterator[Fault]:
     maps on the first j; so it holds too (in-sample; cross-fitting moves it by far less than what is reported).
     jain16's normalised coverage (``Cov_norm``) has a denominator that grows with k and is left out.
     """
-    for name, times_k in (("P", True), ("Brier", True), ("R", False), ("Cov", False), ("Abandonment", False),
-                          ("macro_R", False)):  # fmt: skip
+    for name in ("P", "Brier", "R", "Cov", "Abandonment", "macro_R"):
         for j, k in itertools.pairwise(row.ks(name)):
             before, after = row.cells[name, j], row.cells[name, k]
-            a, b = (j, k) if times_k else (1, 1)
+            a, b, why = 1, 1, f"{name}@{k} = {after.printed} is below {name}@{j} = {before.printed}."
+            if name in ("P", "Brier"):
+                sums = f"{k * after.value:.2f} < {j} x {before.printed} = {j * before.value:.2f}"
+                a, b, why = j, k, f"{k} x {after.printed} = {sums}."
             # Cross-fitting is no exact minimum, so recalibrated Brier scores get one percent of slack.
             slack = 0.01 * a * before.low if name == "Brier" else 0.0
             if b * after.high < a * before.low - slack - TINY:
-                sums = (
-                    f"{k} x {after.printed} = {k * after.value:.2f} < {j} x {before.printed} = {j * before.value:.2f}"
-                )
-                yield Fault(
-                    column(name, k), after.printed, f"at least {a * before.low / b:.{_digits(row)}f}", "hits_grow",
-                    f"{sums}." if times_k else f"{name}@{k} = {after.printed} is below {name}@{j} = {before.printed}.",
-                )  # fmt: skip
+                yield row.fault(name, k, f"at least {row.text(a * before.low / b)}", why)
 
 
 def one_hit_a_place(row: Row) -> Iterator[Fault]:
     """k P@k - j P@j <= k - j: a place holds at most one hit, so the places j+1 to k add at most k - j."""
     for j, k in itertools.combinations([0, *row.ks("P")], 2):
-        after = row.cells["P", k]
-        low = j * row.cells["P", j].high if j else 0.0
-        if k * after.low - low > (k - j) * row.one + TINY:
-            yield Fault(
-                column("P", k), after.printed, f"at most {(low + (k - j) * row.one) / k:.{_digits(row)}f}",
-                "one_hit_a_place", f"The places {j + 1} to {k} would hold more than one hit each.",
-            )  # fmt: skip
+        most = (j * row.cells["P", j].high if j else 0.0) + (k - j) * row.one
+        if k * row.cells["P", k].low > most + TINY:
+            why = f"The places {j + 1} to {k} would hold more than one hit each."
+            yield row.fault("P", k, f"at most {row.text(most / k)}", why)
 
 
 @functools.cache
@@ -210,34 +216,26 @@ def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | 
     return ends[0].fun * row.one, -ends[1].fun * row.one
 
 
-def _discounted(row: Row, plain: str, discounted: str, check: str) -> Iterator[Fault]:
+def _discounted(row: Row, plain: str, discounted: str) -> Iterator[Fault]:
     given = [(plain, k) for k in row.ks(plain) if k <= 5]
     asked = [(discounted, k) for k in row.ks(discounted) if 1 < k <= 5]
     if not given or not asked or _mixtures(row, given + asked):
         return
+    bounds = {name: _mixtures(row, given, name) for name in asked}
+    if None in bounds.values():  # the plain ones contradict each other; another check says so
+        return
+    said = ", ".join(f"{column(*name)} = {row.cells[name].printed}" for name in given)
     alone = False
-    for name in asked:
-        bounds = _mixtures(row, given, name)
-        if bounds is None:  # the plain ones contradict each other; another check says so
-            return
-        cell = row.cells[name]
-        if cell.low > bounds[1] + 1e-6 or cell.high < bounds[0] - 1e-6:
-            alone = True
-            printed = ", ".join(f"{column(*p)} = {row.cells[p].printed}" for p in given)
-            yield Fault(
-                column(*name), cell.printed, span(*bounds, _digits(row)), check,
-                f"With {printed}, {column(*name)} lies in {span(*bounds, _digits(row))}, whichever normaliser is used.",
-            )  # fmt: skip
-    if not alone:
-        name = asked[-1]
-        bounds = _mixtures(row, given + asked[:-1], name)
-        if bounds is not None:
-            first = " and ".join(f"{column(*a)} = {row.cells[a].printed}" for a in asked[:-1])
-            yield Fault(
-                column(*name), row.cells[name].printed, span(*bounds, _digits(row)), check,
-                f"Each is possible alone, not both; with {first}, {column(*name)} lies in "
-                f"{span(*bounds, _digits(row))}, whichever normaliser is used. One of them is wrong.",
-            )  # fmt: skip
+    for name, (low, high) in bounds.items():
+        if row.cells[name].low > high + 1e-6 or row.cells[name].high < low - 1e-6:
+            alone, limits = True, row.span(low, high)
+            why = f"With {said}, {column(*name)} lies in {limits}, whichever normaliser is used."
+            yield row.fault(*name, limits, why)
+    *others, name = asked
+    if not alone and (ends := _mixtures(row, given + others, name)):
+        first, limits = " and ".join(f"{column(*a)} = {row.cells[a].printed}" for a in others), row.span(*ends)
+        why = f"Each is possible alone, not both; with {first}, {column(*name)} lies in {limits}, whichever"
+        yield row.fault(*name, limits, f"{why} normaliser is used. One of them is wrong.")
 
 
 def ndcg_bounds(row: Row) -> Iterator[Fault]:
@@ -251,7 +249,7 @@ def ndcg_bounds(row: Row) -> Iterator[Fault]:
     sum up to k for every point, all points count as having five labels or more, which is one of the mixtures: a row
     outside is impossible under either. A point without labels counts 0 in every place, as a point without hits does.
     """
-    yield from _discounted(row, "P", "N", "ndcg_bounds")
+    yield from _discounted(row, "P", "N")
 
 
 def psndcg_bounds(row: Row) -> Iterator[Fault]:
@@ -265,7 +263,7 @@ def psndcg_bounds(row: Row) -> Iterator[Fault]:
     linear in the masses, hence a linear programme as in :func:`ndcg_bounds`, and its bounds are sharp over all
     weights; real propensities can only be narrower. A sum up to k for every point is the case of five labels or more.
     """
-    yield from _discounted(row, "PSP", "PSN", "psndcg_bounds")
+    yield from _discounted(row, "PSP", "PSN")
 
 
 def abandonment(row: Row) -> Iterator[Fault]:
@@ -276,10 +274,8 @@ def abandonment(row: Row) -> Iterator[Fault]:
     for k, share, precision in row.both("Abandonment", "P"):
         low, high = precision.low, min(row.one, k * precision.high)
         if share.high < low - TINY or share.low > high + TINY:
-            yield Fault(
-                column("Abandonment", k), share.printed, span(low, high, _digits(row)), "abandonment",
-                f"The share of points with a hit lies between P@{k} and {k} P@{k}.",
-            )  # fmt: skip
+            why = f"The share of points with a hit lies between P@{k} and {k} P@{k}."
+            yield row.fault("Abandonment", k, row.span(low, high), why)
 
 
 def implied_average(precision: Cell, f1: Cell, k: int) -> tuple[float, float]:
@@ -294,27 +290,32 @@ def implied_average(precision: Cell, f1: Cell, k: int) -> tuple[float, float]:
     return 2 * k * precision.low / f1.high - k, 2 * k * precision.high / f1.low - k
 
 
+def implied_f1(precision: Cell, average: tuple[float, float], k: int) -> tuple[float, float]:
+    """The other way round: the micro-F1@k that P@k and an average number of labels a point imply."""
+    return 2 * k * precision.low / (k + average[1]), 2 * k * precision.high / (k + average[0])
+
+
+def shared(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """What intervals have in common; where they have nothing, the first number is above the second."""
+    lows, highs = zip((-np.inf, np.inf), *intervals, strict=True)
+    return max(lows), min(highs)
+
+
 def micro_f1(row: Row) -> Iterator[Fault]:
     """micro-F1@k = 2 k P@k / (k + average labels): all k of a row must imply the same average.
 
     See :func:`implied_average`. It takes for granted that every point has k predictions.
     """
-    found = [(k, f1, *implied_average(p, f1, k)) for k, f1, p in row.both("micro_F1", "P") if f1.low > 0]
-    if len(found) < 2:
+    found = {k: implied_average(p, f1, k) for k, f1, p in row.both("micro_F1", "P") if f1.low > 0}
+    low, high = shared(found.values())
+    if low <= high + TINY:
         return
-    low, high = max(f[2] for f in found), min(f[3] for f in found)
-    if low > high + TINY:
-        middle = float(np.median([(f[2] + f[3]) / 2 for f in found]))
-        k, f1, *_ = max(found, key=lambda f: abs((f[2] + f[3]) / 2 - middle))
-        others = [f for f in found if f[0] != k]
-        low, high = max(f[2] for f in others), min(f[3] for f in others)
-        precision = row.cells["P", k]
-        yield Fault(
-            column("micro_F1", k), f1.printed,
-            span(2 * k * precision.low / (k + high), 2 * k * precision.high / (k + low), _digits(row)), "micro_f1",
-            "If every point has k predictions, the k of this row imply different averages of labels a point: "
-            + "; ".join(f"k = {f[0]}: {span(f[2], f[3], 3)}" for f in found) + ".",
-        )  # fmt: skip
+    middle = float(np.median([sum(ends) / 2 for ends in found.values()]))
+    k = max(found, key=lambda k: abs(sum(found[k]) / 2 - middle))
+    others = shared(ends for other, ends in found.items() if other != k)
+    implied = "; ".join(f"k = {k}: {span(*ends, 3)}" for k, ends in found.items())
+    why = f"If every point has k predictions, the k of this row imply different averages of labels a point: {implied}."
+    yield row.fault("micro_F1", k, row.span(*implied_f1(row.cells["P", k], others, k)), why)
 
 
 def average_labels(row: Row) -> Iterator[Fault]:
@@ -324,12 +325,9 @@ def average_labels(row: Row) -> Iterator[Fault]:
     """
     average = row.cells.get(("avg_labels", 0))
     for k in row.ks("P") if average else ():
-        cell = row.cells["P", k]
-        if cell.low / row.one > average.high / k + TINY:
-            yield Fault(
-                column("P", k), cell.printed, f"at most {row.one * average.high / k:.{_digits(row)}f}", "average_labels",
-                f"{k} P@{k} is more than the {average.printed} labels of an average point.",
-            )  # fmt: skip
+        if row.cells["P", k].low / row.one > average.high / k + TINY:
+            why = f"{k} P@{k} is more than the {average.printed} labels of an average point."
+            yield row.fault("P", k, f"at most {row.text(row.one * average.high / k)}", why)
 
 
 def macro(row: Row) -> Iterator[Fault]:
@@ -342,19 +340,15 @@ def macro(row: Row) -> Iterator[Fault]:
     for name in ("macro_R", "macro_P", "macro_F1"):
         for k, cell, coverage in row.both(name, "Cov"):
             if cell.low > coverage.high + TINY:
-                yield Fault(
-                    column(name, k), cell.printed, f"at most {coverage.high:.{_digits(row)}f}", "macro",
-                    f"{name}@{k} is above Cov@{k} = {coverage.printed}.",
-                )  # fmt: skip
+                why = f"{name}@{k} is above Cov@{k} = {coverage.printed}."
+                yield row.fault(name, k, f"at most {row.text(coverage.high)}", why)
     for k, f1, precision in row.both("macro_F1", "macro_P"):
         recall = row.cells.get(("macro_R", k))
         if recall and precision.high + recall.high > 0:
             most = 2 * precision.high * recall.high / (precision.high + recall.high)
             if f1.low > most + TINY:
-                yield Fault(
-                    column("macro_F1", k), f1.printed, f"at most {most:.{_digits(row)}f}", "macro",
-                    f"macro_P@{k} = {precision.printed} and macro_R@{k} = {recall.printed} leave at most {most:.2f}.",
-                )  # fmt: skip
+                given = f"macro_P@{k} = {precision.printed} and macro_R@{k} = {recall.printed}"
+                yield row.fault("macro_F1", k, f"at most {row.text(most)}", f"{given} leave at most {most:.2f}.")
 
 
 def brier_and_error(row: Row) -> Iterator[Fault]:
@@ -365,14 +359,11 @@ def brier_and_error(row: Row) -> Iterator[Fault]:
     """
     for name in ("ECE", "ACE"):
         for k, error, brier in row.both(name, "Brier"):
-            if brier.high < error.low**2 / row.one - TINY:
-                yield Fault(
-                    column("Brier", k), brier.printed, f"at least {error.low**2 / row.one:.{_digits(row)}f}",
-                    "brier_and_error",
-                    f"{name}@{k} = {error.printed} alone costs ({error.printed} %)^2 = "
-                    f"{error.value**2 / row.one:.2f} of Brier score: the two cells cannot both stand." if row.one > 1 else
-                    f"{name}@{k} = {error.printed} alone costs its square of Brier score: the two cells cannot both stand.",
-                )  # fmt: skip
+            least = error.low**2 / row.one
+            if brier.high < least - TINY:
+                square = f"({error.printed} %)^2 = {error.value**2 / row.one:.2f}" if row.one > 1 else "its square"
+                why = f"{name}@{k} = {error.printed} alone costs {square} of Brier score: the two cells cannot both stand."
+                yield row.fault("Brier", k, f"at least {row.text(least)}", why)
 
 
 IDENTITIES: dict[str, Check] = {
@@ -385,4 +376,4 @@ IDENTITIES: dict[str, Check] = {
 
 def faults(row: Row) -> list[Fault]:
     """Everything the identities find in a row."""
-    return [fault for check in IDENTITIES.values() for fault in check(row)]
+    return [replace(fault, check=name) for name, check in IDENTITIES.items() for fault in check(row)]

@@ -6,6 +6,7 @@ of the datasets are those of the registry. A row says where its number stands, h
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -210,17 +211,14 @@ def wide(id: str) -> pd.DataFrame:
     {'Cov_norm@1': 16.39, 'Cov_norm@3': 28.39, 'Cov_norm@5': 40.49}
     """
     frame = table(id)
-    labels = [column_name(metric, k) for metric, k in zip(frame["metric"], frame["k"].fillna(0), strict=True)]
+    frame["column"] = [column_name(metric, k) for metric, k in zip(frame["metric"], frame["k"].fillna(0), strict=True)]
     place = {metric: i for i, metric in enumerate(dict.fromkeys(frame["metric"]))}
-    order = dict.fromkeys(zip(frame["metric"].map(place), frame["k"].fillna(0), labels, strict=True))
-    frame["column"] = labels
-    index = ["dataset", "method", "variant"]
-    frame["again"] = frame.groupby([*index, "column"]).cumcount()
-    rows = frame[[*index, "again"]].drop_duplicates()
-    cells = frame.set_index([*index, "again", "column"])["value"].unstack("column")
-    shown = cells.loc[list(rows.itertuples(index=False, name=None)), [label for *_, label in sorted(order)]]
-    shown.columns.name = None
-    return shown.droplevel("again")
+    order = frame.assign(metric=frame["metric"].map(place)).sort_values(["metric", "k"])["column"].unique()
+    index = ["dataset", "method", "variant", "again"]
+    frame["again"] = frame.groupby([*index[:3], "column"]).cumcount()
+    cells = frame.set_index([*index, "column"])["value"].unstack("column")
+    shown = cells.loc[list(frame[index].drop_duplicates().itertuples(index=False, name=None)), order]
+    return shown.rename_axis(columns=None).droplevel("again")
 
 
 def names() -> pd.DataFrame:
@@ -389,21 +387,19 @@ def _datasets(source: str) -> pd.DataFrame:
     for row, name in enumerate(registry.names(source), start=1):
         entry = registry.get(name)
         numbers = entry.published[source]
+        pair = _SWAPPED.get(name, ()) if source == "calibration:table3" else ()
+        cells = []
         for column in _DATASET_COLUMNS[source]:
-            pair = _SWAPPED.get(name, ()) if source == "calibration:table3" else ()
-            swapped = pair[1 - pair.index(column)] if column in pair else None
             if column == "bins":
-                cells = [(f"labels_{label}", str(count), count) for label, count in numbers["bins"].items()]
+                cells += [(f"labels_{label}", str(count), count) for label, count in numbers["bins"].items()]
             else:
-                printed = entry.printed(swapped or column, source)
-                cells = [(column, printed, numbers.get(column, math.nan))]
-            for metric, printed, value in cells:
-                printed = _separated(printed, source) if printed.isdigit() else printed
-                reading = "corrected" if swapped else "as printed"
-                note = f"The document prints {' and '.join(pair)} in each other's column." if swapped else ""
-                rows.append(
-                    (source, row, entry.printed_name, "", "", metric, pd.NA, printed, float(value), reading, "", note)
-                )
+                shown = pair[1 - pair.index(column)] if column in pair else column
+                cells.append((column, entry.printed(shown, source), numbers.get(column, math.nan)))
+        for metric, printed, value in cells:
+            printed = _separated(printed, source) if printed.isdigit() else printed
+            read = ("corrected", "", f"The document prints {' and '.join(pair)} in each other's column.")
+            read = read if metric in pair else ("as printed", "", "")
+            rows.append((source, row, entry.printed_name, "", "", metric, pd.NA, printed, float(value), *read))
     return pd.DataFrame(rows, columns=COLUMNS).astype({"k": "Int64"})
 
 
@@ -453,19 +449,13 @@ def _resolve(column: str, wanted) -> list:
     found = []
     for name in several:
         key = _plain(name) if isinstance(name, str) else None
-        if key not in known and column == "dataset" and key is not None:
-            key = _plain(_of_registry(name)) or key
+        if key is not None and key not in known and column == "dataset":
+            with contextlib.suppress(ArgumentError):
+                key = _plain(registry.get(name).printed_name)
         if key not in known:
             raise ArgumentError(column, f"must be a {column} of the record", repr(name), _near(column, key))
         found += known[key]
     return found
-
-
-def _of_registry(name: str) -> str:
-    try:
-        return registry.get(name).printed_name
-    except ArgumentError:
-        return ""
 
 
 def _near(column: str, key: str | None) -> str:
