@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from xcrepro import paths
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.load import load, statistics
-from xcrepro.inputs.datasets import registry_name
+from xcrepro.data.load import statistics
+from xcrepro.inputs.datasets import load_available, registry_name
 
 FIELDS = {
     "N train": "n_train",
@@ -91,20 +89,16 @@ def compare_files(source: str, columns: Sequence[str], folder: str, size: str) -
     ----------
     source, columns
         As for :func:`printed`.
-    folder : str
-        Where one subfolder a dataset lies, named by its key; others are passed over. Empty: at size paper the cache, where
-        ``xcrepro fetch`` puts them; at size small nothing, so that the result does not depend on what a machine has.
-    size : str
-        ``"small"`` or ``"paper"``.
+    folder, size : str
+        As for :func:`xcrepro.inputs.datasets.load_available`.
 
     Returns
     -------
     DataFrame
         dataset, quantity (the column), printed (text), ours.
     """
-    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
-    here = [name for name in registry.names(source) if (folder or size == "paper") and (home / name).is_dir()]
-    found = ((name, count(load(name, home / name, check=False), source, columns)) for name in here)
+    here = load_available(registry.names(source), size, folder)
+    found = ((registry_name(ds), count(ds, source, columns)) for ds in here)
     return _compare(source, found)
 
 

@@ -9,7 +9,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
-from xcrepro.data import registry
 from xcrepro.papers.jain16 import table2_datasets as table2
 
 
@@ -64,9 +63,9 @@ def test_nothing_is_loaded_unasked_and_what_is_there_is_counted(tmp_path, monkey
         xc.write_xc(tmp_path / "eurlex-4k" / f"eurlex_{part}.txt", split.X, split.Y)
     with pytest.raises(xc.errors.DataError, match="other data than EURLex-4K"):
         table2.compare_files_with_printed(str(tmp_path), "small")
-    ds = SimpleNamespace(**parts, entry=registry.get("eurlex-4k"))
+    ds = SimpleNamespace(**parts, name="eurlex-4k")
     monkeypatch.setattr(
-        table2.datasets, "load_available", lambda names, size, folder: [ds] if "eurlex-4k" in names else []
+        table2.dataset_tables, "load_available", lambda names, size, folder: [ds] if "eurlex-4k" in names else []
     )
     found = table2.compare_files_with_printed("here", "small").set_index("quantity")
     assert found["ours"].tolist() == [3, 5, 4, 2, 1, 1.25]
