@@ -68,10 +68,7 @@ def test_every_metric_equals_its_oracle(case):
         compare(metric(Y, top, KS, inverse_propensity=w, n_relevant=n), want(naive.table1b, value, weight, n_relevant))
     for beta in (0.5, 1.0, 2.0):
         for denominator in ("set", "printed"):
-            compare(
-                m.f_beta(Y, top, KS, beta=beta, denominator=denominator),
-                want(naive.f_beta, beta, denominator),
-            )
+            compare(m.f_beta(Y, top, KS, beta=beta, denominator=denominator), want(naive.f_beta, beta, denominator))
             compare(
                 m.f_beta(Y, top, KS, beta=beta, denominator=denominator, inverse_propensity=w, n_relevant=n),
                 want(naive.f_beta, beta, denominator, weight, n_relevant),

@@ -345,15 +345,7 @@ def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: 
     return label_mean(confusion(Y, top, ks), kernel.F_BETA, over, beta)
 
 
-def binned_macro_f1(
-    Y,
-    top: TopK | None = None,
-    ks=KS,
-    *,
-    label_counts,
-    edges=EDGES,
-    over: str = "all",
-) -> pd.DataFrame:
+def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=EDGES, over: str = "all") -> pd.DataFrame:
     """Macro-F1@k of the labels of each bin of train frequency (reeval, eq. 2): where in the tail a method is right.
 
     Parameters
