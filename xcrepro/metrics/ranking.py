@@ -53,11 +53,8 @@ class Sums:
         self._beta2 = real_number("beta", beta, above=0) ** 2
         self._weights = inverse_propensity
         if inverse_propensity is None and wanted & _WEIGHTED:
-            rule, do = (
-                "must be given for a propensity-scored metric",
-                "xcrepro.propensity.inverse(label_counts, n_points, A, B)",
-            )
-            raise ArgumentError("inverse_propensity", rule, None, do)
+            do = "xcrepro.propensity.inverse(label_counts, n_points, A, B)"
+            raise ArgumentError("inverse_propensity", "must be given for a propensity-scored metric", None, do)
         self._best, self._given_truth = bool(wanted & _BEST), bool(wanted & _GIVEN_TRUTH)
         self._sums = np.zeros((self.columns.size, self._sorted.size))
         self.n_rows = 0
@@ -432,7 +429,14 @@ def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevan
 
 
 def f_beta(
-    Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, denominator="set", inverse_propensity=None, n_relevant=None
+    Y,
+    top: TopK | None = None,
+    ks=KS,
+    *,
+    beta: float = 1.0,
+    denominator: str = "set",
+    inverse_propensity=None,
+    n_relevant=None,
 ) -> np.ndarray:
     """F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
 
