@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -118,13 +120,18 @@ def test_fit_refuses(argument, args, kwargs):
 # ---------------------------------------------------------------------- hierarchy
 
 
+def matrix(rows, n_labels):
+    Y = np.zeros((len(rows), n_labels))
+    for i, labels in enumerate(rows):
+        Y[i, list(labels)] = 1
+    return Y
+
+
 def test_hierarchy_by_hand():
     """0 above 1..4, 4 above 5 and 6; 7 alone above 8..12, none of which occurs."""
     parents = [-1, 0, 0, 0, 0, 4, 4, -1, 7, 7, 7, 7, 7]
     rows = [[0], [0, 1], [1, 2], [5], [6, 0], [7], [8], []]
-    Y = np.zeros((len(rows), 13))
-    for row, labels in enumerate(rows):
-        Y[row, labels] = 1
+    Y = matrix(rows, 13)
     found = estimate_from_hierarchy(Y, parents)
     # 0: in rows 0, 1, 4; with its descendants in rows 0 to 4. 7: in row 5; with its descendants in rows 5 and 6.
     assert found.labels.to_numpy().tolist() == [[7, 5, 1, 2, 0.5], [0, 6, 3, 5, 0.6]]
@@ -180,16 +187,13 @@ def test_hierarchy_equals_its_oracle(case, min_descendants, labels_per_bin):
             complete = sum(bool(row & ({label} | descendants[label])) for row in rows)
             want.append((count, label, len(descendants[label]), complete))
     want.sort()
-    Y = np.zeros((len(rows), n_labels))
-    for i, row in enumerate(rows):
-        Y[i, list(row)] = 1
+    Y = matrix(rows, n_labels)
+    find = functools.partial(estimate_from_hierarchy, min_descendants=min_descendants, labels_per_bin=labels_per_bin)
     if not want:
         with pytest.raises(ArgumentError, match="parents"):
-            estimate_from_hierarchy(Y, np.array(pairs).reshape(-1, 2), min_descendants=min_descendants)
+            find(Y, np.array(pairs).reshape(-1, 2))
         return
-    found = estimate_from_hierarchy(
-        sp.csr_array(Y), np.array(pairs), min_descendants=min_descendants, labels_per_bin=labels_per_bin
-    )
+    found = find(sp.csr_array(Y), np.array(pairs))
     got = found.labels
     assert got[["count", "label", "n_descendants", "complete_count"]].to_numpy().tolist() == [list(row) for row in want]
     ratios = [count / complete if complete else np.nan for count, _, _, complete in want]

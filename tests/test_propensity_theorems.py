@@ -42,22 +42,18 @@ def within(draws, exact, sigmas=4.0):
     return np.abs(draws.mean(axis=0) - exact) <= sigmas * error
 
 
-def half_wrong(propensity):
-    return np.sqrt(propensity)
-
-
 # The gains of table 1 (a) and Hamming loss: (with weights w, None for plain) -> values at KS.
 DECOMPOSABLE = {
-    "precision": lambda Y, top, w: (
-        metrics.precision(Y, top, KS) if w is None else metrics.psp(Y, top, KS, inverse_propensity=w, normalize=False)
-    ),
-    "nDCG": lambda Y, top, w: (
-        metrics.ndcg(Y, top, KS, ideal="k")
-        if w is None
-        else metrics.psndcg(Y, top, KS, inverse_propensity=w, normalize=False, ideal="k")
-    ),
+    "precision": lambda Y, top, w: plain_or_scored("precision", "psp", Y, top, w),
+    "nDCG": lambda Y, top, w: plain_or_scored("ndcg", "psndcg", Y, top, w, ideal="k"),
     "Hamming loss": lambda Y, top, w: metrics.hamming_loss(Y, top, KS, inverse_propensity=w),
 }
+
+
+def plain_or_scored(plain, scored, Y, top, w, **given):
+    if w is None:
+        return getattr(metrics, plain)(Y, top, KS, **given)
+    return getattr(metrics, scored)(Y, top, KS, inverse_propensity=w, normalize=False, **given)
 
 
 def expected(name, eta, top):
@@ -85,7 +81,7 @@ def test_theorems_4_1_and_4_4_for_a_random_truth_and_dependent_losses(world, nam
         observed = complete & (rng.random((N, 1)) < propensity)
         scored.append(metric(observed, top, 1 / propensity))
         plain.append(metric(observed, top, None))
-        wrong.append(metric(observed, top, 1 / half_wrong(propensity)))
+        wrong.append(metric(observed, top, 1 / np.sqrt(propensity)))
     assert within(scored, exact).all(), name
     # Not at each k: for Hamming loss at 5, what goes missing inside the top 5 and outside happens to cancel.
     assert not within(plain, exact)[:2].any(), name
@@ -184,15 +180,10 @@ def test_theorem_4_3_bounds_the_deviation(world):
     mean_square = np.sqrt(np.mean(complete.sum(axis=1) ** 2))
     bound = rho * mean_square * np.sqrt(np.log(2 / delta) / (2 * N))
     exact = metrics.precision(complete, top, (k,))[0]
-    deviation = np.array(
-        [
-            metrics.psp(
-                drop_labels(complete, propensity, rng), top, (k,), inverse_propensity=1 / propensity, normalize=False
-            )[0]
-            - exact
-            for _ in range(DRAWS)
-        ]
-    )
+    w = 1 / propensity
+    draws = [metrics.psp(drop_labels(complete, propensity, rng), top, (k,), inverse_propensity=w, normalize=False)[0]
+             for _ in range(DRAWS)]  # fmt: skip
+    deviation = np.array(draws) - exact
     assert np.mean(np.abs(deviation) > bound) <= delta
     assert np.mean(np.abs(deviation) > bound / 50) > 0.5
 
@@ -202,8 +193,6 @@ def test_the_published_ratio_is_no_unbiased_estimate(world):
     _, complete, top, propensity = world
     rng = np.random.default_rng(7)
     exact = metrics.precision(complete, top, KS)
-    draws = [
-        metrics.psp(drop_labels(complete, propensity, rng), top, KS, inverse_propensity=1 / propensity)
-        for _ in range(DRAWS)
-    ]
+    w = 1 / propensity
+    draws = [metrics.psp(drop_labels(complete, propensity, rng), top, KS, inverse_propensity=w) for _ in range(DRAWS)]
     assert not within(draws, exact).any()

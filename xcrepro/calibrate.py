@@ -428,12 +428,7 @@ class HistogramBinning(Calibrator):
 
 # ---------------------------------------------------------------------------------------------- by name, and files
 
-METHODS: dict[str, type[Calibrator]] = {
-    "isotonic": Isotonic,
-    "platt": Platt,
-    "beta": Beta,
-    "histogram": HistogramBinning,
-}
+METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning}
 
 
 def load(path: str | os.PathLike) -> Calibrator:

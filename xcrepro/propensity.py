@@ -71,13 +71,9 @@ def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.
     real_number("B", B, above=-1)
     bad = ~((counts >= 0) & (counts <= n_points) & (counts + B > 0))
     if bad.any():
-        label = int(np.argmax(bad))
-        raise ArgumentError(
-            "label_counts",
-            f"must be train counts between 0 and n_points = {n_points}, with N_l + B > 0",
-            f"{counts[label]:g} for label {label}",
-            "count labels on the train split, whose size is n_points",
-        )
+        label, do = int(np.argmax(bad)), "count labels on the train split, whose size is n_points"
+        rule = f"must be train counts between 0 and n_points = {n_points}, with N_l + B > 0"
+        raise ArgumentError("label_counts", rule, f"{counts[label]:g} for label {label}", do)
     return 1.0 + (math.log(n_points) - 1.0) * (B + 1.0) ** A * (counts + B) ** -A
 
 
@@ -168,9 +164,8 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
         raise ArgumentError("propensity", f"must be one value for each of the {counts.size} counts", f"shape {p.shape}")
     w = np.ones(counts.size) if weights is None else np.asarray(weights, np.float64)
     if w.shape != counts.shape or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
-        raise ArgumentError(
-            "weights", f"must be {counts.size} finite numbers, 0 or more, one above 0", f"shape {w.shape}: {w}"
-        )
+        rule = f"must be {counts.size} finite numbers, 0 or more, one above 0"
+        raise ArgumentError("weights", rule, f"shape {w.shape}: {w}")
     if not ((p >= 0) & (p <= 1)).all():
         place = int(np.argmin((p >= 0) & (p <= 1)))
         raise ArgumentError("propensity", "must be in [0, 1]", f"{p[place]:g} at place {place}")
@@ -217,17 +212,9 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
     if why:
         return Fit(A, B, math.inf, math.inf, math.nan, rms, counts.size, n_points, False, why)
     noise = 2.0 * found.cost / (counts.size - 2) if counts.size > 2 else math.nan
-    return Fit(
-        A,
-        B,
-        A_stderr=math.sqrt(noise * squares[1, 1] / determinant),
-        B_stderr=math.sqrt(noise * squares[0, 0] / determinant),
-        correlation=float(-squares[0, 1] / math.sqrt(squares[0, 0] * squares[1, 1])),
-        rms=rms,
-        n_fitted=counts.size,
-        n_points=n_points,
-        identifiable=True,
-    )
+    A_stderr, B_stderr = (math.sqrt(noise * squares[i, i] / determinant) for i in (1, 0))
+    correlation = float(-squares[0, 1] / math.sqrt(squares[0, 0] * squares[1, 1]))
+    return Fit(A, B, A_stderr, B_stderr, correlation, rms, counts.size, n_points, identifiable=True)
 
 
 # ---------------------------------------------------------------------- points from a hierarchy
@@ -303,20 +290,14 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     n_descendants = np.bincount(above.indices, minlength=truth.n_labels)
     chosen = np.flatnonzero(n_descendants >= min_descendants)
     if chosen.size == 0:
-        raise ArgumentError(
-            "parents",
-            f"must give some label {min_descendants} descendants or more",
-            f"{n_descendants.max(initial=0)} at most",
-            "lower min_descendants",
-        )
+        rule, most = f"must give some label {min_descendants} descendants or more", n_descendants.max(initial=0)
+        raise ArgumentError("parents", rule, f"{most} at most", "lower min_descendants")
     below = (above + sparse.identity(truth.n_labels, bool, "csr"))[:, chosen]
     complete = np.zeros(chosen.size, np.int64)
     for lo in range(0, truth.n_rows, _ROWS):
         ends = truth.indptr[lo : lo + _ROWS + 1]
-        indices = truth.indices[ends[0] : ends[-1]]
-        rows = sparse.csr_matrix(
-            (np.ones(indices.size, bool), indices, ends - ends[0]), shape=(ends.size - 1, truth.n_labels)
-        )
+        indices, shape = truth.indices[ends[0] : ends[-1]], (ends.size - 1, truth.n_labels)
+        rows = sparse.csr_matrix((np.ones(indices.size, bool), indices, ends - ends[0]), shape=shape)
         complete += np.bincount((rows @ below).indices, minlength=chosen.size)
     counts = truth.label_counts()[chosen]
     found = {"label": chosen, "n_descendants": n_descendants[chosen], "count": counts, "complete_count": complete}
@@ -368,9 +349,8 @@ def ancestors(parents, n_labels: int) -> sparse.csr_matrix:
     elif given.ndim == 2 and given.shape[1] == 2:
         children, above = given.T
     else:
-        raise ArgumentError(
-            "parents", f"must be {n_labels} labels (-1: none), or (child, parent) pairs", f"shape {given.shape}"
-        )
+        rule = f"must be {n_labels} labels (-1: none), or (child, parent) pairs"
+        raise ArgumentError("parents", rule, f"shape {given.shape}")
     for end, labels in (("child", children), ("parent", above)):
         bad = (labels < 0) | (labels >= n_labels)
         if bad.any():
@@ -425,11 +405,8 @@ def drop_labels(Y, propensity, rng) -> sparse.csr_matrix:
     truth = Truth.of(Y)
     p = np.asarray(propensity, np.float64)
     if p.shape not in ((truth.n_labels,), (truth.n_rows, truth.n_labels)):
-        raise ArgumentError(
-            "propensity",
-            f"must be {truth.n_labels} values, one a label, or {truth.n_rows} x {truth.n_labels}",
-            f"shape {p.shape}",
-        )
+        rule = f"must be {truth.n_labels} values, one a label, or {truth.n_rows} x {truth.n_labels}"
+        raise ArgumentError("propensity", rule, f"shape {p.shape}")
     bad = ~((p >= 0) & (p <= 1))
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])

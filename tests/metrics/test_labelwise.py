@@ -36,12 +36,9 @@ def per_label(truth, rows, k, n_labels):
 
 
 def naive_macro(truth, rows, k, n_labels, value, over="all", labels=None):
-    chosen = [
-        counts
-        for label, counts in enumerate(per_label(truth, rows, k, n_labels))
-        if (over == "all" or counts[2]) and (labels is None or label in labels)
-    ]
-    return sum(value(*counts) for counts in chosen) / len(chosen) if chosen else None
+    counts = enumerate(per_label(truth, rows, k, n_labels))
+    chosen = [c for label, c in counts if (over == "all" or c[2]) and (labels is None or label in labels)]
+    return sum(value(*c) for c in chosen) / len(chosen) if chosen else None
 
 
 def precision(tp, predicted, true):
@@ -97,17 +94,13 @@ def test_binned_macro_f1_equals_its_oracle(case, over, data):
     table = m.binned_macro_f1(*as_matrices(n_labels, truth, rows), KS, label_counts=trained, edges=edges, over=over)
     assert table.columns.tolist() == ["bin", "labels", "k", "value"]
     bounds = [0, *edges, 10**9]
-    assert len(table) == (len(edges) + 1) * len(KS)
+    assert table.k.tolist() == list(KS) * (len(edges) + 1)
     for place, row in enumerate(table.itertuples()):
         low, high = bounds[place // len(KS)], bounds[place // len(KS) + 1]
         labels = {label for label, count in enumerate(trained) if low <= count < high}
         want = naive_macro(truth, rows, row.k, n_labels, f_beta(1.0), over, labels)
-        assert row.k == KS[place % len(KS)]
-        if want is None:
-            assert np.isnan(row.value)
-            assert row.labels == 0
-        else:
-            assert row.value == pytest.approx(want, rel=1e-12)
+        assert row.value == pytest.approx(np.nan if want is None else want, rel=1e-12, nan_ok=True)
+        assert want is not None or row.labels == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -289,11 +282,8 @@ def test_evaluate_agrees_with_each_function():
     assert values["coverage (test)"] == m.coverage(TRUTH, TOP, ks, over="test").tolist()
     assert values["label entropy"] == m.label_entropy(TRUTH, TOP, ks).tolist()
     binned = m.binned_macro_f1(TRUTH, TOP, ks, label_counts=trained).dropna()
-    assert {f"macro-F1 ({name})" for name in binned["bin"]} == {
-        name for name in values if name.startswith("macro-F1 (")
-    }
-    for name, group in binned.groupby("bin"):
-        assert values[f"macro-F1 ({name})"] == group["value"].tolist()
+    in_bins = {f"macro-F1 ({name})": group["value"].tolist() for name, group in binned.groupby("bin")}
+    assert {name: found for name, found in values.items() if name.startswith("macro-F1 (")} == in_bins
     assert table.k.tolist() == [3, 1] * (len(table) // 2)
     assert not table.value.isna().any()
     reach = xc.evaluate(TRUTH, TOP, ks, metrics=["coverage (reachable)"])
@@ -308,12 +298,10 @@ def test_evaluate_reads_a_stream_once():
             pulled.append(i)
             yield TRUTH[i : i + 1], TOP.rows(slice(i, i + 1))
 
-    table = xc.evaluate(
-        stream(), ks=(1, 3), inverse_propensity=np.ones(4), label_counts=[1, 2, 3, 4], n_relevant=[2, 1]
-    )
+    given = {"inverse_propensity": np.ones(4), "label_counts": [1, 2, 3, 4], "n_relevant": [2, 1]}
+    table = xc.evaluate(stream(), ks=(1, 3), **given)
     assert pulled == [0, 1]
-    whole = xc.evaluate(TRUTH, TOP, (1, 3), inverse_propensity=np.ones(4), label_counts=[1, 2, 3, 4], n_relevant=[2, 1])
-    assert table.equals(whole)
+    assert table.equals(xc.evaluate(TRUTH, TOP, (1, 3), **given))
 
 
 # ---------------------------------------------------------------- threads and peers
@@ -325,10 +313,8 @@ def large():
     rng = np.random.default_rng(7)
     n, n_labels = 60_000, 3_000
     ids = np.argsort(rng.random((n, 12)), axis=1) * 250 + np.minimum(rng.zipf(1.3, (n, 12)) - 1, 249)
-    Y = sp.csr_matrix(
-        (np.ones(n * 4, np.float32), np.sort(ids[:, [0, 2, 5, 8]], axis=1).ravel(), np.arange(0, 4 * n + 1, 4)),
-        (n, n_labels),
-    )
+    labels = np.sort(ids[:, [0, 2, 5, 8]], axis=1).ravel()
+    Y = sp.csr_matrix((np.ones(n * 4, np.float32), labels, np.arange(0, 4 * n + 1, 4)), (n, n_labels))
     return Y, xc.TopK.from_ids(ids[:, :5], n_labels=n_labels)
 
 
@@ -337,14 +323,13 @@ def binary(top, k, shape):
     return sp.csr_matrix((np.ones(ids.size, np.float32), ids.ravel(), np.arange(0, ids.size + 1, k)), shape)
 
 
-def test_same_bits_with_1_and_2_threads(large, monkeypatch):
+def test_same_bits_with_any_number_of_threads(large, monkeypatch):
     Y, top = large
-    tables = []
-    for count in ("1", "2", "5"):
-        monkeypatch.setenv("XCREPRO_THREADS", count)
-        tables.append(xc.evaluate(Y, top, label_counts=np.arange(Y.shape[1])))
-    assert tables[0].equals(tables[1])
-    assert tables[0].equals(tables[2])
+    results = set()
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        results.add(xc.evaluate(Y, top, label_counts=np.arange(Y.shape[1])).value.to_numpy().tobytes())
+    assert len(results) == 1
 
 
 def test_scikit_learn_agrees(large):

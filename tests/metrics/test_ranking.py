@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -41,41 +43,30 @@ def test_every_metric_equals_its_oracle(case):
     def want(oracle, *args, **kwargs):
         return [oracle(truth, rows, k, *args, **kwargs) for k in KS]
 
-    compare(m.precision(Y, top, KS), want(naive.precision))
-    compare(m.recall(Y, top, KS), want(naive.recall))
-    compare(m.mrr(Y, top, KS), want(naive.mrr))
-    compare(m.abandonment(Y, top, KS), want(naive.abandonment))
+    for metric in ("precision", "recall", "mrr", "abandonment", "micro_f1"):
+        compare(getattr(m, metric)(Y, top, KS), want(getattr(naive, metric)))
     compare(m.abandonment(Y, top, KS, counts="served"), 1 - np.array(want(naive.abandonment)))
-    compare(m.micro_f1(Y, top, KS), want(naive.micro_f1))
     compare(m.hamming_loss(Y, top, KS), want(naive.hamming_loss, n_labels))
     compare(m.hamming_loss(Y, top, KS, inverse_propensity=w), want(naive.hamming_loss, n_labels, weight))
     for ideal in ("labels", "k"):
         compare(m.ndcg(Y, top, KS, ideal=ideal), want(naive.ndcg, ideal))
-        for normalize in (True, False):
-            compare(
-                m.psndcg(Y, top, KS, inverse_propensity=w, normalize=normalize, ideal=ideal),
-                want(naive.psndcg, weight, normalize, ideal),
-            )
     for normalize in (True, False):
-        compare(m.psp(Y, top, KS, inverse_propensity=w, normalize=normalize), want(naive.psp, weight, normalize))
+        given = {"inverse_propensity": w, "normalize": normalize}
+        compare(m.psp(Y, top, KS, **given), want(naive.psp, weight, normalize))
+        for ideal in ("labels", "k"):
+            compare(m.psndcg(Y, top, KS, **given, ideal=ideal), want(naive.psndcg, weight, normalize, ideal))
     table1b = {
         m.recall: lambda rank: 1.0,
-        lambda *args, **kwargs: m.mrr(*args, over="relevant", **kwargs): lambda rank: 1.0 / rank,
+        functools.partial(m.mrr, over="relevant"): lambda rank: 1.0 / rank,
         m.adg: lambda rank: 1.0 / np.log2(rank + 1),
     }
     for metric, value in table1b.items():
         compare(metric(Y, top, KS), want(naive.table1b, value))
         compare(metric(Y, top, KS, inverse_propensity=w, n_relevant=n), want(naive.table1b, value, weight, n_relevant))
-    for beta in (0.5, 1.0, 2.0):
-        for denominator in ("set", "printed"):
-            compare(
-                m.f_beta(Y, top, KS, beta=beta, denominator=denominator),
-                want(naive.f_beta, beta, denominator),
-            )
-            compare(
-                m.f_beta(Y, top, KS, beta=beta, denominator=denominator, inverse_propensity=w, n_relevant=n),
-                want(naive.f_beta, beta, denominator, weight, n_relevant),
-            )
+    for beta, denominator in itertools.product((0.5, 1.0, 2.0), ("set", "printed")):
+        f = functools.partial(m.f_beta, Y, top, KS, beta=beta, denominator=denominator)
+        compare(f(), want(naive.f_beta, beta, denominator))
+        compare(f(inverse_propensity=w, n_relevant=n), want(naive.f_beta, beta, denominator, weight, n_relevant))
 
 
 @settings(max_examples=40, deadline=None)
@@ -96,20 +87,19 @@ def large():
     rng = np.random.default_rng(7)
     n, n_labels = 150_000, 400
     ids = np.argsort(rng.random((n, 12)), axis=1).astype(np.int64) * 33 + rng.integers(0, 33, (n, 12))
-    Y = sp.csr_matrix(
-        (np.ones(n * 4, np.float32), np.sort(ids[:, 2:6], axis=1).ravel(), np.arange(0, 4 * n + 1, 4)), (n, n_labels)
-    )
+    labels = np.sort(ids[:, 2:6], axis=1).ravel()
+    Y = sp.csr_matrix((np.ones(n * 4, np.float32), labels, np.arange(0, 4 * n + 1, 4)), (n, n_labels))
     return Y, xc.TopK.from_ids(ids[:, :5], n_labels=n_labels), 1 + 20 * rng.random(n_labels)
 
 
-def test_same_bits_with_1_and_2_threads(large, monkeypatch):
+def test_same_bits_with_any_number_of_threads(large, monkeypatch):
     Y, top, w = large
-    results = []
+    results = set()
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("XCREPRO_THREADS", threads)
-        results.append(xc.evaluate(Y, top, inverse_propensity=w, n_relevant=np.full(len(top), 9)))
-    assert results[0].equals(results[1])
-    assert results[0].equals(results[2])
+        table = xc.evaluate(Y, top, inverse_propensity=w, n_relevant=np.full(len(top), 9))
+        results.add(table.value.to_numpy().tobytes())
+    assert len(results) == 1
 
 
 def test_order_of_ks_is_the_callers(large):
@@ -183,9 +173,8 @@ def test_rows_without_labels_count_as_zero_everywhere():
 def test_a_perfect_prediction():
     top = xc.TopK.from_scores(TRUTH, 3)
     table = xc.evaluate(TRUTH, top, (1, 3), inverse_propensity=np.full(4, 2.0)).set_index("metric").value
-    assert table["nDCG"].tolist() == [1, 1]
-    assert table["PSP"].tolist() == [1, 1]
-    assert table["PSnDCG"].tolist() == [1, 1]
+    for name in ("nDCG", "PSP", "PSnDCG"):
+        assert table[name].tolist() == [1, 1]
     assert table["P"].tolist() == [1, 0.5]  # k divides, though rows have 2 and 1 labels
 
 
@@ -289,9 +278,8 @@ def test_napkinxc_agrees_on_clean_data(sample):
     top = xc.TopK.from_scores(scores, 5)
     pairs, ks = top.to_pairs(), (1, 2, 3, 4, 5)
     ours = xc.metrics
-    compare(ours.precision(Y, top, ks), theirs.precision_at_k(Y, pairs))
-    compare(ours.recall(Y, top, ks), theirs.recall_at_k(Y, pairs))
-    compare(ours.ndcg(Y, top, ks), theirs.ndcg_at_k(Y, pairs))
+    for name in ("precision", "recall", "ndcg"):
+        compare(getattr(ours, name)(Y, top, ks), getattr(theirs, f"{name}_at_k")(Y, pairs))
     compare(ours.abandonment(Y, top, ks, counts="served"), theirs.abandonment_at_k(Y, pairs))
     compare(ours.psp(Y, top, ks, inverse_propensity=weights), theirs.psprecision_at_k(Y, pairs, weights))
     compare(ours.psndcg(Y, top, ks, inverse_propensity=weights), theirs.psndcg_at_k(Y, pairs, weights))

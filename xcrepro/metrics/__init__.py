@@ -13,14 +13,7 @@ from xcrepro.metrics.calibration import (
     reliability,
     smooth_ece,
 )
-from xcrepro.metrics.coverage import (
-    alpha_coverage,
-    coverage,
-    diversity,
-    label_entropy,
-    reachable,
-    sampled_coverage,
-)
+from xcrepro.metrics.coverage import alpha_coverage, coverage, diversity, label_entropy, reachable, sampled_coverage
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.labelwise import (
     Counts,

@@ -140,13 +140,13 @@ class Sums:
         self._all = None
         if self._waiting is not None:
             missing = self._size - self._waiting[0].size
-            first = np.concatenate([self._waiting[0], scores[:missing]])
-            first_found = np.concatenate([self._waiting[1], found[:missing]])
-            scores, found = scores[missing:], found[missing:]
-            if first.size < self._size:
-                self._waiting = first, first_found
+            self._waiting = tuple(
+                np.concatenate([a, b[:missing]]) for a, b in zip(self._waiting, (scores, found), strict=True)
+            )
+            if self._waiting[0].size < self._size:
                 return self
-            self._table, self._totals = self._with(first, first_found)
+            self._table, self._totals = self._with(*self._waiting)
+            scores, found = scores[missing:], found[missing:]
         whole = scores.size - scores.size % self._size
         self._table, self._totals = self._with(scores[:whole], found[:whole])
         self._waiting = scores[whole:].copy(), found[whole:].copy()
@@ -156,12 +156,8 @@ class Sums:
         """The sums so far, and these pairs added."""
         n_blocks = -(-scores.size // self._size)
         tables, totals = np.empty((n_blocks, *self._table.shape)), np.empty((n_blocks, kernel.TOTALS))
-        floor = math.exp(-self.cap)
-        threads.over_rows(
-            n_blocks,
-            lambda lo, hi: kernel.sums(scores, found, self._edges, floor, self._size, lo, hi, tables, totals),
-            min_rows=4,
-        )
+        given = scores, found, self._edges, math.exp(-self.cap), self._size
+        threads.over_rows(n_blocks, lambda lo, hi: kernel.sums(*given, lo, hi, tables, totals), min_rows=4)
         table, total = self._table.copy(), self._totals.copy()
         for block in range(n_blocks):
             table += tables[block]
@@ -317,9 +313,8 @@ def ace(scores, hits, bins: int = BINS, norm: str = "l1", half: str | None = Non
     (0.25, 0.25)
     """
     scores, found = check_pairs(scores, hits)
-    return _equal_mass_error(
-        np.sort(_keys(scores, found)), scores.dtype, whole_number("bins", bins, 1, _MAX_BINS), norm, half
-    )
+    whole_number("bins", bins, 1, _MAX_BINS)
+    return _equal_mass_error(np.sort(_keys(scores, found)), scores.dtype, bins, norm, half)
 
 
 def brier(scores, hits) -> float:
@@ -508,28 +503,18 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     one_of("reduce", reduce, ("sum", "mean"))
     truth = Truth.of(Y)
     probabilities = checked_matrix("probabilities", probabilities)
-    if probabilities.shape != (truth.n_rows, truth.n_labels):
-        raise ArgumentError(
-            "probabilities", f"must have Y's shape, {(truth.n_rows, truth.n_labels)}", probabilities.shape
-        )
-    if truth.n_rows == 0 or truth.n_labels == 0:
-        raise ArgumentError("Y", "must have at least one row and one label", (truth.n_rows, truth.n_labels))
+    shape = truth.n_rows, truth.n_labels
+    if probabilities.shape != shape:
+        raise ArgumentError("probabilities", f"must have Y's shape, {shape}", probabilities.shape)
+    if 0 in shape:
+        raise ArgumentError("Y", "must have at least one row and one label", shape)
     columns = sparse.csr_matrix(probabilities).tocsc()  # rows rise in each column, and what is stored twice stays so
-    data = columns.data
-    if data.dtype not in (np.float32, np.float64):
-        data = data.astype(np.float64)
-    true_columns = truth.to_csr().tocsc()
-    indptr, rows = columns.indptr.astype(np.int64), columns.indices.astype(np.int32, copy=False)
-    true_indptr, true_rows = true_columns.indptr.astype(np.int64), true_columns.indices.astype(np.int32, copy=False)
+    data = columns.data if columns.dtype in (np.float32, np.float64) else columns.data.astype(np.float64)
+    (indptr, rows), true = ((m.indptr.astype(np.int64), m.indices.astype(np.int32, copy=False))
+                            for m in (columns, truth.to_csr().tocsc()))  # fmt: skip
     edges, errors = _edges(bins, closed, data.dtype), np.empty(truth.n_labels)
-    n_bins = bins + (closed == "torchmetrics")
-    faults = threads.over_rows(
-        truth.n_labels,
-        lambda lo, hi: kernel.marginal(
-            indptr, rows, data, true_indptr, true_rows, truth.n_rows, edges, n_bins, lo, hi, errors
-        ),
-        min_rows=1024,
-    )
+    given = indptr, rows, data, *true, truth.n_rows, edges, bins + (closed == "torchmetrics")
+    faults = threads.over_rows(truth.n_labels, lambda lo, hi: kernel.marginal(*given, lo, hi, errors), min_rows=1024)
     for fault, place in faults:
         if fault:
             where = f"at row {rows[place]}, label {int(np.searchsorted(indptr, place, side='right')) - 1}"
@@ -573,24 +558,24 @@ def reliability(scores, hits, bins: int = BINS, band: float | None = 0.95, close
     return Sums(bins, closed).add(scores, hits).reliability(band)
 
 
-METRICS = (
-    "ECE", "ECE over", "ECE under", "ECE l2", "ECE l2 debiased", "ECE max", "ACE", "smECE", "Brier", "uncertainty",
-    "resolution", "reliability", "within variance", "within covariance", "NLL", "confidence", "accuracy", "pairs",
-)  # fmt: skip
-_FROM_SUMS = {
-    "ECE": Sums.ece,
-    "ECE over": lambda s: s.ece(half="over"),
-    "ECE under": lambda s: s.ece(half="under"),
-    "ECE l2": lambda s: s.ece("l2"),
-    "ECE l2 debiased": lambda s: s.ece("l2", debias=True),
-    "ECE max": lambda s: s.ece("max"),
-    "Brier": Sums.brier,
-    **{name.replace("_", " "): lambda s, name=name: getattr(s.decomposition(), name) for name in BrierParts._fields},
-    "NLL": Sums.nll,
-    "confidence": Sums.confidence,
-    "accuracy": Sums.accuracy,
-    "pairs": lambda s: float(s.n),
+# Name -> its value from the sums and from the sorted keys of all pairs (_keys), which only two of them need.
+_FORMULAS = {
+    "ECE": lambda s, _: s.ece(),
+    "ECE over": lambda s, _: s.ece(half="over"),
+    "ECE under": lambda s, _: s.ece(half="under"),
+    "ECE l2": lambda s, _: s.ece("l2"),
+    "ECE l2 debiased": lambda s, _: s.ece("l2", debias=True),
+    "ECE max": lambda s, _: s.ece("max"),
+    "ACE": lambda s, keys: _equal_mass_error(keys, np.dtype(np.float32), s.bins, "l1", None),
+    "smECE": lambda s, keys: smooth_ece(*_values(keys, np.dtype(np.float32))),
+    "Brier": lambda s, _: s.brier(),
+    **{part.replace("_", " "): lambda s, _, part=part: getattr(s.decomposition(), part) for part in BrierParts._fields},
+    "NLL": lambda s, _: s.nll(),
+    "confidence": lambda s, _: s.confidence(),
+    "accuracy": lambda s, _: s.accuracy(),
+    "pairs": lambda s, _: float(s.n),
 }
+METRICS = tuple(_FORMULAS)
 
 
 def calibration_table(
@@ -649,18 +634,8 @@ def calibration_table(
                 kept[i].append(_keys(scores, hits))
     if not all(each.n for each in sums):
         raise ArgumentError("top", "must hold at least one prediction", "none")
-    rows = []
-    sorted_keys = [np.sort(np.concatenate(keys)) for keys in kept] if keep else []
-    for name in metrics:
-        for i, k in enumerate(ks):
-            if name == "ACE":
-                value = _equal_mass_error(sorted_keys[i], np.dtype(np.float32), sums[i].bins, "l1", None)
-            elif name == "smECE":
-                scores, hits = _values(sorted_keys[i], np.dtype(np.float32))
-                value = smooth_ece(scores, hits)
-            else:
-                value = _FROM_SUMS[name](sums[i])
-            rows.append((name, int(k), value))
+    sorted_keys = [np.sort(np.concatenate(keys)) if keep else None for keys in kept]
+    rows = [(m, int(k), _FORMULAS[m](sums[i], sorted_keys[i])) for m in metrics for i, k in enumerate(ks)]
     return pd.DataFrame(rows, columns=["metric", "k", "value"])
 
 
@@ -675,9 +650,8 @@ def check_pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
         raise ArgumentError("scores", "must be numbers", f"dtype {given.dtype}")
     truth = np.asarray(hits)
     if truth.shape != given.shape:
-        raise ArgumentError(
-            "hits", f"must have the shape of scores, {given.shape}", truth.shape, "pairs(Y, top, k) makes both"
-        )
+        rule = f"must have the shape of scores, {given.shape}"
+        raise ArgumentError("hits", rule, truth.shape, "pairs(Y, top, k) makes both")
     if given.size == 0:
         raise ArgumentError("scores", "must hold at least one pair", f"shape {given.shape}")
     if truth.dtype.kind not in "biuf":
@@ -705,9 +679,7 @@ def check_pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _where(place: int, shape: tuple[int, ...]) -> str:
-    if len(shape) == 2:
-        return f"at row {place // shape[1]}, place {place % shape[1]}"
-    return f"at pair {place}"
+    return f"at row {place // shape[1]}, place {place % shape[1]}" if len(shape) == 2 else f"at pair {place}"
 
 
 def _edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:

@@ -15,16 +15,8 @@ from xcrepro.arguments import check_places, check_rows, cut_offs, real_number, w
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.matrices import checked_matrix
-from xcrepro.metrics.labelwise import (
-    Counter,
-    Counts,
-    averaged_labels,
-    check_over,
-    confusion,
-    entropy,
-    histogram,
-    label_mean,
-)
+from xcrepro.metrics import labelwise
+from xcrepro.metrics.labelwise import Counts, averaged_labels, confusion, label_mean
 from xcrepro.metrics.ranking import KS, blocks
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
@@ -65,12 +57,12 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     >>> coverage(Y, top, ks=1, over="reachable")       # one place a row: label 2 in the first row, label 0 in the second
     array([0.5])
     """
-    check_over(over, "reachable")
+    labelwise.check_over(over, "reachable")
     if over != "reachable":
         return label_mean(confusion(Y, top, ks), kernel.COVERED, over)
     if isinstance(Y, Counts):
         raise ArgumentError("Y", "must be the truth itself with over='reachable'", "Counts", "pass Y and top")
-    counter, truths = Counter(ks), []
+    counter, truths = labelwise.Counter(ks), []
     for truth, block, _ in blocks(Y, top):
         counter.add(truth, block)
         truths.append(truth)
@@ -108,11 +100,8 @@ def reachable(Y, ks=KS) -> np.ndarray:
 
 def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
     shape = (sum(truth.n_rows for truth in truths), truths[0].n_labels)
-    if len(truths) == 1:
-        indptr, indices = truths[0].indptr, truths[0].indices
-    else:
-        indices = np.concatenate([truth.indices for truth in truths])
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
+    indices = np.concatenate([truth.indices for truth in truths])
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
     by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
     by_label = by_row.tocsc()
     rising = np.unique(ks)
@@ -189,12 +178,11 @@ def sampled_coverage(
     counts = confusion(Y, top, ks)
     n = counts.n_rows
     if not replace and sample_size > n:
-        raise ArgumentError(
-            "sample_size", f"must not exceed the {n} rows", sample_size, "or draw with replacement: replace=True"
-        )
+        do = "or draw with replacement: replace=True"
+        raise ArgumentError("sample_size", f"must not exceed the {n} rows", sample_size, do)
     total = []
     for tp in counts.tp:
-        hits, labels = histogram(tp)
+        hits, labels = labelwise.histogram(tp)
         with np.errstate(divide="ignore"):  # log(0) = -inf: a label that no draw can miss
             if replace:
                 missed = sample_size * np.log1p(-hits / n)
@@ -229,7 +217,7 @@ def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     >>> label_entropy(Y, top, ks=(1, 2, 3)).round(4)               # shares: 1; 1/2, 1/2; 2/3, 1/3
     array([0.    , 0.6931, 0.6365])
     """
-    return entropy(confusion(Y, top, ks))
+    return labelwise.entropy(confusion(Y, top, ks))
 
 
 def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_features=None) -> np.ndarray:

@@ -19,6 +19,7 @@ Common to all metrics here and in :mod:`xcrepro.metrics.coverage`:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -136,12 +137,8 @@ class Places:
         fault = kernel.add_places(self.found, self.ids, weights, bucket, tp, predicted)
         if fault >= 0:
             row, place = divmod(fault, self.ids.shape[1])
-            raise ArgumentError(
-                "top",
-                f"must name labels below its n_labels, {tp.shape[1]}",
-                f"{self.ids[row, place]} in row {row}",
-                "make it with TopK.from_ids, which checks",
-            )
+            rule, do = f"must name labels below its n_labels, {tp.shape[1]}", "make it with TopK.from_ids, which checks"
+            raise ArgumentError("top", rule, f"{self.ids[row, place]} in row {row}", do)
 
 
 class Counter:
@@ -345,15 +342,7 @@ def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: 
     return label_mean(confusion(Y, top, ks), kernel.F_BETA, over, beta)
 
 
-def binned_macro_f1(
-    Y,
-    top: TopK | None = None,
-    ks=KS,
-    *,
-    label_counts,
-    edges=EDGES,
-    over: str = "all",
-) -> pd.DataFrame:
+def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=EDGES, over: str = "all") -> pd.DataFrame:
     """Macro-F1@k of the labels of each bin of train frequency (reeval, eq. 2): where in the tail a method is right.
 
     Parameters
@@ -446,10 +435,8 @@ def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray
     starts = np.atleast_1d(np.asarray(edges))
     if starts.ndim != 1 or starts.dtype.kind not in "iu" or starts[0] < 1 or (np.diff(starts) < 1).any():
         raise ArgumentError("edges", "must be rising whole numbers, 1 or more", repr(edges))
-    names = [
-        str(low) if low == high else f"{low}-{high}"
-        for low, high in zip([0, *starts.tolist()], (starts - 1).tolist(), strict=False)
-    ]
+    ends = itertools.pairwise([0, *starts.tolist()])
+    names = [str(low) if low == high - 1 else f"{low}-{high - 1}" for low, high in ends]
     return np.digitize(counts, starts).astype(np.int64), [*names, f"{starts[-1]}+"]
 
 

@@ -35,13 +35,10 @@ from xcrepro.truth import Truth
 KS = (1, 3, 5)
 _SLOT_BYTES = 8 * 2**20  # per-row values that are held at a time
 
-_WEIGHTED = {
-    kernel.PS_HITS, kernel.PS_DCG, kernel.PS_NDCG_LABELS, kernel.PS_RECALL, kernel.PS_RECIPROCAL, kernel.PS_ADG,
-    kernel.PS_F_SET, kernel.PS_F_PRINTED, kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS,
-}  # fmt: skip
 LABEL_WEIGHTS = -1  # not of the kernel: the sum over rows of the weights of all their labels, the same at each k
 _BEST = {kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS}
 _GIVEN_TRUTH = {kernel.PS_RECALL, kernel.PS_RECIPROCAL, kernel.PS_ADG, kernel.PS_F_SET, kernel.PS_F_PRINTED}
+_WEIGHTED = _BEST | _GIVEN_TRUTH | {kernel.PS_HITS, kernel.PS_DCG, kernel.PS_NDCG_LABELS}
 
 
 class Sums:
@@ -56,12 +53,8 @@ class Sums:
         self._beta2 = real_number("beta", beta, above=0) ** 2
         self._weights = inverse_propensity
         if inverse_propensity is None and wanted & _WEIGHTED:
-            raise ArgumentError(
-                "inverse_propensity",
-                "must be given for a propensity-scored metric",
-                None,
-                "xcrepro.propensity.inverse(label_counts, n_points, A, B)",
-            )
+            do = "xcrepro.propensity.inverse(label_counts, n_points, A, B)"
+            raise ArgumentError("inverse_propensity", "must be given for a propensity-scored metric", None, do)
         self._best, self._given_truth = bool(wanted & _BEST), bool(wanted & _GIVEN_TRUTH)
         self._sums = np.zeros((self.columns.size, self._sorted.size))
         self.n_rows = 0
@@ -89,6 +82,7 @@ class Sums:
         sizes = truth.sizes
         found = np.zeros(ids.shape, np.bool_)
         best = np.zeros((truth.n_rows if self._best else 0, k_max))
+        rows = found, ids, sizes, weights, best, given
         slot = 8 * self.columns.size * self._sorted.size
         block = max(1, min(truth.n_rows, _SLOT_BYTES // slot))
         out = np.empty((block, self.columns.size, self._sorted.size))
@@ -101,10 +95,7 @@ class Sums:
                 truth_kernel.hits(truth.indptr, truth.indices, ids, lo, hi, found)
                 if self._best:
                     truth_kernel.best_weights(truth.indptr, truth.indices, weights, lo, hi, best)
-                kernel.rows(
-                    found, ids, sizes, weights, best, given, self._beta2, self._sorted, self.columns,
-                    lo, hi, first, out,
-                )  # fmt: skip
+                kernel.rows(*rows, self._beta2, self._sorted, self.columns, lo, hi, first, out)
 
             threads.over_rows(n, fill)
             kernel.add(out, n, self._sums)
@@ -131,44 +122,42 @@ class Sums:
         return self[column] / self.n_rows
 
 
-# What is made of the sums, by the name under which `evaluate` reports it.
+def _mean(column: int) -> tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]:
+    return (column,), lambda s: s.mean(column)
+
+
+def _ratio(above: int, below: int) -> tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]:
+    return (above, below), lambda s: ratio(s[above], s[below])
+
+
+_DECIDED = kernel.HITS, kernel.PREDICTED
+_DECIDED_PS = kernel.PS_HITS, kernel.PREDICTED, LABEL_WEIGHTS
+# What is made of the sums, by the name under which `evaluate` reports it: the columns it needs, and the formula.
 FORMULAS: dict[str, tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]] = {
     "P": ((kernel.HITS,), lambda s: s.mean(kernel.HITS) / s.ks),
-    "R": ((kernel.RECALL,), lambda s: s.mean(kernel.RECALL)),
-    "nDCG": ((kernel.NDCG_LABELS,), lambda s: s.mean(kernel.NDCG_LABELS)),
+    "R": _mean(kernel.RECALL),
+    "nDCG": _mean(kernel.NDCG_LABELS),
     "nDCG (ideal k)": ((kernel.DCG,), lambda s: s.mean(kernel.DCG) / perfect_gain(s.ks)),
-    "MRR": ((kernel.FIRST,), lambda s: s.mean(kernel.FIRST)),
-    "MRR (relevant)": ((kernel.RECIPROCAL,), lambda s: s.mean(kernel.RECIPROCAL)),
-    "ADG": ((kernel.ADG,), lambda s: s.mean(kernel.ADG)),
-    "F": ((kernel.F_SET,), lambda s: s.mean(kernel.F_SET)),
-    "F (printed)": ((kernel.F_PRINTED,), lambda s: s.mean(kernel.F_PRINTED)),
-    "micro-F1": (
-        (kernel.HITS, kernel.PREDICTED),
-        lambda s: ratio(2.0 * s[kernel.HITS], s[kernel.PREDICTED] + s.n_true),
-    ),
-    "Hamming": (
-        (kernel.HITS, kernel.PREDICTED),
-        lambda s: (s.n_true + s[kernel.PREDICTED] - 2.0 * s[kernel.HITS]) / s.n_rows,
-    ),
+    "MRR": _mean(kernel.FIRST),
+    "MRR (relevant)": _mean(kernel.RECIPROCAL),
+    "ADG": _mean(kernel.ADG),
+    "F": _mean(kernel.F_SET),
+    "F (printed)": _mean(kernel.F_PRINTED),
+    "micro-F1": (_DECIDED, lambda s: ratio(2.0 * s[kernel.HITS], s[kernel.PREDICTED] + s.n_true)),
+    "Hamming": (_DECIDED, lambda s: (s.n_true + s[kernel.PREDICTED] - 2.0 * s[kernel.HITS]) / s.n_rows),
     "abandonment": ((kernel.SERVED,), lambda s: 1.0 - s.mean(kernel.SERVED)),
-    "PSP": ((kernel.PS_HITS, kernel.BEST_HITS), lambda s: ratio(s[kernel.PS_HITS], s[kernel.BEST_HITS])),
+    "PSP": _ratio(kernel.PS_HITS, kernel.BEST_HITS),
     "PSP (bare)": ((kernel.PS_HITS,), lambda s: s.mean(kernel.PS_HITS) / s.ks),
-    "PSnDCG": (
-        (kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS),
-        lambda s: ratio(s[kernel.PS_NDCG_LABELS], s[kernel.BEST_NDCG_LABELS]),
-    ),
-    "PSnDCG (ideal k)": ((kernel.PS_DCG, kernel.BEST_DCG), lambda s: ratio(s[kernel.PS_DCG], s[kernel.BEST_DCG])),
-    "PSnDCG (bare)": ((kernel.PS_NDCG_LABELS,), lambda s: s.mean(kernel.PS_NDCG_LABELS)),
+    "PSnDCG": _ratio(kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS),
+    "PSnDCG (ideal k)": _ratio(kernel.PS_DCG, kernel.BEST_DCG),
+    "PSnDCG (bare)": _mean(kernel.PS_NDCG_LABELS),
     "PSnDCG (bare, ideal k)": ((kernel.PS_DCG,), lambda s: s.mean(kernel.PS_DCG) / perfect_gain(s.ks)),
-    "PS-Hamming": (
-        (kernel.PS_HITS, kernel.PREDICTED, LABEL_WEIGHTS),
-        lambda s: (s.label_weights + s[kernel.PREDICTED] - 2.0 * s[kernel.PS_HITS]) / s.n_rows,
-    ),
-    "PS-R": ((kernel.PS_RECALL,), lambda s: s.mean(kernel.PS_RECALL)),
-    "PS-MRR (relevant)": ((kernel.PS_RECIPROCAL,), lambda s: s.mean(kernel.PS_RECIPROCAL)),
-    "PS-ADG": ((kernel.PS_ADG,), lambda s: s.mean(kernel.PS_ADG)),
-    "PS-F": ((kernel.PS_F_SET,), lambda s: s.mean(kernel.PS_F_SET)),
-    "PS-F (printed)": ((kernel.PS_F_PRINTED,), lambda s: s.mean(kernel.PS_F_PRINTED)),
+    "PS-Hamming": (_DECIDED_PS, lambda s: (s.label_weights + s[kernel.PREDICTED] - 2.0 * s[kernel.PS_HITS]) / s.n_rows),
+    "PS-R": _mean(kernel.PS_RECALL),
+    "PS-MRR (relevant)": _mean(kernel.PS_RECIPROCAL),
+    "PS-ADG": _mean(kernel.PS_ADG),
+    "PS-F": _mean(kernel.PS_F_SET),
+    "PS-F (printed)": _mean(kernel.PS_F_PRINTED),
 }
 
 
@@ -202,13 +191,9 @@ def blocks(Y, top: TopK | None, n_relevant=None) -> Iterator[tuple[Truth, TopK, 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
     """The complete truth's label counts as a (n,) float64 array."""
     if n_relevant is None:
-        raise ArgumentError(
-            "n_relevant",
-            "must be given with inverse_propensity",
-            None,
-            "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); dividing by the observed "
-            "count is biased",
-        )
+        do = "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); "
+        do += "dividing by the observed count is biased"
+        raise ArgumentError("n_relevant", "must be given with inverse_propensity", None, do)
     values = np.ascontiguousarray(n_relevant, np.float64)
     if values.shape != (n_rows,) or not (np.isfinite(values) & (values >= 0)).all():
         raise ArgumentError("n_relevant", f"must hold {n_rows} numbers, 0 or more", f"an array of shape {values.shape}")

@@ -139,9 +139,8 @@ def _t_test(name: str, k: int, differences: np.ndarray, more_than: int, alternat
         return TTest(name, k, m, mean, np.nan, np.nan, np.nan)
     if not differences.any():
         return TTest(name, k, m, mean, 0.0, m - 1.0, 1.0 if alternative == "two-sided" else 0.5)
-    with (
-        warnings.catch_warnings()
-    ):  # labels that all differ by the same leave no spread: t is infinite, as it should be
+    # Labels that all differ by the same leave no spread: t is infinite, as it should be.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found = stats.ttest_1samp(differences, 0.0, alternative=alternative)
     return TTest(name, k, m, mean, float(found.statistic), m - 1.0, float(found.pvalue))
@@ -239,9 +238,8 @@ def paired_bootstrap(
     by_row = [name for name in names if name in ranking.FORMULAS]
     by_label = [name for name in names if name in labelwise.FORMULAS]
     rising = np.unique(wanted)
-    systems = [
-        _System(truth, top, rising, by_row, by_label, inverse_propensity, n_relevant) for top in (ours, baseline)
-    ]
+    about = rising, by_row, by_label, inverse_propensity, n_relevant
+    systems = [_System(truth, top, *about) for top in (ours, baseline)]
     here = [system.values(None) for system in systems]
     drawn = np.empty((samples, len(names), rising.size))
 
@@ -293,9 +291,8 @@ class _System:
             own = truth.weight_sums(weights)
         columns = self._sums.columns
         out = np.empty((truth.n_rows, columns.size, self.ks.size))
-        row_kernel.rows(
-            self._places.found, ids, truth.sizes, weights, best, given, 1.0, self.ks, columns, 0, truth.n_rows, 0, out
-        )
+        rows = self._places.found, ids, truth.sizes, weights, best, given
+        row_kernel.rows(*rows, 1.0, self.ks, columns, 0, truth.n_rows, 0, out)
         return np.column_stack([out.reshape(truth.n_rows, -1), truth.sizes, own])
 
     def values(self, times: np.ndarray | None) -> dict[str, np.ndarray]:
