@@ -46,8 +46,6 @@ def test_what_is_no_number_above_0_and_at_most_1(value):
         (lambda: arguments.label_values("w", [1, -1]), "w must be finite, 0 or more; got -1.0 for label 1"),
         (lambda: arguments.label_values("w", [1, 0], zero=False), "w must be positive and finite; got 0.0 for label 1"),
         (lambda: arguments.label_values("w", [1, 9], at_most=5), "w must be finite, 0 or more, at most 5; got 9.0"),
-        (lambda: arguments.matrix("X", [1, 2]), "X must be a sparse matrix or a 2-D array of numbers"),
-        (lambda: arguments.matrix("X", [["a"]]), "X must be a sparse matrix or a 2-D array of numbers"),
     ],
 )
 def test_what_else_is_refused(call, message):

@@ -402,3 +402,9 @@ def test_the_message_says_what_and_where():
     matrix.indices[3] = N
     with pytest.raises(ArgumentError, match="must have rows 0 to 5; got row 6 in column 1: the matrix is damaged"):
         matrices.checked_csr("probabilities", matrix)
+
+
+@pytest.mark.parametrize("value", [[1, 2], [["a"]]])
+def test_what_is_no_matrix_is_refused(value):
+    with pytest.raises(ArgumentError, match="X must be a sparse matrix or a 2-D array of numbers"):
+        matrices.checked_matrix("X", value)

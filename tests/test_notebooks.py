@@ -22,16 +22,3 @@ def test_there_is_something_to_look_at(root):
     names = [path.name for path in tidy.find([root / "notebooks"])]
     assert guard.MASTER in names
     assert len(names) > len(manifest.load(root)) >= 0
-
-
-def test_every_committed_figure_has_its_item(root):
-    entries = manifest.load(root)
-    found = [path.relative_to(root / "figures").with_suffix("").as_posix() for path in (root / "figures").rglob("*.*")]
-    loose = [name for name in found if not any(name == known or name.startswith(known + "-") for known in entries)]
-    assert loose == []
-
-
-def test_declared_outputs_are_committed(root):
-    declared = [root / text for entry in manifest.load(root).values() for text in entry.outputs]
-    missing = [path for path in declared if "figures" in path.parts and not path.is_file()]
-    assert missing == []

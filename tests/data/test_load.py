@@ -118,7 +118,7 @@ def test_split_files(tmp_path):
     assert np.array_equal(ds.train.Y.toarray(), [[1, 1, 0], [0, 0, 1], [0, 0, 0]])
     assert np.array_equal(ds.test.Y.toarray(), [[0, 1, 0], [1, 0, 1]])
     assert mine(folder, split=np.int64(1)).n_train == 3
-    with pytest.raises(ArgumentError, match=r"^split must be from 0 to 1 in .*trSplit"):
+    with pytest.raises(ArgumentError, match=r"^split must be a whole number from 0 to 1; got 2: .*trSplit"):
         mine(folder, split=2)
     put(folder, {"tiny_tstSplit.txt": "4 2\n6 1\n"})
     with pytest.raises(DataError, match=r"Tiny_data\.txt: found 5 rows, expected rows to fit tiny_trSplit"):

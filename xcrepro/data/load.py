@@ -440,7 +440,7 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
     try:
         train, test = (splits.read_split_columns(files[role], split) for role in ("train_rows", "test_rows"))
     except ArgumentError as error:
-        raise ArgumentError("split", error.rule, split) from None
+        raise ArgumentError("split", error.rule, split, error.do) from None
     X, Y = read.read_xc(files["data"])
     try:
         return splits.apply_split(X, Y, train, test)
