@@ -77,12 +77,12 @@ def _last_place(text: str) -> float:
 
 
 def cell_difference(old: list[dict], new: list[dict], rtol: float) -> str:
-    """:func:`difference` of two cells' outputs, both in the form of :func:`xcrepro.repro.tidy.outputs`.
+    """:func:`difference` of two cells' outputs.
 
     Parameters
     ----------
     old, new : list of dict
-        The text of pictures is not looked at.
+        In the form of :func:`xcrepro.repro.tidy.outputs`.
     rtol : float
         As for :func:`difference`.
 

@@ -52,7 +52,7 @@ class Result:
     notebook : Path or None
         The executed notebook; None where there is none.
     said : tuple of str
-        What the run has to say besides: files that moved beyond the tolerance and were written.
+        What the run has to say besides: files that moved beyond the tolerance and were written, files that are new.
     """
 
     id: str

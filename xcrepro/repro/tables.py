@@ -94,7 +94,7 @@ def kind(column: pd.Series) -> str:
     Raises
     ------
     ArgumentError
-        For a column of objects that mixes floats with others; NaN counts as missing.
+        For a column of another dtype that holds a float; NaN counts as missing.
     """
     from pandas.api import types
 
