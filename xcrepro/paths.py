@@ -10,8 +10,10 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The project folder: ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds
-    ``notebooks/manifest.toml``, else the folder this package was installed from (editable install).
+    """The project folder.
+
+    ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds ``notebooks/manifest.toml``, else the
+    folder this package was installed from (editable install).
 
     Returns
     -------

@@ -119,8 +119,10 @@ def is_probability(top: TopK) -> bool:
 
 
 def linked(top: TopK, k: int, name: str = "") -> TopK:
-    """The first k places with scores in [0, 1]: as they are, or through (s - min) / (max - min) over all of them, as
-    the authors treat DiSMEC's margins (calibration, section 3). The order stays.
+    """The first k places with scores in [0, 1].
+
+    As they are, or through (s - min) / (max - min) over all of them, as the authors treat DiSMEC's margins
+    (calibration, section 3). The order stays.
 
     Parameters
     ----------
@@ -305,8 +307,7 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
 
 
 def floor(top: TopK, draws: int = 200, seed: int = 0) -> float:
-    """The ECE that a perfectly calibrated model with these scores has on average, because hits are few: the noise
-    floor.
+    """The noise floor: the ECE that a perfectly calibrated model with these scores has on average, as hits are few.
 
     Parameters
     ----------

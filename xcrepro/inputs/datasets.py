@@ -25,8 +25,9 @@ from xcrepro.published import record
 def pick(
     dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = ""
 ) -> Dataset:
-    """The real ``dataset`` where ``folder`` is given or at size paper (from the cache, downloading at need), else its
-    twin.
+    """The real ``dataset`` where ``folder`` is given or at size paper, else its twin.
+
+    At size paper it comes from the cache, downloading at need.
 
     Parameters
     ----------

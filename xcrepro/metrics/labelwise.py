@@ -317,8 +317,7 @@ class Counter:
 
 
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
-    """Count tp, predicted and true for every label at each k, in one pass over the rows (coverage, eq. 9; reeval, table
-    1).
+    """Count tp, predicted and true for every label at each k, in one pass (coverage, eq. 9; reeval, table 1).
 
     Parameters
     ----------
@@ -648,8 +647,7 @@ def histogram(tp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_over(over: str, *more: str) -> None:
-    """Refuse an ``over`` that is not ``"all"``, ``"test"`` or one of ``more``
-    (:class:`~xcrepro.errors.ArgumentError`)."""
+    """Refuse, by an ArgumentError, an ``over`` that is not ``"all"``, ``"test"`` or one of ``more``."""
     one_of("over", over, ("all", "test", *more))
 
 

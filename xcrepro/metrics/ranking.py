@@ -652,8 +652,7 @@ def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned")
 
 
 def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
-    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN) with the counts of all rows and labels added up (reeval, section
-    2.3).
+    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN), counts added up over rows and labels (reeval, section 2.3).
 
     That is 2 hits / (labels predicted + labels relevant); where every row has k predictions, 2 k P@k / (k + mean |y|).
 

@@ -211,8 +211,9 @@ class DrawingFault(XCError):
 
 
 def held(fig: Figure, table: pd.DataFrame) -> None:
-    """Hold what ``fig`` shows to ``table``: along each axis every number drawn is one of the columns that :func:`draws`
-    named.
+    """Hold what ``fig`` shows to ``table``.
+
+    Along each axis every number drawn is one of the columns that :func:`draws` named.
 
     Parameters
     ----------

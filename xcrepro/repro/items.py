@@ -108,8 +108,7 @@ class Item:
         return f"{self.entry.id}:{part}" if part else self.entry.id
 
     def stable(self, table: pd.DataFrame, part: str = "") -> pd.DataFrame:
-        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``; without one, all of
-        it.
+        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class Item:
         Returns
         -------
         DataFrame
-            What the golden file is compared with; ``table`` itself where the module leaves nothing out.
+            What the golden file is compared with; ``table`` itself where the module has no such function.
         """
         function = getattr(self.module, f"check_{part}" if part else "check", None)
         return table if function is None else function(table)
@@ -137,7 +136,7 @@ class Item:
         ----------
         table : DataFrame
         part : str
-            As for :meth:`name`; a table with a golden file of its own has a part of its own.
+            As for :meth:`name`.
 
         Raises
         ------
@@ -174,9 +173,9 @@ class Item:
         compare.published(self.name(part), table, ours, printed, decimals)
 
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "") -> None:
-        """Write the figure and the table behind it (:func:`xcrepro.repro.figures.render`) into this run's folder, and
-        show it.
+        """Write the figure and the table behind it into this run's folder, and show it.
 
+        The files are those of :func:`xcrepro.repro.figures.render`.
         A part's files are ``<id>-<part>.*``. What is committed stays as it is where this run agrees with it within the
         item's tolerance, in the same drawing.
 
@@ -200,8 +199,9 @@ class Item:
         figures.display(contents[".png"])
 
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "") -> None:
-        """Write the table (:func:`xcrepro.repro.tables.render`) into this run's folder, by the rules of
-        :meth:`save_figure`.
+        """Write the table's files into this run's folder, by the rules of :meth:`save_figure`.
+
+        The files are those of :func:`xcrepro.repro.tables.render`.
 
         Parameters
         ----------

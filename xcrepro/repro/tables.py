@@ -46,8 +46,7 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
-    """``table.pivot`` with rows and columns in the order in which they first appear; ``rows`` are columns of the
-    result.
+    """``table.pivot`` with rows and columns in the order in which they first appear.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.
     Returns
     -------
     DataFrame
-        With a plain index; NaN where ``table`` has no such pair.
+        ``rows`` and then the new columns, with a plain index; NaN where ``table`` has no such pair.
 
     Examples
     --------
