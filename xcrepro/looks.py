@@ -31,7 +31,18 @@ GREY, LEAF, ROSE, WHITE = "#4d4d4d", "#5b8a3a", "#b2477e", "#ffffff"
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """How one method, or one place k, is drawn everywhere."""
+    """How one method, or one place k, is drawn everywhere.
+
+    Attributes
+    ----------
+    colour : str
+        As matplotlib takes it.
+    marker : str
+    dash : str or tuple
+        A line style of matplotlib.
+    hatch : str
+        Of bars; empty for a plain one.
+    """
 
     colour: str
     marker: str = "o"
@@ -93,8 +104,19 @@ _SPARE = tuple(
 
 
 def of(name: str) -> Look:
-    """The look of a method. A name that is not in :data:`METHODS`, such as a reader's model, gets one that depends on it alone.
+    """The look of a method.
 
+    Parameters
+    ----------
+    name : str
+        A name that is not in :data:`METHODS`, such as a reader's model, gets a look that depends on it alone.
+
+    Returns
+    -------
+    Look
+
+    Examples
+    --------
     >>> of("PLT").colour == of("PLT").colour, of("my model") == of("my model")
     (True, True)
     """
@@ -102,12 +124,37 @@ def of(name: str) -> Look:
 
 
 def title(fig: Figure, text: str) -> Text:
-    """The figure's title: one sentence or two, at the left."""
+    """The figure's title: one sentence or two, at the left.
+
+    Parameters
+    ----------
+    fig : Figure
+    text : str
+
+    Returns
+    -------
+    Text
+    """
     return fig.suptitle(text, x=0.01, ha="left")
 
 
 def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -> Legend:
-    """One legend below the figure, each label of ``axes`` (all by default) once, in ``ncols`` columns (0: all in one row)."""
+    """One legend below the figure, each label once.
+
+    Parameters
+    ----------
+    fig : Figure
+    *axes : Axes
+        Whose labels; by default those of all of ``fig``. Of equal labels the first one's look is shown.
+    ncols : int
+        Columns; 0: all in one row.
+    title : str, optional
+        Of the legend.
+
+    Returns
+    -------
+    Legend
+    """
     found: dict[str, object] = {}
     for ax in axes or fig.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -116,7 +163,16 @@ def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -
 
 
 def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
-    """Of a grid of Axes show the first ``shown`` (0: all): x named below the lowest of each column, y left of each row."""
+    """Show the first Axes of a grid and name x below the lowest of each column, y left of each row.
+
+    Parameters
+    ----------
+    axes : array of Axes, (rows, columns)
+    x, y : str
+        Names of the axes.
+    shown : int
+        How many, row by row; 0: all. The others are hidden.
+    """
     shown = shown or axes.size
     for panel in axes.flat[shown:]:
         panel.set_visible(False)
@@ -127,5 +183,21 @@ def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
 
 
 def name(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 3), **keywords) -> Text:
-    """Small text beside the data point ``at``, ``shift`` points away."""
+    """Small text beside the data point ``at``, ``shift`` points away.
+
+    Parameters
+    ----------
+    ax : Axes
+    text : str
+    at : tuple of (float, float)
+        In the data's coordinates.
+    shift : tuple of (float, float)
+        To the right and up, in points.
+    **keywords
+        For ``Axes.annotate``.
+
+    Returns
+    -------
+    Text
+    """
     return ax.annotate(text, at, shift, textcoords="offset points", fontsize=SMALL, **keywords)

@@ -10,8 +10,16 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The project folder: ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds
-    ``notebooks/manifest.toml``, else the folder this package was installed from (editable install)."""
+    """The project folder.
+
+    ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds ``notebooks/manifest.toml``, else the
+    folder this package was installed from (editable install).
+
+    Returns
+    -------
+    Path
+        Absolute.
+    """
     if root := os.environ.get("XCREPRO_ROOT"):
         return Path(root).resolve()
     here = Path.cwd().resolve()
@@ -25,6 +33,10 @@ def cache_dir() -> Path:
     """The folder for downloads and trained models: ``$XCREPRO_DATA``, else the user's cache folder.
 
     It is not created here: whoever writes creates what it needs.
+
+    Returns
+    -------
+    Path
     """
     if folder := os.environ.get("XCREPRO_DATA"):
         return Path(folder).expanduser().resolve()
@@ -35,11 +47,22 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside ``path`` and move it there when the block ends well.
+    """A temporary path beside ``path`` that is moved there when the block ends well.
 
-    On an error the temporary file is removed and ``path`` is as it was. The temporary name keeps the suffix,
-    because writers such as ``np.savez`` look at it.
+    On an error the temporary file is removed and ``path`` is as it was.
 
+    Parameters
+    ----------
+    path : path
+        The file to be, replaced if it is there; its folder is created.
+
+    Yields
+    ------
+    Path
+        Of an empty file; it keeps the suffix, because writers such as ``np.savez`` look at it.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
     >>> with atomic_path(target) as part:

@@ -32,6 +32,10 @@ def archive_url(key: str, archive_format: str) -> str:
     key, archive_format : str
         As ``napkinxc.datasets.DATASETS`` has them, e.g. ``"eurlex-4k"`` and ``"bow"``.
 
+    Returns
+    -------
+    str
+
     Raises
     ------
     XCError
@@ -67,8 +71,8 @@ def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> N
     Raises
     ------
     DataMissing
-        With the reason, when the address cannot be reached, refuses (a Google Drive quota, an HTTP error), or stops before
-        the announced end.
+        With the reason, when the address cannot be reached, refuses (a Google Drive quota, an HTTP error), or stops
+        before the announced end.
     """
     import gdown
     import requests
@@ -105,7 +109,20 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
-    """The SHA-256 of ``archive``. Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
+    """The SHA-256 of ``archive``, held to the one that is remembered.
+
+    Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
+
+    Parameters
+    ----------
+    archive : path
+    record : path
+        The file that :func:`remember_sum` wrote; it need not be there.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
 
     Raises
     ------
@@ -128,21 +145,39 @@ def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
 
 
 def remember_sum(digest: str, name: str, record: str | os.PathLike) -> None:
-    """Write ``record`` (the format of ``sha256sum``: the sum, two blanks, the file's name), if there is none yet."""
+    """Write the checksum of an archive, unless one is remembered already.
+
+    Parameters
+    ----------
+    digest : str
+        From :func:`check_sum`.
+    name : str
+        The archive's file name.
+    record : path
+        The file to be, in the format of ``sha256sum``: the sum, two blanks, the name.
+    """
     if not Path(record).is_file():
         with atomic_path(record) as part:
             part.write_text(f"{digest}  {name}\n", encoding="utf-8")
 
 
 def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: bool = True) -> None:
-    """Unpack a zip archive into ``folder``, which it creates; every member's checksum is verified.
+    """Unpack a zip archive into ``folder``; every member's checksum is verified.
+
+    Parameters
+    ----------
+    archive : path
+    folder : path
+        Is created; on an error it is removed.
+    progress : bool
+        A bar on stderr.
 
     Raises
     ------
     DataError
         For what is no zip (a web page is called that), for a cut or damaged one, for one that is larger than the free
-        space, and for one with a member that would land outside ``folder`` or is a link; the last three before a byte is
-        written, except damage inside a member. On an error ``folder`` is removed.
+        space, and for one with a member that would land outside ``folder`` or is a link; the last three before a byte
+        is written, except damage inside a member.
     """
     archive, folder = Path(archive), Path(folder)
     if not zipfile.is_zipfile(archive):

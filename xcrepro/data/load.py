@@ -106,8 +106,9 @@ def load(
     Returns
     -------
     Dataset
-        ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both. Where the
-        split or an average (see :func:`compare`) is another than printed, ``notes`` say so and ``comparable`` is False.
+        ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both. Where
+        the split or an average (see :func:`compare`) is another than printed, ``notes`` say so and ``comparable`` is
+        False.
 
     Raises
     ------
@@ -165,9 +166,9 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
 
     The archive comes from the address that ``napkinxc.datasets`` or the ``dataset.toml`` keeps, or is
     ``<cache>/datasets/<name>.zip`` where somebody put one (the way for a machine without a network). It is downloaded,
-    unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole; on
-    any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The SHA-256 of the
-    first good archive is kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
+    unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole;
+    on any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The SHA-256
+    of the first good archive is kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
 
     Parameters
     ----------
@@ -208,14 +209,19 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
     """What the documents print about a dataset, computed from its two splits.
 
+    Parameters
+    ----------
+    train, test : Split
+        With the same L labels.
+
     Returns
     -------
     dict
-        Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``. Averages
-        as float, over the train points and over all: ``avg_points_per_label_train``, ``avg_points_per_label_all`` (the
-        denominator is L, labels without a point included), and ``avg_labels_per_point_train``,
-        ``avg_labels_per_point_test``, ``avg_labels_per_point_all`` (points without a label included). An average over
-        nothing is 0.
+        Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``.
+        Averages as float, over the train points and over all: ``avg_points_per_label_train``,
+        ``avg_points_per_label_all`` (the denominator is L, labels without a point included), and
+        ``avg_labels_per_point_train``, ``avg_labels_per_point_test``, ``avg_labels_per_point_all`` (points without a
+        label included). An average over nothing is 0.
 
     Examples
     --------
@@ -242,13 +248,32 @@ def statistics(train: Split, test: Split) -> dict[str, float | None]:
 
 
 def compare(train: Split, test: Split, dataset: str | Entry, source: str | None = None) -> list[Comparison]:
-    """Every number that ``source`` (None: the entry's own) prints about a dataset, beside these splits'.
+    """Every number that a document prints about a dataset, beside these splits'.
 
     Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
     the points of the row's ``points_per_label_basis``. Where that is ``"neither"`` or not known, any of train, all and
     (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, which
-    covers an average that was cut off instead of rounded. A number that the document does not print, or that needs features
-    where there are none, is left out.
+    covers an average that was cut off instead of rounded.
+
+    Parameters
+    ----------
+    train, test : Split
+        With the same L labels.
+    dataset : str or Entry
+        A name of the catalogue, or an entry.
+    source : str, optional
+        The document's table; None: the entry's own.
+
+    Returns
+    -------
+    list of Comparison
+        One for each number, counts first. A number that the document does not print, or that needs features where there
+        are none, is left out.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown dataset, and a ``source`` that does not print it.
     """
     entry = registry.get(dataset) if isinstance(dataset, str) else dataset
     row, found = entry.published[entry.resolve_source(source)], statistics(train, test)
@@ -372,7 +397,8 @@ def _find(folder: Path) -> dict[str, Path]:
 
 
 def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
-    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any folder."""
+    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any
+    folder."""
     if entry.files:
         named = {role: folder / name for role, name in entry.files.items()}
         if missing := [path.name for path in named.values() if not path.is_file()]:

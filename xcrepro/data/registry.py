@@ -1,35 +1,36 @@
 """The catalogue of datasets: what is known about each, one ``dataset.toml`` a dataset.
 
-The package's own are ``xcrepro/data/catalogue/<name>.toml``: the 27 of the repository's page, and what further documents
-print. A reader's own are of the same kind, and once they are there they work by name wherever a dataset is named:
-:func:`xcrepro.load`, :func:`xcrepro.twin`, ``xcrepro fetch``, the ``dataset`` parameter of a notebook. They are
+The package's own are ``xcrepro/data/catalogue/<name>.toml``: the 27 of the repository's page, and what further
+documents print. A reader's own are of the same kind, and once they are there they work by name wherever a dataset is
+named: :func:`xcrepro.load`, :func:`xcrepro.twin`, ``xcrepro fetch``, the ``dataset`` parameter of a notebook. They are
 
 - ``$XCREPRO_DATA/<name>/dataset.toml`` (:func:`xcrepro.paths.cache_dir`), or
 - ``dataset.toml`` beside the data, in the folder that is given as ``path`` or ``folder``.
 
-**How to write one.** All keys but ``name`` may be left out. A key that is not known, a value of the wrong kind and a file
-outside the folder are refused, with the file and the key.
+**How to write one.** All keys but ``name`` may be left out. A key that is not known, a value of the wrong kind and a
+file outside the folder are refused, with the file and the key.
 
 - ``name``: letters, digits, ``.``, ``-``, ``_``; in ``$XCREPRO_DATA`` the folder's name; none that the catalogue has.
   ``printed_name``: what figures call it; ``aliases``: further names.  ``licence``, ``citation``, ``note``: text.
-- ``label_names``: a file with a name a line, in the order of the label ids.  ``splits``: how many splits the split files
-  have.
-- ``[files]``: names in the folder, where they are none that :func:`xcrepro.load` finds by itself: ``train`` and ``test``;
-  or ``train_X``, ``train_Y``, ``test_X`` and ``test_Y`` (or the two ``_Y``); or ``data``, ``train_rows`` and
+- ``label_names``: a file with a name a line, in the order of the label ids.  ``splits``: how many splits the split
+  files have.
+- ``[files]``: names in the folder, where they are none that :func:`xcrepro.load` finds by itself: ``train`` and
+  ``test``; or ``train_X``, ``train_Y``, ``test_X`` and ``test_Y`` (or the two ``_Y``); or ``data``, ``train_rows`` and
   ``test_rows``.
 - ``[archive]``: where ``xcrepro fetch`` takes the files from: ``url``, or ``file``, a zip archive in the folder, or
   ``key`` and ``format`` of ``napkinxc.datasets``.
-- ``[propensity]``: ``A`` and ``B`` of jain16, equation 1 (default 0.55 and 1.5), ``from``: where they are from, in words.
-- ``[expected]``: what a folder is compared with when it is loaded: ``n_train``, ``n_test``, ``n_features``, ``n_labels``,
-  ``avg_points_per_label``, ``avg_labels_per_point``, with the digits that are printed (5.30 is not 5.3: they say how far
-  rounding reaches), ``bins`` (labels with 1-9, 10-99, 100-999, 1000 and more train points), and ``source``: which document
-  says so.  ``points_per_label_basis``: the points that the averages count: ``"train"``, ``"all"`` or ``"neither"``.
-  ``row``: the line of the document's table of datasets.
+- ``[propensity]``: ``A`` and ``B`` of jain16, equation 1 (default 0.55 and 1.5), ``from``: where they are from, in
+  words.
+- ``[expected]``: what a folder is compared with when it is loaded: ``n_train``, ``n_test``, ``n_features``,
+  ``n_labels``, ``avg_points_per_label``, ``avg_labels_per_point``, with the digits that are printed (5.30 is not 5.3:
+  they say how far rounding reaches), ``bins`` (labels with 1-9, 10-99, 100-999, 1000 and more train points), and
+  ``source``: which document says so.  ``points_per_label_basis``: the points that the averages count: ``"train"``,
+  ``"all"`` or ``"neither"``. ``row``: the line of the document's table of datasets.
 - ``[[published]]``: what a further document prints: the same keys.
 - ``[twin]``: the shape of its twin (:class:`TwinShape`) where the default does not do.
 
-Beside it may lie ``printed.csv``: results of others on the dataset, in the columns of :func:`xcrepro.published.table`. Items
-that compare with printed results show them.
+Beside it may lie ``printed.csv``: results of others on the dataset, in the columns of :func:`xcrepro.published.table`.
+Items that compare with printed results show them.
 
 >>> import pathlib, tempfile
 >>> folder = pathlib.Path(tempfile.mkdtemp()) / "letters-40"
@@ -116,12 +117,14 @@ class TwinShape:
         Train points of the rarest label where the label bins are not published; where they are, the target that stands
         for the edge of being seen.
     cap : float
-        The same share as ``head`` in a small twin, where counts stay and points are fewer, as far as the average allows;
-        ``head`` where that is more. One label in half of the points is a hit in half of the rows, whatever the words.
+        The same share as ``head`` in a small twin, where counts stay and points are fewer, as far as the average
+        allows; ``head`` where that is more. One label in half of the points is a hit in half of the rows, whatever the
+        words.
     alpha, below : float
         How strongly words decide, for the roots and the labels below.
     roots, topic : float
-        Roots a point has, as a share of its labels, as far as topics of ``topic`` labels on average allow; 1.1 at least.
+        Roots a point has, as a share of its labels, as far as topics of ``topic`` labels on average allow; 1.1 at
+        least.
     near : int
         Topics that compete for a point, beyond twice its roots: the more, the less sure is the best.
     shared : int
@@ -131,10 +134,10 @@ class TwinShape:
 
     Notes
     -----
-    Those of the package were fitted by trying, on small twins; where no benchmark table is printed, a similar dataset's.
-    The comment above each ``[twin]`` says what a PLT of napkinXC with its defaults reaches, the mean of seeds 0 to 2, and
-    what is printed: Parabel's; Bibtex 1-vs-All's, Mediamill DiSMEC's. ``python tests/data/test_twin.py`` prints these
-    numbers, and the scales.
+    Those of the package were fitted by trying, on small twins; where no benchmark table is printed, a similar
+    dataset's. The comment above each ``[twin]`` says what a PLT of napkinXC with its defaults reaches, the mean of
+    seeds 0 to 2, and what is printed: Parabel's; Bibtex 1-vs-All's, Mediamill DiSMEC's.
+    ``python tests/data/test_twin.py`` prints these numbers, and the scales.
     """
 
     head: float = 0.05
@@ -170,21 +173,21 @@ class Entry:
         printed averages contradict each other; a note in the published row says by how much). Nobody states it, the
         numbers do: labels per point x points / labels meets the printed average within rounding.
     bins, bins_source : dict, str, optional
-        Labels per bin of :data:`BINS`, from whichever document prints them, and which one. A label without a train point
-        is in none.
+        Labels per bin of :data:`BINS`, from whichever document prints them, and which one. A label without a train
+        point is in none.
     A, B, propensity_source : float, float, str
         Of the propensity model (jain16, eq. 1), and where they are from, in words.
     archive : dict
         The keys of ``[archive]``: ``url``; or ``file``, its name in ``folder``; or ``key`` and ``format`` in
-        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases of
-        the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
+        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases
+        of the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
         AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one.
     published : dict
-        Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document prints,
-        ``printed_name``, and ``note`` where there is something to say.
+        Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document
+        prints, ``printed_name``, and ``note`` where there is something to say.
     as_printed : dict
-        The same rows as the file has them: averages as Decimal with their digits, and ``row``, the line of the document's
-        table of datasets.
+        The same rows as the file has them: averages as Decimal with their digits, and ``row``, the line of the
+        document's table of datasets.
     folder : Path, optional
         Where the ``dataset.toml`` of a reader lies; None for the package's own.
     files, label_names : dict, str, optional
@@ -236,7 +239,18 @@ class Entry:
         return next(iter(self.published))
 
     def row(self, source: str) -> int | None:
-        """The line that ``source`` gives the dataset in its table of datasets; None where it gives none."""
+        """The line that ``source`` gives the dataset in its table of datasets.
+
+        Parameters
+        ----------
+        source : str
+            A document's table, such as ``"jain16:table2"``.
+
+        Returns
+        -------
+        int or None
+            None where it gives none.
+        """
         return self.as_printed.get(source, {}).get("row")
 
     @property
@@ -249,11 +263,41 @@ class Entry:
         return isinstance(name, str) and _plain(name) in map(_plain, self.all_names)
 
     def printed(self, number: str, source: str | None = None) -> str:
-        """:func:`printed` of this entry."""
+        """:func:`printed` of this entry.
+
+        Parameters
+        ----------
+        number, source
+            As for :func:`printed`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`resolve_source`.
+        """
         return str(self.as_printed[self.resolve_source(source)].get(number, ""))
 
     def interval(self, number: str, source: str | None = None) -> tuple[float, float] | None:
-        """:func:`interval` of this entry."""
+        """:func:`interval` of this entry.
+
+        Parameters
+        ----------
+        number, source
+            As for :func:`interval`.
+
+        Returns
+        -------
+        tuple of (float, float) or None
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`resolve_source`.
+        """
         text = self.printed(number, source)
         if not text:
             return None
@@ -262,7 +306,22 @@ class Entry:
         return float(printed - half), float(printed + half)
 
     def resolve_source(self, source: str | None) -> str:
-        """``source``, or the entry's own where it is None; an ArgumentError where it does not print the dataset."""
+        """``source``, or the entry's own where it is None.
+
+        Parameters
+        ----------
+        source : str or None
+            A document's table, such as ``"jain16:table2"``.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ArgumentError
+            Where ``source`` does not print the dataset.
+        """
         if source is None:
             return self.source
         if source not in self.published:
@@ -279,10 +338,14 @@ def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
     Parameters
     ----------
     source : str, optional
-        A document's table of datasets, such as :data:`PAGE_TABLE`: only those it prints, in the order of print. None: the
-        page's, then further ones of the package by name, then the reader's (``$XCREPRO_DATA``) by name.
+        A document's table of datasets, such as :data:`PAGE_TABLE`: only those it prints, in the order of print. None:
+        the page's, then further ones of the package by name, then the reader's (``$XCREPRO_DATA``) by name.
     proprietary : bool
         Without ``source``: also those of which only statistics are public.
+
+    Returns
+    -------
+    list of str
 
     Raises
     ------
@@ -308,7 +371,16 @@ def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
 
 
 def get(name: str) -> Entry:
-    """The entry called ``name``: its key, a printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
+    """The entry of a dataset.
+
+    Parameters
+    ----------
+    name : str
+        Its key, a printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
+
+    Returns
+    -------
+    Entry
 
     Raises
     ------
@@ -350,9 +422,18 @@ def get(name: str) -> Entry:
 
 
 def nearest_names(name: str, cutoff: float = 0.5) -> str:
-    """The up to three names of the catalogue that are nearest to ``name``, as ``'a' or 'b'``; empty where none is near.
+    """The names of the catalogue that are nearest to ``name``.
 
-    cutoff: how alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
+    Parameters
+    ----------
+    name : str
+    cutoff : float
+        How alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
+
+    Returns
+    -------
+    str
+        Up to three, as ``'a' or 'b'``; empty where none is near.
     """
     known = _known_names() | {plain: path.parent.name for plain, path in _readers().items()}
     close = dict.fromkeys(known[text] for text in difflib.get_close_matches(_plain(name), known, n=5, cutoff=cutoff))
@@ -360,7 +441,22 @@ def nearest_names(name: str, cutoff: float = 0.5) -> str:
 
 
 def find(name: str) -> Entry | None:
-    """As :func:`get`; None where the catalogue has no such name."""
+    """As :func:`get`, for a name that the catalogue need not have.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Entry or None
+        None where the catalogue has no such name.
+
+    Raises
+    ------
+    DataError
+        As :func:`get`.
+    """
     try:
         return get(name)
     except ArgumentError:
@@ -374,6 +470,10 @@ def read(path: str | os.PathLike) -> Entry:
     ----------
     path : path
         The file. In ``$XCREPRO_DATA`` its folder has the dataset's name.
+
+    Returns
+    -------
+    Entry
 
     Raises
     ------
@@ -395,14 +495,41 @@ def read(path: str | os.PathLike) -> Entry:
 
 
 def unlisted(name: str) -> Entry:
-    """An entry for data of which nothing is known but what they are called."""
+    """An entry for data of which nothing is known but what they are called.
+
+    Parameters
+    ----------
+    name : str
+        Becomes the entry's key.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    ArgumentError
+        For what cannot be a key.
+    """
     if not isinstance(name, str) or not _NAME.test(name):
         raise ArgumentError("name", f"must be {_NAME.words}", repr(name))
     return _entry({"name": name}, None)
 
 
 def published(name: str, source: str | None = None) -> dict:
-    """The row that ``source`` prints about dataset ``name``; None: the entry's own. A copy.
+    """The row that a document prints about a dataset.
+
+    Parameters
+    ----------
+    name : str
+        The dataset, by any of its names.
+    source : str, optional
+        The document's table; None: the entry's own.
+
+    Returns
+    -------
+    dict
+        Field -> number or text; a copy.
 
     Raises
     ------
@@ -419,8 +546,27 @@ def published(name: str, source: str | None = None) -> dict:
 
 
 def printed(name: str, number: str, source: str | None = None) -> str:
-    """A number of a published row with its digits as they stand in print; an empty text where it is not printed.
+    """A number of a published row with its digits as they stand in print.
 
+    Parameters
+    ----------
+    name, source
+        As for :func:`published`.
+    number : str
+        A field of a published row, e.g. ``"avg_points_per_label"``.
+
+    Returns
+    -------
+    str
+        Empty where it is not printed.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`published`.
+
+    Examples
+    --------
     >>> printed("bibtex", "avg_labels_per_point"), printed("amazoncat-14k", "avg_points_per_label")
     ('2.40', '1330.1')
     """
@@ -428,10 +574,26 @@ def printed(name: str, number: str, source: str | None = None) -> str:
 
 
 def interval(name: str, number: str, source: str | None = None) -> tuple[float, float] | None:
-    """The values that round to what ``source`` (None: the entry's own) prints for ``number``: ends included.
+    """The values that round to what a document prints for a number.
 
-    ``number`` is a field of a published row, e.g. ``"avg_points_per_label"``. None where it is not printed.
+    Parameters
+    ----------
+    name, number, source
+        As for :func:`printed`.
 
+    Returns
+    -------
+    tuple of (float, float) or None
+        The least and the largest, both included; equal for what is printed without a decimal point. None where the
+        number is not printed.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`published`.
+
+    Examples
+    --------
     >>> interval("amazoncat-14k", "avg_points_per_label")
     (1330.05, 1330.15)
     >>> interval("orcas-800k", "n_features") is None
@@ -444,6 +606,11 @@ def label_counts(name: str) -> pd.DataFrame:
     """How many points carry each label of a dataset, from the small tables committed in ``data/label_counts``.
 
     The README in that folder says how the tables were made.
+
+    Parameters
+    ----------
+    name : str
+        The dataset, by any of its names.
 
     Returns
     -------
@@ -633,7 +800,13 @@ _FOLDER = Path(__file__).with_name("catalogue")
 
 @functools.cache
 def package() -> dict[str, Entry]:
-    """The package's entries: those of the page in its order, then the others by name."""
+    """The package's entries: those of the page in its order, then the others by name.
+
+    Returns
+    -------
+    dict of str to Entry
+        By key.
+    """
     entries = [_read(path, 0, package=True) for path in sorted(_FOLDER.glob("*.toml"))]
     return {e.name: e for e in sorted(entries, key=lambda e: e.row(PAGE_TABLE) or math.inf)}
 

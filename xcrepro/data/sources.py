@@ -19,7 +19,19 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def require_file(path: str | os.PathLike) -> None:
-    """Raise unless ``path`` is there and no folder."""
+    """Raise unless ``path`` is there and no folder.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    DataError
+        For a folder.
+    DataMissing
+        Where nothing is there.
+    """
     if os.path.isdir(path):
         raise DataError(path, "a folder", "a file", do="Name the file inside it")
     if not os.path.exists(path):
@@ -28,9 +40,25 @@ def require_file(path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Yield the bytes of ``path``, unpacked: plain, gzip, or a zip archive with one member.
+    """Open a file and unpack it: plain, gzip, or a zip archive with one member.
 
     The first bytes decide, not the name: browsers and mirrors unpack files and keep their ``.gz``.
+
+    Parameters
+    ----------
+    path : path
+
+    Yields
+    ------
+    binary file
+        The bytes of ``path``, unpacked.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing is there.
+    DataError
+        For a folder, an empty or damaged file, and an archive of more than one file or with a password.
     """
     require_file(path)
     with damage(path), contextlib.ExitStack() as stack:
@@ -62,7 +90,18 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def damage(path: str | os.PathLike) -> Iterator[None]:
-    """Turn the exceptions of a broken archive into :class:`DataError`."""
+    """Turn the exceptions of a broken archive into :class:`DataError`.
+
+    Parameters
+    ----------
+    path : path
+        What the error names.
+
+    Raises
+    ------
+    DataError
+        In the block: for packed data that end early or are damaged.
+    """
     again = "Fetch or make the file again"
     try:
         yield
@@ -73,7 +112,24 @@ def damage(path: str | os.PathLike) -> Iterator[None]:
 
 
 def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    """All arrays of an ``.npz`` file by name. Raises DataMissing, and DataError for whatever a damaged file may raise."""
+    """All arrays of an ``.npz`` file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict of str to ndarray
+        By name.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing is there.
+    DataError
+        For whatever a damaged file may raise, and for one that holds Python objects.
+    """
     require_file(path)
     try:
         with np.load(path, allow_pickle=False) as stored:

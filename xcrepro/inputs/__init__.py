@@ -1,1 +1,2 @@
-"""The one door between the papers and what they measure: datasets, saved or trained predictions, calibrated predictions."""
+"""The one door between the papers and what they measure: datasets, saved or trained predictions, calibrated
+predictions."""

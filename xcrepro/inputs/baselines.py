@@ -130,8 +130,8 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     Parameters
     ----------
     path : str
-        A file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of TopK, of
-        a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+        A file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of
+        TopK, of a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
     ds : Dataset
     places : int
         Labels a point that are kept.
@@ -146,9 +146,9 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     DataMissing
         Where nothing is there.
     DataError
-        With the file, where the predictions cannot be those of the dataset: another number of points or labels; a truth in
-        the file that is not the dataset's; or hits no more frequent than if the rows were dealt out at random, the sign of
-        another order (where the rows differ at all).
+        With the file, where the predictions cannot be those of the dataset: another number of points or labels; a truth
+        in the file that is not the dataset's; or hits no more frequent than if the rows were dealt out at random, the
+        sign of another order (where the rows differ at all).
     """
     home = Path(path).expanduser()
     files = [home]
@@ -200,8 +200,8 @@ def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
 
 
 def _check_order(file: Path, top: TopK, truth: Truth) -> TopK:
-    """Refuse rows in another order. Under random dealing the hits at place 1 are a sum over labels of (times predicted x
-    times true)/n, with a standard deviation below the square root of that: 3 of them above is more than chance."""
+    """Refuse rows in another order. Under random dealing the hits at place 1 are a sum over labels of (times predicted
+    x times true)/n, with a standard deviation below the square root of that: 3 of them above is more than chance."""
     first = top.ids[:, 0]
     first = first[first >= 0]
     if np.unique(first).size < 2:

@@ -1,8 +1,8 @@
 """Predictions before and after calibration, and their errors at k: what the calibration items share.
 
-Calibration *at k* (calibration, sections 2.2 and 4): the first k places of all test points are pooled, one map is fitted to
-them by cross-fitting over contiguous folds of the test points, and the metric is taken over the same places. So k = 1, 3
-and 5 each have a map of their own.
+Calibration *at k* (calibration, sections 2.2 and 4): the first k places of all test points are pooled, one map is
+fitted to them by cross-fitting over contiguous folds of the test points, and the metric is taken over the same places.
+So k = 1, 3 and 5 each have a map of their own.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def data(
 ) -> Dataset:
     """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points.
 
-    An error of calibration is known no better than the test points allow; a large twin with few train points has many of
-    them at little cost.
+    An error of calibration is known no better than the test points allow; a large twin with few train points has many
+    of them at little cost.
 
     Parameters
     ----------
@@ -65,7 +65,18 @@ def data(
 
 
 def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
-    """The twin with these train points alone; labels and test points stay."""
+    """The twin with these train points alone; labels and test points stay.
+
+    Parameters
+    ----------
+    ds : Twin
+    rows : slice or array of int or bool
+        As they index the rows of a matrix.
+
+    Returns
+    -------
+    Twin
+    """
     columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
     return dataclasses.replace(ds, train=dataclasses.replace(ds.train, **columns))
 
@@ -73,23 +84,63 @@ def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
 def predictions(
     ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
 ) -> dict[str, TopK]:
-    """:func:`xcrepro.inputs.baselines.predictions` of ``models``, where there are none of :data:`MODELS`."""
+    """:func:`xcrepro.inputs.baselines.predictions` of ``models``.
+
+    Parameters
+    ----------
+    ds : Dataset
+    models : sequence of str
+        Empty: all of :data:`MODELS`.
+    seed, given, places
+        As :func:`xcrepro.inputs.baselines.predictions` takes them.
+
+    Returns
+    -------
+    dict of str to TopK
+        Model -> its predictions for the test points.
+    """
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
 
 
 def is_probability(top: TopK) -> bool:
-    """Whether every score lies in [0, 1], so that it can be read as a probability as it is."""
+    """Whether every score lies in [0, 1], so that it can be read as a probability as it is.
+
+    Parameters
+    ----------
+    top : TopK
+        Its absent places are not looked at; without a score it is True.
+
+    Returns
+    -------
+    bool
+    """
     scores = top.scores[top.ids >= 0]
     return bool(scores.size == 0 or (scores.min() >= 0 and scores.max() <= 1))
 
 
 def linked(top: TopK, k: int, name: str = "") -> TopK:
-    """The first k places with scores in [0, 1]: as they are, or through (s - min) / (max - min) over all of them, as the
-    authors treat DiSMEC's margins (calibration, section 3). The order stays.
+    """The first k places with scores in [0, 1].
 
-    That is done where a score lies outside [0, 1], and for a ``name`` of :data:`NO_PROBABILITIES`, whose scores may happen to
-    lie inside. A file of saved predictions under such a name is squeezed too: probabilities want another name.
+    As they are, or through (s - min) / (max - min) over all of them, as the authors treat DiSMEC's margins
+    (calibration, section 3). The order stays.
 
+    Parameters
+    ----------
+    top : TopK
+    k : int
+        At most ``top.k``.
+    name : str
+        The model's. Scores are squeezed where one lies outside [0, 1], and for a name of :data:`NO_PROBABILITIES`,
+        whose scores may happen to lie inside. A file of saved predictions under such a name is squeezed too:
+        probabilities want another name.
+
+    Returns
+    -------
+    TopK
+        k places, float32 scores.
+
+    Examples
+    --------
     >>> top = TopK(np.array([[0, 1], [1, 0]], np.int32), np.array([[3.0, 1.0], [2.0, -1.0]], np.float32), 2)
     >>> linked(top, 2).scores
     array([[1.  , 0.5 ],
@@ -120,8 +171,8 @@ def before_after(
     ks : sequence of int
         A map of its own is fitted for each.
     method : str or Calibrator
-        As :func:`xcrepro.calibrate.cross_fit_top` takes it, in its ten folds. Joint isotonic keeps every row's order; other
-        methods may rank a row's k places anew.
+        As :func:`xcrepro.calibrate.cross_fit_top` takes it, in its ten folds. Joint isotonic keeps every row's order;
+        other methods may rank a row's k places anew.
 
     Returns
     -------
@@ -156,10 +207,22 @@ def errors(ds: Dataset, states: States, metrics: Sequence[str] = METRICS) -> pd.
 
 
 def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) -> dict[str, float]:
-    """Metrics of the first k places of ``top`` on the test points: metric -> percent, but NLL in nats.
+    """Metrics of the first k places of ``top`` on the test points.
 
-    ``metrics`` are names of :data:`xcrepro.metrics.calibration.METRICS`, or ``"P"`` for P@k. ECE has the bins of the authors'
-    code (:data:`CLOSED`).
+    Parameters
+    ----------
+    ds : Dataset
+    top : TopK
+        Over the test points; for calibration metrics its scores lie in [0, 1] (:func:`linked`).
+    k : int
+    metrics : sequence of str
+        Names of :data:`xcrepro.metrics.calibration.METRICS`, or ``"P"`` for P@k. ECE has the bins of the authors' code
+        (:data:`CLOSED`).
+
+    Returns
+    -------
+    dict of str to float
+        Metric -> percent, but NLL in nats.
     """
     values = {}
     if wanted := [name for name in metrics if name != "P"]:
@@ -171,23 +234,64 @@ def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) ->
 
 
 def measure_all(ds: Dataset, states: States, metrics: Sequence[str] = METRICS, state: str = STATES[0]) -> pd.DataFrame:
-    """:func:`measure` of each of ``states`` before or after calibration: model, k, then a column a metric."""
+    """:func:`measure` of each of ``states`` before or after calibration.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`before_after`.
+    metrics : sequence of str
+        As :func:`measure` takes them.
+    state : {"before", "after"}
+
+    Returns
+    -------
+    DataFrame
+        model, k, then a column a metric, in the units of :func:`measure`.
+    """
     place = STATES.index(state)
     rows = [{"model": name, "k": k, **measure(ds, pair[place], k, metrics)} for (name, k), pair in states.items()]
     return pd.DataFrame(rows, columns=["model", "k", *metrics])
 
 
 def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
-    """(n, k) float64: the twin's P(y_l = 1 | x) of every label in ``top`` for the test points; 0 at absent places."""
+    """The twin's P(y_l = 1 | x) of every label in ``top``.
+
+    Parameters
+    ----------
+    ds : Twin
+    top : TopK
+        Over the test points.
+
+    Returns
+    -------
+    ndarray of float64, (n, k)
+        0 at absent places.
+    """
     ids = np.maximum(top.ids, 0)
     found = np.asarray(ds.test.marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
     return np.where(top.ids >= 0, found, 0.0)
 
 
 def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
-    """ECE of all places of ``top`` with the twin's probabilities in place of the hits: what ECE would be without the noise of
-    drawing them. A fraction, NaN on real data; bins of equal width, closed to the left.
+    """ECE with the twin's probabilities in place of the hits: what ECE would be without the noise of drawing them.
 
+    Parameters
+    ----------
+    ds : Dataset
+    top : TopK
+        Over the test points, scores in [0, 1]; all its places count.
+    bins : int
+        Of equal width, closed to the left.
+
+    Returns
+    -------
+    float
+        A fraction; NaN on real data.
+
+    Examples
+    --------
     >>> import xcrepro as xc
     >>> ds = xc.twin("bibtex", scale=0.1)
     >>> true_error(ds, TopK.from_scores(ds.test.marginals, k=5)) < 1e-7
@@ -203,11 +307,23 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
 
 
 def floor(top: TopK, draws: int = 200, seed: int = 0) -> float:
-    """The ECE that a perfectly calibrated model with these scores has on average, because hits are few: the noise floor.
+    """The noise floor: the ECE that a perfectly calibrated model with these scores has on average, as hits are few.
 
-    Hits are drawn from the scores of all places, independently, ``draws`` times. A fraction, about in proportion to
-    1 / sqrt(scores); scores of exactly 0 and 1 add nothing to it.
+    Parameters
+    ----------
+    top : TopK
+        Scores in [0, 1]; all its places count.
+    draws : int
+        How often hits are drawn from the scores, independently.
+    seed : int
 
+    Returns
+    -------
+    float
+        A fraction, about in proportion to 1 / sqrt(scores); scores of exactly 0 and 1 add nothing to it.
+
+    Examples
+    --------
     >>> sure = TopK(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), 1)
     >>> unsure = TopK(np.zeros((50, 1), np.int32), np.full((50, 1), 0.5, np.float32), 1)
     >>> floor(sure), 0.04 < floor(unsure) < 0.07                                    # the latter about 0.4 / sqrt(50)

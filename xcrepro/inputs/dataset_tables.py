@@ -1,4 +1,5 @@
-"""A document's table of datasets: what it prints, which points its averages count, and what files and label counts say."""
+"""A document's table of datasets: what it prints, which points its averages count, and what files and label counts
+say."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def printed(source: str, columns: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a dataset, in the order of print: dataset, then the columns: averages are texts with their digits, counts numbers;
-        None where nothing is printed.
+        A row a dataset, in the order of print: dataset, then the columns: averages are texts with their digits, counts
+        numbers; None where nothing is printed.
     """
     rows = []
     for entry in map(registry.get, registry.names(source)):
@@ -59,7 +60,8 @@ def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[fl
     Returns
     -------
     ranges : dict
-        ``"train"`` and ``"all"`` points -> the least and the largest average that the rounding of labels per point leaves.
+        ``"train"`` and ``"all"`` points -> the least and the largest average that the rounding of labels per point
+        leaves.
     counted : str
         Those of the two whose range meets that of the printed points per label, or ``"neither"``.
     """
@@ -73,8 +75,19 @@ def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[fl
 
 
 def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float | None]:
-    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts (arguments: as for
-    :func:`printed`)."""
+    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts.
+
+    Parameters
+    ----------
+    ds : Dataset
+    source, columns
+        As for :func:`printed`.
+
+    Returns
+    -------
+    dict of str to float or None
+        Column -> number; None for the features of a dataset without any.
+    """
     row = registry.published(registry_name(ds), source)
     basis = "train" if row["points_per_label_basis"] == "train" else "all"
     found = statistics(ds.train, ds.test)

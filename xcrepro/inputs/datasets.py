@@ -1,7 +1,7 @@
 """Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
 
-``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder with a
-subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`load_available`).
+``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder
+with a subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`load_available`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from xcrepro.published import record
 def pick(
     dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = ""
 ) -> Dataset:
-    """The real ``dataset`` where ``folder`` is given or at size paper (from the cache, downloading at need), else its twin.
+    """The real ``dataset`` where ``folder`` is given or at size paper, else its twin.
+
+    At size paper it comes from the cache, downloading at need.
 
     Parameters
     ----------
@@ -38,6 +40,11 @@ def pick(
         Of the twin (see :func:`xcrepro.twin`); they do nothing for real data.
     folder : path
         The dataset's own folder.
+
+    Returns
+    -------
+    Dataset
+        A :class:`~xcrepro.data.twin.Twin` where it is synthetic.
 
     Raises
     ------
@@ -58,7 +65,8 @@ def pick_many(
 ) -> dict[str, Dataset]:
     """:func:`printed_name` -> dataset, each as :func:`pick` has it: for items that take several.
 
-    Data that are not those that are printed stand under their key (``eurlex-4k``), so that no printed row is found for them.
+    Data that are not those that are printed stand under their key (``eurlex-4k``), so that no printed row is found for
+    them.
 
     Parameters
     ----------
@@ -70,6 +78,11 @@ def pick_many(
         One for each dataset; empty: 1.
     folder : path
         A folder with a subfolder for each dataset, named by its key.
+
+    Returns
+    -------
+    dict of str to Dataset
+        In the order of ``datasets``.
 
     Raises
     ------
@@ -89,7 +102,19 @@ def pick_many(
 
 
 def subfolder(folder: str | os.PathLike, dataset: str) -> str:
-    """Where ``dataset`` lies in a ``folder`` of several: the subfolder of its key. Empty where ``folder`` is.
+    """Where ``dataset`` lies in a ``folder`` of several: the subfolder of its key.
+
+    Parameters
+    ----------
+    folder : path
+        Empty: none.
+    dataset : str
+        A name of the catalogue; any other is taken as the subfolder's name.
+
+    Returns
+    -------
+    str
+        Empty where ``folder`` is.
 
     Raises
     ------
@@ -116,10 +141,15 @@ def load_available(datasets: Sequence[str], size: str, folder: str | os.PathLike
     datasets : sequence of str
         Keys of the catalogue.
     size : str
-        Without ``folder``: at ``"paper"`` those in the cache, at ``"small"`` none, so that the result does not depend on what
-        a machine has.
+        Without ``folder``: at ``"paper"`` those in the cache, at ``"small"`` none, so that the result does not depend
+        on what a machine has.
     folder : path
         A folder with a subfolder for each that is there, named by its key.
+
+    Returns
+    -------
+    list of Dataset
+        In the order of ``datasets``.
     """
     if not folder and size != "paper":
         return []
@@ -142,17 +172,36 @@ def registry_name(ds: Dataset) -> str:
 
 
 def printed_name(ds: Dataset) -> str:
-    """What documents call the dataset, for a twin its original; empty where they print nothing that could stand beside it:
-    it is not in the catalogue, or its data are not those that are printed (``ds.comparable``)."""
+    """What documents call the dataset, for a twin its original.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    str
+        Empty where they print nothing that could stand beside it: it is not in the catalogue, or its data are not those
+        that are printed (``ds.comparable``).
+    """
     entry = ds.entry or registry.find(registry_name(ds))
     return entry.printed_name if entry and ds.comparable else ""
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:
-    """The results that are printed for the dataset, in the columns of :func:`xcrepro.published.table`.
+    """The results that are printed for the dataset.
 
-    They are the ``printed.csv`` beside its ``dataset.toml``, else the benchmark table of the repository's page. No rows
-    where there is neither, or where :func:`printed_name` is empty.
+    They are the ``printed.csv`` beside its ``dataset.toml``, else the benchmark table of the repository's page.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    DataFrame
+        In the columns of :func:`xcrepro.published.table`. No rows where there is neither, or where :func:`printed_name`
+        is empty.
 
     Raises
     ------
@@ -176,5 +225,15 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
 
 
 def weights(ds: Dataset) -> np.ndarray:
-    """Inverse propensities of the dataset's labels from its train counts, with its A and B."""
+    """Inverse propensities of the dataset's labels from its train counts, with its A and B.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    ndarray of float64, (L,)
+        See :func:`xcrepro.propensity.inverse`.
+    """
     return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)

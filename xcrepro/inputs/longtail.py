@@ -1,4 +1,5 @@
-"""Label counts, from a dataset, its twin, or the small tables in the project: what every long-tail figure starts from."""
+"""Label counts, from a dataset, its twin, or the small tables in the project: what every long-tail figure starts
+from."""
 
 from __future__ import annotations
 
@@ -48,12 +49,31 @@ def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str
         As for :func:`xcrepro.inputs.datasets.pick`.
     folder : path
         Where real datasets lie, one subfolder each named by its key (:func:`xcrepro.inputs.datasets.subfolder`).
+
+    Returns
+    -------
+    Tail
     """
     return from_dataset(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
 
 
 def counted(dataset: str) -> Tail:
-    """The real counts that come with the project: EURLex-4K (all points) or Bibtex (train points)."""
+    """The real counts that come with the project.
+
+    Parameters
+    ----------
+    dataset : str
+        EURLex-4K (all points) or Bibtex (train points), by any of its names.
+
+    Returns
+    -------
+    Tail
+
+    Raises
+    ------
+    DataMissing
+        For a dataset without such a table.
+    """
     table = registry.label_counts(dataset)
     column = "train" if "train" in table else "count"
     return Tail(registry.get(dataset).printed_name, table[column].to_numpy(), True)

@@ -1,8 +1,8 @@
 """Fitted models and their predictions, kept in the cache so that all notebooks share one training.
 
 A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
-sources of the model and its kernels, and the versions of the libraries that train. Where that is in the cache it is read;
-otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
+sources of the model and its kernels, and the versions of the libraries that train. Where that is in the cache it is
+read; otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ def _content(*arrays: np.ndarray) -> str:
 
 @cache
 def _sources(kind: type[Model]) -> str:
-    """Digest of what a training of this class runs through: its modules and their kernels, the containers, the libraries."""
+    """Digest of what a training of this class runs through: its modules and their kernels, the containers, the
+    libraries."""
     modules = {sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object}
     used = {value for module in modules for value in vars(module).values() if isinstance(value, ModuleType)}
     kernels = {module for module in used if module.__name__.startswith("xcrepro.kernels.")}

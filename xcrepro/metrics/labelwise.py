@@ -1,20 +1,20 @@
 """Label-wise metrics at k: averages over labels, all from the same per-label counts.
 
 For each label and each k three whole numbers say everything: ``tp``, the rows whose top k hold the label rightly,
-``predicted``, those whose top k hold it at all, and ``true``, those it is relevant to. :func:`confusion` counts them in one
-pass over the places, for all ks at once; they are :class:`Counts`, and those of two blocks of rows add up exactly.
+``predicted``, those whose top k hold it at all, and ``true``, those it is relevant to. :func:`confusion` counts them in
+one pass over the places, for all ks at once; they are :class:`Counts`, and those of two blocks of rows add up exactly.
 
 Common to all metrics here and in :mod:`xcrepro.metrics.coverage`:
 
 - ``Y``, ``top`` and ``ks`` are as in :mod:`xcrepro.metrics.ranking`, blocks of ``(Y, top)`` included; or ``Y`` is a
   :class:`Counts`, with ``top`` left out, and ``ks`` are some of its ks.
 - The result is a float64 array, one fraction for each k.
-- 0/0 is 0: a label never predicted has precision 0, one without a test positive recall 0, and F1 is 0 for either (reeval,
-  section 2.3; xCOLUMNs; scikit-learn with ``zero_division=0``). No small number is added to any denominator.
+- 0/0 is 0: a label never predicted has precision 0, one without a test positive recall 0, and F1 is 0 for either
+  (reeval, section 2.3; xCOLUMNs; scikit-learn with ``zero_division=0``). No small number is added to any denominator.
 - ``over`` says which labels are averaged: ``"all"``, every column of Y (the coverage paper's eq. 11 and 13, reeval's
   eq. 2; xCOLUMNs and scikit-learn); ``"test"``, the labels with a test positive (napkinXC's coverage). Labels outside
-  ``"test"`` add 0 to the sum, so the two differ by one factor. napkinXC's macro-F1 divides by the largest id met plus 1,
-  which depends on how labels are numbered; that is not offered. No label to average gives 0.
+  ``"test"`` add 0 to the sum, so the two differ by one factor. napkinXC's macro-F1 divides by the largest id met plus
+  1, which depends on how labels are numbered; that is not offered. No label to average gives 0.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Counts:
 
     @property
     def n_labels(self) -> int:
+        """L, the number of labels."""
         return self.true.size
 
     @cached_property
@@ -89,7 +90,22 @@ class Counts:
         return _sums(self, np.zeros(0, np.int64), 1)[0]
 
     def at(self, ks) -> Counts:
-        """The counts at these ks, some of its own, in this order."""
+        """The counts at some of its ks.
+
+        Parameters
+        ----------
+        ks : int or sequence of int
+
+        Returns
+        -------
+        Counts
+            In the order of ``ks``; itself where those are all it has.
+
+        Raises
+        ------
+        ArgumentError
+            For a k that was not counted.
+        """
         wanted = cut_offs(ks)
         if np.array_equal(wanted, self.ks):
             return self
@@ -100,20 +116,52 @@ class Counts:
         return Counts(wanted, self.tp[which], self.predicted[which], self.true, self.n_rows)
 
     def precision(self) -> np.ndarray:
-        """(K, L) float64: tp / predicted for each label."""
+        """tp / predicted for each label, float64 (K, L); 0/0 is 0."""
         return ratio(self.tp, self.predicted)
 
     def recall(self) -> np.ndarray:
-        """(K, L) float64: tp / true for each label."""
+        """tp / true for each label, float64 (K, L); 0/0 is 0."""
         return ratio(self.tp, np.broadcast_to(self.true, self.tp.shape))
 
     def f_beta(self, beta: float = 1.0) -> np.ndarray:
-        """(K, L) float64: F_beta for each label, (1 + b^2) tp / (b^2 true + predicted)."""
+        """F_beta for each label: (1 + b^2) tp / (b^2 true + predicted).
+
+        Parameters
+        ----------
+        beta : float
+            b, above 0.
+
+        Returns
+        -------
+        ndarray of float64, (K, L)
+            0/0 is 0.
+
+        Raises
+        ------
+        ArgumentError
+            For a ``beta`` that is not above 0.
+        """
         beta2 = real_number("beta", beta, above=0) ** 2
         return ratio((1.0 + beta2) * self.tp, beta2 * self.true + self.predicted)
 
     def table(self, k: int) -> pd.DataFrame:
-        """A row a label: label, true, predicted, tp, precision, recall, F1 at this k."""
+        """A row a label.
+
+        Parameters
+        ----------
+        k : int
+            One of those counted.
+
+        Returns
+        -------
+        DataFrame
+            label, true, predicted, tp (whole numbers), precision, recall, F1 (fractions) at this k.
+
+        Raises
+        ------
+        ArgumentError
+            For a k that was not counted.
+        """
         import pandas as pd
 
         one = self.at(k)
@@ -123,7 +171,23 @@ class Counts:
 
 
 class Places:
-    """One ranking over the rows of a truth, its hits found: counted as often as needed, with any weights of the rows."""
+    """One ranking over the rows of a truth, its hits found: counted as often as needed, with any weights of the rows.
+
+    Parameters
+    ----------
+    Y, top
+        (n, L) and its TopK; see the module.
+    k_max : int
+        Places to look at, at most ``top.k``.
+
+    Attributes
+    ----------
+    truth : Truth
+    ids : int32 array, (n, k_max)
+        The labels at the places.
+    found : bool array, (n, k_max)
+        Whether each is relevant.
+    """
 
     def __init__(self, Y, top: TopK, k_max: int) -> None:
         self.truth = Truth.of(Y)
@@ -133,7 +197,22 @@ class Places:
         self.found = self.truth.hits(self.ids)
 
     def add_to(self, tp: np.ndarray, predicted: np.ndarray, bucket: np.ndarray, weights: np.ndarray) -> None:
-        """Count each place into the row of ``tp`` and ``predicted`` that ``bucket`` names for it."""
+        """Count each place into the row of ``tp`` and ``predicted`` that ``bucket`` names for it.
+
+        Parameters
+        ----------
+        tp, predicted : int64 array, (buckets, L)
+            Are changed in place.
+        bucket : int array, (k_max,)
+            The row of each place.
+        weights : int64 array, (n,)
+            How often each row of the truth counts.
+
+        Raises
+        ------
+        ArgumentError
+            For a label of ``top`` that is not below L.
+        """
         fault = kernel.add_places(self.found, self.ids, weights, bucket, tp, predicted)
         if fault >= 0:
             row, place = divmod(fault, self.ids.shape[1])
@@ -142,7 +221,17 @@ class Places:
 
 
 class Counter:
-    """Counts of blocks of rows, fed with :meth:`add`. Memory is two int64 a label and k, however many rows there are."""
+    """Counts of blocks of rows, fed with :meth:`add`. Memory is two int64 a label and k, however many rows there are.
+
+    Parameters
+    ----------
+    ks : int or sequence of int
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows so far, each as often as its weight says.
+    """
 
     def __init__(self, ks) -> None:
         self.ks = cut_offs(ks)
@@ -153,11 +242,47 @@ class Counter:
         self.n_rows = 0
 
     def add(self, Y, top: TopK, weights: np.ndarray | None = None) -> Counter:
-        """Count one block. weights: (n,) int64, how often each row counts; once by default. Returns itself."""
+        """Count one block.
+
+        Parameters
+        ----------
+        Y, top
+            (n, L) and its TopK; see the module. L is the same in every block.
+        weights : int64 array, (n,), optional
+            How often each row counts; once by default.
+
+        Returns
+        -------
+        Counter
+            Itself.
+
+        Raises
+        ------
+        ArgumentError
+            For a block of another shape, and a k above ``top.k``.
+        """
         return self.add_places(Places(Y, top, int(self._sorted[-1])), weights)
 
     def add_places(self, places: Places, weights: np.ndarray | None = None) -> Counter:
-        """The same for a block whose hits are known."""
+        """:meth:`add` for a block whose hits are known.
+
+        Parameters
+        ----------
+        places : Places
+            With as many places as the largest k.
+        weights : int64 array, (n,), optional
+            As for :meth:`add`.
+
+        Returns
+        -------
+        Counter
+            Itself.
+
+        Raises
+        ------
+        ArgumentError
+            For another number of labels than the blocks before.
+        """
         truth = places.truth
         if self._true is None:
             self._tp, self._predicted = np.zeros((2, self._sorted.size, truth.n_labels), np.int64)
@@ -171,7 +296,18 @@ class Counter:
         return self
 
     def counts(self) -> Counts:
-        """What was counted. The counter is then used up."""
+        """What was counted. The counter is then used up.
+
+        Returns
+        -------
+        Counts
+            At ``ks``, in their order.
+
+        Raises
+        ------
+        ArgumentError
+            Where there were no rows.
+        """
         check_rows(self.n_rows)
         tp, predicted, true = self._tp, self._predicted, self._true
         self._tp = self._predicted = self._true = None
@@ -181,7 +317,7 @@ class Counter:
 
 
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
-    """Count tp, predicted and true for every label at each k, in one pass over the rows (coverage, eq. 9; reeval, table 1).
+    """Count tp, predicted and true for every label at each k, in one pass (coverage, eq. 9; reeval, table 1).
 
     Parameters
     ----------
@@ -231,7 +367,20 @@ FORMULAS: dict[str, Callable[[Counts], np.ndarray]] = {
 
 
 def values(names: Iterable[str], Y, top=None, ks=KS) -> dict[str, np.ndarray]:
-    """Several of :data:`FORMULAS` from one count: name -> one value for each k."""
+    """Several of :data:`FORMULAS` from one count.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of :data:`FORMULAS`.
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Name -> float64 (K,), one value for each k.
+    """
     counts = confusion(Y, top, ks)
     return {name: FORMULAS[name](counts) for name in names}
 
@@ -352,17 +501,17 @@ def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=ED
     label_counts : array_like of int, shape (L,)
         The TRAIN rows of each label.
     edges : sequence of int
-        Where bins begin, rising from 1; a bin ends before the next begins, the last is open. Labels with fewer train rows
-        than the first edge are a bin of their own: at the default those never trained, bin ``0``, which reeval's bins
-        leave out.
+        Where bins begin, rising from 1; a bin ends before the next begins, the last is open. Labels with fewer train
+        rows than the first edge are a bin of their own: at the default those never trained, bin ``0``, which reeval's
+        bins leave out.
     over : {"all", "test"}
         ``"all"`` averages over all labels of the bin, as reeval does; ``"test"`` over those with a test positive.
 
     Returns
     -------
     DataFrame
-        Columns bin (text: 0, 1-9, 10-99, 100-999, 1000+), labels (how many were averaged), k, value; NaN where the bin has
-        no label.
+        Columns bin (text: 0, 1-9, 10-99, 100-999, 1000+), labels (how many were averaged), k, value; NaN where the bin
+        has no label.
 
     Examples
     --------
@@ -401,8 +550,8 @@ def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.Dat
     Returns
     -------
     DataFrame
-        ``binned`` with the columns baseline and improvement added, a fraction: 0.1 is 10 % more. Where the baseline is 0
-        there is no ratio: NaN.
+        ``binned`` with the columns baseline and improvement added, a fraction: 0.1 is 10 % more. Where the baseline is
+        0 there is no ratio: NaN.
 
     Examples
     --------
@@ -426,7 +575,29 @@ def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.Dat
 
 
 def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray, list[str]]:
-    """The bin of each label, (L,) int64 from 0, and the bins' names; see :func:`binned_macro_f1`."""
+    """The bin of each label by its count, and the bins' names; see :func:`binned_macro_f1`.
+
+    Parameters
+    ----------
+    label_counts : array, (L,)
+        Whole numbers, 0 or more; floats that are whole are taken.
+    n_labels : int
+        What L must be.
+    edges : sequence of int
+        Rising, 1 or more: where each bin after the first begins. The first begins at 0, the last has no end.
+
+    Returns
+    -------
+    bins : ndarray of int64, (L,)
+        From 0.
+    names : list of str
+        One more than edges, such as ``0``, ``1-9``, ``1000+``.
+
+    Raises
+    ------
+    ArgumentError
+        For counts or edges that break a rule.
+    """
     counts = np.asarray(label_counts)
     if counts.shape != (n_labels,):
         raise ArgumentError("label_counts", f"must be one number for each of the {n_labels} labels", counts.shape)
@@ -441,23 +612,64 @@ def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray
 
 
 def entropy(counts: Counts) -> np.ndarray:
-    """The entropy of correct predictions at each k, in nats (coverage, eq. 15 and 16)."""
+    """The entropy of correct predictions at each k (coverage, eq. 15 and 16).
+
+    Parameters
+    ----------
+    counts : Counts
+
+    Returns
+    -------
+    ndarray of float64, (K,)
+        In nats; 0 where there is no hit.
+    """
     return np.array([_entropy(histogram(tp)) for tp in counts.tp])
 
 
 def histogram(tp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of hits that labels have, rising, and how many labels have each; labels without a hit left out."""
+    """How many labels have each number of hits; labels without a hit left out.
+
+    Parameters
+    ----------
+    tp : int array, (L,)
+        Hits of each label.
+
+    Returns
+    -------
+    hits : ndarray of int64
+        The numbers of hits that occur, rising.
+    labels : ndarray of int64
+        How many labels have each.
+    """
     labels = np.bincount(tp)
     hits = 1 + np.flatnonzero(labels[1:])
     return hits, labels[hits]
 
 
 def check_over(over: str, *more: str) -> None:
+    """Refuse, by an ArgumentError, an ``over`` that is not ``"all"``, ``"test"`` or one of ``more``."""
     one_of("over", over, ("all", "test", *more))
 
 
 def averaged_labels(counts: Counts, over: str) -> int:
-    """How many labels a mean over ``over`` divides by."""
+    """How many labels a mean divides by.
+
+    Parameters
+    ----------
+    counts : Counts
+    over : {"all", "test"}
+        See the module.
+
+    Returns
+    -------
+    int
+        May be 0.
+
+    Raises
+    ------
+    ArgumentError
+        For another ``over``.
+    """
     check_over(over)
     return counts.n_labels if over == "all" else int(np.count_nonzero(counts.true))
 
@@ -480,7 +692,28 @@ def _sums(counts: Counts, bins: np.ndarray, n_bins: int, beta: float = 1.0) -> n
 
 
 def label_mean(counts: Counts, column: int, over: str = "all", beta: float = 1.0) -> np.ndarray:
-    """The mean over labels of one of the kernel's columns, at each k."""
+    """The mean over labels of one of the kernel's columns.
+
+    Parameters
+    ----------
+    counts : Counts
+    column : int
+        Of :mod:`xcrepro.kernels.labelwise`.
+    over : {"all", "test"}
+        See the module.
+    beta : float
+        Of the F column, above 0.
+
+    Returns
+    -------
+    ndarray of float64, (K,)
+        One value for each k of ``counts``; 0 where there is no label to average.
+
+    Raises
+    ------
+    ArgumentError
+        For another ``over`` or ``beta``.
+    """
     labels = max(averaged_labels(counts, over), 1)
     sums = counts._plain_sums if beta == 1.0 else _sums(counts, np.zeros(0, np.int64), 1, beta)[0]
     return sums[column] / labels

@@ -42,7 +42,32 @@ _WEIGHTED = _BEST | _GIVEN_TRUTH | {kernel.PS_HITS, kernel.PS_DCG, kernel.PS_NDC
 
 
 class Sums:
-    """Sums over rows of the kernel's columns, at each k; feed it blocks in row order with :meth:`add`."""
+    """Sums over rows of the kernel's columns, at each k; feed it blocks in row order with :meth:`add`.
+
+    Parameters
+    ----------
+    ks : sequence of int
+    columns : iterable of int
+        Of :mod:`xcrepro.kernels.ranking`, and :data:`LABEL_WEIGHTS`.
+    inverse_propensity : float array, (L,), optional
+        Needed by the propensity-scored columns.
+    beta : float
+        Of the F columns, above 0.
+
+    Attributes
+    ----------
+    n_rows, n_labels : int
+        Rows so far, and L.
+    n_true : int
+        The sum over rows of their numbers of relevant labels.
+    label_weights : float
+        The sum over rows of the weights of all their labels, where :data:`LABEL_WEIGHTS` was asked for.
+
+    Raises
+    ------
+    ArgumentError
+        For a propensity-scored column without ``inverse_propensity``.
+    """
 
     def __init__(self, ks: Sequence[int], columns: Iterable[int], inverse_propensity=None, beta: float = 1.0) -> None:
         self.ks = cut_offs(ks)
@@ -63,7 +88,25 @@ class Sums:
         self.label_weights = 0.0  # what LABEL_WEIGHTS asks for
 
     def add(self, Y, top: TopK, n_relevant=None) -> Sums:
-        """Fold in one block of rows. Returns itself."""
+        """Fold in one block of rows.
+
+        Parameters
+        ----------
+        Y, top
+            (n, L) and its TopK; see the module. L is the same in every block.
+        n_relevant : float array, (n,), optional
+            The complete truth's label counts of these rows (:func:`check_n_relevant`), where a column needs them.
+
+        Returns
+        -------
+        Sums
+            Itself.
+
+        Raises
+        ------
+        ArgumentError
+            For a block of another shape, a k above ``top.k``, and ``n_relevant`` that is needed and missing.
+        """
         truth = Truth.of(Y)
         check_pair(truth, top)
         if self.n_rows and truth.n_labels != self.n_labels:
@@ -107,7 +150,20 @@ class Sums:
         return self
 
     def with_sums(self, sums: np.ndarray, n_true: float, label_weights: float) -> Sums:
-        """The same with other sums, (columns x K,) of as many rows."""
+        """The same with other sums, of as many rows.
+
+        Parameters
+        ----------
+        sums : float64 array, (columns x K,)
+            By column, then by k rising.
+        n_true, label_weights : float
+            In place of the attributes.
+
+        Returns
+        -------
+        Sums
+            Another one; this stays as it is.
+        """
         other = copy.copy(self)
         other._sums, other.n_true, other.label_weights = sums.reshape(self._sums.shape), n_true, label_weights
         return other
@@ -118,7 +174,7 @@ class Sums:
         return self._sums[at][np.searchsorted(self._sorted, self.ks)]
 
     def mean(self, column: int) -> np.ndarray:
-        """The mean over rows."""
+        """The mean over rows of a column, float64 (K,), in the order of ``ks`` as asked for."""
         return self[column] / self.n_rows
 
 
@@ -164,7 +220,29 @@ FORMULAS: dict[str, tuple[tuple[int, ...], Callable[[Sums], np.ndarray]]] = {
 def values(
     names: Sequence[str], Y, top=None, ks=KS, inverse_propensity=None, n_relevant=None, beta: float = 1.0
 ) -> dict[str, np.ndarray]:
-    """Several of :data:`FORMULAS` in one pass over the rows: name -> one value for each k."""
+    """Several of :data:`FORMULAS` in one pass over the rows.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of :data:`FORMULAS`.
+    Y, top, ks, inverse_propensity
+        See the module.
+    n_relevant : float array, (n,), optional
+        The complete truth's label counts (:func:`check_n_relevant`), where a formula needs them.
+    beta : float
+        Of the F formulas, above 0.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Name -> float64 (K,), one value for each k.
+
+    Raises
+    ------
+    ArgumentError
+        As the module says, and for a formula whose ``inverse_propensity`` or ``n_relevant`` is missing.
+    """
     columns = {column for name in names for column in FORMULAS[name][0]}
     sums = Sums(ks, columns, inverse_propensity, beta)
     for truth, block, of_block in blocks(Y, top, n_relevant):
@@ -174,7 +252,27 @@ def values(
 
 
 def blocks(Y, top: TopK | None, n_relevant=None) -> Iterator[tuple[Truth, TopK, np.ndarray | None]]:
-    """What a metric was given, as ``(truth, top, n_relevant)``: one block, or those of an iterable as ``Y`` alone."""
+    """What a metric was given, block by block.
+
+    Parameters
+    ----------
+    Y, top
+        A truth and its TopK; or an iterable of such pairs as ``Y``, with ``top`` None.
+    n_relevant : float array, (n,), optional
+        Of all rows; it is cut into the same blocks.
+
+    Yields
+    ------
+    truth : Truth
+    top : TopK
+    n_relevant : ndarray or None
+        Of the block's rows.
+
+    Raises
+    ------
+    ArgumentError
+        For a single ``Y`` without ``top``.
+    """
     if top is not None:
         yield Truth.of(Y), top, n_relevant
     elif hasattr(Y, "shape"):
@@ -189,7 +287,24 @@ def blocks(Y, top: TopK | None, n_relevant=None) -> Iterator[tuple[Truth, TopK, 
 
 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
-    """The complete truth's label counts as a (n,) float64 array."""
+    """The complete truth's label counts, checked.
+
+    Parameters
+    ----------
+    n_relevant : float array, (n,)
+        Finite, 0 or more.
+    n_rows : int
+        What n must be.
+
+    Returns
+    -------
+    ndarray of float64, (n,)
+
+    Raises
+    ------
+    ArgumentError
+        Where they are missing, of another shape, negative or not finite.
+    """
     if n_relevant is None:
         do = "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); "
         do += "dividing by the observed count is biased"
@@ -267,8 +382,9 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
     Y, top, ks
         See the module.
     ideal : {"labels", "k"}
-        ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers, reeval
-        appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in both.
+        ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
+        reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in
+        both.
 
     Returns
     -------
@@ -296,10 +412,10 @@ def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: boo
     Y, top, ks, inverse_propensity
         See the module.
     normalize : bool
-        True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i is the
-        same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat) /
-        G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an unbiased
-        estimate of P@k on the complete truth; it can exceed 1.
+        True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i is
+        the same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat)
+        / G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an
+        unbiased estimate of P@k on the complete truth; it can exceed 1.
 
     Returns
     -------
@@ -335,9 +451,9 @@ def psndcg(
         True gives the ratio sum_i G_i / sum_i G*_i as in :func:`psp`, G_i = sum of w_r y_r / log2(r+1), over the row's
         normaliser; False gives the mean of G_i, which can exceed 1.
     ideal : {"labels", "k"}
-        The row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it; ``"k"``:
-        I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k, |y|)) does not,
-        so the two ratios differ slightly wherever rows have fewer than k labels.
+        The row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it;
+        ``"k"``: I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k,
+        |y|)) does not, so the two ratios differ slightly wherever rows have fewer than k labels.
 
     Returns
     -------
@@ -450,7 +566,8 @@ def f_beta(
         Above 1 recall weighs more, below 1 precision; positive.
     denominator : {"set", "printed"}
         ``"set"``, the F-score: (1 + b^2) sum of y_r / (b^2 |y| + m), m the number of labels predicted (k, or fewer in a
-        short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed 1.
+        short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed
+        1.
     inverse_propensity, n_relevant
         As in :func:`recall`: w_r y_r for y_r and n_relevant for |y|: unbiased, because the denominator is then fixed.
 
@@ -513,8 +630,8 @@ def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned")
     Y, top, ks
         See the module. Rows without labels are abandoned.
     counts : {"abandoned", "served"}
-        ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a hit:
-        what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment.
+        ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a
+        hit: what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment.
 
     Returns
     -------
@@ -535,7 +652,7 @@ def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned")
 
 
 def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
-    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN) with the counts of all rows and labels added up (reeval, section 2.3).
+    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN), counts added up over rows and labels (reeval, section 2.3).
 
     That is 2 hits / (labels predicted + labels relevant); where every row has k predictions, 2 k P@k / (k + mean |y|).
 
@@ -562,12 +679,33 @@ def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 
 
 def perfect_gain(ks: np.ndarray) -> np.ndarray:
-    """I(k), the discounted gain of k hits at places 1..k."""
+    """I(k), the discounted gain of k hits at places 1..k: the sum of 1/log2(r+1).
+
+    Parameters
+    ----------
+    ks : int array, (K,)
+
+    Returns
+    -------
+    ndarray of float64, (K,)
+    """
     return np.array([sum(1.0 / np.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
 
 
 def ratio(above: np.ndarray, below: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
-    """above / below, and ``otherwise`` where below is 0."""
+    """above / below, and ``otherwise`` where below is 0.
+
+    Parameters
+    ----------
+    above, below : array
+        Of the same shape; ``below`` is 0 or more.
+    otherwise : float
+
+    Returns
+    -------
+    ndarray of float64
+        Of that shape.
+    """
     return np.divide(above, below, out=np.full(above.shape, otherwise), where=below > 0)
 
 
@@ -579,6 +717,16 @@ def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: f
 
 
 def check_goes_with(n_relevant, inverse_propensity) -> None:
-    """Refuse label counts of the complete truth where nothing is propensity-scored."""
+    """Refuse label counts of the complete truth where nothing is propensity-scored.
+
+    Parameters
+    ----------
+    n_relevant, inverse_propensity : array or None
+
+    Raises
+    ------
+    ArgumentError
+        For ``n_relevant`` alone.
+    """
     if n_relevant is not None and inverse_propensity is None:
         raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")

@@ -17,9 +17,29 @@ _ABSENT = {"", "-", "–", "—", "nan", "None", "<NA>"}
 def within(ours: float, printed: str | float, decimals: int | None = None) -> bool:
     """Whether ``ours`` rounds to what was printed: ``|ours - printed| <= half a unit of the last printed place``.
 
-    The ends count, because papers round halves either way. ``printed`` as a text carries its own decimals
-    (``"25.70"`` has two); as a number it needs ``decimals``.
+    The ends count, because papers round halves either way.
 
+    Parameters
+    ----------
+    ours : float
+        NaN and infinity are never within.
+    printed : str or float
+        In the same unit. As a text it carries its own decimals (``"25.70"`` has two); as a number it needs
+        ``decimals``.
+    decimals : int, optional
+        Printed places after the point.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ArgumentError
+        For a printed value that is no finite number, and a number without ``decimals``.
+
+    Examples
+    --------
     >>> within(25.7349, "25.73"), within(25.735, "25.73"), within(25.7351, "25.73")
     (True, True, False)
     """
@@ -53,11 +73,32 @@ def published(
 ) -> str:
     """Print and return ``item: 22 of 24 published values within rounding``; print a line for each of the rest.
 
-    ``ours`` and ``printed`` are columns of ``table`` in the same unit; the other columns that are not floats name the
-    row. Rows whose printed value is missing (NaN, empty, a dash) are not counted; NaN of ours counts as outside.
-    Nothing is raised for a difference: this is a finding, not a test. Raises
-    :class:`~xcrepro.errors.ArgumentError` for a column that is not there or a printed value that is no number.
+    Nothing is raised for a difference: this is a finding, not a test.
 
+    Parameters
+    ----------
+    item : str
+        What the sentence begins with.
+    table : DataFrame
+        The columns besides ``ours`` and ``printed`` that are not floats name the row.
+    ours, printed : str
+        Columns of ``table`` in the same unit. Rows whose printed value is missing (NaN, empty, a dash) are not counted;
+        NaN of ours counts as outside.
+    decimals : int, optional
+        As for :func:`within`.
+
+    Returns
+    -------
+    str
+        The sentence, without the lines.
+
+    Raises
+    ------
+    ArgumentError
+        For a column that is not there, and a printed value that is no number.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"method": ["PLT", "BR"], "ours": [81.254, 80.02], "printed": ["81.25", "80.0"]})
     >>> _ = published("demo/table1", table)

@@ -33,20 +33,30 @@ def _style():
 def new(
     width: float = 6.4, height: float = 3.0, ncols: int = 1, nrows: int = 1, ax=None, **subplots
 ) -> Iterator[tuple]:
-    """``with figures.new(ncols=2) as (fig, axes): ...`` draws in the project's style; sizes in inches.
+    """``with figures.new(ncols=2) as (fig, axes): ...`` draws in the project's style.
 
     Parameters
     ----------
-    width, height, ncols, nrows, **subplots
-        Of a new figure; ``subplots`` goes to ``Figure.subplots``. It is not one of pyplot's, so that none stays open and
-        the caller's matplotlib settings are as they were.
+    width, height : float
+        Of a new figure, in inches.
+    ncols, nrows : int
+        Columns and rows of its grid of Axes.
     ax : Axes or array of Axes, optional
         The caller's own, as many as a new figure would have: what is drawn goes there and nothing new is made.
+    **subplots
+        For ``Figure.subplots``. The figure is not one of pyplot's, so that none stays open and the caller's matplotlib
+        settings are as they were.
 
     Yields
     ------
-    fig, axes
-        ``axes`` is what ``Figure.subplots`` gives: one Axes, or an array of them.
+    fig : Figure
+    axes : Axes or array of Axes
+        What ``Figure.subplots`` gives: one Axes, or an array of them.
+
+    Raises
+    ------
+    ArgumentError
+        Where ``ax`` has another number of Axes than ``nrows * ncols``.
 
     Examples
     --------
@@ -78,8 +88,14 @@ Columns = str | Sequence[str] | None
 def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
     """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`held` holds the drawing to it.
 
-    None: that axis shows places of names, or what the table does not have. For an image, ``y`` names the columns of its
-    values. Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
+    Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, y : str, sequence of str or None
+        Names of columns; the numbers drawn may be of any of them. None: that axis shows places of names, or what the
+        table does not have. For an image, ``y`` names the columns of its values.
     """
     ax.xcrepro_columns = (x, y)
 
@@ -96,6 +112,15 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, by
     drawn_by : str
         Of the code that drew it (:func:`digest`); it stands in the SVG. No dates and no version numbers go in, so the
         same figure in the same environment gives the same bytes.
+
+    Returns
+    -------
+    dict of str to bytes
+
+    Raises
+    ------
+    DrawingFault
+        As :func:`held`.
     """
     contents = {".csv": tables.csv_text(table).encode()}
     held(fig, table)
@@ -111,7 +136,18 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, by
 
 
 def digest(module: ModuleType | None) -> str:
-    """Of the code of an item's module and of the ``_common.py`` beside it, docstrings and comments left out; "" for None."""
+    """Digest of the code of an item's module and of the ``_common.py`` beside it, docstrings and comments left out.
+
+    Parameters
+    ----------
+    module : module or None
+        None for an item without one.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits of a SHA-256; empty for None.
+    """
     if module is None:
         return ""
     import ast
@@ -135,7 +171,18 @@ def digest(module: ModuleType | None) -> str:
 
 
 def same_drawing(old: bytes, new: bytes) -> bool:
-    """Whether two SVGs are drawn by the same code in the same look, so that they differ by their data alone."""
+    """Whether two SVGs are drawn by the same code in the same look, so that they differ by their data alone.
+
+    Parameters
+    ----------
+    old, new : bytes
+        Contents of two SVG files of :func:`render`.
+
+    Returns
+    -------
+    bool
+        True where the digests of their code (``drawn_by``) and the sets of their ``style`` attributes are equal.
+    """
 
     def form(svg: bytes) -> tuple:
         return re.findall(rb"<dc:source>.*?</dc:source>", svg, re.DOTALL), set(re.findall(rb'style="[^"]*"', svg))
@@ -144,7 +191,13 @@ def same_drawing(old: bytes, new: bytes) -> bool:
 
 
 def display(png: bytes) -> None:
-    """Show a picture where there is a notebook to show it in."""
+    """Show a picture where there is a notebook to show it in; elsewhere nothing happens.
+
+    Parameters
+    ----------
+    png : bytes
+        The content of a PNG file.
+    """
     import sys
 
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) and hasattr(shell, "kernel"):
@@ -158,9 +211,22 @@ class DrawingFault(XCError):
 
 
 def held(fig: Figure, table: pd.DataFrame) -> None:
-    """Hold what ``fig`` shows to ``table``: along each axis every number drawn is one of the columns that :func:`draws` named.
+    """Hold what ``fig`` shows to ``table``.
 
-    Raises :class:`DrawingFault` with the first number that is not, and for an Axes with data and no word of :func:`draws`.
+    Along each axis every number drawn is one of the columns that :func:`draws` named.
+
+    Parameters
+    ----------
+    fig : Figure
+        Its colour bars are left out, and the Axes without data.
+    table : DataFrame
+        A number agrees within 1e-6 of itself (or of 0.001, if that is more); NaN and infinity are not looked at.
+
+    Raises
+    ------
+    DrawingFault
+        With the first number that is not there; for an Axes with data and no word of :func:`draws`; for a column that
+        ``table`` does not have.
     """
     for ax in fig.axes:
         if hasattr(ax, "_colorbar"):

@@ -25,7 +25,13 @@ RTOL = 1e-9
 
 
 class GoldenMismatch(XCError):
-    """A table is not what its golden file says. ``cell`` is (row, column) of the worst, or None for another shape."""
+    """A table is not what its golden file says.
+
+    Attributes
+    ----------
+    cell : tuple of (int, str) or None
+        Row and column of the worst; None for another shape.
+    """
 
     def __init__(self, message: str, cell: tuple[int, str] | None = None) -> None:
         self.cell = cell
@@ -33,7 +39,19 @@ class GoldenMismatch(XCError):
 
 
 def path(item: str, size: str = "small") -> Path:
-    """Where the golden file of ``item`` lies; an item's further tables, ``paper/name:part``, have files of their own."""
+    """Where the golden file of ``item`` lies.
+
+    Parameters
+    ----------
+    item : str
+        ``paper/name``; an item's further tables, ``paper/name:part``, have files of their own.
+    size : {"small", "paper"}
+
+    Returns
+    -------
+    Path
+        ``tests/golden/<size>/<item>.csv``, whether it is there or not.
+    """
     return paths.project_root() / "tests" / "golden" / size / f"{item.replace(':', '-')}.csv"
 
 
@@ -41,19 +59,34 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     """Compare ``table`` with ``tests/golden/<size>/<item>.csv``; print and return one sentence.
 
     Column names, row order and number of rows, texts, whole numbers and booleans are exact. A float ``a`` agrees with
-    the golden ``b`` when ``|a - b| <= rtol * max(|a|, |b|, 0.001)``; ``rtol`` defaults to 1e-9, room for another
-    processor's last digits and for nothing else. NaN agrees with NaN, infinity with the same infinity. The index
-    counts as columns unless it is plain 0..n-1. The sentence counts the number cells (all cells where none is a
-    number).
+    the golden ``b`` when ``|a - b| <= rtol * max(|a|, |b|, 0.001)``. NaN agrees with NaN, infinity with the same
+    infinity. The index counts as columns unless it is plain 0..n-1.
 
-    A missing golden file means that the table is new: at size small that is said and noted, so that the run goes on, shows its
-    figure, and does not count as good; at size paper, whose runs few people make, it is only said. Golden files are
-    written on request alone: ``xcrepro accept ITEM``, which runs the item with ``$XCREPRO_ACCEPT`` set to its id.
+    A missing golden file means that the table is new: at size small that is said and noted, so that the run goes on,
+    shows its figure, and does not count as good; at size paper, whose runs few people make, it is only said. Golden
+    files are written on request alone: ``xcrepro accept ITEM``, which runs the item with ``$XCREPRO_ACCEPT`` set to its
+    id.
+
+    Parameters
+    ----------
+    item : str
+        As for :func:`path`.
+    table : DataFrame
+    size : {"small", "paper"}
+    rtol : float, optional
+        At least 0 and below 1; by default 1e-9, room for another processor's last digits and for nothing else.
+
+    Returns
+    -------
+    str
+        The sentence; it counts the number cells (all cells where none is a number).
 
     Raises
     ------
     GoldenMismatch
         With the worst cell.
+    ArgumentError
+        For ``rtol`` outside its range, and a table without an exact form (:func:`xcrepro.repro.tables.exact`).
 
     Examples
     --------
@@ -92,16 +125,44 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """``text`` says it; ``cell`` is (row, column), None where the shape differs."""
+    """The worst difference of a table from its golden file.
+
+    Attributes
+    ----------
+    text : str
+        Says it.
+    cell : tuple of (int, str) or None
+        Row and column; None where the shape differs.
+    """
 
     text: str
     cell: tuple[int, str] | None = None
 
 
 def compare(table: pd.DataFrame, accepted: str, rtol: float | None = None) -> tuple[int, int, Difference | None]:
-    """``table`` beside the CSV text of the accepted one: number cells that differ, number cells, the worst difference.
+    """Compare ``table`` with the CSV text of the accepted one, by the rules of :func:`check`.
 
-    The rules are those of :func:`check`.
+    Parameters
+    ----------
+    table : DataFrame
+    accepted : str
+        The content of a golden file.
+    rtol : float, optional
+        As for :func:`check`.
+
+    Returns
+    -------
+    differ : int
+        Number cells that differ; all where the shape does.
+    total : int
+        Number cells; all cells where none is a number.
+    worst : Difference or None
+        None where all agree.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`check`.
     """
     rtol = RTOL if rtol is None else rtol
     if not 0 <= rtol < 1:

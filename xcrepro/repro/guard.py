@@ -23,14 +23,25 @@ _HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
 
 
 def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> list[str]:
-    """Everything wrong with the notebook at ``path``, one sentence each; empty when all is well.
+    """Everything wrong with a notebook, one sentence each.
 
-    Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest says
-    of size paper fits it, that the notebook shows its figure, and that its cells check exactly the tables that have
-    a golden file; execution counts 1..n; no error output, memory address or path of a machine in the outputs; no last
-    line with ``;``; at most 10 lines that are not blank in a cell; the kernel ``python3``; no installs and shell
+    Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest
+    says of size paper fits it, that the notebook shows its figure, and that its cells check exactly the tables that
+    have a golden file; execution counts 1..n; no error output, memory address or path of a machine in the outputs; no
+    last line with ``;``; at most 10 lines that are not blank in a cell; the kernel ``python3``; no installs and shell
     commands; image links that lead to a file; no pictures and papermill metadata inside; at most 200,000 bytes; and
     that ``xcrepro tidy`` would change nothing.
+
+    Parameters
+    ----------
+    path : path
+    entry : manifest.Entry, optional
+        The item that the notebook makes; without one what only an item must have is not looked at.
+
+    Returns
+    -------
+    list of str
+        Empty when all is well; where the file is no notebook, that alone.
     """
     path = Path(path)
     try:
@@ -68,7 +79,8 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
 
 
 def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
-    """The item's golden files, each held against one ``item.check(table)`` or ``item.check(table, "part")`` in the cells."""
+    """The item's golden files, each held against one ``item.check(table)`` or ``item.check(table, "part")`` in the
+    cells."""
     found, parts = [], set()
     for number, cell in enumerate(notebooks.code_cells(notebook), start=1):
         source = notebooks.text(cell["source"])
@@ -161,9 +173,20 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
 
 
 def project() -> dict[str, list[str]]:
-    """What is wrong in the whole project: file -> problems, only files that have some.
+    """What is wrong in the whole project.
 
-    Every notebook, with its manifest entry; notebooks the manifest does not know; golden files and figures without an item.
+    Looked at: every notebook, with its manifest entry; notebooks the manifest does not know; golden files and figures
+    without an item.
+
+    Returns
+    -------
+    dict of str to list of str
+        File, from the project folder -> problems; only files that have some.
+
+    Raises
+    ------
+    ManifestError
+        Where the manifest itself has a fault.
     """
     root = paths.project_root()
     entries = manifest.load(root)

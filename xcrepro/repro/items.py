@@ -29,9 +29,21 @@ class NotCommitted(XCError):
 def folder(size: str, official: bool) -> Path:
     """Where a run's figures and tables go.
 
-    Size small with the manifest's parameters writes what is committed, ``figures/``; size paper ``build/figures/paper/``;
-    everything else is the reader's own and goes to ``build/figures/other/``. ``$XCREPRO_FIGURES`` (from the project
-    folder) moves all of them: the notebook tests use it, so that a test changes nothing that is committed.
+    Size small with the manifest's parameters writes what is committed, ``figures/``; size paper
+    ``build/figures/paper/``; everything else is the reader's own and goes to ``build/figures/other/``.
+    ``$XCREPRO_FIGURES`` (from the project folder) moves all of them: the notebook tests use it, so that a test changes
+    nothing that is committed.
+
+    Parameters
+    ----------
+    size : {"small", "paper"}
+    official : bool
+        Whether the run has the manifest's parameters.
+
+    Returns
+    -------
+    Path
+        Not created here.
     """
     root = paths.project_root()
     if moved := os.environ.get("XCREPRO_FIGURES"):
@@ -45,8 +57,15 @@ def folder(size: str, official: bool) -> Path:
 class Item:
     """A figure or table being made. Get one with :func:`item`.
 
-    ``official`` says whether ``parameters`` are the manifest's for their size; only then are results compared with the
-    golden file, and only then do they go to ``figures/`` (see :func:`folder`).
+    Attributes
+    ----------
+    entry : manifest.Entry
+        What the manifest says of it.
+    parameters : dict
+        Name -> value of this run, tuples as lists.
+    official : bool
+        Whether ``parameters`` are the manifest's for their size; only then are results compared with the golden file,
+        and only then do they go to ``figures/`` (see :func:`folder`).
     """
 
     entry: manifest.Entry
@@ -55,6 +74,7 @@ class Item:
 
     @property
     def size(self) -> str:
+        """The run's size, ``"small"`` or ``"paper"``."""
         return self.parameters["size"]
 
     @property
@@ -74,19 +94,55 @@ class Item:
         return folder(self.size, self.official)
 
     def name(self, part: str = "") -> str:
-        """``paper/item``, or ``paper/item:part`` for an item with more than one table."""
+        """``paper/item``, or ``paper/item:part`` for an item with more than one table.
+
+        Parameters
+        ----------
+        part : str
+            Empty for the item's only or main table.
+
+        Returns
+        -------
+        str
+        """
         return f"{self.entry.id}:{part}" if part else self.entry.id
 
     def stable(self, table: pd.DataFrame, part: str = "") -> pd.DataFrame:
-        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``; without one, all of it."""
+        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``.
+
+        Parameters
+        ----------
+        table : DataFrame
+        part : str
+            As for :meth:`name`.
+
+        Returns
+        -------
+        DataFrame
+            What the golden file is compared with; ``table`` itself where the module has no such function.
+        """
         function = getattr(self.module, f"check_{part}" if part else "check", None)
         return table if function is None else function(table)
 
     # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
     def check(self, table: pd.DataFrame, part: str = "") -> None:
-        """:func:`xcrepro.repro.golden.check` of the :meth:`stable` part of ``table``, with the manifest's tolerance; tells
-        when there is nothing to compare."""
+        """Compare the :meth:`stable` part of ``table`` with its golden file (:func:`xcrepro.repro.golden.check`).
+
+        The tolerance is the manifest's. Tells when there is nothing to compare: the run's parameters are not the
+        manifest's.
+
+        Parameters
+        ----------
+        table : DataFrame
+        part : str
+            As for :meth:`name`.
+
+        Raises
+        ------
+        GoldenMismatch
+            With the worst cell.
+        """
         if self.official:
             golden.check(self.name(part), self.stable(table, part), self.size, self.entry.tolerance)
         else:
@@ -100,21 +156,66 @@ class Item:
         decimals: int | None = None,
         part: str = "",
     ) -> None:
-        """:func:`xcrepro.repro.compare.published` under this item's name."""
+        """:func:`xcrepro.repro.compare.published` under this item's name.
+
+        Parameters
+        ----------
+        table, ours, printed, decimals
+            As :func:`xcrepro.repro.compare.published` takes them.
+        part : str
+            As for :meth:`name`.
+
+        Raises
+        ------
+        ArgumentError
+            For a column that is not there, and a printed value that is no number.
+        """
         compare.published(self.name(part), table, ours, printed, decimals)
 
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "") -> None:
-        """Write the figure and the table behind it (:func:`xcrepro.repro.figures.render`) into this run's folder, and show it.
+        """Write the figure and the table behind it into this run's folder, and show it.
 
+        The files are those of :func:`xcrepro.repro.figures.render`.
         A part's files are ``<id>-<part>.*``. What is committed stays as it is where this run agrees with it within the
         item's tolerance, in the same drawing.
+
+        Parameters
+        ----------
+        fig : Figure
+        table : DataFrame
+            Every number that is drawn stands in it (:func:`xcrepro.repro.figures.held`).
+        part : str
+            As for :meth:`name`.
+
+        Raises
+        ------
+        DrawingFault
+            Where the figure shows a number that ``table`` does not have.
+        NotCommitted
+            Where ``$XCREPRO_FIGURES`` is set and an official run at size small moves what is committed.
         """
         contents = figures.render(fig, table, figures.digest(self.module))
         self._write(contents, table, part)
         figures.display(contents[".png"])
 
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "") -> None:
-        """Write the table (:func:`xcrepro.repro.tables.render`) into this run's folder, by the rules of :meth:`save_figure`."""
+        """Write the table's files into this run's folder, by the rules of :meth:`save_figure`.
+
+        The files are those of :func:`xcrepro.repro.tables.render`.
+
+        Parameters
+        ----------
+        table : DataFrame
+        decimals : int or mapping of str to int
+            Of the float columns in the markdown and LaTeX forms; the CSV is exact.
+        part : str
+            As for :meth:`name`.
+
+        Raises
+        ------
+        NotCommitted
+            As :meth:`save_figure`.
+        """
         self._write(tables.render(table, decimals), table, part)
 
     def _write(self, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> None:
@@ -173,6 +274,10 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     namespace : mapping
         Where the names of the notebook's parameters cell have this run's values: the notebook's ``globals()``. Exactly
         those names are taken.
+
+    Returns
+    -------
+    Item
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
 
-An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, the module ``papers/paper/name.py`` of the package, the
-figures ``figures/paper/name*``, the golden files ``tests/golden/<size>/paper/name*.csv`` and the test ``tests/papers/paper/
-test_name.py``. Its parameters and their values at size small stand in the notebook's parameters cell. What a run reads and
-writes is recorded by the run.
+An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, the module ``papers/paper/name.py`` of the
+package, the figures ``figures/paper/name*``, the golden files ``tests/golden/<size>/paper/name*.csv`` and the test
+``tests/papers/paper/ test_name.py``. Its parameters and their values at size small stand in the notebook's parameters
+cell. What a run reads and writes is recorded by the run.
 """
 
 from __future__ import annotations
@@ -67,17 +67,33 @@ class Entry:
 
     @property
     def notebook(self) -> Path:
+        """``notebooks/<id>.ipynb`` of the project."""
         return self.root / "notebooks" / f"{self.id}.ipynb"
 
     @property
     def sizes(self) -> tuple[str, ...]:
+        """The sizes that the item offers, the small one first."""
         return SIZES if self.paper is not None else SIZES[:1]
 
     def official(self, size: str) -> dict | None:
-        """All parameters of the official run at ``size``, in the notebook's order; None where the item does not offer it.
+        """All parameters of the official run at ``size``.
 
-        Raises :class:`~xcrepro.errors.DataError` for a notebook without a proper parameters cell and
-        :class:`ManifestError` for a value of ``paper`` that the notebook does not have or has already.
+        Parameters
+        ----------
+        size : {"small", "paper"}
+
+        Returns
+        -------
+        dict or None
+            Name -> value in the notebook's order; None where the item does not offer the size.
+
+        Raises
+        ------
+        DataError
+            For a notebook without a proper parameters cell (:func:`xcrepro.repro.notebooks.parameters`).
+        ManifestError
+            For a parameters cell that does not have size = "small", and a value of ``paper`` that the notebook does not
+            have or has already.
         """
         values = notebooks.parameters(self.notebook)
         if "size" not in values or values["size"] != "small":
@@ -97,7 +113,17 @@ class Entry:
         return {**values, **self.paper, "size": size}
 
     def golden_files(self, size: str) -> list[Path]:
-        """The item's golden files, of the table without a part first."""
+        """The item's golden files, of the table without a part first.
+
+        Parameters
+        ----------
+        size : {"small", "paper"}
+
+        Returns
+        -------
+        list of Path
+            Those that are there.
+        """
         return _with_parts(self.root / "tests" / "golden" / size, self.id, ".csv")
 
     def figures(self) -> list[Path]:
@@ -115,18 +141,24 @@ def _with_parts(folder: Path, id: str, suffix: str) -> list[Path]:
 
 
 def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
-    """Read ``<root>/notebooks/manifest.toml``; ``root`` defaults to the project folder.
+    """Read ``<root>/notebooks/manifest.toml``.
+
+    Parameters
+    ----------
+    root : path, optional
+        By default the project folder (:func:`xcrepro.paths.project_root`).
 
     Returns
     -------
-    dict
-        id -> :class:`Entry` in the order in which the items run: as written, what an item needs before it.
+    dict of str to Entry
+        By id, in the order in which the items run: as written, what an item needs before it.
 
     Raises
     ------
     ManifestError
-        For an unknown or missing key, a wrong type, a notebook that is not there, a need that is unknown or circular,
-        a tolerance without a reason, above :data:`LARGEST_TOLERANCE`, or that no item uses.
+        Where the file is not there or no TOML; for an unknown or missing key, a wrong type, a notebook that is not
+        there, a need that is unknown or circular, a tolerance without a reason, above :data:`LARGEST_TOLERANCE`, or
+        that no item uses.
 
     Examples
     --------
@@ -228,10 +260,24 @@ def _in_order(path: Path, entries: dict[str, Entry]) -> dict[str, Entry]:
 
 
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    """The ids meant by ``words``: None or empty for all, or ids and paper names, as a list or as one text separated by
-    commas or blanks.
+    """The ids meant by ``words``, in the manifest's order.
 
-    Raises :class:`~xcrepro.errors.ArgumentError` for a name that is neither, with the nearest that is.
+    Parameters
+    ----------
+    entries : dict
+        From :func:`load`.
+    words : str, sequence of str or None
+        Ids and paper names, as a list or as one text separated by commas or blanks; None or empty for all.
+
+    Returns
+    -------
+    list of str
+        Each once.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is neither, with the nearest that is.
     """
     words = re.split(r"[,\s]+", words.strip()) if isinstance(words, str) else list(words or [])
     words = [word for word in words if word]
@@ -246,7 +292,20 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
 
 
 def with_needs(entries: dict[str, Entry], names: list[str]) -> list[str]:
-    """``names`` and all they need, in running order."""
+    """``names`` and all they need, in running order.
+
+    Parameters
+    ----------
+    entries : dict
+        From :func:`load`.
+    names : list of str
+        Ids.
+
+    Returns
+    -------
+    list of str
+        Each once.
+    """
     chosen: set[str] = set()
 
     def add(name: str) -> None:

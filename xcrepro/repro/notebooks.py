@@ -13,7 +13,21 @@ from xcrepro.errors import ArgumentError, DataError
 
 
 def read(path: str | os.PathLike) -> dict:
-    """The notebook as a dict; raises :class:`~xcrepro.errors.DataError` where it is no notebook of format 4."""
+    """The notebook as a dict.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataError
+        Where it is no notebook of format 4.
+    """
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -29,10 +43,12 @@ def text(value: str | list[str] | None) -> str:
 
 
 def tags(cell: dict) -> list[str]:
+    """The tags in a cell's metadata."""
     return cell.get("metadata", {}).get("tags", [])
 
 
 def code_cells(notebook: dict) -> list[dict]:
+    """The notebook's code cells, in its order."""
     return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"]
 
 
@@ -52,10 +68,24 @@ def plain(value: object) -> object:
 
 
 def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
-    """Names and default values of the notebook's one parameters cell, in its order; tuples as lists.
+    """Names and default values of the notebook's one parameters cell.
 
-    Raises :class:`~xcrepro.errors.DataError` where there is no such cell, more than one, or where it holds anything
-    but ``name = literal`` lines.
+    Parameters
+    ----------
+    path : path
+        The notebook's file, which errors name.
+    notebook : dict, optional
+        Its content, where it is read already.
+
+    Returns
+    -------
+    dict
+        Name -> value in the cell's order; tuples as lists.
+
+    Raises
+    ------
+    DataError
+        Where there is no such cell, more than one, or where it holds anything but ``name = literal`` lines.
     """
     notebook = read(path) if notebook is None else notebook
     cells = [cell for cell in code_cells(notebook) if "parameters" in tags(cell)]
@@ -83,6 +113,22 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
 
     papermill runs on with a misspelt name, and the run then silently has the default value.
 
+    Parameters
+    ----------
+    where : str
+        What errors call the notebook.
+    defaults : dict
+        Name -> default (:func:`parameters`). A default of None takes any value.
+    given : dict
+        Name -> value. None goes for every parameter, a whole number for a float.
+
+    Raises
+    ------
+    ArgumentError
+        For the first that does not fit.
+
+    Examples
+    --------
     >>> check_values("a.ipynb", {"size": "small", "seed": 0}, {"sede": 1})
     Traceback (most recent call last):
     xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean 'seed'?
@@ -105,7 +151,18 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
 
 
 def failure(notebook: dict) -> tuple[str, str] | None:
-    """The first failing cell of an executed notebook as ("In [3]", "ValueError: ..."), or None."""
+    """The first failing cell of an executed notebook.
+
+    Parameters
+    ----------
+    notebook : dict
+
+    Returns
+    -------
+    tuple of (str, str) or None
+        Which cell and what happened, ("In [3]", "ValueError: ..."), a kernel that died included; None where none
+        failed.
+    """
     for cell in code_cells(notebook):
         for output in cell.get("outputs", []):
             if output.get("output_type") == "error":

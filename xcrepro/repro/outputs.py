@@ -13,12 +13,25 @@ _SEEN = ("text/plain", "text/html", "text/markdown", "text/latex")
 
 
 def difference(old: str, new: str, rtol: float) -> str:
-    """Where ``new`` differs from ``old``, in words; empty where it says the same.
+    """Where ``new`` differs from ``old``, in words.
 
-    Blanks and dashes of a ruled line count as one, since a longer number moves the columns. A whole number is exact; any
-    other may differ by ``rtol`` of itself (or of 0.001, if that is more), and by one in the last place shown where the
-    tolerance is wider than 1e-6.
+    Blanks and dashes of a ruled line count as one, since a longer number moves the columns. A whole number is exact;
+    any other may differ by ``rtol`` of itself (or of 0.001, if that is more), and by one in the last place shown where
+    the tolerance is wider than 1e-6.
 
+    Parameters
+    ----------
+    old, new : str
+    rtol : float
+        At least 0; from 1 on whole numbers are not exact either, infinity looks at the words alone.
+
+    Returns
+    -------
+    str
+        The first difference; empty where ``new`` says the same.
+
+    Examples
+    --------
     >>> difference("PLT leads by 0.52 points", "PLT  leads by 0.53 points", 0.02)
     ''
     >>> difference("PLT leads by 0.52 points", "PLT leads by 0.53 points", 1e-9)
@@ -64,7 +77,20 @@ def _last_place(text: str) -> float:
 
 
 def cell_difference(old: list[dict], new: list[dict], rtol: float) -> str:
-    """:func:`difference` of two cells' outputs, both in the form of :func:`xcrepro.repro.tidy.outputs`."""
+    """:func:`difference` of two cells' outputs.
+
+    Parameters
+    ----------
+    old, new : list of dict
+        In the form of :func:`xcrepro.repro.tidy.outputs`.
+    rtol : float
+        As for :func:`difference`.
+
+    Returns
+    -------
+    str
+        The first difference, that of the outputs' kinds before those of their texts; empty where there is none.
+    """
     if [output["output_type"] for output in old] != [output["output_type"] for output in new]:
         return f"outputs {[o['output_type'] for o in new]} instead of {[o['output_type'] for o in old]}"
     for was, now in zip(old, new, strict=True):

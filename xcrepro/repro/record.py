@@ -14,7 +14,12 @@ from xcrepro import paths
 def note(kind: str, text: str) -> None:
     """Add a note; nothing where nobody asked for a record.
 
-    ``kind`` is ``"input"`` or ``"output"`` (a file), ``"new"`` or ``"moved"`` (what the run has to say of a file or a table).
+    Parameters
+    ----------
+    kind : {"input", "output", "new", "moved"}
+        The first two for a file; the others for what the run has to say of a file or a table.
+    text : str
+        The file's path, or what is to be said.
     """
     if target := os.environ.get("XCREPRO_RECORD"):
         with open(target, "a", encoding="utf-8") as file:
@@ -22,7 +27,18 @@ def note(kind: str, text: str) -> None:
 
 
 def read(path: Path) -> dict[str, list[str]]:
-    """kind -> its notes, each once, in the order in which they came; empty where there is no file."""
+    """The notes of a run.
+
+    Parameters
+    ----------
+    path : Path
+        What ``$XCREPRO_RECORD`` named.
+
+    Returns
+    -------
+    dict of str to list of str
+        Kind -> its notes, each once, in the order in which they came; empty where there is no file.
+    """
     found: dict[str, dict[str, None]] = {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for kind, text in map(json.loads, lines):

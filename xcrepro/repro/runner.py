@@ -40,10 +40,19 @@ class RunFailed(XCError):
 class Result:
     """What became of one item.
 
-    ``outcome`` is ``"ok"`` (ran), ``"unchanged"`` (skipped), ``"failed"`` (also: it is new), ``"not run"`` (something it needs
-    failed), ``"not offered"`` (no such size) or, of a dry run, ``"would run"``. ``why`` is the reason for running, skipping or
-    failing. ``notebook`` is the executed notebook, None where there is none. ``said`` is what the run has to say besides:
-    files that moved beyond the tolerance and were written, files that are new.
+    Attributes
+    ----------
+    id : str
+    outcome : {"ok", "unchanged", "failed", "not run", "not offered", "would run"}
+        Ran; skipped; failed (also: it is new); something it needs failed; no such size; in a dry run, would run.
+    why : str
+        The reason for running, skipping or failing.
+    seconds : float
+        How long it ran; 0 where it did not.
+    notebook : Path or None
+        The executed notebook; None where there is none.
+    said : tuple of str
+        What the run has to say besides: files that moved beyond the tolerance and were written, files that are new.
     """
 
     id: str
@@ -55,18 +64,28 @@ class Result:
 
     @property
     def bad(self) -> bool:
+        """Whether the item does not stand: it failed, or was not run because another did."""
         return self.outcome in ("failed", "not run")
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The results of one run, in the manifest's order."""
+    """The results of one run.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        In the manifest's order, after them those of items that do not offer the size.
+    seconds : float
+        Of the whole run.
+    """
 
     results: tuple[Result, ...]
     seconds: float
 
     @property
     def ok(self) -> bool:
+        """Whether no item is :attr:`Result.bad`."""
         return not any(result.bad for result in self.results)
 
     def summary(self) -> str:
@@ -83,14 +102,31 @@ class Report:
         return "\n".join(f"{result.id} {result.outcome}: {result.why}" for result in self.results if result.bad)
 
     def table(self) -> pd.DataFrame:
-        """Columns item, outcome, why."""
+        """A row an item.
+
+        Returns
+        -------
+        DataFrame
+            Columns item, outcome, why (texts).
+        """
         import pandas as pd
 
         rows = [(result.id, result.outcome, result.why) for result in self.results]
         return pd.DataFrame(rows, columns=["item", "outcome", "why"])
 
     def require(self) -> str:
-        """``all items stand`` when nothing failed; otherwise raises :class:`RunFailed`."""
+        """Refuse a run in which anything failed.
+
+        Returns
+        -------
+        str
+            ``all items stand``.
+
+        Raises
+        ------
+        RunFailed
+            With the failures, where an item failed or was not run.
+        """
         if not self.ok:
             bad = sum(result.bad for result in self.results)
             raise RunFailed(f"{bad} of {len(self.results)} items do not stand\n{self.failures()}")
@@ -124,25 +160,45 @@ def run(
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
+    Everything is checked before anything starts. After that nothing is raised for an item: it fails, the others go on,
+    and :meth:`Report.require` raises. Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log``
+    beside each. An interrupted run goes on where it was.
+
     Parameters
     ----------
-    items : ids or paper names, as a list or one text separated by commas; empty for all
-    size : "small" or "paper"; with all items, those that do not offer it are left out and said
-    force : also run what is unchanged
-    jobs : notebooks at once, at most and by default one a core; the cores are shared out among them
-    parameters : name -> value, for the named items (not for what they need) in place of the manifest's. A run that
-        then differs from the manifest is the reader's own: always run, compared with no golden file, kept in
+    items : str or list of str, optional
+        Ids or paper names, as a list or one text separated by commas; empty for all.
+    size : {"small", "paper"}
+        With all items, those that do not offer it are left out and said.
+    force : bool
+        Also run what is unchanged.
+    jobs : int, optional
+        Notebooks at once, at most and by default one a core; the cores are shared out among them.
+    parameters : dict, optional
+        Name -> value, for the named items (not for what they need) in place of the manifest's. A run that then differs
+        from the manifest is the reader's own: always run, compared with no golden file, kept in
         ``build/notebooks/other`` and ``build/figures/other``.
-    accept : the named items write their golden files anew instead of comparing with them
-    write_back : put the outputs, tidied, into the committed notebooks (size small only)
-    dry : run nothing, say what would run and why
+    accept : bool
+        The named items write their golden files anew instead of comparing with them.
+    write_back : bool
+        Put the outputs, tidied, into the committed notebooks (size small only).
+    dry : bool
+        Run nothing, say what would run and why.
 
-    Everything is checked before anything starts: unknown items, sizes and parameters raise
-    :class:`~xcrepro.errors.ArgumentError`, a manifest or a notebook with a fault
-    :class:`~xcrepro.repro.manifest.ManifestError` or :class:`~xcrepro.errors.DataError`. After that nothing is raised
-    for an item: it fails, the others go on, and :meth:`Report.require` raises. A second run in the same project, while one is
-    under way, is refused. Executed notebooks are
-    ``build/notebooks/<size>/<id>.ipynb``, with a ``.log`` beside each. An interrupted run goes on where it was.
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ArgumentError
+        For unknown items, sizes and parameters, a parameter of another type than its default, ``accept`` without items
+        or with ``parameters``, and ``write_back`` of anything but the committed runs.
+    ManifestError, DataError
+        For a manifest or a notebook with a fault.
+    XCError
+        Where another run is under way in the same project, and for ``write_back`` of a notebook whose code was edited
+        while it ran.
     """
     root = paths.project_root()
     began = time.monotonic()
@@ -178,7 +234,8 @@ def run(
 
 @contextlib.contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its process."""
+    """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its
+    process."""
     from filelock import FileLock, Timeout
 
     (root / "build").mkdir(exist_ok=True)
@@ -415,7 +472,13 @@ class _Child:
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
-    """End papermill processes: each stops its own kernel when asked, and a kernel left alone ends by itself."""
+    """End papermill processes: each stops its own kernel when asked, and a kernel left alone ends by itself.
+
+    Parameters
+    ----------
+    processes : list of subprocess.Popen
+        Those that do not end within ten seconds are killed.
+    """
     for process in processes:
         process.terminate()
     until = time.monotonic() + _PATIENCE
@@ -428,8 +491,8 @@ def stop(processes: list[subprocess.Popen]) -> None:
 
 
 def _write_back(entry: manifest.Entry, executed: Path) -> None:
-    """The outputs of the executed notebook into the committed one, whose prose may be newer; what says the same within the
-    tolerance stays as it is."""
+    """The outputs of the executed notebook into the committed one, whose prose may be newer; what says the same within
+    the tolerance stays as it is."""
     notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
     if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
         raise XCError(

@@ -1,8 +1,8 @@
 """Whether an item must run again, and why: one stamp an item, written last.
 
-What an item's numbers rest on in the package is the import closure of its module and of its notebook: ``data``, ``metrics``,
-``models`` and ``published`` counted whole, since they look their parts up by name; of the engine only what shapes tables,
-figures and checks.
+What an item's numbers rest on in the package is the import closure of its module and of its notebook: ``data``,
+``metrics``, ``models`` and ``published`` counted whole, since they look their parts up by name; of the engine only what
+shapes tables, figures and checks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,17 @@ def _content_hash(path: Path, _mtime: int, _size: int) -> str:
 
 
 def short(root: Path, file: Path) -> str:
-    """``file`` from the project folder where it lies in it."""
+    """``file`` as it is shown and kept in stamps.
+
+    Parameters
+    ----------
+    root, file : Path
+
+    Returns
+    -------
+    str
+        From the project folder ``root`` and with ``/`` where it lies in it, else the whole path.
+    """
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
 
 
@@ -56,7 +66,17 @@ def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def sources(entry: manifest.Entry) -> dict[str, str]:
-    """File -> SHA-256 of the package's files that the item's numbers rest on."""
+    """File -> SHA-256 of the package's files that the item's numbers rest on.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+
+    Returns
+    -------
+    dict of str to str
+        Paths from the folder that holds the package; see the module for what counts.
+    """
     module = PACKAGE / "papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     waiting = [*_imported(code), *([module] if module.is_file() else [])]
@@ -114,7 +134,13 @@ def _files(module: str) -> Iterator[Path]:
 
 
 def versions() -> dict[str, str]:
-    """Version of Python and of every installed distribution the package depends on, directly or not."""
+    """Version of Python and of every installed distribution the package depends on, directly or not.
+
+    Returns
+    -------
+    dict of str to str
+        Name -> version, by name; extras and what is not installed left out.
+    """
     found: dict[str, str] = {"python": platform.python_version()}
     waiting = [xcrepro.__name__]
     while waiting:
@@ -138,8 +164,12 @@ def versions() -> dict[str, str]:
 class Stamp:
     """All that decides what a run gives, and what it read and wrote.
 
-    ``fingerprint`` is known before the run (:func:`fingerprint`); ``inputs`` and ``outputs`` map the files that it read and
-    wrote to their hashes.
+    Attributes
+    ----------
+    fingerprint : dict
+        Known before the run (:func:`fingerprint`).
+    inputs, outputs : dict of str to str
+        The files that it read and wrote -> their hashes (:func:`file_hash`).
     """
 
     fingerprint: dict
@@ -149,15 +179,36 @@ class Stamp:
     def digest(self) -> str:
         """What the items that need this one keep of it: its parameters, what it read and what it wrote.
 
-        Other code that comes to the same is no reason to run them; the code of what they share is among their own sources.
+        Other code that comes to the same is no reason to run them; the code of what they share is among their own
+        sources.
+
+        Returns
+        -------
+        str
+            A SHA-256, 64 hexadecimal digits.
         """
         text = json.dumps([self.fingerprint["parameters"], self.inputs, self.outputs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], needs: dict[str, str]) -> dict:
-    """All that decides what a run of ``entry`` gives and can be known before it; ``needs`` maps the items it builds on to the
-    digests of their stamps."""
+    """All that decides what a run of ``entry`` gives and can be known before it.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    values : dict
+        The run's parameters, ``size`` among them.
+    installed : dict of str to str
+        From :func:`versions`.
+    needs : dict of str to str
+        The items it builds on -> the digests of their stamps.
+
+    Returns
+    -------
+    dict
+        Of what JSON can hold: code, parameters, tolerance, sources, golden, versions, needs.
+    """
     return {
         "code": notebooks.code_hash(notebooks.read(entry.notebook)),
         "parameters": values,
@@ -170,11 +221,26 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
 
 
 def path(entry: manifest.Entry, size: str) -> Path:
+    """Where the stamp of an item lies, ``build/stamps/<size>/<id>.json``, whether it is there or not."""
     return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
 
 
 def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
-    """Say that the item is done. Called last, when all outputs are there."""
+    """Say that the item is done. Called last, when all outputs are there.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    fingerprint : dict
+        From :func:`fingerprint`.
+    inputs, outputs : iterable of str
+        Paths of the files that the run read and wrote; those that are gone are left out.
+
+    Returns
+    -------
+    Stamp
+        What was written.
+    """
     hashes = (_hashes(entry.root, map(Path, files)) for files in (inputs, outputs))
     stamp = Stamp(fingerprint, *hashes)
     with paths.atomic_path(path(entry, fingerprint["parameters"]["size"])) as part:
@@ -183,7 +249,18 @@ def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outpu
 
 
 def read(entry: manifest.Entry, size: str) -> Stamp | None:
-    """The stamp of the item's last finished run; None where there is none that can be read."""
+    """The stamp of the item's last finished run.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    size : {"small", "paper"}
+
+    Returns
+    -------
+    Stamp or None
+        None where there is none that can be read.
+    """
     try:
         return Stamp(**json.loads(path(entry, size).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -191,7 +268,21 @@ def read(entry: manifest.Entry, size: str) -> Stamp | None:
 
 
 def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
-    """Why the item, whose fingerprint is now ``new``, must run again, in words; None when it need not."""
+    """Why the item must run again, in words.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    old : Stamp or None
+        From :func:`read`.
+    new : dict
+        The item's fingerprint now.
+
+    Returns
+    -------
+    str or None
+        The first difference; None when it need not run.
+    """
     if old is None:
         return "no finished run here yet"
     # As JSON has it, so that a tuple in the new one is no difference.

@@ -19,7 +19,19 @@ Decimals = int | Mapping[str, int]
 def flat(table: pd.DataFrame) -> pd.DataFrame:
     """``table`` with its index as columns, unless that is the plain 0..n-1; column names are checked.
 
-    Raises :class:`~xcrepro.errors.ArgumentError` where the column names are not distinct texts.
+    Parameters
+    ----------
+    table : DataFrame
+
+    Returns
+    -------
+    DataFrame
+        ``table`` itself where its index is plain.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no DataFrame, and where the column names are not distinct texts, none of them empty.
     """
     import pandas as pd
 
@@ -34,8 +46,26 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
-    """``table.pivot`` with rows and columns in the order in which they first appear; ``rows`` are columns of the result.
+    """``table.pivot`` with rows and columns in the order in which they first appear.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Long: a row for each pair of ``rows`` and ``column``, none twice.
+    rows : list of str
+        The columns that name a row of the result.
+    column : str
+        Its values become column names, as texts.
+    value : str
+        The column that fills them.
+
+    Returns
+    -------
+    DataFrame
+        ``rows`` and then the new columns, with a plain index; NaN where ``table`` has no such pair.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> spread(pd.DataFrame({"model": ["b", "b", "a"], "k": [5, 1, 5], "P": [0.1, 0.2, 0.3]}), ["model"], "k", "P")
       model    5    1
@@ -49,7 +79,22 @@ def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.
 
 
 def kind(column: pd.Series) -> str:
-    """``"bool"``, ``"int"``, ``"float"`` or ``"text"``: how a column is written and compared."""
+    """How a column is written and compared.
+
+    Parameters
+    ----------
+    column : Series
+
+    Returns
+    -------
+    {"bool", "int", "float", "text"}
+        By the dtype; ``"text"`` for every other.
+
+    Raises
+    ------
+    ArgumentError
+        For a column of another dtype that holds a float; NaN counts as missing.
+    """
     from pandas.api import types
 
     if types.is_bool_dtype(column.dtype):
@@ -68,6 +113,19 @@ def kind(column: pd.Series) -> str:
 def cell(value: object, kind: str) -> str:
     """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty.
 
+    Parameters
+    ----------
+    value : object
+    kind : {"bool", "int", "float", "text"}
+        Of its column (:func:`kind`).
+
+    Returns
+    -------
+    str
+        A missing float is ``nan``, any other missing value the empty text.
+
+    Examples
+    --------
     >>> cell(0.1, "float"), cell(float("nan"), "float"), cell(3, "int"), cell(None, "text")
     ('0.1', 'nan', '3', '')
     """
@@ -81,7 +139,26 @@ def cell(value: object, kind: str) -> str:
 
 
 def exact(table: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
-    """Column names, their kinds, and the rows as exact texts."""
+    """Column names, their kinds, and the rows as exact texts.
+
+    Parameters
+    ----------
+    table : DataFrame
+
+    Returns
+    -------
+    names : list of str
+        Those of :func:`flat`.
+    kinds : list of str
+        The :func:`kind` of each.
+    rows : list of list of str
+        The :func:`cell` of each value.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`flat` and :func:`kind`.
+    """
     table = flat(table)
     kinds = [kind(table[name]) for name in table.columns]
     columns = [[cell(value, k) for value in table[name]] for name, k in zip(table.columns, kinds, strict=True)]
@@ -91,6 +168,18 @@ def exact(table: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
 def csv_text(table: pd.DataFrame) -> str:
     """The CSV of a table at full precision: what golden files and the data behind a figure are written in.
 
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`exact` takes it.
+
+    Returns
+    -------
+    str
+        A line of names and a line a row, each ended by one newline.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> print(csv_text(pd.DataFrame({"k": [1, 3], "P": [0.5, 1 / 3]})), end="")
     k,P
@@ -129,7 +218,15 @@ def _rounded(table: pd.DataFrame, decimals: Decimals) -> tuple[list[str], list[s
 
 
 class Shown:
-    """A table as a notebook shows it: aligned text, and the same numbers as HTML. Made by :func:`show`."""
+    """A table as a notebook shows it: aligned text, and the same numbers as HTML. Made by :func:`show`.
+
+    Attributes
+    ----------
+    names, kinds : list of str
+        Of the columns.
+    rows : list of list of str
+        Texts for people: rounded, a dash for what is missing.
+    """
 
     def __init__(self, names: list[str], kinds: list[str], rows: list[list[str]]) -> None:
         self.names, self.kinds, self.rows = names, kinds, rows
@@ -158,9 +255,24 @@ class Shown:
 def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     """The one way a notebook shows a table: its text does not depend on pandas' version or options.
 
-    ``decimals`` is for the float columns: a number, or column name -> number (3 for those not named). Whole numbers
-    and texts are shown as they are; NaN and missing values as ``-``.
+    Parameters
+    ----------
+    table : DataFrame
+    decimals : int or mapping of str to int
+        For the float columns, 0 to 17: a number, or column name -> number (3 for those not named). Whole numbers and
+        texts are shown as they are; NaN and missing values as ``-``.
 
+    Returns
+    -------
+    Shown
+
+    Raises
+    ------
+    ArgumentError
+        For ``decimals`` outside 0 to 17, and as :func:`exact`.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> show(pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.81251, float("nan")]}))
     method  k      P
@@ -173,6 +285,18 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
 def markdown(table: pd.DataFrame, decimals: Decimals = 3) -> str:
     """The table as GitHub markdown, numbers to the right.
 
+    Parameters
+    ----------
+    table, decimals
+        As for :func:`show`.
+
+    Returns
+    -------
+    str
+        ``|`` is escaped, a line break inside a cell becomes a blank.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> print(markdown(pd.DataFrame({"set": ["a|b"], "n": [2]})), end="")
     | set | n |
@@ -196,6 +320,17 @@ _LATEX = {
 def latex(table: pd.DataFrame, decimals: Decimals = 3) -> str:
     r"""The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped.
 
+    Parameters
+    ----------
+    table, decimals
+        As for :func:`show`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> print(latex(pd.DataFrame({"P@1 (%)": [81.25]}), decimals=1), end="")
     % needs \usepackage{booktabs}
@@ -226,15 +361,43 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals], str]] = {
 
 
 def render(table: pd.DataFrame, decimals: Decimals = 3) -> dict[str, bytes]:
-    """Suffix -> content of the table's files: ``.csv`` (exact), ``.md`` and ``.tex`` (rounded)."""
+    """Suffix -> content of the table's files: ``.csv`` (exact), ``.md`` and ``.tex`` (rounded).
+
+    Parameters
+    ----------
+    table, decimals
+        As for :func:`show`.
+
+    Returns
+    -------
+    dict of str to bytes
+    """
     return {suffix: writer(table, decimals).encode() for suffix, writer in _WRITERS.items()}
 
 
 def read(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
-    """The table whose :func:`csv_text` is ``text``; ``kinds`` maps its columns to their :func:`kind`.
+    """The table whose :func:`csv_text` is ``text``.
 
-    Raises ``KeyError`` for a column that is not in ``kinds``, ``ValueError`` where one is not of its kind.
+    Parameters
+    ----------
+    text : str
+    kinds : mapping of str to str
+        Column -> its :func:`kind`.
 
+    Returns
+    -------
+    DataFrame
+        Whole numbers as ``Int64``, so that one may be missing; a missing text is None.
+
+    Raises
+    ------
+    KeyError
+        For a column that is not in ``kinds``.
+    ValueError
+        Where a value is not of its column's kind.
+
+    Examples
+    --------
     >>> read("k,P\\n1,0.5\\n", {"k": "int", "P": "float"}).to_dict("list")
     {'k': [1], 'P': [0.5]}
     """

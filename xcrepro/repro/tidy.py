@@ -29,8 +29,22 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     pieces of stdout become one. Cell ids come from the sources. Keys are sorted, the indent is 1, one newline ends
     the file. Doing it twice changes nothing more.
 
-    Raises :class:`~xcrepro.errors.DataError` for a notebook that holds papermill's injected parameters: its outputs
-    belong to another run than its parameters cell says.
+    Parameters
+    ----------
+    notebook : dict
+        As :func:`xcrepro.repro.notebooks.read` gives it; it stays as it is.
+    path : path
+        What errors call it.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        For a notebook that holds papermill's injected parameters, since its outputs belong to another run than its
+        parameters cell says, and for one with papermill's marks of a failed run.
     """
     seen: dict[str, int] = {}
     cells = []
@@ -76,7 +90,17 @@ def _cell(cell: dict, seen: dict[str, int]) -> dict:
 
 
 def outputs(given: Iterable[dict]) -> list[dict]:
-    """A cell's outputs in the form in which they are committed."""
+    """A cell's outputs in the form in which they are committed (see :func:`tidied`).
+
+    Parameters
+    ----------
+    given : iterable of dict
+        As the notebook has them.
+
+    Returns
+    -------
+    list of dict
+    """
     kept: list[dict] = []
     for output in given:
         kind = output["output_type"]
@@ -111,9 +135,22 @@ def _lines(text: str) -> list[str]:
 
 
 def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
-    """The notebooks meant by files and folders; without any, all below the project's ``notebooks``.
+    """The notebooks meant by files and folders.
 
-    Raises :class:`~xcrepro.errors.ArgumentError` for a path that is not there or is no notebook.
+    Parameters
+    ----------
+    where : iterable of path
+        Of a folder all notebooks below it, hidden folders left out. Empty: all below the project's ``notebooks``.
+
+    Returns
+    -------
+    list of Path
+        In the order given, those of a folder sorted.
+
+    Raises
+    ------
+    ArgumentError
+        For a path that is not there or is no notebook.
     """
     found: list[Path] = []
     for place in [Path(p) for p in where] or [paths.project_root() / "notebooks"]:
@@ -130,9 +167,28 @@ def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
 
 
 def tidy(where: Iterable[str | os.PathLike] = (), check: bool = False) -> list[Path]:
-    """Bring notebooks into the canonical form; return those that were not in it. ``check`` only looks.
+    """Bring notebooks into the canonical form (:func:`tidied`).
 
     All are read before the first is written, so that a bad one leaves every file as it was.
+
+    Parameters
+    ----------
+    where : iterable of path
+        As :func:`find` takes them.
+    check : bool
+        Only look, write nothing.
+
+    Returns
+    -------
+    list of Path
+        Those that were not in the canonical form.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`find`.
+    DataError
+        As :func:`tidied`, and for a file that is no notebook.
     """
     changed = []
     for path in find(where):
