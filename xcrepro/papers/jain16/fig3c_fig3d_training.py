@@ -89,7 +89,18 @@ def compute(trainings: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_right(table: pd.DataFrame) -> pd.DataFrame:
-    """Fig. 3c's rows of :func:`compute`: PfastXML with the propensities that labels went missing by."""
+    """Fig. 3c: PfastXML with the propensities that labels went missing by.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        Those of its rows.
+    """
     return table[(table["model"] == SCORED) & (table["assumed"] == table["A"])].reset_index(drop=True)
 
 
@@ -99,7 +110,18 @@ def check_right(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_wrong(table: pd.DataFrame) -> pd.DataFrame:
-    """Fig. 3d's rows of :func:`compute`: everything trained on the reference curve."""
+    """Fig. 3d: everything trained on the reference curve, PfastXML with right and wrong propensities.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        Those of its rows.
+    """
     return table[table["A"] == REFERENCE].reset_index(drop=True)
 
 
@@ -109,7 +131,16 @@ def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Against the share of labels missing, and against the A that PfastXML was given; bars are 2 errors."""
+    """Figs. 3c and 3d: against the share of labels missing, and against the A that PfastXML was given; bars are 2
+    errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Two.
+    """
     with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
         part = compute_right(table).sort_values("missing %")
         scored = looks.of(SCORED).line() | {"capsize": 2}

@@ -85,7 +85,14 @@ def compute(
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Bounds and the observed deviation against the number of points, a panel for each A."""
+    """Theorem 4.3: bounds and the observed deviation against the number of points, a panel for each A.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (1, A), optional
+    """
     grid = list(dict.fromkeys(table["A"]))
     with figures.new(looks.MEDIUM, 3.3, ncols=len(grid), sharey=True, squeeze=False, ax=ax) as (fig, axes):
         for axis, A in zip(axes[0], grid, strict=True):
