@@ -82,7 +82,20 @@ def compute(ds: Dataset, states: calibrated.States, costs: Sequence[float] = COS
 
 
 def compute_table(found: pd.DataFrame, costs: Sequence[float] = (0.3, 0.5, 0.7)) -> pd.DataFrame:
-    """Some costs of :func:`compute`, by cost."""
+    """Some costs of :func:`compute`, by cost.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+    costs : sequence of float
+        Of its costs.
+
+    Returns
+    -------
+    DataFrame
+        Those rows, without the column ``all %``.
+    """
     found = found[found["cost"].isin(costs)].drop(columns="all %")
     return found.sort_values("cost", kind="stable", ignore_index=True)
 

@@ -33,6 +33,11 @@ def compute() -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """Does the error rise with the labels, or as the points per label become fewer?
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
@@ -59,7 +64,15 @@ _NAMES = {
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 5, and the same numbers against the points per label; a line where Amazon-3M would stand."""
+    """Fig 5, and the same numbers against the points per label; a line where Amazon-3M would stand.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Two.
+    """
     panels = (("labels", "number of labels"), ("points per label", "training points per label (fewer to the right)"))
     with figures.new(width=looks.WIDE, height=3.6, ncols=2, sharey=True, ax=ax) as (fig, axes):
         known, missing = table.dropna(subset="value"), table[table["value"].isna()]

@@ -75,8 +75,21 @@ check = _common.hide_small_errors
 
 
 def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
-    """In how many (model, k) does ``over`` have the lower value than each other method: method, then "13 of 14" for each
-    metric. Metrics that are not known give "-"."""
+    """In how many (model, k) one method has the lower value than each other method.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+    over : str
+        The one method, of :data:`METHODS`.
+
+    Returns
+    -------
+    DataFrame
+        ``isotonic below`` (named after ``over``): the other method; then for each of :data:`VALUES` a text such as
+        "13 of 14", "-" for metrics that are not known.
+    """
     wide = found.dropna(axis=1).set_index(["method", "model", "k"])
     base = wide.loc[over]
     counts = {m: (base < wide.loc[m]).apply(_common.describe_count) for m in found["method"].unique() if m != over}
@@ -84,12 +97,29 @@ def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
 
 
 def compute_means(found: pd.DataFrame) -> pd.DataFrame:
-    """The mean over models of each metric: k, method, ECE, ACE, Brier, NLL, true."""
+    """The mean over models of each metric.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        k, method, ECE, ACE, Brier, NLL, true, in the units of ``found``.
+    """
     return found.groupby(["k", "method"], sort=False, as_index=False)[VALUES].mean()
 
 
 def compute_printed() -> pd.DataFrame:
-    """Table 5 as the page has it, with our readings."""
+    """Table 5 as the page has it, with our readings.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then a column a metric, k and mark (texts).
+    """
     return _common.lay_out_table(5)
 
 

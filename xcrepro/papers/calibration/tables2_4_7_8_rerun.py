@@ -59,8 +59,19 @@ def check(fall: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
-    """The finding, one row for each k: how many models start above 5 points, how many of these fall by 5 times or more, the
-    least ratio among them, and the models that fall less (texts)."""
+    """The finding: models that start above 5 points of ECE@k end at a fifth of it or less.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each k: k, start above 5 points, fall 5 times or more (of these), least ratio (among them), fall
+        less (the models that do, a text; ``none``).
+    """
     rows = []
     for k, part in fall.groupby("k"):
         high = part[part["ECE"] > STARTS_ABOVE]
@@ -71,7 +82,19 @@ def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Table 7 or 8 for our models: k, model, P, ECE, ACE, Brier (percent), NLL (nats), before and, marked -I, after."""
+    """Table 7 or 8 for our models.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        (model, k) -> predictions before and after calibration (:func:`xcrepro.inputs.calibrated.before_after`).
+
+    Returns
+    -------
+    DataFrame
+        k, model, then P, ECE, ACE, Brier (percent), NLL (nats), each before and, marked -I, after.
+    """
     metrics = ["P", *calibrated.METRICS]
     before, after = (calibrated.measure_all(ds, states, metrics, state) for state in calibrated.STATES)
     table = _by_k(before.join(after[metrics].add_suffix("-I")))
@@ -111,8 +134,20 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
 
 
 def compute_marginal(ds: Dataset, tops: calibrated.Tops) -> pd.DataFrame:
-    """Equations 6 and 7 for the models whose scores are probabilities: model, marginal ECE (the mean over labels, percent;
-    labels beyond a point's stored places count as probability 0), ECE@1, ECE@3, ECE@5."""
+    """Equations 6 and 7 for the models whose scores are probabilities.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        model, marginal ECE (the mean over labels; labels beyond a point's stored places count as probability 0),
+        ECE@1, ECE@3, ECE@5, percent.
+    """
     rows = []
     for name, top in tops.items():
         if name not in calibrated.NO_PROBABILITIES and calibrated.is_probability(top):
@@ -123,8 +158,18 @@ def compute_marginal(ds: Dataset, tops: calibrated.Tops) -> pd.DataFrame:
 
 
 def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Whether calibration left P@1, P@3 and P@5 as they were: model, then for each k "same bits" or the change in percent, and
-    ``rows re-ranked``. All of it for the one map over the first 5 places."""
+    """Whether calibration left P@1, P@3 and P@5 as they were, all for the one map over the first 5 places.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute_table`.
+
+    Returns
+    -------
+    DataFrame
+        model, then for each k a text, "same bits" or the change (percentage points), and ``rows re-ranked``.
+    """
     rows = []
     for (name, k), (before, after) in states.items():
         if k == max(KS):
@@ -135,8 +180,19 @@ def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 
 def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Which way the scores err before calibration: k, model, confidence (mean score), accuracy (mean hit), and the over- and
-    under-confident halves of ECE, percent."""
+    """Which way the scores err before calibration.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute_table`.
+
+    Returns
+    -------
+    DataFrame
+        k, model, confidence (mean score), accuracy (mean hit), and the over- and under-confident halves of ECE,
+        percent.
+    """
     metrics = ["confidence", "accuracy", "ECE over", "ECE under"]
     return _by_k(calibrated.measure_all(ds, states, metrics))[["k", "model", *metrics]]
 
@@ -145,8 +201,19 @@ check_direction = _common.hide_small_errors
 
 
 def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
-    """:func:`compute_direction` as words, a row a model, a column a k: "over" or "under" where that half of ECE is at least
-    four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
+    """Which way the scores err, as words.
+
+    Parameters
+    ----------
+    direction : DataFrame
+        From :func:`compute_direction`.
+
+    Returns
+    -------
+    DataFrame
+        A row a model, a column a k: "over" or "under" where that half of ECE is at least four fifths of it, else
+        "both ways"; "calibrated" where ECE is below 1 point.
+    """
     over, under = direction["ECE over"], direction["ECE under"]
     rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
     return _common.spread_words(direction, rules, "both ways")

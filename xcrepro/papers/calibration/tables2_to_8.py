@@ -65,7 +65,13 @@ _PLACES = {"sec2.2": "section 2.2", "appendixB": "appendix B", "appendixC": "app
 
 
 def compute_effect() -> pd.DataFrame:
-    """Medians over all cells, as read: table, metric, k, cells, median before and after isotonic regression."""
+    """Tables 7 and 8: medians over all cells, as read.
+
+    Returns
+    -------
+    DataFrame
+        table, metric, k, cells, median before and median after isotonic regression (in the table's units).
+    """
     keys, cells = ["table", "metric", "k"], _all_cells().query("table in (7, 8)").astype({"k": int})
     wide = tables.spread(cells, [*keys, "dataset", "method"], "variant", "value").dropna()
     medians = {"median before": ("none", "median"), "median after": ("isotonic", "median")}

@@ -63,8 +63,16 @@ def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """How often each rule is dominated by a beta or dominates one, and on which side of their path it lies.
 
-    Columns method, k, datasets, dominated, dominates, beside the path (its coverage is in their range), above it.
-    ``table``: from :func:`compute`.
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        method, k, then numbers of datasets: datasets, dominated, dominates, beside the path (its coverage is in their
+        range), above it.
     """
     t = compute_against_path(table)
     counted = {

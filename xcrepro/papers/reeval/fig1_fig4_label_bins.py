@@ -32,6 +32,11 @@ def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the labels
     that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
 
+    Parameters
+    ----------
+    tails : sequence of Tail
+        The label counts of each dataset.
+
     Returns
     -------
     DataFrame
@@ -66,6 +71,11 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """The introduction's sentences on Wiki10-31K, for every dataset: labels with 100 points or more, and with under 10.
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
@@ -78,14 +88,27 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_claims(claims: pd.DataFrame) -> str:
-    """The range over the datasets of what labels with 100 points or more are and hold."""
+    """The range over the datasets of what labels with 100 points or more are and hold.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        From :func:`compute_claims`.
+    """
     columns = [claims[f"% {what} >= 100"] for what in ("labels", "instances")]
     labels, instances = (f"{shares.min():.0f} to {shares.max():.0f} %" for shares in columns)
     return f"Labels with 100 training points or more: {labels} of the labels, {instances} of the instances"
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """A panel a dataset; bars for labels and instances, a mark where table 2 puts the labels."""
+    """Figures 1 and 4: a panel a dataset; bars for labels and instances, a mark where table 2 puts the labels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (1, datasets), optional
+    """
     names, place = table["dataset"].unique(), np.arange(len(BINS))
     hatched = {"color": looks.AMBER, "hatch": "//", "edgecolor": looks.WHITE, "label": "instances"}
     diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "labels, table 2"}
@@ -110,8 +133,18 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 
 
 def statistics(ds: Dataset) -> dict[str, float]:
-    """The columns of table 2: points and features are counted; the bins are of train points; labels a point are the mean
-    over the train points."""
+    """The columns of table 2 for one dataset.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    dict of str to float
+        The names of :data:`COLUMNS`: points and features are counted; the bins are of train points; labels a point
+        are the mean over the train points.
+    """
     counts = ds.label_counts
     which, _ = labelwise.frequency_bins(counts, counts.size)
     sizes = ds.n_train, ds.test.Y.shape[0], ds.train.X.shape[1], counts.sum() / ds.n_train, counts.size

@@ -78,6 +78,15 @@ def compute_bootstrap(
     Macro-F1 of a bin is macro-F1 with the other labels taken out of the truth, times all labels over the bin's: a label
     without a test positive adds 0 to the mean, and what is predicted of one label touches no other label's F1.
 
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    baseline : str
+        One of the models.
+    samples, seed : int
+        Of the bootstrap.
+
     Returns
     -------
     DataFrame
@@ -97,7 +106,17 @@ def compute_bootstrap(
 
 
 def only_labels(Y, wanted: np.ndarray):
-    """Y, (n, L), with nothing relevant but the ``wanted`` labels, (L,) bool; the shape stays."""
+    """The truth with nothing relevant but some labels; the shape stays.
+
+    Parameters
+    ----------
+    Y : sparse matrix, shape (n, L)
+    wanted : ndarray of bool, shape (L,)
+
+    Returns
+    -------
+    csr_matrix, shape (n, L)
+    """
     masked = Y.multiply(wanted[None, :]).tocsr()
     masked.eliminate_zeros()
     return masked
@@ -105,6 +124,15 @@ def only_labels(Y, wanted: np.ndarray):
 
 def compute_verdicts(table: pd.DataFrame, bootstrap: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """What the two tests say of each bar.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    bootstrap : DataFrame
+        From :func:`compute_bootstrap`, of the same bars.
+    level : float
+        Of both tests.
 
     Returns
     -------
@@ -130,6 +158,11 @@ def _verdicts(p: pd.Series, difference: pd.Series, level: float) -> np.ndarray:
 def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
     """How many bars of each bin lie above and below the baseline, and for how many each test says so.
 
+    Parameters
+    ----------
+    verdicts : DataFrame
+        From :func:`compute_verdicts`.
+
     Returns
     -------
     DataFrame
@@ -151,12 +184,22 @@ def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
 def compute_psp(
     loaded: Loaded, tops: Tops, ks: Sequence[int], table: pd.DataFrame, baseline: str = BASELINE
 ) -> pd.DataFrame:
-    """Appendix D's point: does a gain in PSP mean a gain on tail labels? Differences to the baseline in points.
+    """Appendix D's point: does a gain in PSP mean a gain on tail labels?
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    table : DataFrame
+        From :func:`compute`, of the same.
+    baseline : str
+        One of the models.
 
     Returns
     -------
     DataFrame
-        dataset, method, k, P, PSP, macro-F1, rarest bin (the macro-F1 of the rarest labels), all at the dataset's k.
+        dataset, method, k, and differences to the baseline in points at the dataset's k: P, PSP, macro-F1, rarest bin
+        (the macro-F1 of the rarest labels).
     """
     names, rows = ["P", "PSP", "macro-F1"], []
     for title, ds, k, methods in runs(loaded, tops, ks):
@@ -170,8 +213,18 @@ def compute_psp(
 
 
 def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) -> pd.DataFrame:
-    """The same one-vs-rest on the same features with other losses and other C: what of the tail is the model's, and what is
-    its regularisation's?
+    """The same one-vs-rest on the same features with other losses and other C.
+
+    What of the tail is the model's, and what is its regularisation's?
+
+    Parameters
+    ----------
+    ds : Dataset
+    k : int
+    costs : sequence of float
+        The C.
+    seed : int
+        Of the trainings.
 
     Returns
     -------
@@ -199,7 +252,20 @@ def check_costs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level: float = LEVEL, ax=None) -> Figure:
-    """Relative improvement over the baseline by bin, a panel a dataset; a star where the macro t-test has p < ``level``."""
+    """Figure 3: relative improvement over the baseline by bin, a panel a dataset; a star where the macro t-test says so.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    baseline : str
+        As given to it.
+    twin : bool
+        Whether the values are of twins; panels are named so.
+    level : float
+        A star stands where p is below it.
+    ax : array of Axes, shape (1, datasets), optional
+    """
     names, methods = table["dataset"].unique(), table["method"].unique()
     with figures.new(looks.WIDE, 3.7, ncols=len(names), ax=ax, squeeze=False, sharey=True) as (fig, axes):
         for title, panel in zip(names, axes[0], strict=True):
@@ -233,7 +299,15 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
 
 
 def describe_bars(table: pd.DataFrame, baseline: str = BASELINE) -> str:
-    """The finding, counted out, whatever it is."""
+    """The finding of figure 3, counted out, whatever it is.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    baseline : str
+        As given to it.
+    """
     rarest = table["bin"] == table["bin"].iloc[0]
     low, high = table.loc[rarest, "difference"] < 0, table.loc[~rarest, "difference"] > 0
     low, high = f"{low.sum()} of {low.size} bars lie below", f"{high.sum()} of {high.size} lie above it"

@@ -33,6 +33,11 @@ compute = compute_printed
 def compute_leaders(table: pd.DataFrame) -> pd.DataFrame:
     """The best method of each dataset in each column; a tie names all of them, in print order.
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame

@@ -14,7 +14,13 @@ from xcrepro.repro import figures
 
 
 def compute() -> pd.DataFrame:
-    """:func:`xcrepro.published.audit` of all documents: a row a finding."""
+    """All findings of the audit.
+
+    Returns
+    -------
+    DataFrame
+        :func:`xcrepro.published.audit` of all documents: a row a finding.
+    """
     return published.audit()
 
 
@@ -50,6 +56,10 @@ def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, wi
         Only findings with this judgement.
     width : int
         Of a line of a reason, in characters.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

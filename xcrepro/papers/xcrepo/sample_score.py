@@ -58,6 +58,10 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
     dataset, scale, seed
         Of the twin (see :func:`xcrepro.twin`).
 
+    Returns
+    -------
+    Sample
+
     Raises
     ------
     DataError
@@ -105,7 +109,13 @@ def _evaluate(scores, Y, weights: np.ndarray, ks=KS, names=METRICS) -> pd.DataFr
 
 
 def printed_values() -> pd.DataFrame:
-    """What the repository's scripts print for its sample scores: metric, k, printed (text, six decimals)."""
+    """What the repository's scripts print for its sample scores.
+
+    Returns
+    -------
+    DataFrame
+        metric, k, printed (text, six decimals).
+    """
     return pd.read_csv(paths.project_root() / "data" / "published" / "sample_score.csv", dtype={"printed": str})
 
 

@@ -47,10 +47,27 @@ def compute_implied() -> pd.DataFrame:
 
 
 def compute_counted() -> pd.DataFrame:
-    """The averages of EURLex-4K and Bibtex from the label counts in the project: dataset, quantity, printed, ours."""
+    """The page's averages of EURLex-4K and Bibtex, from the label counts in the project.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity, printed (text), ours.
+    """
     return dataset_tables.compare_label_counts(PAGE_TABLE, ["eurlex-4k", "bibtex"])
 
 
 def compute_loaded(folder: str, size: str) -> pd.DataFrame:
-    """:func:`xcrepro.inputs.dataset_tables.compare_files` of the page's table, in ``folder`` or at ``size``."""
+    """The page's dataset table against files: :func:`xcrepro.inputs.dataset_tables.compare_files` of its columns.
+
+    Parameters
+    ----------
+    folder, size : str
+        As for :func:`xcrepro.inputs.datasets.load_available`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity (the column), printed (text), ours.
+    """
     return dataset_tables.compare_files(PAGE_TABLE, COLUMNS, folder, size)

@@ -82,6 +82,11 @@ def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
         One of :data:`COLUMNS`. Costs sort upwards, all else downwards; ties and rows without the number stay in the page's
         order, the latter last.
 
+    Returns
+    -------
+    DataFrame
+        The rows, sorted within each dataset.
+
     Raises
     ------
     ArgumentError
@@ -95,7 +100,17 @@ def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
 
 
 def describe(rows: pd.DataFrame) -> str:
-    """The tables as text, one after the other: short enough to show all of them in one notebook."""
+    """The tables as text, one after the other: short enough to show all of them in one notebook.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`load_tables`.
+
+    Returns
+    -------
+    str
+    """
     blocks = []
     for dataset, part in rows.groupby("dataset", sort=False):
         shown = part.drop(columns="dataset").reset_index(drop=True)
@@ -172,7 +187,18 @@ def compute_agreement(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_psp(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that print both P@1 and PSP@1: dataset, method, P@1, PSP@1."""
+    """The rows that print both P@1 and PSP@1.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`load_tables`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, P@1, PSP@1 (percent).
+    """
     return rows.dropna(subset=["P@1", "PSP@1"])[["dataset", "method", "P@1", "PSP@1"]].reset_index(drop=True)
 
 
