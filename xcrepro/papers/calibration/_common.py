@@ -34,9 +34,9 @@ def printed_table(name: int | str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``, fitted
-        for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and Platt as in
-        print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
+        ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``,
+        fitted for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and
+        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
     """
     found = published.table(f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}")
     return found.assign(
@@ -204,8 +204,8 @@ def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a model and k, percent. mean score, hit rate, ECE: before. over, under: the parts of ECE from bins where the
-        mean score lies above, below the share of hits. after: ECE of the calibrated scores. floor:
+        One row a model and k, percent. mean score, hit rate, ECE: before. over, under: the parts of ECE from bins
+        where the mean score lies above, below the share of hits. after: ECE of the calibrated scores. floor:
         :func:`xcrepro.inputs.calibrated.floor` of those, what chance alone leaves.
     """
     names = {"confidence": "mean score", "accuracy": "hit rate", "ECE": "ECE", "ECE over": "over", "ECE under": "under"}
@@ -226,11 +226,11 @@ def compute_bins(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, k, state, bin, then share: percent of the pairs, in bins closed on the left as the paper's histograms have
-        them. The rest in bins closed on the right as its reliability plots have them
+        model, k, state, bin, then share: percent of the pairs, in bins closed on the left as the paper's histograms
+        have them. The rest in bins closed on the right as its reliability plots have them
         (:func:`xcrepro.metrics.calibration.reliability`): lower, upper, the bin's ends; weight, percent of the pairs;
-        confidence and accuracy, mean score and share of hits, NaN in an empty bin; low, high, where accuracy would lie 19
-        times in 20 if every score were right.
+        confidence and accuracy, mean score and share of hits, NaN in an empty bin; low, high, where accuracy would
+        lie 19 times in 20 if every score were right.
     """
     parts = []
     for (model, k), pair in states.items():

@@ -14,8 +14,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, dataset, method, P (percent, of the model before calibration: a joint monotone map leaves it as it is), metric,
-        variant, printed, value (percent), reading.
+        k, dataset, method, P (percent, of the model before calibration: a joint monotone map leaves it as it is),
+        metric, variant, printed, value (percent), reading.
     """
     precision = printed_table(6).query("variant == 'none'").rename(columns={"value": "P"})
     errors = printed_table(7)[["dataset", "k", "method", "metric", "variant", "printed", "value", "reading"]]

@@ -28,8 +28,9 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
     Returns
     -------
     DataFrame
-        k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE), variant ("none", "isotonic"), value (percent; NLL in
-        nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last bit.
+        k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE), variant ("none", "isotonic"), value (percent;
+        NLL in nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last
+        bit.
     """
     parts = []
     names = {"model": "method"} | {state: variant for variant, state in VARIANTS.items()}

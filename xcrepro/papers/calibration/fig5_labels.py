@@ -19,7 +19,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, labels, points per label (both of table 3), k, printed, value (percent); 15 rows, those of Amazon-3M empty.
+        dataset, labels, points per label (both of table 3), k, printed, value (percent); 15 rows, those of Amazon-3M
+        empty.
     """
     t = printed_table(7).query("method == 'Renee' and variant == 'none' and metric == 'ECE'").astype({"k": int})
     rows = pd.MultiIndex.from_product([DATASETS, looks.PLACES], names=["dataset", "k"])
@@ -41,8 +42,8 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, datasets, steps (from one dataset to the next), error rises with more labels (in how many steps, the datasets in
-        the order of their labels), error rises with fewer points per label (in that order).
+        k, datasets, steps (from one dataset to the next), error rises with more labels (in how many steps, the
+        datasets in the order of their labels), error rises with fewer points per label (in that order).
     """
     rows = []
     for k, part in table.dropna(subset="value").groupby("k"):

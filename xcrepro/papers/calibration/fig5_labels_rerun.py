@@ -37,8 +37,8 @@ def compute_more(
     Returns
     -------
     DataFrame
-        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic regression), floor
-        (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
+        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic
+        regression), floor (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
     """
     return _average(dataset, [(scale, 1.0) for scale in scales], models, range(seed, seed + repeats))
 

@@ -18,8 +18,8 @@ from xcrepro.repro import figures
 def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
     """The probability that a score stands for where the model's loss is at its least: the loss's own link.
 
-    A label that is relevant with probability q is best scored by the p at which q l1'(p) + (1 - q) l0'(p) = 0, l1 and l0
-    the loss of a relevant and of another label. Solved for q:
+    A label that is relevant with probability q is best scored by the p at which q l1'(p) + (1 - q) l0'(p) = 0, l1 and
+    l0 the loss of a relevant and of another label. Solved for q:
 
     - bce: q = p. squared hinge: q = (1 + z) / 2, within [0, 1].
     - focal: p lies between q and 1/2, so scores have to be spread.

@@ -34,8 +34,8 @@ def compute_table(chance: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        who ("label 1", ..., "top 1"), score, chance (the mean probability over the points with that score), gap (chance less
-        score).
+        who ("label 1", ..., "top 1"), score, chance (the mean probability over the points with that score), gap
+        (chance less score).
     """
     best = scores.argmax(axis=1)[:, None]
     pairs = {f"label {j + 1}": (scores[:, j], chance[:, j]) for j in range(scores.shape[1])}
@@ -94,8 +94,9 @@ def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFr
     Returns
     -------
     DataFrame
-        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the true ECE@k
-        (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in percentage points.
+        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the
+        true ECE@k (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in
+        percentage points.
     """
     rows = []
     chance = ds.test.marginals.toarray().astype(np.float64)

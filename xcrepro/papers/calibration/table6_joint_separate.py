@@ -36,8 +36,8 @@ def compute(ds: Dataset, tops: calibrated.Tops, places: int = 10) -> pd.DataFram
     Returns
     -------
     DataFrame
-        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), and ``change of P@k``: P@k
-        less that of "none", points.
+        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), and ``change of
+        P@k``: P@k less that of "none", points.
     """
     rows = []
     for name, top in tops.items():

@@ -35,12 +35,12 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite where the
-        other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores; true, true-I:
-        the same errors against the twin's probabilities in place of hits, NaN on real data.
+        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite
+        where the other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores;
+        true, true-I: the same errors against the twin's probabilities in place of hits, NaN on real data.
 
-        Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can lie
-        below the floor; true-I cannot profit from that.
+        Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can
+        lie below the floor; true-I cannot profit from that.
     """
     rows = []
     for (name, k), pair in states.items():
@@ -122,8 +122,8 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where the
-        paper has no table of the dataset.
+        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where
+        the paper has no table of the dataset.
     """
     found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
     found = found[found["dataset"] == datasets.printed_name(ds)].astype({"k": int})

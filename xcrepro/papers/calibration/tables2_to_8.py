@@ -47,7 +47,8 @@ def compute_repeats() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        places, cells, agree printed (how many, as numbers), agree read, differ (texts of the cells that differ in print).
+        places, cells, agree printed (how many, as numbers), agree read, differ (texts of the cells that differ in
+        print).
     """
     rows = []
     for one, other in ((2, 7), (4, 8), (5, 7), ("sec2.2", 7), ("appendixB", 6), ("appendixC", 5)):

@@ -130,7 +130,7 @@ def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
 
 def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> Models:
     """A baseline trained on the most frequent labels alone, for several numbers of labels, and on all of them.
-     
+
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
 
     Parameters
@@ -183,9 +183,9 @@ def _given(path: str, ds: Dataset, n_labels: int) -> Models:
 def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
-    ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits; coverage
-    and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the points;
-    macro-F1 is also given by bin of train frequency, bins without labels left out.
+    ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits;
+    coverage and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the
+    points; macro-F1 is also given by bin of train frequency, bins without labels left out.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over five runs.
+        Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over
+        five runs.
     """
     t = pd.concat([printed_table(3).assign(method=MIXED), printed_table(2).query("variant == ''")])
     t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float}).rename(columns={"variant": "beta"})
@@ -40,11 +41,11 @@ def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, k, method, dominated by, dominates, P minus path. ``dominated by`` names the betas that are better
-        in both P and Cov by more than two standard errors of the difference, ``dominates`` those that are worse in both by
-        as much ("-": none). ``P minus path`` is the precision over the straight line between neighbouring betas at the
-        rule's own coverage, percentage points; missing where its coverage is outside that of the betas. The line is an
-        aid: nobody ran the betas in between, and where the path bulges it lies too low.
+        Columns dataset, k, method, dominated by, dominates, P minus path. ``dominated by`` names the betas that are
+        better in both P and Cov by more than two standard errors of the difference, ``dominates`` those that are
+        worse in both by as much ("-": none). ``P minus path`` is the precision over the straight line between
+        neighbouring betas at the rule's own coverage, percentage points; missing where its coverage is outside that
+        of the betas. The line is an aid: nobody ran the betas in between, and where the path bulges it lies too low.
     """
     rows = []
     for (dataset, k), part in table.groupby(["dataset", "k"], sort=False):

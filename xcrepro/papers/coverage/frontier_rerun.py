@@ -68,8 +68,8 @@ def compute(ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence
     Returns
     -------
     DataFrame
-        Columns source, k, beta, P, Cov, and what the probabilities themselves lead to expect: expected P, expected Cov (over
-        labels with a test point, like Cov).
+        Columns source, k, beta, P, Cov, and what the probabilities themselves lead to expect: expected P, expected
+        Cov (over labels with a test point, like Cov).
     """
     rows, share = [], tested_share(ds)
     for (name, eta), k, beta in itertools.product(found.items(), KS, [*sorted(map(float, betas)), math.inf]):

@@ -31,9 +31,9 @@ def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of 13,330
-        labels of AmazonCat-13K and of the 1,000 most frequent) and printed kept (percent of full); NaN for metrics that the
-        paper's table does not have.
+        The columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of
+        13,330 labels of AmazonCat-13K and of the 1,000 most frequent) and printed kept (percent of full); NaN for
+        metrics that the paper's table does not have.
     """
     return _common.measure(ds, found).merge(_printed(), on=["metric", "k"], how="left", validate="many_to_one")
 

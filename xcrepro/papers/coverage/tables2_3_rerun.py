@@ -157,8 +157,8 @@ def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference, paired
-        over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
+        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference,
+        paired over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
     """
     value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
     names = list(table["rule"].unique())

@@ -26,9 +26,9 @@ def compute(tails: list[Tail]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, real, rank, count, rank % (of the labels that occur). One row for the last rank of every distinct count;
-        labels without a point are left out (a logarithm has no place for them). So the curve is exact, and short however
-        many labels there are.
+        dataset, real, rank, count, rank % (of the labels that occur). One row for the last rank of every distinct
+        count; labels without a point are left out (a logarithm has no place for them). So the curve is exact, and
+        short however many labels there are.
     """
     parts = []
     for tail in tails:

@@ -122,8 +122,8 @@ def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it), below
-        (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
+        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it),
+        below (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
     """
     truth = Truth.of(Y)
     up = propensity.ancestors(parents, truth.n_labels)
@@ -240,7 +240,8 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
     Returns
     -------
     DataFrame
-        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of them).
+        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of
+        them).
 
     Raises
     ------
@@ -274,8 +275,8 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
     Returns
     -------
     DataFrame
-        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms (of p, about
-        the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
+        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms
+        (of p, about the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
     """
     rows = [
         ("paper", f"printed for {name}", registry.get(key).A, registry.get(key).B, *[np.nan] * 3, "")

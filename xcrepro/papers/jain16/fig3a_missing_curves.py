@@ -85,9 +85,9 @@ def compute_shares(counts: np.ndarray, n_points: int, grid: Sequence[float]) -> 
     Returns
     -------
     DataFrame
-        A and, in percent: missing % (of all pairs), rare missing % (of the pairs of labels with fewer than 10 points; NaN
-        where there are none), never seen % (of the labels that occur, those of which nothing is left: the mean over labels
-        of (1 - p)^N_l).
+        A and, in percent: missing % (of all pairs), rare missing % (of the pairs of labels with fewer than 10 points;
+        NaN where there are none), never seen % (of the labels that occur, those of which nothing is left: the mean
+        over labels of (1 - p)^N_l).
     """
     counts = np.asarray(counts, np.float64)[np.asarray(counts) > 0]
     rare = counts < 10

@@ -41,9 +41,10 @@ def compute(
     -------
     DataFrame
         A row an A and a k, in percent: A, k, missing % (of the pairs of Y, expected), complete (nDCG@k by Y), then of
-        propensity-scored nDCG@k (table 1, not the ratio of table 3) and of nDCG@k the mean and the middle 95 % of the draws:
-        scored, scored low, scored high, plain, plain low, plain high; and sigmas: how many standard errors of its mean
-        (deviation / sqrt(draws)) the scored one is from complete. nDCG is the paper's, with the ideal of k labels.
+        propensity-scored nDCG@k (table 1, not the ratio of table 3) and of nDCG@k the mean and the middle 95 % of the
+        draws: scored, scored low, scored high, plain, plain low, plain high; and sigmas: how many standard errors of
+        its mean (deviation / sqrt(draws)) the scored one is from complete. nDCG is the paper's, with the ideal of k
+        labels.
 
     Raises
     ------

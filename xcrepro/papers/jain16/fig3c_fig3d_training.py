@@ -37,11 +37,11 @@ def compute_trainings(
     Returns
     -------
     DataFrame
-        A row a training: A (of the curve along which labels went missing), assumed (A of the propensities the model was
-        given, NaN for none), model, draw, missing % (of that draw), nDCG (percent, the paper's). PfastXML is trained for
-        every A of ``grid`` with its true propensities (fig. 3c), and on the reference curve with those of every other A
-        (fig. 3d); there also FastXML with PfastXML's constant normaliser, which is all that eq. 4 changes besides the
-        propensities.
+        A row a training: A (of the curve along which labels went missing), assumed (A of the propensities the model
+        was given, NaN for none), model, draw, missing % (of that draw), nDCG (percent, the paper's). PfastXML is
+        trained for every A of ``grid`` with its true propensities (fig. 3c), and on the reference curve with those of
+        every other A (fig. 3d); there also FastXML with PfastXML's constant normaliser, which is all that eq. 4
+        changes besides the propensities.
     """
     grid = sorted({*grid, REFERENCE})
     truth = Truth.of(ds.train.Y)
@@ -75,8 +75,8 @@ def compute(trainings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A, model, assumed, missing %, FastXML, nDCG (means over the draws), difference, error (standard error of the mean
-        difference; NaN for one draw), better (in how many draws), draws.
+        A, model, assumed, missing %, FastXML, nDCG (means over the draws), difference, error (standard error of the
+        mean difference; NaN for one draw), better (in how many draws), draws.
     """
     plain = trainings[trainings["model"] == PLAIN].rename(columns={"nDCG": "FastXML"})[["A", "draw", "FastXML"]]
     pairs = trainings[trainings["model"] != PLAIN].merge(plain, on=["A", "draw"])

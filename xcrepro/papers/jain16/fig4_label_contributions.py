@@ -24,8 +24,8 @@ BINS = ["0-2", *(f"{low}-{high - 1}" for low, high in itertools.pairwise(EDGES))
 def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFrame:
     """What each label adds to PSP@k, in points.
 
-    Label l adds 100 w_l hits_l / G, with hits_l the test points whose first k places hold it rightly and G the sum of the
-    same over labels for the best ranking of the truth. So a model's column adds up to its PSP@k, ``best`` to 100.
+    Label l adds 100 w_l hits_l / G, with hits_l the test points whose first k places hold it rightly and G the sum of
+    the same over labels for the best ranking of the truth. So a model's column adds up to its PSP@k, ``best`` to 100.
 
     Parameters
     ----------

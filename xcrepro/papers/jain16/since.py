@@ -1,7 +1,7 @@
 """Propensity-scored metrics in hindsight: where they mislead, on a twin whose propensities are known.
 
-The points made are those of the coverage paper (sections 1 and 3.1). A twin has a complete truth and an observed one, so each
-use of the metric can be held against what it is meant to tell.
+The points made are those of the coverage paper (sections 1 and 3.1). A twin has a complete truth and an observed one,
+so each use of the metric can be held against what it is meant to tell.
 """
 
 from __future__ import annotations
@@ -148,10 +148,10 @@ def compute(models: Sequence[str], complete: np.ndarray, values: np.ndarray, apa
     Returns
     -------
     DataFrame
-        :data:`ERRORS`: k, estimator, complete and estimate (P@k and what it makes of it, percent, means over models and
-        draws), bias (their difference, in points), least and largest (of a model's mean over draws), spread (standard
-        deviation over draws, averaged over models). Then :data:`ORDERS`: pairs, right (percent of pairs and draws; a tie of
-        the estimator counts half), worst pair, and how often that one is right.
+        :data:`ERRORS`: k, estimator, complete and estimate (P@k and what it makes of it, percent, means over models
+        and draws), bias (their difference, in points), least and largest (of a model's mean over draws), spread
+        (standard deviation over draws, averaged over models). Then :data:`ORDERS`: pairs, right (percent of pairs and
+        draws; a tie of the estimator counts half), worst pair, and how often that one is right.
     """
     rows = []
     for at, k in enumerate(KS):
@@ -234,11 +234,11 @@ def reweight(top: TopK, weights: np.ndarray, k: int = max(KS)) -> TopK:
 def compute_worlds(ds: Twin, model: str = "PLT", draws: int = 200, seed: int = 0) -> pd.DataFrame:
     """Rankings by probability, and by probability over propensity, in two worlds.
 
-    ``missing``: labels go missing with p_l in train and test, and the published number sees what is left in test (its mean
-    over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same.
+    ``missing``: labels go missing with p_l in train and test, and the published number sees what is left in test (its
+    mean over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same.
 
-    The probabilities are those of ``model``, trained on the labels that its world has, and the twin's own: P(y = 1 | x) of a
-    label being MARKED, which is p times that of being relevant in the first world.
+    The probabilities are those of ``model``, trained on the labels that its world has, and the twin's own: P(y = 1 |
+    x) of a label being MARKED, which is p times that of being relevant in the first world.
 
     Parameters
     ----------
@@ -333,9 +333,10 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
 def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     """Guessing rare labels without looking at the point.
 
-    ``top`` as it is; with its fifth place given to a label seen 1 to 9 times in train, drawn from all of them, or only from
-    those under the same root as the point's first label (from all where there is none); then two guesses that are the same
-    for every point: the five most frequent labels, and five of the rare ones. Propensities from the train counts, A and B.
+    ``top`` as it is; with its fifth place given to a label seen 1 to 9 times in train, drawn from all of them, or
+    only from those under the same root as the point's first label (from all where there is none); then two guesses
+    that are the same for every point: the five most frequent labels, and five of the rare ones. Propensities from the
+    train counts, A and B.
 
     Parameters
     ----------

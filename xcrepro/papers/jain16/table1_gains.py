@@ -1,8 +1,8 @@
 """Table 1 of Jain et al. 2016: every gain, and that it is unbiased, by Monte Carlo.
 
-A *gain* is a metric of one point's prediction, more is better. Its propensity-scored form divides each relevant label's part
-by the label's propensity p_l, the chance that a relevant label was marked at all. The claim is that the mean of the scored
-gain over many draws of what went missing is the plain gain on the complete truth.
+A *gain* is a metric of one point's prediction, more is better. Its propensity-scored form divides each relevant
+label's part by the label's propensity p_l, the chance that a relevant label was marked at all. The claim is that the
+mean of the scored gain over many draws of what went missing is the plain gain on the complete truth.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def compute(Y, top: TopK, propensity: np.ndarray, draws: int = 400, seed: int = 
     Returns
     -------
     DataFrame
-        gain, k, complete (the plain gain on ``Y``), scored and plain (means over the draws of the scored and of the plain
-        gain on what was left) and their standard errors, ``scored error`` and ``plain error``; then scored % and plain %, the
-        means in percent of the absolute complete value.
+        gain, k, complete (the plain gain on ``Y``), scored and plain (means over the draws of the scored and of the
+        plain gain on what was left) and their standard errors, ``scored error`` and ``plain error``; then scored %
+        and plain %, the means in percent of the absolute complete value.
     """
     return _simulate(tuple(GAINS), Y, top, propensity, 1.0 / propensity, Truth.of(Y).sizes, draws, seed)
 

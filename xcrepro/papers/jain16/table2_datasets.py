@@ -47,9 +47,9 @@ def compute_counted() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, printed (points per label), then what labels per point x points / L gives: ``train`` and ``all`` for the
-        train points and for all points at the printed labels per point; ``margin`` is how far the rounding of the latter
-        moves the second; ``counted`` names the basis whose range meets the printed value, or "neither".
+        dataset, printed (points per label), then what labels per point x points / L gives: ``train`` and ``all`` for
+        the train points and for all points at the printed labels per point; ``margin`` is how far the rounding of the
+        latter moves the second; ``counted`` names the basis whose range meets the printed value, or "neither".
     """
     rows = []
     for name in registry.names(SOURCE):

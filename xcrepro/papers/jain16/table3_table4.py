@@ -33,7 +33,8 @@ def compute_leads(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, methods, columns, led, least lead, least at, largest lead, largest at (points; ``at`` names the column).
+        dataset, methods, columns, led, least lead, least at, largest lead, largest at (points; ``at`` names the
+        column).
     """
     found = []
     for dataset, part in _by_dataset(rows):
@@ -55,8 +56,8 @@ def compute(table3: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a dataset and column of table 3: dataset, column, PfastreXML, best named, named (its number), gain (points),
-        gain % (relative), best other, gain on other (points).
+        One row a dataset and column of table 3: dataset, column, PfastreXML, best named, named (its number), gain
+        (points), gain % (relative), best other, gain on other (points).
     """
     parts = []
     for dataset, part in _by_dataset(table3):

@@ -34,9 +34,9 @@ CLAIMS = [
 def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     """Tables 3 and 4 of the models.
 
-    As jain16, section 7: N and P are 100 G(prediction) / G(truth), with the propensities from the train counts and the
-    dataset's A and B; nDCG's normaliser runs over k places whatever the point has and cancels in the ratio. C is the number
-    of labels rightly predicted somewhere over the most that k places a point can show.
+    As jain16, section 7: N and P are 100 G(prediction) / G(truth), with the propensities from the train counts and
+    the dataset's A and B; nDCG's normaliser runs over k places whatever the point has and cancels in the ratio. C is
+    the number of labels rightly predicted somewhere over the most that k places a point can show.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Percent: model, N1, N3, N5 (PSnDCG), P1, P3, P5 (PSP), C1, C3, C5 (coverage), and of :data:`DRAWN` what is printed for
-        the model, such as P1 printed; NaN where nothing is.
+        Percent: model, N1, N3, N5 (PSnDCG), P1, P3, P5 (PSP), C1, C3, C5 (coverage), and of :data:`DRAWN` what is
+        printed for the model, such as P1 printed; NaN where nothing is.
     """
     paper = compute_printed(ds).set_index(["model", "column"])["printed"]
     rows = []
@@ -123,9 +123,10 @@ def compute_claims(ds: Dataset, tops: Mapping[str, TopK], table: pd.DataFrame) -
     Returns
     -------
     DataFrame
-        claim, better, than; above and below (how many of the six columns, each of them by more than twice its standard
-        error), unclear (the rest); least and largest, the differences in points; C1 and C5, those of the coverage, which have
-        no standard error here. The standard error is that of a paired difference by a jackknife over 20 blocks of test points.
+        claim, better, than; above and below (how many of the six columns, each of them by more than twice its
+        standard error), unclear (the rest); least and largest, the differences in points; C1 and C5, those of the
+        coverage, which have no standard error here. The standard error is that of a paired difference by a jackknife
+        over 20 blocks of test points.
     """
     value, w, Y = table.set_index("model"), weights(ds), ds.test.Y
     left = {

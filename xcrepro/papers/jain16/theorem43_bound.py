@@ -43,10 +43,11 @@ def compute(
     Returns
     -------
     DataFrame
-        A row an A and a number of points, in points of 100: A, points, rho, L bar, bound, own range, normal, observed,
-        outside. rho is the largest gain of one predicted label of these points, were it observed. bound is the theorem's;
-        own range: Hoeffding's inequality with each point's own largest gain; normal: the exact standard deviation times the
-        normal quantile; observed: what 1 - delta of the draws stay below; outside: the share of draws beyond the bound.
+        A row an A and a number of points, in points of 100: A, points, rho, L bar, bound, own range, normal,
+        observed, outside. rho is the largest gain of one predicted label of these points, were it observed. bound is
+        the theorem's; own range: Hoeffding's inequality with each point's own largest gain; normal: the exact
+        standard deviation times the normal quantile; observed: what 1 - delta of the draws stay below; outside: the
+        share of draws beyond the bound.
 
     Raises
     ------

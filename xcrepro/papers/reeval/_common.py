@@ -1,7 +1,8 @@
 """What the items share: the paper's tables and k, our models in its methods' place, leaders, and the bars of figure 2.
 
-The paper's neural methods need a GPU and a text encoder. What stands here beside the linear SVM are this kit's baselines:
-one says what another loss changes, one what a label tree costs, one is made for the tail, one learns its features.
+The paper's neural methods need a GPU and a text encoder. What stands here beside the linear SVM are this kit's
+baselines: one says what another loss changes, one what a label tree costs, one is made for the tail, one learns its
+features.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
     seed : int
         Of the trainings.
     given : str
-        A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which every
-        file is a model (see :func:`xcrepro.inputs.baselines.saved`).
+        A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which
+        every file is a model (see :func:`xcrepro.inputs.baselines.saved`).
     max_leaf : int
         Labels in a leaf of the label tree. With as many as a dataset has labels the tree would be Logistic again.
 

@@ -29,8 +29,8 @@ COLUMNS = {
 def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     """Share of labels and of training instances in each frequency bin: the bars of figures 1 and 4.
 
-    A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the labels
-    that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
+    A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the
+    labels that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels that
-        table 2 puts into the bin (NaN for a dataset that it does not have).
+        dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels
+        that table 2 puts into the bin (NaN for a dataset that it does not have).
     """
     parts = []
     for tail in tails:
@@ -164,8 +164,8 @@ def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale (labels a
-        point do not scale).
+        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale
+        (labels a point do not scale).
     """
     record, rows = published.table("reeval:table2").set_index(["dataset", "metric"]), []
     for (title, ds), size in zip(loaded.items(), scales, strict=True):
@@ -185,8 +185,8 @@ def compute_sums() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, L, binned (the four bins together), unbinned (the rest), ours and printed: the share of the rarest bin that
-        section 4 states, percent, of the binned labels.
+        dataset, L, binned (the four bins together), unbinned (the rest), ours and printed: the share of the rarest
+        bin that section 4 states, percent, of the binned labels.
     """
     shares, rows = published.table("reeval:sec4").set_index("dataset")["printed"], []
     for title, part in published.table("reeval:table2").groupby("dataset", sort=False):

@@ -39,9 +39,9 @@ def compute(
     Returns
     -------
     DataFrame
-        dataset, k, method, bin, labels, value and baseline (percent), difference (points), improvement (percent of the
-        baseline; NaN where that is 0), t, p: the macro t-test, two-sided; NaN where not tested. The paper's bins begin at
-        one train point; labels never trained, and bins without a label, are left out.
+        dataset, k, method, bin, labels, value and baseline (percent), difference (points), improvement (percent of
+        the baseline; NaN where that is 0), t, p: the macro t-test, two-sided; NaN where not tested. The paper's bins
+        begin at one train point; labels never trained, and bins without a label, are left out.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
@@ -137,9 +137,9 @@ def compute_verdicts(table: pd.DataFrame, bootstrap: pd.DataFrame, level: float 
     Returns
     -------
     DataFrame
-        dataset, method, bin, labels, difference, then t-test and bootstrap (texts: ``better``, ``worse``, ``-`` where p is
-        not below ``level``, ``untested``), agree (``yes``, ``no``, empty where the t-test was not made), and p of the
-        t-test, low, high and p of the bootstrap, which are p (points).
+        dataset, method, bin, labels, difference, then t-test and bootstrap (texts: ``better``, ``worse``, ``-`` where
+        p is not below ``level``, ``untested``), agree (``yes``, ``no``, empty where the t-test was not made), and p
+        of the t-test, low, high and p of the bootstrap, which are p (points).
     """
     bars = table[[*KEYS, "labels", "difference", "p"]]
     both = bars.merge(bootstrap, on=KEYS, suffixes=("", " (points)"), validate="one_to_one")
@@ -166,8 +166,8 @@ def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        bin, bars, above, below, * above, * below (the t-test), rows above, rows below (the bootstrap), tested by both, and
-        agree (of those).
+        bin, bars, above, below, * above, * below (the t-test), rows above, rows below (the bootstrap), tested by
+        both, and agree (of those).
     """
     counted = verdicts[["bin"]].assign(bars=1, above=verdicts["difference"] > 0, below=verdicts["difference"] < 0)
     for mark, test in (("*", "t-test"), ("rows", "bootstrap")):

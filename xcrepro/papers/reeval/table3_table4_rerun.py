@@ -82,7 +82,8 @@ def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as opposite.
+        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as
+        opposite.
     """
     rows = []
     for title, part in found.groupby("dataset", sort=False):

@@ -92,8 +92,8 @@ def compute_displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.Dat
     Returns
     -------
     DataFrame
-        The greatest difference of PSP and PSN at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's
-        names; the others are jain16's methods, the owners first, in the order of the rows.
+        The greatest difference of PSP and PSN at 1, 3, 5, in percent of the greater number. Column ``page`` has the
+        page's names; the others are jain16's methods, the owners first, in the order of the rows.
     """
 
     def rows(document: str) -> dict[str, pd.Series]:

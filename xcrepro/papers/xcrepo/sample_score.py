@@ -52,9 +52,10 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
     Parameters
     ----------
     folder : str
-        Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and, if it is
-        there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test point with its
-        true probability: whole scores 1 to 25 with many ties and short rows, like those of the original.
+        Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and,
+        if it is there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test
+        point with its true probability: whole scores 1 to 25 with many ties and short rows, like those of the
+        original.
     dataset, scale, seed
         Of the twin (see :func:`xcrepro.twin`).
 

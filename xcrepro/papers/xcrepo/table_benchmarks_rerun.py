@@ -70,8 +70,8 @@ def compute_printed(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
         - ties: by how much the metric moves when equal scores go to the highest label id in place of the lowest.
         - definition: how far the other common definition is from ours: nDCG and PSnDCG with the ideal of k hits.
 
-        explained by: the first of these that is at least as large as the difference (and, for a definition, of its sign);
-        ``more`` where none is: training, parameters or features.
+        explained by: the first of these that is at least as large as the difference (and, for a definition, of its
+        sign); ``more`` where none is: training, parameters or features.
     """
     w, rows = weights(ds), []
     for model, part in printed_rows(ds).groupby("model", sort=False):

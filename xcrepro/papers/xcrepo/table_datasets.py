@@ -17,8 +17,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a dataset in the page's order: dataset, D (missing where the page prints none), L, N train, N test, points per
-        label and labels per point (texts with the digits as printed), A, B.
+        One row a dataset in the page's order: dataset, D (missing where the page prints none), L, N train, N test,
+        points per label and labels per point (texts with the digits as printed), A, B.
     """
     table, entries = (
         dataset_tables.printed(PAGE_TABLE, COLUMNS),
@@ -33,9 +33,9 @@ def compute_implied() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, printed (text), then train low, train high, all low, all high: what the rounding of the printed labels per
-        point leaves; points counted: the one whose range meets that of the printed points per label ("train", "all", or
-        "neither").
+        dataset, printed (text), then train low, train high, all low, all high: what the rounding of the printed
+        labels per point leaves; points counted: the one whose range meets that of the printed points per label
+        ("train", "all", or "neither").
     """
     rows = []
     for name in registry.names(PAGE_TABLE):

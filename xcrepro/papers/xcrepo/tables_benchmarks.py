@@ -51,8 +51,9 @@ def load_tables(dataset: str = "") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken from the
-        method's own publication), then :data:`COLUMNS`: percent, gigabytes, hours; NaN where the page has a dash.
+        One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken
+        from the method's own publication), then :data:`COLUMNS`: percent, gigabytes, hours; NaN where the page has a
+        dash.
 
     Raises
     ------
@@ -79,8 +80,8 @@ def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     rows : DataFrame
         Of :func:`load_tables`.
     sort_by : str
-        One of :data:`COLUMNS`. Costs sort upwards, all else downwards; ties and rows without the number stay in the page's
-        order, the latter last.
+        One of :data:`COLUMNS`. Costs sort upwards, all else downwards; ties and rows without the number stay in the
+        page's order, the latter last.
 
     Returns
     -------
@@ -129,8 +130,8 @@ def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows (that print ``sort_by``), best, its mark, its value, next (the runner-up; empty where there
-        is none) and behind (by how much).
+        A row a table: dataset, rows (that print ``sort_by``), best, its mark, its value, next (the runner-up; empty
+        where there is none) and behind (by how much).
     """
     found = []
     for dataset, part in compute(rows, sort_by).dropna(subset=[sort_by]).groupby("dataset", sort=False):
@@ -172,9 +173,9 @@ def compute_agreement(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows, leads P@1 and leads PSP@1 (the best rows, the first of a tie), same (whether they are one
-        row), PSP@1 behind (points of PSP@1 that the leader in P@1 lacks), Spearman (the rank correlation of the two columns,
-        ties at their mean rank).
+        A row a table: dataset, rows, leads P@1 and leads PSP@1 (the best rows, the first of a tie), same (whether
+        they are one row), PSP@1 behind (points of PSP@1 that the leader in P@1 lacks), Spearman (the rank correlation
+        of the two columns, ties at their mean rank).
     """
     found = []
     for dataset, part in compute_psp(rows).groupby("dataset", sort=False):
@@ -308,8 +309,8 @@ def compute_cost_of_best(data: pd.DataFrame, cost: str, least: int = 9) -> pd.Da
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows, cheapest, its mark, its cost, best, best's mark, best's cost, best over cheapest (a
-        ratio), best is dearest.
+        A row a table: dataset, rows, cheapest, its mark, its cost, best, best's mark, best's cost, best over cheapest
+        (a ratio), best is dearest.
     """
     found = []
     for dataset, part in _large_tables(data, least):
@@ -462,8 +463,8 @@ def compute_newest(data: pd.DataFrame, since: int = 2021) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, newest (the latest year of its methods), best, year (the best one's), reported (such a method is
-        there), leads (it is the best).
+        A row a table: dataset, newest (the latest year of its methods), best, year (the best one's), reported (such a
+        method is there), leads (it is the best).
     """
     tables = data.groupby("dataset", sort=False)
     found = data.loc[tables["gap"].idxmin(), ["dataset", "method", "year"]].rename(columns={"method": "best"})
