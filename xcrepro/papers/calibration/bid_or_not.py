@@ -141,7 +141,7 @@ def check_loss(loss: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
-    """What is earned over the cost, one panel a model: as a share of ``best`` where that is known, else per 1,000 points.
+    """What is earned over the cost, a panel a model: as a share of ``best`` where that is known, else per 1,000 points.
 
     Parameters
     ----------

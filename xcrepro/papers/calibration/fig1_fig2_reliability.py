@@ -17,8 +17,9 @@ describe_direction = _common.describe_direction
 
 
 def describe_outside(bins: pd.DataFrame) -> pd.DataFrame:
-    """Share of the bins with pairs whose accuracy lies outside the band. If all scores were right, about 1 bin in 20
-    would.
+    """Share of the bins with pairs whose accuracy lies outside the band.
+
+    If all scores were right, about 1 bin in 20 would.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
 
 
 def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], k: int = 3, ax=None) -> Figure:
-    """Figure 2: histogram and reliability of some models, a column a model, before (upper two rows) and after (lower two).
+    """Figure 2: histogram and reliability of some models, a column a model, before (above) and after (below).
 
     Parameters
     ----------

@@ -125,10 +125,10 @@ def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 5, a row a model: left against the labels, right against the points per label. The thin line is the floor at
-    the largest k.
+    """Fig 5, a row a model: left against the labels, right against the points per label.
 
-    On the left the points per label are as they are, on the right the labels and the test points.
+    On the left the points per label are as they are, on the right the labels and the test points. The thin line is
+    the floor at the largest k.
 
     Parameters
     ----------

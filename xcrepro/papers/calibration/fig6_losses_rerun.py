@@ -124,8 +124,9 @@ _SCORES = {  # column -> words, and what tells the marks apart
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 6: ECE@5 against P@5 of the four losses, behind their own links and after isotonic; the paper's points in
-    grey.
+    """Fig 6: ECE@5 against P@5 of the four losses, and behind their own links and after isotonic regression.
+
+    The paper's points are grey.
 
     Parameters
     ----------

@@ -46,10 +46,9 @@ def compute_table(chance: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
 
 
 def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -> pd.DataFrame:
-    """The package's metrics on rows that have the probabilities exactly, before and after isotonic regression of the top
-    1.
+    """The package's metrics on rows that have exactly table 1's probabilities, before and after isotonic regression.
 
-    The map is fitted on the same rows: after it the score of the best label is what it should be.
+    The map is fitted to the top 1 on the same rows: after it the score of the best label is what it should be.
 
     Parameters
     ----------

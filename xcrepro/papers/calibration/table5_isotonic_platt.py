@@ -18,7 +18,7 @@ VALUES = ["ECE", "ACE", "Brier", "NLL", "true"]
 
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
-    """log(s / (1 - s)) of scores in [0, 1], which are kept 1e-6 away from its ends; absent places stay minus infinity."""
+    """log(s / (1 - s)) of scores in [0, 1], kept 1e-6 away from its ends; absent places stay minus infinity."""
     present = scores > -np.inf
     inside = np.clip(np.where(present, scores, 0.5).astype(np.float64), 1e-6, 1.0 - 1e-6)
     return np.where(present, np.log(inside / (1.0 - inside)), -np.inf)
@@ -124,7 +124,7 @@ def compute_printed() -> pd.DataFrame:
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
-    """ECE at the largest k of each model by method: measured (left, as the paper has it) and against the twin's probabilities.
+    """ECE at the largest k of each model by method: measured (left, as table 5) and against the twin's probabilities.
 
     Parameters
     ----------

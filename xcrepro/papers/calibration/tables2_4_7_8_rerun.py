@@ -52,8 +52,18 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 
 def check(fall: pd.DataFrame) -> pd.DataFrame:
-    """``True`` where ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it (1.5
-    times 5 points): k, model, "falls 5 times or more"."""
+    """Whether ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`; rows that start above 1.5 times 5 points are kept.
+
+    Returns
+    -------
+    DataFrame
+        k, model, falls 5 times or more (bool).
+    """
     high = fall[fall["ECE"] > 1.5 * STARTS_ABOVE].reset_index(drop=True)
     return high[["k", "model"]].assign(**{"falls 5 times or more": high["ratio"] >= FACTOR})
 
@@ -220,8 +230,9 @@ def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:
-    """ECE@k of each model before (hollow) and after (filled) isotonic regression, with a fifth of the start, the noise floor,
-    and the error against the twin's probabilities after it.
+    """ECE@k of each model before (hollow) and after (filled) isotonic regression.
+
+    With a fifth of the start, the noise floor, and the error against the twin's probabilities after it.
 
     Parameters
     ----------

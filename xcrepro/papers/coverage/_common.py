@@ -1,4 +1,4 @@
-"""What several of the coverage paper's items share: its printed tables, models without their tail, rules to choose k labels.
+"""What several of the coverage paper's items share: printed tables, models without their tail, rules to choose labels.
 
 A *model* is an (n, L) CSR of scores of the test points, the candidates; models that differ only in how many labels they
 were trained on are kept as number of labels -> model, the last with all. All values are percent.

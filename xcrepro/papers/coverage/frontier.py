@@ -120,7 +120,17 @@ def _mark(ax, part: pd.DataFrame, method: str) -> None:
 
 
 def describe_rivals(table: pd.DataFrame) -> str:
-    """Who is beaten by the path, and who beats it, in the rows of one k of :func:`compute`."""
+    """Who is beaten by the path, and who beats it, at one k.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of one k of :func:`compute`.
+
+    Returns
+    -------
+    str
+    """
     counted = compute_claims(table).set_index("method")
     random, weighted, k = counted.loc[RANDOM], counted.loc[WEIGHTED], counted["k"].iloc[0]
     return (

@@ -204,6 +204,10 @@ def describe_constrained(table: pd.DataFrame, share: float, k: int = 5) -> str:
         As given to it.
     k : int
         One of its k.
+
+    Returns
+    -------
+    str
     """
     one = table[table["k"] == k]
     first, last = one.iloc[0], one.iloc[-1]

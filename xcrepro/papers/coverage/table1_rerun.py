@@ -121,7 +121,7 @@ def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """What is kept of each metric with a head of labels: a panel a k, filled marks ours, hollow ones the printed table 1.
+    """What is kept of each metric with a head of labels, a panel a k: filled marks are ours, hollow ones table 1's.
 
     Parameters
     ----------
@@ -153,7 +153,17 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 
 
 def describe_loss(table: pd.DataFrame) -> str:
-    """What P@5, coverage@5 and macro-F1@5 keep with the smallest head."""
+    """What P@5, coverage@5 and macro-F1@5 keep with the smallest head.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    str
+    """
     n, most = table["labels"].min(), table["labels"].max()
     kept = table[(table["labels"] == n) & (table["k"] == 5)].set_index("metric")["kept"].map("{:.0f} %".format)
     words = f"P@5 keeps {kept['P']} of its value, coverage@5 {kept['coverage']}, macro-F1@5 {kept['macro-F1']}"

@@ -54,7 +54,7 @@ def perfect(ds: Twin, heads: Sequence[int]) -> Models:
 
 
 def compute(ds: Dataset, found: Models) -> pd.DataFrame:
-    """Every metric of the models under each rule of ``RULES``; for a twin also of the perfect model with the same heads.
+    """Every metric of the models under each rule of ``RULES``; for a twin also of a perfect model with the same heads.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def compute(ds: Dataset, found: Models) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The trained model's values, a column a number of labels, without the metrics that another training moves further."""
+    """The trained model's values, a column a number of labels, without what another training moves further."""
     return _common.wide(_common.stable_metrics(of_view(table)))
 
 
@@ -222,6 +222,10 @@ def describe_loss(table: pd.DataFrame, k: int) -> str:
     table : DataFrame
         From :func:`compute`.
     k : int
+
+    Returns
+    -------
+    str
     """
     names = ["P", "coverage", "macro-F1"]
 

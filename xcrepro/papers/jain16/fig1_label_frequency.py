@@ -83,8 +83,9 @@ def compute_printed() -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig. 1: both axes logarithmic, rank as a share of the labels seen, so that sets of any size share an axis; real
-    data bold.
+    """Fig. 1: both axes logarithmic, rank as a share of the labels seen, so that sets of any size share an axis.
+
+    Real data are bold.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
-"""Fig. 2 of Jain et al. 2016: the propensity model, two heuristics for weights, and the paper's estimate from a hierarchy
-where its outcome can be judged."""
+"""Fig. 2 of Jain et al. 2016: the propensity model, and two heuristics for weights.
+
+Then the paper's estimate from a hierarchy, where its outcome can be judged.
+"""
 
 from __future__ import annotations
 
@@ -147,8 +149,7 @@ def read_eurovoc() -> pd.DataFrame:
 
 
 def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
-    """The paper's estimate of p_l from a hierarchy and another one, of the labels that occur and have more than 4
-    descendants.
+    """The paper's estimate of p_l from a hierarchy, and another one.
 
     Parameters
     ----------
@@ -158,9 +159,10 @@ def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Those rows by rising count, and two fractions. procedure: the paper's, count / (count + below - both). among
-        descendants: both / below, of the points that carry a descendant the share that carry the label too; NaN where
-        no point carries one. Where labels go missing independently it is unbiased, whatever goes missing below.
+        The labels that occur and have more than 4 descendants, by rising count: the columns of ``overlaps`` and two
+        fractions. procedure: the paper's, count / (count + below - both). among descendants: both / below, of the
+        points that carry a descendant the share that carry the label too; NaN where no point carries one. Where
+        labels go missing independently it is unbiased, whatever goes missing below.
     """
     table = overlaps[(overlaps["descendants"] >= MIN_DESCENDANTS) & (overlaps["count"] > 0)]
     table = table.sort_values(["count", "label"], ignore_index=True)
@@ -221,7 +223,18 @@ def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
 
 
 def compute_twin(ds: Twin) -> pd.DataFrame:
-    """:func:`compute_bins` of :func:`compute_twin_labels`."""
+    """:func:`compute_bins` of :func:`compute_twin_labels`.
+
+    Parameters
+    ----------
+    ds : Twin
+        With a hierarchy of its labels.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`compute_bins`.
+    """
     return compute_bins(compute_twin_labels(ds))
 
 

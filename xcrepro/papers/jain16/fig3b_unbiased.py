@@ -84,6 +84,10 @@ def describe_unbiased(table: pd.DataFrame, draws: int) -> str:
         From :func:`compute`.
     draws : int
         As given to it.
+
+    Returns
+    -------
+    str
     """
     within = int((table["sigmas"].abs() <= SIGMAS).sum())
     return f"within {SIGMAS:g} standard errors of the complete truth: {within} of {len(table)} means of {draws} draws"

@@ -1,4 +1,4 @@
-"""Figs. 3c and 3d of Jain et al. 2016: training on what is left of the labels, with right and with wrong propensities."""
+"""Figs. 3c and 3d of Jain et al. 2016: training on what is left of the labels, propensities right and wrong."""
 
 from __future__ import annotations
 
@@ -131,8 +131,9 @@ def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Figs. 3c and 3d: against the share of labels missing, and against the A that PfastXML was given; bars are 2
-    errors.
+    """Figs. 3c and 3d: against the share of labels missing, and against the A that PfastXML was given.
+
+    Bars are 2 errors.
 
     Parameters
     ----------

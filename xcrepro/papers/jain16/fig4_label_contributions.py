@@ -125,6 +125,10 @@ def rare_share(table: pd.DataFrame, model: str, k: int, below: int = 100) -> flo
         One of its k.
     below : int
         Rare labels have fewer train points than this.
+
+    Returns
+    -------
+    float
     """
     part = table[table["k"] == k]
     rare, total = part.loc[part["count"] < below, model], part[model].iloc[-1]

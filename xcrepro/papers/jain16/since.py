@@ -220,6 +220,11 @@ def reweight(top: TopK, weights: np.ndarray, k: int = max(KS)) -> TopK:
     k : int
         Places that are kept.
 
+    Returns
+    -------
+    TopK
+        The k best.
+
     Examples
     --------
     >>> top = TopK.from_ids([[0, 1, 2]], [[0.9, 0.5, 0.1]], n_labels=3)

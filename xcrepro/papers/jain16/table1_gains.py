@@ -149,6 +149,10 @@ def describe_unbiased(table: pd.DataFrame) -> str:
     table : DataFrame
         From :func:`compute` or :func:`compute_corollary`.
 
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> row = {"gain": "P", "k": 1, "complete": 0.5, "scored": 0.51, "scored error": 0.01, "plain": 0.3, "plain error": 0.01}
@@ -163,8 +167,9 @@ def describe_unbiased(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
-    """Table 1 at one k: the means over the draws as percent of the value on the complete truth; bars of 4 standard
-    errors.
+    """Table 1 at one k: the means over the draws as percent of the value on the complete truth.
+
+    Bars of 4 standard errors.
 
     Parameters
     ----------

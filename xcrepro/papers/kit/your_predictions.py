@@ -1,4 +1,4 @@
-"""Anybody's saved predictions: how they are written and read, their calibration errors, and the calibration paper's fig 4."""
+"""Anybody's saved predictions: how they are written and read, their errors, and the calibration paper's fig 4."""
 
 from __future__ import annotations
 

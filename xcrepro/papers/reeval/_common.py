@@ -211,7 +211,7 @@ def compute_order(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_best(table: pd.DataFrame, baseline: str = BASELINE) -> pd.DataFrame:
-    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place in each; ``-`` where there are no bars.
+    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place; ``-`` where there are no bars.
 
     Parameters
     ----------
@@ -298,6 +298,10 @@ def describe_leads(table: pd.DataFrame) -> str:
     ----------
     table : DataFrame
         As for :func:`plot_f1_bars`.
+
+    Returns
+    -------
+    str
     """
     drawn, texts = table.dropna(subset=["value"]).set_index("method"), []
     for metric, name in F1.items():

@@ -94,6 +94,10 @@ def describe_claims(claims: pd.DataFrame) -> str:
     ----------
     claims : DataFrame
         From :func:`compute_claims`.
+
+    Returns
+    -------
+    str
     """
     columns = [claims[f"% {what} >= 100"] for what in ("labels", "instances")]
     labels, instances = (f"{shares.min():.0f} to {shares.max():.0f} %" for shares in columns)

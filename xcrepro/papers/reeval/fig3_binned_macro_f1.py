@@ -61,8 +61,7 @@ def compute(
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`xcrepro.papers.reeval._common.stable_models`, without the bin of the rarest labels, where one hit is a fifth of
-    the value, and without differences and all that is made of them."""
+    """The stable models' rows without the rarest labels' bin, where one hit is a fifth of the value, and differences."""
     kept = stable_models(table[table["bin"] != registry.BINS[0]])
     return kept.drop(columns=["difference", "improvement", "t", "p"])
 
@@ -252,7 +251,7 @@ def check_costs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level: float = LEVEL, ax=None) -> Figure:
-    """Figure 3: relative improvement over the baseline by bin, a panel a dataset; a star where the macro t-test says so.
+    """Figure 3: relative improvement over the baseline by bin, a panel a dataset, starred by the macro t-test.
 
     Parameters
     ----------
@@ -307,6 +306,10 @@ def describe_bars(table: pd.DataFrame, baseline: str = BASELINE) -> str:
         From :func:`compute`.
     baseline : str
         As given to it.
+
+    Returns
+    -------
+    str
     """
     rarest = table["bin"] == table["bin"].iloc[0]
     low, high = table.loc[rarest, "difference"] < 0, table.loc[~rarest, "difference"] > 0

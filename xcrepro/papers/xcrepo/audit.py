@@ -1,4 +1,4 @@
-"""Which printed numbers of the five documents cannot be right: the findings as text, their kinds, the displaced rows."""
+"""Which printed numbers of the five documents cannot be right: findings as text, their kinds, displaced rows."""
 
 from __future__ import annotations
 

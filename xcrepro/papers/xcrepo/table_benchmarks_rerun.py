@@ -1,4 +1,4 @@
-"""A dataset's benchmark table with our baselines: the repository's metrics, its printed rows, and what keeps the two apart."""
+"""A dataset's benchmark table with our baselines: the repository's metrics, its printed rows, what keeps them apart."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ def ties_to_highest(top: TopK) -> TopK:
 
 
 def jackknife(Y, top: TopK, inverse_propensity: np.ndarray) -> dict[str, np.ndarray]:
-    """Standard errors that the choice of test points leaves: leave out one of 20 blocks of consecutive rows after the other.
+    """Standard errors that the choice of test points leaves, by a jackknife.
+
+    Left out is one of 20 blocks of consecutive rows after the other.
 
     Parameters
     ----------

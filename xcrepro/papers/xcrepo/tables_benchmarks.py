@@ -345,7 +345,7 @@ _SHAPES = {"*": ("o", "0.55", "CPU (*)"), "†": _GPU, "‡": _GPU, "♦": ("D",
 
 
 def plot_costs(data: pd.DataFrame, cost: str, least: int = 9, ax=None) -> Figure:
-    """P@1 against a cost on a logarithmic axis; the rows on the front are joined and named, as far as names do not overlap.
+    """P@1 against a cost on a logarithmic axis; the rows on the front are joined, and named where names do not overlap.
 
     Parameters
     ----------
