@@ -62,6 +62,15 @@ def format_cell(printed: str, value: float, reading: str) -> str:
     -------
     str
         The text, ``"-"`` for none.
+
+    Examples
+    --------
+    >>> format_cell("1.79", 17.9, "corrected"), format_cell("1.60", 11.6, "uncertain")
+    ('1.79 [17.9]', '1.60 [11.6?]')
+    >>> format_cell("9.79", 9.79, "uncertain"), format_cell("18.45", float("nan"), "uncertain")
+    ('9.79 [?]', '18.45 [unknown]')
+    >>> format_cell("12.3", 12.3, "as printed"), format_cell("", float("nan"), "as printed")
+    ('12.3', '-')
     """
     if not printed or reading == "as printed":
         return printed or "-"

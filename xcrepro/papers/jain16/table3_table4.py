@@ -92,7 +92,7 @@ def compute_ranges(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count_above(number: int, method: str, rivals: Sequence[str] = ()) -> tuple[int, int, str]:
-    """How many ``rivals`` (all but the paper's own) ``method`` is above in how many comparisons, the rest in words."""
+    """Comparisons of ``method`` with ``rivals`` (all but the paper's own): above in, of how many, the rest in words."""
     above, total, rest = 0, 0, []
     for dataset, part in _by_dataset(read_printed(number)):
         others = part[part.index.isin(rivals) if rivals else ~part.index.isin(OURS)]

@@ -61,7 +61,7 @@ def compute(
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The stable models' rows without the rarest labels' bin, where one hit is a fifth of the value, and differences."""
+    """Stable models, without differences and the rarest labels' bin, where one hit is a fifth of the value."""
     kept = stable_models(table[table["bin"] != registry.BINS[0]])
     return kept.drop(columns=["difference", "improvement", "t", "p"])
 
