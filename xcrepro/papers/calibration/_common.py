@@ -34,9 +34,9 @@ def printed_table(name: int | str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``, fitted
-        for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and Platt as in
-        print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
+        ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``,
+        fitted for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and
+        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
     """
     found = published.table(f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}")
     return found.assign(
@@ -49,6 +49,22 @@ def printed_table(name: int | str) -> pd.DataFrame:
 def format_cell(printed: str, value: float, reading: str) -> str:
     """A cell as the page has it, with our reading in brackets where it differs or is in doubt.
 
+    Parameters
+    ----------
+    printed : str
+        The cell's text; empty where there is none.
+    value : float
+        As we read it; NaN where that is not known.
+    reading : str
+        ``"as printed"``, ``"corrected"`` or ``"uncertain"``.
+
+    Returns
+    -------
+    str
+        The text, ``"-"`` for none.
+
+    Examples
+    --------
     >>> format_cell("1.79", 17.9, "corrected"), format_cell("1.60", 11.6, "uncertain")
     ('1.79 [17.9]', '1.60 [11.6?]')
     >>> format_cell("9.79", 9.79, "uncertain"), format_cell("18.45", float("nan"), "uncertain")
@@ -65,7 +81,18 @@ def format_cell(printed: str, value: float, reading: str) -> str:
 
 
 def lay_out_table(number: int) -> pd.DataFrame:
-    """A printed table as the page lays it out, in the texts of :func:`format_cell`; "I" and "P" mark isotonic and Platt."""
+    """A printed table as the page lays it out.
+
+    Parameters
+    ----------
+    number : int
+        1 to 8.
+
+    Returns
+    -------
+    DataFrame
+        The texts of :func:`format_cell`; "I" and "P" mark isotonic and Platt.
+    """
     t = printed_table(number)
     if number in (1, 3):
         rows, columns = {"dataset" if number == 3 else "x": t["dataset"]}, t["metric"]
@@ -113,8 +140,12 @@ def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
 def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
     """Each model's error against its P@k: filled before, hollow after isotonic regression, a thin line between.
 
-    ``errors`` as :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column
-    ``reading``, a "c" stands at the cells that are not drawn as printed.
+    Parameters
+    ----------
+    ax : Axes
+    errors : DataFrame
+        As :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column ``reading``,
+        a "c" stands at the cells that are not drawn as printed.
     """
     for name, part in errors.groupby("method", sort=False):
         look = looks.of(name)
@@ -182,8 +213,8 @@ def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a model and k, percent. mean score, hit rate, ECE: before. over, under: the parts of ECE from bins where the
-        mean score lies above, below the share of hits. after: ECE of the calibrated scores. floor:
+        One row a model and k, percent. mean score, hit rate, ECE: before. over, under: the parts of ECE from bins
+        where the mean score lies above, below the share of hits. after: ECE of the calibrated scores. floor:
         :func:`xcrepro.inputs.calibrated.floor` of those, what chance alone leaves.
     """
     names = {"confidence": "mean score", "accuracy": "hit rate", "ECE": "ECE", "ECE over": "over", "ECE under": "under"}
@@ -204,11 +235,11 @@ def compute_bins(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, k, state, bin, then share: percent of the pairs, in bins closed on the left as the paper's histograms have
-        them. The rest in bins closed on the right as its reliability plots have them
+        model, k, state, bin, then share: percent of the pairs, in bins closed on the left as the paper's histograms
+        have them. The rest in bins closed on the right as its reliability plots have them
         (:func:`xcrepro.metrics.calibration.reliability`): lower, upper, the bin's ends; weight, percent of the pairs;
-        confidence and accuracy, mean score and share of hits, NaN in an empty bin; low, high, where accuracy would lie 19
-        times in 20 if every score were right.
+        confidence and accuracy, mean score and share of hits, NaN in an empty bin; low, high, where accuracy would
+        lie 19 times in 20 if every score were right.
     """
     parts = []
     for (model, k), pair in states.items():
@@ -223,10 +254,18 @@ def compute_bins(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 
 def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
-    """Which way each model of :func:`compute_summary` errs: one row a model, one text a k.
+    """Which way each model errs.
 
-    ``over`` or ``under`` where that part is more than twice the other, ``mixed`` between; ``fine`` where ECE is below twice
-    the floor, so that little but chance can be seen.
+    Parameters
+    ----------
+    summary : DataFrame
+        From :func:`compute_summary`.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, one text a k: ``over`` or ``under`` where that part is more than twice the other, ``mixed``
+        between; ``fine`` where ECE is below twice the floor, so that little but chance can be seen.
     """
     over, under = summary["over"], summary["under"]
     rules = {"fine": summary["ECE"] < 2 * summary["floor"], "over": over > 2 * under, "under": under > 2 * over}
@@ -234,7 +273,22 @@ def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_words(table: pd.DataFrame, rules: Mapping[str, pd.Series], other: str) -> pd.DataFrame:
-    """Of each row of ``table`` the first word whose rule is true, else ``other``: a row a model and a column a k."""
+    """Of each row of a table the first word whose rule is true.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With columns model and k.
+    rules : mapping of str to Series of bool
+        Word -> where it is true.
+    other : str
+        The word where no rule is.
+
+    Returns
+    -------
+    DataFrame
+        A row a model and a column a k.
+    """
     words = np.select(list(rules.values()), list(rules), other)
     return tables.spread(table.assign(k="k = " + table["k"].astype(str), words=words), ["model"], "k", "words")
 
@@ -246,7 +300,14 @@ def draw_diagonal(ax: Axes) -> None:
 
 
 def draw_curve(ax: Axes, bins: pd.DataFrame) -> None:
-    """One model's reliability with its band and the diagonal; ``bins`` are its rows of :func:`compute_bins`."""
+    """One model's reliability with its band and the diagonal.
+
+    Parameters
+    ----------
+    ax : Axes
+    bins : DataFrame
+        Its rows of :func:`compute_bins`.
+    """
     bins = bins.dropna(subset="accuracy")
     band = {"color": looks.SKY, "linewidth": 5, "label": "where 95 % would lie if the scores were right"}
     ax.vlines(bins["confidence"], bins["low"], bins["high"], **band)
@@ -257,7 +318,16 @@ def draw_curve(ax: Axes, bins: pd.DataFrame) -> None:
 
 
 def write_errors(ax: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Inside a panel, the ECE at each k: ``column`` of one model's rows of :func:`compute_summary`."""
+    """Inside a panel, the ECE at each k.
+
+    Parameters
+    ----------
+    ax : Axes
+    rows : DataFrame
+        One model's, of :func:`compute_summary`.
+    column : str
+        The ECE's column, percent.
+    """
     words = "\n".join(f"@{row['k']}: {row[column]:.1f}" for _, row in rows.iterrows())
     ax.text(0.97, 0.04, f"ECE, %\n{words}", transform=ax.transAxes, ha="right", va="bottom", fontsize=looks.TINY)
 
@@ -270,9 +340,20 @@ def scale_errors(ax: Axes) -> None:
 
 
 def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
-    """ECE, ACE and true errors below ``least`` points as NaN: what the golden files hold.
+    """Leave out small errors: what the golden files hold.
 
     Small errors are the noise of some ten hits, and which hits those are may hang on another processor's last digits.
+
+    Parameters
+    ----------
+    table : DataFrame
+    least : float
+        Points.
+
+    Returns
+    -------
+    DataFrame
+        The table with ECE, ACE and true errors below ``least`` as NaN.
     """
     errors = [name for name in table if name.startswith(("ECE", "ACE", "true"))]
     return table.assign(**{name: table[name].where(table[name] >= least) for name in errors})

@@ -1,7 +1,8 @@
 """A worked use: the advertiser of the paper's introduction bids where the expected value exceeds the cost.
 
-For every point (a query) a model proposes its k best labels (ads). Showing one costs ``cost``; it is worth 1 where the label
-is relevant. The advertiser buys a proposal with probability p where p > cost. All money is in units of that value.
+For every point (a query) a model proposes its k best labels (ads). Showing one costs ``cost``; it is worth 1 where
+the label is relevant. The advertiser buys a proposal with probability p where p > cost. All money is in units of that
+value.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def profit(probabilities: np.ndarray, worth: np.ndarray, cost: float) -> float:
     probabilities : ndarray
         Minus infinity marks an absent proposal, for which nobody bids.
     worth : ndarray
-        Of the same shape, what a proposal turns out to be worth: a hit (0 or 1), or its true probability for the expectation.
+        Of the same shape, what a proposal turns out to be worth: a hit (0 or 1), or its true probability for the
+        expectation.
     cost : float
 
     Returns
@@ -62,9 +64,9 @@ def compute(ds: Dataset, states: calibrated.States, costs: Sequence[float] = COS
     -------
     DataFrame
         model, cost, then per 1,000 points all: every proposal is bought; before, after: bids by the model's scores as
-        probabilities, and by the calibrated ones; best: bids by the true probabilities of the same proposals, and nobody's
-        probabilities earn more. Then all %, before %, after %: shares of best. On a twin profits are expectations under its
-        probabilities; on real data they are counted in hits, and best and the shares are NaN.
+        probabilities, and by the calibrated ones; best: bids by the true probabilities of the same proposals, and
+        nobody's probabilities earn more. Then all %, before %, after %: shares of best. On a twin profits are
+        expectations under its probabilities; on real data they are counted in hits, and best and the shares are NaN.
     """
     rows = []
     for (name, _), (before, after) in states.items():
@@ -82,7 +84,20 @@ def compute(ds: Dataset, states: calibrated.States, costs: Sequence[float] = COS
 
 
 def compute_table(found: pd.DataFrame, costs: Sequence[float] = (0.3, 0.5, 0.7)) -> pd.DataFrame:
-    """Some costs of :func:`compute`, by cost."""
+    """Some costs of :func:`compute`, by cost.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+    costs : sequence of float
+        Of its costs.
+
+    Returns
+    -------
+    DataFrame
+        Those rows, without the column ``all %``.
+    """
     found = found[found["cost"].isin(costs)].drop(columns="all %")
     return found.sort_values("cost", kind="stable", ignore_index=True)
 
@@ -96,8 +111,8 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
 def compute_loss(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """What wrong probabilities cost, averaged over all costs from 0 to 1.
 
-    A proposal said to have p that has q loses abs(q - cost) wherever the cost lies between p and q, which over all costs adds
-    up to (p - q)^2 / 2: half the squared error of the probability. So no grid of costs is needed.
+    A proposal said to have p that has q loses abs(q - cost) wherever the cost lies between p and q, which over all
+    costs adds up to (p - q)^2 / 2: half the squared error of the probability. So no grid of costs is needed.
 
     Parameters
     ----------
@@ -107,8 +122,8 @@ def compute_loss(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, best, lost before, lost after (per 1,000 points), got back %: the share of the first loss that calibration
-        gets back. NaN on real data.
+        model, best, lost before, lost after (per 1,000 points), got back %: the share of the first loss that
+        calibration gets back. NaN on real data.
     """
     rows = []
     for (name, _), pair in states.items():
@@ -126,7 +141,7 @@ def check_loss(loss: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
-    """What is earned over the cost, one panel a model: as a share of ``best`` where that is known, else per 1,000 points.
+    """What is earned over the cost, a panel a model: as a share of ``best`` where that is known, else per 1,000 points.
 
     Parameters
     ----------

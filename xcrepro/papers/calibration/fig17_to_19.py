@@ -14,8 +14,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, dataset, method, P (percent, of the model before calibration: a joint monotone map leaves it as it is), metric,
-        variant, printed, value (percent), reading.
+        k, dataset, method, P (percent, of the model before calibration: a joint monotone map leaves it as it is),
+        metric, variant, printed, value (percent), reading.
     """
     precision = printed_table(6).query("variant == 'none'").rename(columns={"value": "P"})
     errors = printed_table(7)[["dataset", "k", "method", "metric", "variant", "printed", "value", "reading"]]
@@ -28,7 +28,16 @@ compute_claims = correlate_with_precision
 
 
 def plot(table: pd.DataFrame, k: int, ax=None) -> Figure:
-    """Figs 17 (k = 1), 18 (3) and 19 (5); "c" marks a cell that is drawn at our reading, not as printed."""
+    """Figs 17 (k = 1), 18 (3) and 19 (5); "c" marks a cell that is drawn at our reading, not as printed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    k : {1, 3, 5}
+    ax : array of Axes, optional
+        As for :func:`xcrepro.papers.calibration._common.plot_against_precision`.
+    """
     ece = table.query("k == @k and metric == 'ECE' and variant == 'isotonic'")["value"]
     title = (
         f"After isotonic regression no ECE@{k} is above {ece.max():.2f} %. Before it, precision and error rise together\n"

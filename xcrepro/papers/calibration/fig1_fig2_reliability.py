@@ -17,8 +17,20 @@ describe_direction = _common.describe_direction
 
 
 def describe_outside(bins: pd.DataFrame) -> pd.DataFrame:
-    """Share of the bins with pairs whose accuracy lies outside the band: model, then one text for each state and k, such as
-    ``"3 of 10"``. If all scores were right, about 1 bin in 20 would."""
+    """Share of the bins with pairs whose accuracy lies outside the band.
+
+    If all scores were right, about 1 bin in 20 would.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        From :func:`compute_bins`.
+
+    Returns
+    -------
+    DataFrame
+        model, then one text for each state and k, such as ``"3 of 10"``.
+    """
     bins = bins.dropna(subset="accuracy")
     outside = (bins["accuracy"] < bins["low"]) | (bins["accuracy"] > bins["high"])
     bins = bins.assign(column=bins["state"] + ", k = " + bins["k"].astype(str), text=outside)
@@ -55,7 +67,7 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
 
 
 def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], k: int = 3, ax=None) -> Figure:
-    """Figure 2: histogram and reliability of some models, a column a model, before (upper two rows) and after (lower two).
+    """Figure 2: histogram and reliability of some models, a column a model, before (above) and after (below).
 
     Parameters
     ----------

@@ -28,8 +28,9 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
     Returns
     -------
     DataFrame
-        k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE), variant ("none", "isotonic"), value (percent; NLL in
-        nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last bit.
+        k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE), variant ("none", "isotonic"), value (percent;
+        NLL in nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last
+        bit.
     """
     parts = []
     names = {"model": "method"} | {state: variant for variant, state in VARIANTS.items()}
@@ -43,7 +44,18 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
 
 
 def compute(errors: pd.DataFrame) -> pd.DataFrame:
-    """:func:`compute_errors` for people: dataset, method, k, P (before), then each error before and after."""
+    """:func:`compute_errors` for people.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        From :func:`compute_errors`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, k, P (before), then each error before and after, in the units of ``errors``.
+    """
     keys = ["dataset", "method", "k"]
     column = errors["metric"] + " " + errors["variant"].map(VARIANTS)
     wide = errors.assign(column=column).pivot(index=keys, columns="column", values="value")
@@ -61,7 +73,17 @@ compute_claims = _common.correlate_with_precision
 
 
 def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:
-    """Figures 17 (k = 1), 18 (3) and 19 (5): four errors against P@k, a column a dataset."""
+    """Figures 17 (k = 1), 18 (3) and 19 (5): four errors against P@k, a column a dataset.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        From :func:`compute_errors`.
+    k : int
+        One of its k.
+    ax : array of Axes, optional
+        As for :func:`xcrepro.papers.calibration._common.plot_against_precision`.
+    """
     errors = errors[errors["k"] == k]
     largest = errors[errors["metric"] == "ECE"].groupby("variant")["value"].max()
     change = largest_change_of_precision(errors)
@@ -71,7 +93,19 @@ def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:
 
 
 def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure:
-    """Figure 3, row 1: ECE, Brier and ACE against P@k on one dataset; ``ax``: three Axes to draw in."""
+    """Figure 3, row 1: ECE, Brier and ACE against P@k on one dataset.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        From :func:`compute_errors`.
+    dataset : str
+        One of its datasets.
+    k : int
+        One of its k.
+    ax : array of Axes, optional
+        Three.
+    """
     errors = errors[(errors["k"] == k) & (errors["dataset"] == dataset)]
     with figures.new(width=looks.WIDE, height=3.4, ncols=3, ax=ax) as (fig, axes):
         for panel, metric in zip(axes, ("ECE", "Brier", "ACE"), strict=True):

@@ -19,7 +19,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, labels, points per label (both of table 3), k, printed, value (percent); 15 rows, those of Amazon-3M empty.
+        dataset, labels, points per label (both of table 3), k, printed, value (percent); 15 rows, those of Amazon-3M
+        empty.
     """
     t = printed_table(7).query("method == 'Renee' and variant == 'none' and metric == 'ECE'").astype({"k": int})
     rows = pd.MultiIndex.from_product([DATASETS, looks.PLACES], names=["dataset", "k"])
@@ -33,11 +34,16 @@ def compute() -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """Does the error rise with the labels, or as the points per label become fewer?
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
-        k, datasets, steps (from one dataset to the next), error rises with more labels (in how many steps, the datasets in
-        the order of their labels), error rises with fewer points per label (in that order).
+        k, datasets, steps (from one dataset to the next), error rises with more labels (in how many steps, the
+        datasets in the order of their labels), error rises with fewer points per label (in that order).
     """
     rows = []
     for k, part in table.dropna(subset="value").groupby("k"):
@@ -59,7 +65,15 @@ _NAMES = {
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 5, and the same numbers against the points per label; a line where Amazon-3M would stand."""
+    """Fig 5, and the same numbers against the points per label; a line where Amazon-3M would stand.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Two.
+    """
     panels = (("labels", "number of labels"), ("points per label", "training points per label (fewer to the right)"))
     with figures.new(width=looks.WIDE, height=3.6, ncols=2, sharey=True, ax=ax) as (fig, axes):
         known, missing = table.dropna(subset="value"), table[table["value"].isna()]

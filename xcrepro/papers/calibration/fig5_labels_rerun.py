@@ -37,8 +37,8 @@ def compute_more(
     Returns
     -------
     DataFrame
-        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic regression), floor
-        (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
+        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic
+        regression), floor (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
     """
     return _average(dataset, [(scale, 1.0) for scale in scales], models, range(seed, seed + repeats))
 
@@ -48,8 +48,21 @@ def compute_fewer(
 ) -> pd.DataFrame:
     """The same on one twin with fewer and fewer of its train points: the labels and the test points stay.
 
-    ``shares`` are of the train points, drawn at random; the points of a smaller share are among those of a larger one. The
-    rest as :func:`compute_more`.
+    Parameters
+    ----------
+    dataset : str
+        Whose twin.
+    scale : float
+        Of the twin.
+    shares : sequence of float
+        Of the train points, drawn at random; the points of a smaller share are among those of a larger one.
+    models, seed, repeats
+        As for :func:`compute_more`.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`compute_more`.
     """
     return _average(dataset, [(scale, share) for share in shares], models, range(seed, seed + repeats))
 
@@ -72,12 +85,36 @@ def _average(dataset: str, sizes: list[tuple[float, float]], models: Sequence[st
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
-    """Both series in one table, told apart by ``series``: :data:`MORE` and :data:`FEWER`."""
+    """Both series of fig 5 in one table.
+
+    Parameters
+    ----------
+    more : DataFrame
+        From :func:`compute_more`.
+    fewer : DataFrame
+        From :func:`compute_fewer`.
+
+    Returns
+    -------
+    DataFrame
+        ``series`` (:data:`MORE` or :data:`FEWER`), then their columns.
+    """
     return pd.concat({MORE: more, FEWER: fewer}, names=["series"]).reset_index("series").reset_index(drop=True)
 
 
 def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
-    """ECE@k at the ends of both series of :func:`compute`: model, k, few labels, many labels, few points, many points."""
+    """ECE@k at the ends of both series.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        model, k, few labels, many labels, few points, many points (percent).
+    """
 
     def ends(series: str, column: str, names: list[str]) -> pd.DataFrame:
         part = table[table["series"] == series].sort_values(column, kind="stable")
@@ -88,8 +125,17 @@ def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 5, a row a model: against the labels (points per label as they are), and against the points per label (labels and
-    test points as they are). The thin line is the floor at the largest k."""
+    """Fig 5, a row a model: left against the labels, right against the points per label.
+
+    On the left the points per label are as they are, on the right the labels and the test points. The thin line is
+    the floor at the largest k.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (models, 2), optional
+    """
     models, last = table["model"].unique(), table["k"].max()
     shape = {"nrows": len(models), "ncols": 2, "sharex": "col", "sharey": True, "squeeze": False}
     with figures.new(width=looks.WIDE, height=0.9 + 2.4 * len(models), ax=ax, **shape) as (fig, axes):

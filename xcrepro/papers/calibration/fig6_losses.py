@@ -37,7 +37,18 @@ def _at_5(number: int, metric: str, variant: str) -> pd.Series:
 
 
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
-    """Each loss against BCE: loss, P@5 minus BCE, ECE@5 minus BCE (percentage points), worse in both ("yes", "no", ...)."""
+    """Each loss against BCE.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        loss, P@5 minus BCE, ECE@5 minus BCE (percentage points), worse in both (``yes``, ``no`` or ``not stated``).
+    """
     losses = table[table["kind"] == "loss of Renee"].set_index("name")[["P@5", "ECE@5"]]
     found = (losses - losses.loc["BCE"]).drop("BCE").add_suffix(" minus BCE")
     worse = ["not stated" if pd.isna(p) else "yes" if p < 0 < ece else "no" for p, ece in found.itertuples(index=False)]
@@ -54,7 +65,14 @@ _STYLES = {  # kind -> its marks, their words, where the names stand
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 6: three of its four points, the other models of the paper behind them, and BCE after isotonic regression."""
+    """Fig 6: three of its four points, the other models of the paper behind them, and BCE after isotonic regression.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : Axes, optional
+    """
     with figures.new(width=looks.NARROW, height=3.8, ax=ax) as (fig, ax):
         for kind, (style, words, shift) in _STYLES.items():
             part = table[table["kind"] == kind].dropna()

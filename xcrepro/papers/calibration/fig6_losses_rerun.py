@@ -18,8 +18,8 @@ from xcrepro.repro import figures
 def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
     """The probability that a score stands for where the model's loss is at its least: the loss's own link.
 
-    A label that is relevant with probability q is best scored by the p at which q l1'(p) + (1 - q) l0'(p) = 0, l1 and l0
-    the loss of a relevant and of another label. Solved for q:
+    A label that is relevant with probability q is best scored by the p at which q l1'(p) + (1 - q) l0'(p) = 0, l1 and
+    l0 the loss of a relevant and of another label. Solved for q:
 
     - bce: q = p. squared hinge: q = (1 + z) / 2, within [0, 1].
     - focal: p lies between q and 1/2, so scores have to be spread.
@@ -64,13 +64,21 @@ def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
 
 
 def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
-    """One row a loss of the neural baseline, all at k and in percent.
+    """Fig 6 with the neural baseline: precision and calibration by training loss.
+
+    Parameters
+    ----------
+    ds : Dataset
+    seed : int
+        Of the trainings.
+    k : int
 
     Returns
     -------
     DataFrame
-        loss, P@k; ECE@k, over, under, Brier@k of the scores as the paper takes them, squared hinge squeezed through
-        (s - min) / (max - min); own link (ECE behind :func:`invert_loss`), isotonic (ECE after isotonic regression).
+        One row a loss, all at k and in percent: loss, P@k; ECE@k, over, under, Brier@k of the scores as the paper
+        takes them, squared hinge squeezed through (s - min) / (max - min); own link (ECE behind :func:`invert_loss`),
+        isotonic (ECE after isotonic regression).
     """
     rows = []
     for loss in baselines.LOSSES:
@@ -87,13 +95,18 @@ def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
 
 
 def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`compute` at k = 5 beside appendix A (Renee, Amazon-670K).
+    """Ours at k = 5 and appendix A's (Renee, Amazon-670K).
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute` at k = 5.
 
     Returns
     -------
     DataFrame
-        loss, P@5, ECE@5, printed P@5, printed ECE@5, and the distance of ECE@5 from BCE's in both: "ours, from BCE",
-        "printed, from BCE".
+        loss, P@5, ECE@5, printed P@5, printed ECE@5 (percent), and the distance of ECE@5 from BCE's in both (points):
+        "ours, from BCE", "printed, from BCE".
     """
     losses = fig6_losses.compute().query("kind == 'loss of Renee'").set_index("name").rename({"ASY": "asymmetric"})
     found = table[["loss", "P@5", "ECE@5"]].join(losses[["P@5", "ECE@5"]].add_prefix("printed "), on="loss")
@@ -111,9 +124,15 @@ _SCORES = {  # column -> words, and what tells the marks apart
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig 6: ECE@5 against P@5 of the four losses, behind their own links and after isotonic; the paper's points in grey.
+    """Fig 6: ECE@5 against P@5 of the four losses, and behind their own links and after isotonic regression.
 
-    ``table`` has the columns of :func:`compute` and of :func:`compare_with_printed`.
+    The paper's points are grey.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With the columns of :func:`compute` and of :func:`compare_with_printed`.
+    ax : Axes, optional
     """
     with figures.new(width=looks.MEDIUM, height=5.0, ax=ax) as (fig, ax):
         grey = {"color": "0.55", "linestyle": "none", "label": "Renee on Amazon-670K, printed"}

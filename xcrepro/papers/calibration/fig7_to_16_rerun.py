@@ -23,8 +23,8 @@ def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
     Parameters
     ----------
     bins, summary : DataFrame
-        :func:`compute` and :func:`compute_table`, of the same models and k out of :data:`xcrepro.looks.PLACES`. Bins with
-        less than :data:`FEW` percent of the pairs are hollow.
+        :func:`compute` and :func:`compute_table`, of the same models and k out of :data:`xcrepro.looks.PLACES`. Bins
+        with less than :data:`FEW` percent of the pairs are hollow.
     ax : array of Axes, optional
         Four a model.
     """

@@ -34,8 +34,8 @@ def compute_table(chance: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        who ("label 1", ..., "top 1"), score, chance (the mean probability over the points with that score), gap (chance less
-        score).
+        who ("label 1", ..., "top 1"), score, chance (the mean probability over the points with that score), gap
+        (chance less score).
     """
     best = scores.argmax(axis=1)[:, None]
     pairs = {f"label {j + 1}": (scores[:, j], chance[:, j]) for j in range(scores.shape[1])}
@@ -46,10 +46,17 @@ def compute_table(chance: np.ndarray, scores: np.ndarray) -> pd.DataFrame:
 
 
 def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -> pd.DataFrame:
-    """The package's metrics on rows that have the probabilities exactly, before and after isotonic regression of the top 1.
+    """The package's metrics on rows that have exactly table 1's probabilities, before and after isotonic regression.
 
-    Each point stands there ``copies`` times, and a share ``chance`` of these carries the label; with 10 the tenths of table 1
-    come out as whole rows. The map is fitted on the same rows: after it the score of the best label is what it should be.
+    The map is fitted to the top 1 on the same rows: after it the score of the best label is what it should be.
+
+    Parameters
+    ----------
+    chance, scores : ndarray, shape (points, labels)
+        P[Y_j = 1] and psi(x, j), as from :func:`read_example`.
+    copies : int
+        How often each point stands there, a share ``chance`` of these with the label; with 10 the tenths of table 1
+        come out as whole rows.
 
     Returns
     -------
@@ -77,11 +84,18 @@ def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -
 def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFrame:
     """How wrong the best k labels of a scorer are of which every label is calibrated (:func:`score_by_groups`).
 
+    Parameters
+    ----------
+    ds : Twin
+    groups : sequence of int
+        Numbers of values that a label's score can take, a scorer each.
+
     Returns
     -------
     DataFrame
-        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the true ECE@k
-        (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in percentage points.
+        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the
+        true ECE@k (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in
+        percentage points.
     """
     rows = []
     chance = ds.test.marginals.toarray().astype(np.float64)
@@ -99,14 +113,20 @@ def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFr
 def score_by_groups(ds: Twin, groups: int) -> np.ndarray:
     """A scorer that is calibrated for each label on the twin's test points, exactly and by construction.
 
-    For each label the points where it is possible are sorted by its true probability and cut into ``groups`` equal parts
-    (fewer where there are fewer points); the score is the mean true probability of the part. So whatever score a label takes,
-    the mean chance of the points with it is that score: equation 5 holds, coarsely for few groups and finely for many.
+    For each label the points where it is possible are sorted by its true probability and cut into equal parts; the
+    score is the mean true probability of the part. So whatever score a label takes, the mean chance of the points
+    with it is that score: equation 5 holds, coarsely for few groups and finely for many.
+
+    Parameters
+    ----------
+    ds : Twin
+    groups : int
+        Parts of a label's points, fewer where there are fewer points.
 
     Returns
     -------
-    ndarray
-        (points, labels) float64.
+    ndarray of float64, shape (points, labels)
+        From 0 to 1; 0 where a label is not possible.
     """
     marginals = ds.test.marginals.tocsc()
     scores = np.zeros(marginals.shape)
@@ -135,13 +155,35 @@ _EXAMPLE = {  # the best label's mark lies around that of the label which it is
 
 
 def compute(example: pd.DataFrame, twin: pd.DataFrame) -> pd.DataFrame:
-    """The rows of :func:`compute_table` and of :func:`compute_twin` in one table, each with its own columns only."""
+    """Table 1 and the twin's scorers in one table, each with its own columns only.
+
+    Parameters
+    ----------
+    example : DataFrame
+        From :func:`compute_table`.
+    twin : DataFrame
+        From :func:`compute_twin`.
+
+    Returns
+    -------
+    DataFrame
+        The rows of both; NaN in the other's columns.
+    """
     return pd.concat([example, twin], ignore_index=True)
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Left: chance against score for each label and for the best label of table 1. Right: the true ECE@k of the twin's
-    scorers, every label of which is calibrated."""
+    """Left: chance against score for each label and for the best label of table 1. Right: the twin's scorers.
+
+    Those are drawn by their true ECE@k; every label of them is calibrated.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Two.
+    """
     with figures.new(width=looks.MEDIUM, height=3.2, ncols=2, ax=ax) as (fig, (left, right)):
         guide = {"color": "0.6", "linewidth": 0.8, "linestyle": "--"}
         left.axline((0.4, 0.4), slope=1, label="_guide", **guide)

@@ -18,7 +18,7 @@ VALUES = ["ECE", "ACE", "Brier", "NLL", "true"]
 
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
-    """log(s / (1 - s)) of scores in [0, 1], which are kept 1e-6 away from its ends; absent places stay minus infinity."""
+    """log(s / (1 - s)) of scores in [0, 1], kept 1e-6 away from its ends; absent places stay minus infinity."""
     present = scores > -np.inf
     inside = np.clip(np.where(present, scores, 0.5).astype(np.float64), 1e-6, 1.0 - 1e-6)
     return np.where(present, np.log(inside / (1.0 - inside)), -np.inf)
@@ -75,8 +75,21 @@ check = _common.hide_small_errors
 
 
 def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
-    """In how many (model, k) does ``over`` have the lower value than each other method: method, then "13 of 14" for each
-    metric. Metrics that are not known give "-"."""
+    """In how many (model, k) one method has the lower value than each other method.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+    over : str
+        The one method, of :data:`METHODS`.
+
+    Returns
+    -------
+    DataFrame
+        ``isotonic below`` (named after ``over``): the other method; then for each of :data:`VALUES` a text such as
+        "13 of 14", "-" for metrics that are not known.
+    """
     wide = found.dropna(axis=1).set_index(["method", "model", "k"])
     base = wide.loc[over]
     counts = {m: (base < wide.loc[m]).apply(_common.describe_count) for m in found["method"].unique() if m != over}
@@ -84,17 +97,34 @@ def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
 
 
 def compute_means(found: pd.DataFrame) -> pd.DataFrame:
-    """The mean over models of each metric: k, method, ECE, ACE, Brier, NLL, true."""
+    """The mean over models of each metric.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        k, method, ECE, ACE, Brier, NLL, true, in the units of ``found``.
+    """
     return found.groupby(["k", "method"], sort=False, as_index=False)[VALUES].mean()
 
 
 def compute_printed() -> pd.DataFrame:
-    """Table 5 as the page has it, with our readings."""
+    """Table 5 as the page has it, with our readings.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then a column a metric, k and mark (texts).
+    """
     return _common.lay_out_table(5)
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
-    """ECE at the largest k of each model by method: measured (left, as the paper has it) and against the twin's probabilities.
+    """ECE at the largest k of each model by method: measured (left, as table 5) and against the twin's probabilities.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ def compute(ds: Dataset, tops: calibrated.Tops, places: int = 10) -> pd.DataFram
     Returns
     -------
     DataFrame
-        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), and ``change of P@k``: P@k
-        less that of "none", points.
+        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), and ``change of
+        P@k``: P@k less that of "none", points.
     """
     rows = []
     for name, top in tops.items():
@@ -58,7 +58,13 @@ def check(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_printed_changes() -> pd.DataFrame:
-    """The paper's table 6 as changes of P@k by separate calibration, points: dataset, method, fit, change of P@1, 3, 5."""
+    """The paper's table 6 as changes of P@k by separate calibration.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, fit (of :data:`FITS`), change of P@1, 3, 5 (points).
+    """
     wide = _common.printed_table(6).pivot(index=["dataset", "method", "k"], columns="variant", values="value")
     parts = []
     for variant, fit in (("isotonic-separate", "separate, isotonic"), ("platt-separate", "separate, Platt")):
@@ -68,9 +74,18 @@ def compute_printed_changes() -> pd.DataFrame:
 
 
 def compute_losses(changes: pd.DataFrame) -> pd.DataFrame:
-    """How often a fit lowers P@k, and the mean change in points: fit, then for each k "5 of 6" and a mean.
+    """How often a fit lowers P@k, and by how much.
 
-    ``changes`` has the columns fit and ``change of P@k``; rows of the fit "none" are left out.
+    Parameters
+    ----------
+    changes : DataFrame
+        With the columns fit and ``change of P@k`` (points), as from :func:`compute` or
+        :func:`compute_printed_changes`; rows of the fit "none" are left out.
+
+    Returns
+    -------
+    DataFrame
+        fit, then for each k ``lower P@k`` (such as "5 of 6") and ``mean P@k`` (the mean change, points).
     """
     rows = []
     for fit, part in changes[changes["fit"] != "none"].groupby("fit", sort=False):

@@ -35,12 +35,12 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite where the
-        other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores; true, true-I:
-        the same errors against the twin's probabilities in place of hits, NaN on real data.
+        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite
+        where the other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores;
+        true, true-I: the same errors against the twin's probabilities in place of hits, NaN on real data.
 
-        Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can lie
-        below the floor; true-I cannot profit from that.
+        Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can
+        lie below the floor; true-I cannot profit from that.
     """
     rows = []
     for (name, k), pair in states.items():
@@ -52,15 +52,36 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 
 def check(fall: pd.DataFrame) -> pd.DataFrame:
-    """``True`` where ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it (1.5
-    times 5 points): k, model, "falls 5 times or more"."""
+    """Whether ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`; rows that start above 1.5 times 5 points are kept.
+
+    Returns
+    -------
+    DataFrame
+        k, model, falls 5 times or more (bool).
+    """
     high = fall[fall["ECE"] > 1.5 * STARTS_ABOVE].reset_index(drop=True)
     return high[["k", "model"]].assign(**{"falls 5 times or more": high["ratio"] >= FACTOR})
 
 
 def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
-    """The finding, one row for each k: how many models start above 5 points, how many of these fall by 5 times or more, the
-    least ratio among them, and the models that fall less (texts)."""
+    """The finding: models that start above 5 points of ECE@k end at a fifth of it or less.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each k: k, start above 5 points, fall 5 times or more (of these), least ratio (among them), fall
+        less (the models that do, a text; ``none``).
+    """
     rows = []
     for k, part in fall.groupby("k"):
         high = part[part["ECE"] > STARTS_ABOVE]
@@ -71,7 +92,19 @@ def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Table 7 or 8 for our models: k, model, P, ECE, ACE, Brier (percent), NLL (nats), before and, marked -I, after."""
+    """Table 7 or 8 for our models.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        (model, k) -> predictions before and after calibration (:func:`xcrepro.inputs.calibrated.before_after`).
+
+    Returns
+    -------
+    DataFrame
+        k, model, then P, ECE, ACE, Brier (percent), NLL (nats), each before and, marked -I, after.
+    """
     metrics = ["P", *calibrated.METRICS]
     before, after = (calibrated.measure_all(ds, states, metrics, state) for state in calibrated.STATES)
     table = _by_k(before.join(after[metrics].add_suffix("-I")))
@@ -99,8 +132,8 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where the
-        paper has no table of the dataset.
+        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where
+        the paper has no table of the dataset.
     """
     found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
     found = found[found["dataset"] == datasets.printed_name(ds)].astype({"k": int})
@@ -111,8 +144,20 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
 
 
 def compute_marginal(ds: Dataset, tops: calibrated.Tops) -> pd.DataFrame:
-    """Equations 6 and 7 for the models whose scores are probabilities: model, marginal ECE (the mean over labels, percent;
-    labels beyond a point's stored places count as probability 0), ECE@1, ECE@3, ECE@5."""
+    """Equations 6 and 7 for the models whose scores are probabilities.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        model, marginal ECE (the mean over labels; labels beyond a point's stored places count as probability 0),
+        ECE@1, ECE@3, ECE@5, percent.
+    """
     rows = []
     for name, top in tops.items():
         if name not in calibrated.NO_PROBABILITIES and calibrated.is_probability(top):
@@ -123,8 +168,18 @@ def compute_marginal(ds: Dataset, tops: calibrated.Tops) -> pd.DataFrame:
 
 
 def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Whether calibration left P@1, P@3 and P@5 as they were: model, then for each k "same bits" or the change in percent, and
-    ``rows re-ranked``. All of it for the one map over the first 5 places."""
+    """Whether calibration left P@1, P@3 and P@5 as they were, all for the one map over the first 5 places.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute_table`.
+
+    Returns
+    -------
+    DataFrame
+        model, then for each k a text, "same bits" or the change (percentage points), and ``rows re-ranked``.
+    """
     rows = []
     for (name, k), (before, after) in states.items():
         if k == max(KS):
@@ -135,8 +190,19 @@ def compute_precision(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 
 def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Which way the scores err before calibration: k, model, confidence (mean score), accuracy (mean hit), and the over- and
-    under-confident halves of ECE, percent."""
+    """Which way the scores err before calibration.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute_table`.
+
+    Returns
+    -------
+    DataFrame
+        k, model, confidence (mean score), accuracy (mean hit), and the over- and under-confident halves of ECE,
+        percent.
+    """
     metrics = ["confidence", "accuracy", "ECE over", "ECE under"]
     return _by_k(calibrated.measure_all(ds, states, metrics))[["k", "model", *metrics]]
 
@@ -145,16 +211,28 @@ check_direction = _common.hide_small_errors
 
 
 def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
-    """:func:`compute_direction` as words, a row a model, a column a k: "over" or "under" where that half of ECE is at least
-    four fifths of it, else "both ways"; "calibrated" where ECE is below 1 point."""
+    """Which way the scores err, as words.
+
+    Parameters
+    ----------
+    direction : DataFrame
+        From :func:`compute_direction`.
+
+    Returns
+    -------
+    DataFrame
+        A row a model, a column a k: "over" or "under" where that half of ECE is at least four fifths of it, else
+        "both ways"; "calibrated" where ECE is below 1 point.
+    """
     over, under = direction["ECE over"], direction["ECE under"]
     rules = {"calibrated": over + under < 1, "over": over >= 4 * under, "under": under >= 4 * over}
     return _common.spread_words(direction, rules, "both ways")
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:
-    """ECE@k of each model before (hollow) and after (filled) isotonic regression, with a fifth of the start, the noise floor,
-    and the error against the twin's probabilities after it.
+    """ECE@k of each model before (hollow) and after (filled) isotonic regression.
+
+    With a fifth of the start, the noise floor, and the error against the twin's probabilities after it.
 
     Parameters
     ----------

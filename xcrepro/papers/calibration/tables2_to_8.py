@@ -47,7 +47,8 @@ def compute_repeats() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        places, cells, agree printed (how many, as numbers), agree read, differ (texts of the cells that differ in print).
+        places, cells, agree printed (how many, as numbers), agree read, differ (texts of the cells that differ in
+        print).
     """
     rows = []
     for one, other in ((2, 7), (4, 8), (5, 7), ("sec2.2", 7), ("appendixB", 6), ("appendixC", 5)):
@@ -65,7 +66,13 @@ _PLACES = {"sec2.2": "section 2.2", "appendixB": "appendix B", "appendixC": "app
 
 
 def compute_effect() -> pd.DataFrame:
-    """Medians over all cells, as read: table, metric, k, cells, median before and after isotonic regression."""
+    """Tables 7 and 8: medians over all cells, as read.
+
+    Returns
+    -------
+    DataFrame
+        table, metric, k, cells, median before and median after isotonic regression (in the table's units).
+    """
     keys, cells = ["table", "metric", "k"], _all_cells().query("table in (7, 8)").astype({"k": int})
     wide = tables.spread(cells, [*keys, "dataset", "method"], "variant", "value").dropna()
     medians = {"median before": ("none", "median"), "median after": ("isotonic", "median")}

@@ -1,4 +1,4 @@
-"""What several of the coverage paper's items share: its printed tables, models without their tail, rules to choose k labels.
+"""What several of the coverage paper's items share: printed tables, models without their tail, rules to choose labels.
 
 A *model* is an (n, L) CSR of scores of the test points, the candidates; models that differ only in how many labels they
 were trained on are kept as number of labels -> model, the last with all. All values are percent.
@@ -31,17 +31,37 @@ PLAIN, WEIGHTED, GREEDY, MIXED, RANDOM = "PLT", "PS-PLT", "COV-PLT", "COVbeta-PL
 
 
 def printed_table(number: int) -> pd.DataFrame:
-    """Table 1, 2 or 3 as :func:`xcrepro.published.table` gives it.
+    """Table 1, 2 or 3 as printed.
 
-    ``variant`` is what the model was trained on in table 1 (``"full"``, ``"head-1000"``) and beta of COVbeta-PLT in tables
-    2 and 3 (``"0"``, ``"0.25"`` ...; COV-PLT is beta 0); elsewhere it is empty. ``stderr``: the standard error over five runs.
+    Parameters
+    ----------
+    number : int
+        1, 2 or 3.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`xcrepro.published.table` gives it. ``variant`` is what the model was trained on in table 1
+        (``"full"``, ``"head-1000"``) and beta of COVbeta-PLT in tables 2 and 3 (``"0"``, ``"0.25"`` ...; COV-PLT is
+        beta 0); elsewhere it is empty. ``stderr``: the standard error over five runs.
     """
     table = published.table(f"coverage:table{number}")
     return table.assign(variant=table["variant"].str.removeprefix("beta="))
 
 
 def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
-    """Rows sorted by the columns named, each in the order given (None: rising)."""
+    """Rows sorted by the columns named.
+
+    Parameters
+    ----------
+    table : DataFrame
+    **orders : sequence or None
+        Column -> its values in their order; None: rising. The first named counts most.
+
+    Returns
+    -------
+    DataFrame
+    """
     place = {name: (lambda value: value) if order is None else list(order).index for name, order in orders.items()}
     return table.sort_values(list(orders), key=lambda column: column.map(place[column.name]), ignore_index=True)
 
@@ -60,7 +80,18 @@ METRICS += ("macro-P", "macro-R", "macro-F1", "label entropy")
 
 
 def head(label_counts: np.ndarray, n: int) -> np.ndarray:
-    """(L,) bool: the n labels with the most train points; of equally frequent ones those of lowest id.
+    """The labels with the most train points; of equally frequent ones those of lowest id.
+
+    Parameters
+    ----------
+    label_counts : ndarray, shape (L,)
+        Train points a label.
+    n : int
+        How many, from 1 to L.
+
+    Returns
+    -------
+    ndarray of bool, shape (L,)
 
     Raises
     ------
@@ -81,14 +112,24 @@ def head(label_counts: np.ndarray, n: int) -> np.ndarray:
 
 
 def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
-    """The entries of the labels in ``keep``, stored zeros among them; the shape stays, and so do rows left empty."""
+    """The entries of some labels, stored zeros among them; the shape stays, and so do rows left empty.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, shape (n, L)
+    keep : ndarray of bool, shape (L,)
+
+    Returns
+    -------
+    csr_matrix, shape (n, L)
+    """
     stays = keep[matrix.indices]
     indptr = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr]
     return sparse.csr_matrix((matrix.data[stays], matrix.indices[stays], indptr), shape=matrix.shape)
 
 
 def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> Models:
-    """Number of labels -> the baseline ``name`` trained on the most frequent labels alone, and last on all of them.
+    """A baseline trained on the most frequent labels alone, for several numbers of labels, and on all of them.
 
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
 
@@ -104,6 +145,11 @@ def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: s
     given : str
         A folder of saved predictions instead: ``full`` and any of ``head-1000``, ``head-100`` ... with their number of
         labels, each with an ending that :func:`xcrepro.inputs.baselines.saved` reads.
+
+    Returns
+    -------
+    dict of int to csr_matrix
+        Number of labels -> model, the last with all.
 
     Raises
     ------
@@ -137,9 +183,9 @@ def _given(path: str, ds: Dataset, n_labels: int) -> Models:
 def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
-    ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits; coverage
-    and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the points;
-    macro-F1 is also given by bin of train frequency, bins without labels left out.
+    ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits;
+    coverage and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the
+    points; macro-F1 is also given by bin of train frequency, bins without labels left out.
 
     Parameters
     ----------
@@ -182,13 +228,37 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.DataFrame:
-    """One row a metric and k (or this k alone), one column a number of labels: ``value`` or ``kept``."""
+    """One row a metric and k, one column a number of labels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`measure`.
+    value : {"value", "kept"}
+    k : int, optional
+        This k alone.
+
+    Returns
+    -------
+    DataFrame
+        metric, k, then the numbers of labels, in the unit of ``value``.
+    """
     return tables.spread(table if k is None else table[table["k"] == k], ["metric", "k"], "labels", value)
 
 
 def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that another run of the training leaves as they are but for a percent or so, for comparison: without ECE, and
-    without alpha-coverage, where a single label among few weighs much."""
+    """The rows that another run of the training leaves as they are but for a percent or so, for comparison.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`measure`.
+
+    Returns
+    -------
+    DataFrame
+        Without ECE, and without alpha-coverage, where a single label among few weighs much.
+    """
     return table[~table["metric"].isin(["ECE", "alpha-coverage"])].reset_index(drop=True)
 
 
@@ -214,7 +284,23 @@ class Run:
 
 
 def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines.PLACES) -> list[Run]:
-    """Label trees trained with seeds 0, 1, ...; or each file of ``given``, whose scores must be probabilities, as a run."""
+    """Label trees trained with seeds 0, 1, ..., or saved predictions in their place.
+
+    Parameters
+    ----------
+    ds : Dataset
+    repeats : int
+        Number of trees.
+    given : str
+        Instead, saved predictions that :func:`xcrepro.inputs.baselines.saved` reads: each file is a run. Scores must
+        be probabilities.
+    candidates : int
+        A test point.
+
+    Returns
+    -------
+    list of Run
+    """
     if given:
         tops = baselines.saved(given, ds, candidates)
         return [Run(number, top.to_csr(), None) for number, top in enumerate(tops.values())]
@@ -229,12 +315,37 @@ def tested_share(ds: Dataset) -> float:
 
 
 def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
-    """P@k, PSP@k, Cov@k of a selection, percent; Cov over the labels with a test point, as in the code the paper builds on."""
+    """P@k, PSP@k and Cov@k of a selection.
+
+    Parameters
+    ----------
+    ds : Dataset
+    top : TopK
+        k labels for each test point.
+    k : int
+
+    Returns
+    -------
+    dict of str to float
+        P, PSP, Cov, percent; Cov over the labels with a test point, as in the code the paper builds on.
+    """
     names = ["P", "PSP", "coverage (test)"]
     found = metrics.evaluate(ds.test.Y, top, k, inverse_propensity=weights(ds), metrics=names)["value"]
     return dict(zip(("P", "PSP", "Cov"), 100 * found, strict=True))
 
 
 def at_random(run: Run, k: int) -> TopK:
-    """BRS-PLT: 5 of the 10 most probable labels drawn once, of which the first k count, as in the paper."""
+    """BRS-PLT: 5 of the 10 most probable labels drawn once, of which the first k count, as in the paper.
+
+    Parameters
+    ----------
+    run : Run
+        Its number is the seed.
+    k : int
+        1 to 5.
+
+    Returns
+    -------
+    TopK
+    """
     return decide.bounded_random(run.probabilities, 5, 2, seed=run.number).head(k)

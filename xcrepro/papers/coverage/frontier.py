@@ -19,7 +19,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over five runs.
+        Columns dataset, method, beta ("" where it has none), k, P, P stderr, Cov, Cov stderr; percent, errors over
+        five runs.
     """
     t = pd.concat([printed_table(3).assign(method=MIXED), printed_table(2).query("variant == ''")])
     t = t[t["metric"].isin(["P", "Cov"])].astype({"k": int, "stderr": float}).rename(columns={"variant": "beta"})
@@ -40,11 +41,11 @@ def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, k, method, dominated by, dominates, P minus path. ``dominated by`` names the betas that are better
-        in both P and Cov by more than two standard errors of the difference, ``dominates`` those that are worse in both by
-        as much ("-": none). ``P minus path`` is the precision over the straight line between neighbouring betas at the
-        rule's own coverage, percentage points; missing where its coverage is outside that of the betas. The line is an
-        aid: nobody ran the betas in between, and where the path bulges it lies too low.
+        Columns dataset, k, method, dominated by, dominates, P minus path. ``dominated by`` names the betas that are
+        better in both P and Cov by more than two standard errors of the difference, ``dominates`` those that are
+        worse in both by as much ("-": none). ``P minus path`` is the precision over the straight line between
+        neighbouring betas at the rule's own coverage, percentage points; missing where its coverage is outside that
+        of the betas. The line is an aid: nobody ran the betas in between, and where the path bulges it lies too low.
     """
     rows = []
     for (dataset, k), part in table.groupby(["dataset", "k"], sort=False):
@@ -63,8 +64,16 @@ def compute_against_path(table: pd.DataFrame) -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """How often each rule is dominated by a beta or dominates one, and on which side of their path it lies.
 
-    Columns method, k, datasets, dominated, dominates, beside the path (its coverage is in their range), above it.
-    ``table``: from :func:`compute`.
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        method, k, then numbers of datasets: datasets, dominated, dominates, beside the path (its coverage is in their
+        range), above it.
     """
     t = compute_against_path(table)
     counted = {
@@ -111,7 +120,17 @@ def _mark(ax, part: pd.DataFrame, method: str) -> None:
 
 
 def describe_rivals(table: pd.DataFrame) -> str:
-    """Who is beaten by the path, and who beats it, in the rows of one k of :func:`compute`."""
+    """Who is beaten by the path, and who beats it, at one k.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of one k of :func:`compute`.
+
+    Returns
+    -------
+    str
+    """
     counted = compute_claims(table).set_index("method")
     random, weighted, k = counted.loc[RANDOM], counted.loc[WEIGHTED], counted["k"].iloc[0]
     return (

@@ -31,8 +31,21 @@ SOURCES = (looks.of("PLT"), looks.Look(looks.AMBER, "s", "--"), looks.Look(looks
 
 
 def sources(ds: Dataset, run: Run, given: str = "") -> dict[str, sparse.csr_matrix]:
-    """Name -> probabilities to choose from: the model's; the same after isotonic regression, each tenth of the test points by
-    a map fitted on the others; and, for a twin, the true ones."""
+    """The probabilities to choose from.
+
+    Parameters
+    ----------
+    ds : Dataset
+    run : Run
+    given : str
+        Not empty where the run is saved predictions; the model is then called so.
+
+    Returns
+    -------
+    dict of str to csr_matrix
+        Name -> the model's; the same after isotonic regression, each tenth of the test points by a map fitted on the
+        others; and, for a twin, the true ones.
+    """
     name = "given" if given else "label tree"
     top = TopK.from_scores(run.probabilities, int(np.diff(run.probabilities.indptr).max()))
     found = {name: run.probabilities, f"{name}, isotonic": calibrate.cross_fit_top(ds.test.Y, top).to_csr()}
@@ -55,8 +68,8 @@ def compute(ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence
     Returns
     -------
     DataFrame
-        Columns source, k, beta, P, Cov, and what the probabilities themselves lead to expect: expected P, expected Cov (over
-        labels with a test point, like Cov).
+        Columns source, k, beta, P, Cov, and what the probabilities themselves lead to expect: expected P, expected
+        Cov (over labels with a test point, like Cov).
     """
     rows, share = [], tested_share(ds)
     for (name, eta), k, beta in itertools.product(found.items(), KS, [*sorted(map(float, betas)), math.inf]):
@@ -68,7 +81,18 @@ def compute(ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence
 
 
 def compute_others(ds: Dataset, run: Run) -> pd.DataFrame:
-    """The rules without a beta on the model's probabilities: rule, k, P, Cov; three passes of the greedy rule among them."""
+    """The rules without a beta on the model's probabilities, three passes of the greedy rule among them.
+
+    Parameters
+    ----------
+    ds : Dataset
+    run : Run
+
+    Returns
+    -------
+    DataFrame
+        rule, k, P, Cov (percent).
+    """
     rows, eta = [], run.probabilities
     for k in KS:
         rules = {WEIGHTED: decide.weighted(eta, k, weights(ds)), RANDOM: at_random(run, k)}
@@ -78,10 +102,21 @@ def compute_others(ds: Dataset, run: Run) -> pd.DataFrame:
 
 
 def compute_constrained(ds: Dataset, found: Mapping[str, sparse.csr_matrix], share: float) -> pd.DataFrame:
-    """The largest coverage whose expected P@k keeps ``share`` of the plain top k's (eq. 14), without a look at the truth.
+    """The largest coverage whose expected P@k keeps a share of the plain top k's (eq. 14), without a look at the truth.
 
-    Columns source, k, beta, P kept (percent of the plain top k's P@k on the truth; the floor is 100 ``share`` of what the
-    probabilities expect), P, Cov, Cov gain (over the plain top k's Cov).
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping of str to csr_matrix
+        From :func:`sources`.
+    share : float
+        Of the plain top k's expected P@k, from 0 to 1.
+
+    Returns
+    -------
+    DataFrame
+        source, k, beta, P kept (percent of the plain top k's P@k on the truth; the floor is 100 ``share`` of what the
+        probabilities expect), P, Cov (percent), Cov gain (over the plain top k's Cov, points).
     """
     rows = []
     for (name, eta), k in itertools.product(found.items(), KS):
@@ -101,8 +136,20 @@ def check_constrained(table: pd.DataFrame) -> pd.DataFrame:
 def compute_drawn(path: pd.DataFrame, others: pd.DataFrame, constrained: pd.DataFrame) -> pd.DataFrame:
     """What :func:`plot` draws: the path over beta, then the rules without a beta, then the constrained selections.
 
-    Columns source ("" for the rules), rule ("" on the path, "eq. 14" for the constrained), then those of the three tables,
-    NaN where one has none.
+    Parameters
+    ----------
+    path : DataFrame
+        From :func:`compute`.
+    others : DataFrame
+        From :func:`compute_others`.
+    constrained : DataFrame
+        From :func:`compute_constrained`.
+
+    Returns
+    -------
+    DataFrame
+        source ("" for the rules), rule ("" on the path, "eq. 14" for the constrained), then the columns of the three
+        tables, NaN where one has none.
     """
     parts = [path.assign(rule=""), others.assign(source=""), constrained.assign(rule=FLOOR)]
     table = pd.concat(parts, ignore_index=True)
@@ -147,7 +194,21 @@ def plot(table: pd.DataFrame, share: float, ax=None) -> Figure:
 
 
 def describe_constrained(table: pd.DataFrame, share: float, k: int = 5) -> str:
-    """What the constrained selection of the first source gains, and of the last; from :func:`compute_constrained`."""
+    """What the constrained selection of the first source gains, and of the last.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_constrained`.
+    share : float
+        As given to it.
+    k : int
+        One of its k.
+
+    Returns
+    -------
+    str
+    """
     one = table[table["k"] == k]
     first, last = one.iloc[0], one.iloc[-1]
     return (

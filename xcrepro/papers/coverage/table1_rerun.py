@@ -31,9 +31,9 @@ def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of 13,330
-        labels of AmazonCat-13K and of the 1,000 most frequent) and printed kept (percent of full); NaN for metrics that the
-        paper's table does not have.
+        The columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of
+        13,330 labels of AmazonCat-13K and of the 1,000 most frequent) and printed kept (percent of full); NaN for
+        metrics that the paper's table does not have.
     """
     return _common.measure(ds, found).merge(_printed(), on=["metric", "k"], how="left", validate="many_to_one")
 
@@ -54,9 +54,17 @@ def _printed() -> pd.DataFrame:
 
 
 def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """Table 1 anew with the smallest head of labels: columns metric, k, full, head, kept, and the printed ones.
+    """Table 1 anew with the smallest head of labels, and as printed.
 
-    ``table``: from :func:`compute`.
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        metric, k, full, head (percent), kept (percent of full), then printed full, printed head, printed kept.
     """
     part = table[(table["labels"] == table["labels"].min()) & table["metric"].isin(ORDER)].reset_index(drop=True)
     columns = ["metric", "k", "full", "head", "kept", "printed full", "printed head", "printed kept"]
@@ -64,9 +72,19 @@ def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
-    """What is kept with the smallest head, on average over k: metric, then ours and printed (percent); smallest loss first.
+    """What is kept with the smallest head, on average over k.
 
-    ``table``: from :func:`compare_with_printed`. The printed nDCG@1 is left out: 58.1 where P@1 is 93.0 cannot be.
+    The printed nDCG@1 is left out: 58.1 where P@1 is 93.0 cannot be.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compare_with_printed`.
+
+    Returns
+    -------
+    DataFrame
+        metric, kept (ours), printed kept, percent; smallest loss first.
     """
     misprint = (table["metric"] == "nDCG") & (table["k"] == 1)
     table = table.assign(**{"printed kept": table["printed kept"].mask(misprint)})
@@ -77,8 +95,18 @@ def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
 def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
     """Is training on the head the same as striking the tail out of what the full model predicts?
 
-    Columns labels, positives (percent of the train positives that these labels have), same in top k (percent of the k
-    places filled alike), P@k of both ways (percent).
+    Parameters
+    ----------
+    ds : Dataset
+    found : dict of int to csr_matrix
+        From :func:`models`.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        labels, positives (percent of the train positives that these labels have), same in top k (percent of the k
+        places filled alike), P@k trained and P@k struck out (percent).
     """
     *heads, n_labels = found
     rows = []
@@ -93,7 +121,7 @@ def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """What is kept of each metric with a head of labels: a panel a k, filled marks ours, hollow ones the printed table 1.
+    """What is kept of each metric with a head of labels, a panel a k: filled marks are ours, hollow ones table 1's.
 
     Parameters
     ----------
@@ -125,7 +153,17 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 
 
 def describe_loss(table: pd.DataFrame) -> str:
-    """What P@5, coverage@5 and macro-F1@5 keep with the smallest head."""
+    """What P@5, coverage@5 and macro-F1@5 keep with the smallest head.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    str
+    """
     n, most = table["labels"].min(), table["labels"].max()
     kept = table[(table["labels"] == n) & (table["k"] == 5)].set_index("metric")["kept"].map("{:.0f} %".format)
     words = f"P@5 keeps {kept['P']} of its value, coverage@5 {kept['coverage']}, macro-F1@5 {kept['macro-F1']}"

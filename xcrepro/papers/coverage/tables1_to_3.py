@@ -15,6 +15,11 @@ def compute(number: int) -> pd.DataFrame:
     ----------
     number : int
         1, 2 or 3.
+
+    Returns
+    -------
+    DataFrame
+        Table 1: metric, then a column a variant and k. Tables 2 and 3: dataset, method, then a column a metric and k.
     """
     t = printed_table(number)
     text = t["printed"] + t["stderr"].where(t["stderr"] == "", " ± " + t["stderr"])
@@ -29,7 +34,10 @@ def compute(number: int) -> pd.DataFrame:
 def compute_head() -> pd.DataFrame:
     """Table 1: what training on the 1000 most frequent labels alone changes.
 
-    Columns metric, k, full, head-1000 (percent), change % (of ``full``).
+    Returns
+    -------
+    DataFrame
+        metric, k, full, head-1000 (percent), change % (of ``full``).
     """
     wide = tables.spread(printed_table(1), ["metric", "k"], "variant", "value")
     return wide.assign(**{"change %": 100 * (wide["head-1000"] / wide["full"] - 1)}).astype({"k": int})
@@ -44,7 +52,10 @@ def _scores(number: int) -> pd.DataFrame:
 def compute_above_random() -> pd.DataFrame:
     """Table 2: on how many of a dataset's nine scores each other method is above BRS-PLT.
 
-    Columns dataset, method, above, below, of, above on all ("yes" or "no").
+    Returns
+    -------
+    DataFrame
+        dataset, method, above, below, of, above on all ("yes" or "no").
     """
     rows = []
     for dataset, part in _scores(2).groupby("dataset", sort=False):
@@ -55,7 +66,13 @@ def compute_above_random() -> pd.DataFrame:
 
 
 def compute_times() -> pd.DataFrame:
-    """Table 2: test time a point over that of PLT: columns dataset, PLT ms, then one ratio a method."""
+    """Table 2: test time a point over that of PLT.
+
+    Returns
+    -------
+    DataFrame
+        dataset, ``PLT, ms``, then one ratio a method, such as ``COV-PLT / PLT``.
+    """
     t = printed_table(2)
     wide = tables.spread(t[t["metric"] == TIME], ["dataset"], "method", "value").set_index("dataset")
     ratio = wide.drop(columns=PLAIN).div(wide[PLAIN], axis=0)
@@ -65,7 +82,10 @@ def compute_times() -> pd.DataFrame:
 def compute_recovered() -> pd.DataFrame:
     """Table 2: how much of the precision that COV-PLT loses against PLT comes back with beta = 0.25.
 
-    Columns dataset, k, PLT, COV-PLT, COVbeta-PLT (P@k, percent), % recovered (of the loss; over 100: above PLT).
+    Returns
+    -------
+    DataFrame
+        dataset, k, PLT, COV-PLT, COVbeta-PLT (P@k, percent), % recovered (of the loss; over 100: above PLT).
     """
     t = printed_table(2)
     wide = tables.spread(t[t["metric"] == "P"].astype({"k": int}), ["dataset", "k"], "method", "value")
@@ -74,7 +94,13 @@ def compute_recovered() -> pd.DataFrame:
 
 
 def compute_claims() -> pd.DataFrame:
-    """What the paper says of its tables, counted in them: columns claim, where, holds in ("12 of 14")."""
+    """What the paper says of its tables 1 to 3, counted in them.
+
+    Returns
+    -------
+    DataFrame
+        claim, where (the table), holds in (a text such as "12 of 14").
+    """
     head = compute_head()
     ranking, loss = head["metric"].isin(["P", "N", "Abandonment"]), -head["change %"]
     scores, path = _scores(2), _scores(3)

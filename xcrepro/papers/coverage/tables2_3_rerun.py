@@ -29,9 +29,22 @@ METRICS = ("P", "PSP", "Cov")
 
 
 def rules(ds: Dataset, run: Run, k: int, betas: Sequence[float], search: bool = True) -> dict[str, Callable[[], TopK]]:
-    """Rule -> a call that chooses k labels a point: PLT, PS-PLT, and the greedy rule for each beta.
+    """The rules of tables 2 and 3: PLT, PS-PLT, and the greedy rule for each beta.
 
     By exact search in the tree; where the run has none, or without ``search``, among the run's candidates.
+
+    Parameters
+    ----------
+    ds : Dataset
+    run : Run
+    k : int
+    betas : sequence of float
+    search : bool
+
+    Returns
+    -------
+    dict of str to callable
+        Rule -> a call that chooses k labels a point.
     """
     w, eta, X = weights(ds), run.probabilities, ds.test.X
     if search and run.tree:
@@ -68,9 +81,17 @@ def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.Dat
 
 
 def compute_means(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard error over the runs: rule, metric, k, mean, stderr (NaN for a single run).
+    """Mean and standard error over the runs.
 
-    ``table``: from :func:`compute`.
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        rule, metric, k, mean, stderr (percent; NaN for a single run).
     """
     groups = table.groupby(["rule", "metric", "k"], sort=False)["value"]
     return groups.agg(mean="mean", stderr="sem").reset_index()
@@ -82,7 +103,18 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def lay_out(table: pd.DataFrame) -> pd.DataFrame:
-    """The same as texts, as the paper prints it: "mean ± standard error"."""
+    """The means as texts, as tables 2 and 3 print them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_means`.
+
+    Returns
+    -------
+    DataFrame
+        A row a rule, a column a metric and k: "mean ± standard error".
+    """
     text = table["mean"].map("{:.2f}".format) + table["stderr"].map(lambda e: "" if np.isnan(e) else f" ± {e:.2f}")
     return _lay_out(table.assign(text=text), "text")
 
@@ -93,7 +125,18 @@ def _lay_out(table: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:
-    """The paper's rows for this dataset, in the same layout and under the same names; no rows where it has none."""
+    """The rows of tables 2 and 3 for this dataset.
+
+    Parameters
+    ----------
+    ds : Dataset
+        One that the paper has, or its twin.
+
+    Returns
+    -------
+    DataFrame
+        In the layout of :func:`check` and under the same names, percent; no rows where the paper has none.
+    """
     table = pd.concat([printed_table(2), printed_table(3)])
     table = table[(table["dataset"] == printed_name(ds)) & table["metric"].isin(METRICS)].astype({"k": int})
     betas = table["variant"].replace("", "0").astype(float)
@@ -114,8 +157,8 @@ def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference, paired
-        over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
+        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference,
+        paired over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
     """
     value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
     names = list(table["rule"].unique())
@@ -153,10 +196,22 @@ def _verdict(difference: pd.Series) -> int:
 
 
 def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], beta: float = 0.0) -> pd.DataFrame:
-    """What the greedy rule loses when it sees only the most probable labels of each point, means over runs.
+    """What the greedy rule loses when it sees only the most probable labels of each point.
 
-    Columns candidates (a text: a number, or "all" by exact search in the tree), k, P, Cov, and same (percent of places
-    filled as by the search; NaN without a tree).
+    Parameters
+    ----------
+    ds : Dataset
+    found : sequence of Run
+    sizes : sequence of int
+        Numbers of candidates a point.
+    beta : float
+        Of the rule.
+
+    Returns
+    -------
+    DataFrame
+        candidates (a text: a number, or "all" by exact search in the tree), k, P, Cov, same (percent of places filled
+        as by the search; NaN without a tree). Means over runs, percent.
     """
     rows = []
     for run, k in itertools.product(found, KS):
@@ -170,7 +225,21 @@ def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], 
 
 
 def compute_decided_once(ds: Dataset, found: Sequence[Run], betas: Sequence[float] = (0.0, 0.25)) -> pd.DataFrame:
-    """The first k places of one decision for k = 5 and a decision for each k: rule, k, P and Cov of both, means."""
+    """The first k places of one decision for k = 5, and a decision for each k.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : sequence of Run
+    betas : sequence of float
+        Of the greedy rule.
+
+    Returns
+    -------
+    DataFrame
+        rule, k, and P and Cov of both: ``P, each k``, ``P, once for 5``, ``Cov, each k``, ``Cov, once for 5``. Means
+        over runs, percent.
+    """
     rows = []
     for run, beta in itertools.product(found, betas):
         five = decide.greedy_coverage(run.probabilities, 5, beta)
@@ -183,10 +252,22 @@ def compute_decided_once(ds: Dataset, found: Sequence[Run], betas: Sequence[floa
 
 
 def compute_times(ds: Dataset, found: Sequence[Run], betas: Sequence[float], k: int = 5) -> pd.DataFrame:
-    """CPU time a test point of each rule by search in the tree, and of the decision among candidates that are there.
+    """CPU time of each rule by search in the tree, and of the decision among candidates that are there.
 
-    Columns rule, search ms, search / PLT and printed / PLT (the paper's, NaN where it has none), decision ms. Means over
-    runs; shown, never compared. Runs without a tree are left out.
+    Parameters
+    ----------
+    ds : Dataset
+    found : sequence of Run
+        Those without a tree are left out.
+    betas : sequence of float
+        Of the greedy rule.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        rule, search ms (a test point), search / PLT and printed / PLT (the ratio of table 2, NaN where it has none),
+        decision ms. Means over runs; shown, never compared.
     """
     n, rows = ds.test.Y.shape[0], []
     for run in (run for run in found if run.tree):

@@ -36,13 +36,25 @@ METRICS = {
 
 
 def perfect(ds: Twin, heads: Sequence[int]) -> Models:
-    """Number of labels -> a model that knows every probability of the twin's most frequent labels, and of no other label."""
+    """Models that know every probability of the twin's most frequent labels, and of no other label.
+
+    Parameters
+    ----------
+    ds : Twin
+    heads : sequence of int
+        Numbers of labels, each from 1 to L.
+
+    Returns
+    -------
+    dict of int to csr_matrix
+        Number of labels -> model, the last with all.
+    """
     eta, n_labels = ds.test.marginals, ds.train.Y.shape[1]
     return {n: only(eta, head(ds.label_counts, n)) for n in sorted(set(heads))} | {n_labels: eta}
 
 
 def compute(ds: Dataset, found: Models) -> pd.DataFrame:
-    """Every metric of the models under each rule of ``RULES``; for a twin also of the perfect model with the same heads.
+    """Every metric of the models under each rule of ``RULES``; for a twin also of a perfect model with the same heads.
 
     Parameters
     ----------
@@ -70,7 +82,7 @@ def compute(ds: Dataset, found: Models) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The trained model's values, a column a number of labels, without the metrics that another training moves further."""
+    """The trained model's values, a column a number of labels, without what another training moves further."""
     return _common.wide(_common.stable_metrics(of_view(table)))
 
 
@@ -80,12 +92,37 @@ def of_view(table: pd.DataFrame, view: str = TRAINED) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, value: str = "value", k: int = 5) -> pd.DataFrame:
-    """The trained model at ``k``: one row a metric, one column a number of labels: ``value`` or ``kept``."""
+    """The trained model's values at one k.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    value : {"value", "kept"}
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        One row a metric, one column a number of labels.
+    """
     return _common.wide(of_view(table), value, k)
 
 
 def compute_half(table: pd.DataFrame, k: int = 5) -> pd.DataFrame:
-    """The share of each metric that is kept with about half of the labels: metric, labels, one column a view (percent)."""
+    """The share of each metric that is kept with about half of the labels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        metric, labels, one column a view (percent).
+    """
     part = table[(table["labels"] == _nearest(table, 0.5)) & (table["k"] == k)]
     return tables.spread(part, ["metric", "labels"], "view", "kept")
 
@@ -178,7 +215,18 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
 
 
 def describe_loss(table: pd.DataFrame, k: int) -> str:
-    """What P, coverage and macro-F1 keep at a tenth and at half of the labels. ``table``: from :func:`compute`."""
+    """What P, coverage and macro-F1 keep at a tenth and at half of the labels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    k : int
+
+    Returns
+    -------
+    str
+    """
     names = ["P", "coverage", "macro-F1"]
 
     def kept_at(share: float, view: str = TRAINED) -> tuple[str, str]:

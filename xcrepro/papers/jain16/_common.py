@@ -39,7 +39,20 @@ LOOKS = {
 
 
 def log_spaced(top: int, per_decade: int) -> np.ndarray:
-    """Whole numbers from 1 to ``top``, evenly spaced on a logarithmic axis, each once: (m,) int64."""
+    """Whole numbers from 1 to ``top``, evenly spaced on a logarithmic axis, each once.
+
+    Parameters
+    ----------
+    top : int
+        The last number, 1 or more.
+    per_decade : int
+        How many to a factor of ten; fewer where they would round to the same number.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        Rising.
+    """
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
 
 

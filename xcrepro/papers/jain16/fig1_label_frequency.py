@@ -16,14 +16,19 @@ COLUMNS = ["dataset", "labels", "under 5 points", "% of labels under 5"]
 
 
 def compute(tails: list[Tail]) -> pd.DataFrame:
-    """Label frequency against rank, as a staircase.
+    """Label frequency against rank, as a staircase: fig. 1 of jain16.
+
+    Parameters
+    ----------
+    tails : list of Tail
+        The label counts of each dataset.
 
     Returns
     -------
     DataFrame
-        dataset, real, rank, count, rank % (of the labels that occur). One row for the last rank of every distinct count;
-        labels without a point are left out (a logarithm has no place for them). So the curve is exact, and short however
-        many labels there are.
+        dataset, real, rank, count, rank % (of the labels that occur). One row for the last rank of every distinct
+        count; labels without a point are left out (a logarithm has no place for them). So the curve is exact, and
+        short however many labels there are.
     """
     parts = []
     for tail in tails:
@@ -40,7 +45,12 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_rare(tails: list[Tail]) -> pd.DataFrame:
-    """How many labels occur fewer than 5 times, never-seen ones included: the claim under the figure.
+    """How many labels occur fewer than 5 times, never-seen ones included: the claim in the caption of fig. 1.
+
+    Parameters
+    ----------
+    tails : list of Tail
+        The label counts of each dataset.
 
     Returns
     -------
@@ -57,8 +67,13 @@ def compute_rare(tails: list[Tail]) -> pd.DataFrame:
 
 
 def compute_printed() -> pd.DataFrame:
-    """The caption's numbers, and the share of the labels of table 2 that they are: the first four columns of
-    :func:`compute_rare`."""
+    """The numbers in the caption of fig. 1, and the share of the labels of table 2 that they are.
+
+    Returns
+    -------
+    DataFrame
+        The first four columns of :func:`compute_rare`: dataset, labels, under 5 points, % of labels under 5.
+    """
     printed = published.table("jain16:fig1-caption")
     rows = []
     for name, rare in zip(printed["dataset"], printed["value"].astype(int), strict=True):
@@ -68,7 +83,16 @@ def compute_printed() -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Both axes logarithmic, rank as a share of the labels seen, so that sets of any size share an axis; real data bold."""
+    """Fig. 1: both axes logarithmic, rank as a share of the labels seen, so that sets of any size share an axis.
+
+    Real data are bold.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : Axes, optional
+    """
     with figures.new(width=looks.NARROW, height=3.6, ax=ax) as (fig, ax):
         for name, curve in table.groupby("dataset", sort=False):
             width = 2.2 if curve["real"].iloc[0] else 1.4

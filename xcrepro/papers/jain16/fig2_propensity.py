@@ -1,5 +1,7 @@
-"""Fig. 2 of Jain et al. 2016: the propensity model, two heuristics for weights, and the paper's estimate from a hierarchy
-where its outcome can be judged."""
+"""Fig. 2 of Jain et al. 2016: the propensity model, and two heuristics for weights.
+
+Then the paper's estimate from a hierarchy, where its outcome can be judged.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,19 @@ ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
 
 
 def compute(per_decade: int = 8) -> pd.DataFrame:
-    """The curves with the published A and B: dataset, count (N_l, 1 to N), propensity, weight, power, log.
+    """Fig. 2: the curves with the published A and B.
 
-    power and log are the two heuristics for a label's weight, N_l^-A and log(N/N_l), scaled to the model's weight at N_l = 1.
-    That is log N, so the second needs no scaling.
+    Parameters
+    ----------
+    per_decade : int
+        Points of a curve to a factor of ten of N_l.
+
+    Returns
+    -------
+    DataFrame
+        dataset, count (N_l, 1 to N), propensity (eq. 1), weight (1/propensity), then the two heuristics for a label's
+        weight, scaled to the model's weight at N_l = 1: power, N_l^-A, and log, log(N/N_l). That weight is log N, so
+        the second needs no scaling.
     """
     parts = [
         _weights(key, log_spaced(registry.get(key).n_train, per_decade)).assign(dataset=name)
@@ -46,9 +57,13 @@ def _weights(key: str, counts: np.ndarray) -> pd.DataFrame:
 
 
 def compute_ratios() -> pd.DataFrame:
-    """How many times smaller a label's weight gets when N_l grows ten times: dataset, from, to, weight, power, log.
+    """How many times smaller a label's weight gets when N_l grows ten times (fig. 2).
 
-    Ratios do not depend on how a heuristic is scaled; the last decade that lies below N is the last row.
+    Returns
+    -------
+    DataFrame
+        dataset, from, to (N_l), weight, power, log (ratios, which do not depend on how a heuristic is scaled). The
+        last decade that lies below N is the last row.
     """
     parts = []
     for name, key in PAPER.items():
@@ -59,7 +74,15 @@ def compute_ratios() -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Propensities with the published A and B, and the weights with both heuristics."""
+    """Fig. 2: propensities with the published A and B, and the weights with both heuristics.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Three.
+    """
     with figures.new(looks.WIDE, 3.1, ncols=3, ax=ax) as (fig, axes):
         styles = ({"color": looks.INK, "linestyle": "-"}, {"color": looks.RUST, "linestyle": "--"})
         for panel, style, (name, part) in zip(axes[1:], styles, table.groupby("dataset", sort=False), strict=True):
@@ -101,8 +124,8 @@ def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it), below
-        (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
+        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it),
+        below (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
     """
     truth = Truth.of(Y)
     up = propensity.ancestors(parents, truth.n_labels)
@@ -114,19 +137,32 @@ def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
 
 
 def read_eurovoc() -> pd.DataFrame:
-    """The committed counts of EURLex-4K's labels that EuroVoc has others below: as :func:`count_overlaps`, with codes."""
+    """The committed counts of EURLex-4K's labels that EuroVoc has others below.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`count_overlaps`, with the labels' codes (texts).
+    """
     path = paths.project_root() / "data" / "label_counts" / "hierarchy" / "eurlex-4k.csv"
     return pd.read_csv(path, dtype={"codes": "str"})
 
 
 def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
-    """The two estimates of p_l from :func:`count_overlaps`, by rising count.
+    """The paper's estimate of p_l from a hierarchy, and another one.
 
-    Of labels that occur and have more than 4 descendants.
+    Parameters
+    ----------
+    overlaps : DataFrame
+        From :func:`count_overlaps`.
 
-    procedure: the paper's, count / (count + below - both).
-    among descendants: both / below, of the points that carry a descendant the share that carry the label too; NaN where no
-    point carries one. Where labels go missing independently it is unbiased, whatever goes missing below.
+    Returns
+    -------
+    DataFrame
+        The labels that occur and have more than 4 descendants, by rising count: the columns of ``overlaps`` and two
+        fractions. procedure: the paper's, count / (count + below - both). among descendants: both / below, of the
+        points that carry a descendant the share that carry the label too; NaN where no point carries one. Where
+        labels go missing independently it is unbiased, whatever goes missing below.
     """
     table = overlaps[(overlaps["descendants"] >= MIN_DESCENDANTS) & (overlaps["count"] > 0)]
     table = table.sort_values(["count", "label"], ignore_index=True)
@@ -138,9 +174,18 @@ def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
 def compute_twin_labels(ds: Twin) -> pd.DataFrame:
     """:func:`compute_labels` on a twin's observed train labels, with what only a twin knows.
 
-    true: p_l. complete descendants: the procedure where only the label itself went missing and nothing below it.
-    seen, implied, lost, lost alone: shares of the points that the label is relevant to: it is observed; only a descendant
-    is; neither is, though a descendant is relevant; neither is, and no descendant is relevant. They add up to 1.
+    Parameters
+    ----------
+    ds : Twin
+        With a hierarchy of its labels.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`compute_labels`, then fractions. true: p_l. complete descendants: the procedure where
+        only the label itself went missing and nothing below it. seen, implied, lost, lost alone: shares of the points
+        that the label is relevant to: it is observed; only a descendant is; neither is, though a descendant is
+        relevant; neither is, and no descendant is relevant. They add up to 1.
     """
     found = compute_labels(count_overlaps(ds.train.Y_observed, ds.parents))
     label, count = found["label"], found["count"]
@@ -156,8 +201,21 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
 
 
 def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
-    """Bins of ``per_bin`` labels by rising count, the last with what is left, as in the paper: labels, count (mean), lowest,
-    highest, and the mean of every column of shares. A label's missing estimate is left out of its bin's mean."""
+    """Bins of labels by rising count, the last with what is left, as in the paper.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        From :func:`compute_labels` or :func:`compute_twin_labels`.
+    per_bin : int
+        Labels a bin.
+
+    Returns
+    -------
+    DataFrame
+        labels, count (mean), lowest, highest (counts), and the mean of every column of shares. A label's missing
+        estimate is left out of its bin's mean.
+    """
     groups = labels.groupby(np.arange(len(labels)) // per_bin)
     counts = groups["count"].agg(labels="size", count="mean", lowest="min", highest="max")
     shares = [name for name in labels if labels[name].dtype == np.float64]
@@ -165,7 +223,18 @@ def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
 
 
 def compute_twin(ds: Twin) -> pd.DataFrame:
-    """:func:`compute_bins` of :func:`compute_twin_labels`."""
+    """:func:`compute_bins` of :func:`compute_twin_labels`.
+
+    Parameters
+    ----------
+    ds : Twin
+        With a hierarchy of its labels.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`compute_bins`.
+    """
     return compute_bins(compute_twin_labels(ds))
 
 
@@ -184,7 +253,8 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
     Returns
     -------
     DataFrame
-        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of them).
+        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of
+        them).
 
     Raises
     ------
@@ -204,14 +274,22 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
 
 
 def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.DataFrame:
-    """A and B by least squares over the bins of a twin and of EuroVoc (each as often as it has labels), after the printed pairs
-    (section 5).
+    """A and B by least squares over the bins of a twin and of EuroVoc, after the printed pairs (section 5).
+
+    Parameters
+    ----------
+    twin : DataFrame
+        From :func:`compute_twin`.
+    n_train : int
+        The twin's train points.
+    eurovoc : DataFrame
+        The bins of :func:`compute_eurovoc`. A bin counts as often as it has labels.
 
     Returns
     -------
     DataFrame
-        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms (of p, about
-        the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
+        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms
+        (of p, about the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
     """
     rows = [
         ("paper", f"printed for {name}", registry.get(key).A, registry.get(key).B, *[np.nan] * 3, "")
@@ -227,9 +305,19 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
 
 
 def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.DataFrame) -> pd.DataFrame:
-    """The data behind the second figure: source, count, the estimates, chance, low, high.
+    """The data behind the second figure, with eq. 1 at EURLex-4K's A and B.
 
-    twin: bins. labels, eurovoc: EuroVoc's labels and bins (:func:`compute_eurovoc`). With eq. 1 at EURLex-4K's A and B.
+    Parameters
+    ----------
+    twin : DataFrame
+        Bins, from :func:`compute_twin`.
+    labels, eurovoc : DataFrame
+        EuroVoc's labels and bins, from :func:`compute_eurovoc`.
+
+    Returns
+    -------
+    DataFrame
+        source, count, the estimates (:data:`ESTIMATES`), chance, low, high (fractions; NaN where a source has none).
     """
     entry = registry.get("eurlex-4k")
     at = log_spaced(int(labels["count"].max()), 12)
@@ -240,7 +328,17 @@ def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.Data
 
 
 def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
-    """The procedure's points: on the twin ``name`` (bins) with the truth, and in EuroVoc (labels) with chance."""
+    """The procedure's points: on the twin (bins) with the truth, and in EuroVoc (labels) with chance.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_hierarchy`.
+    name : str
+        The twin's, for a panel's title.
+    ax : array of Axes, optional
+        Two.
+    """
     twin, labels, bins, model = (part for _, part in table.groupby("source", sort=False))
     curve = {"color": looks.INK, "linestyle": "-"}
     procedure = {"color": looks.RUST, "marker": "s", "linestyle": "--"}

@@ -47,21 +47,47 @@ def load_counts(dataset: str = "eurlex-4k", folder: str = "") -> tuple[str, np.n
 
 
 def compute(counts: np.ndarray, n_points: int, grid: Sequence[float], per_decade: int = 12) -> pd.DataFrame:
-    """A row a point of a curve: A, count (1 to the most frequent label's), propensity (eq. 1)."""
+    """Fig. 3a: the propensity curves (eq. 1) of a grid of A.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (L,)
+        Points a label; the curves end at the most frequent one's.
+    n_points : int
+        That the counts are of.
+    grid : sequence of float
+        A of the curves; B is :data:`B`.
+    per_decade : int
+        Points of a curve to a factor of ten.
+
+    Returns
+    -------
+    DataFrame
+        A row a point of a curve: A, count (1 to the most frequent label's), propensity (fraction).
+    """
     at = log_spaced(int(np.max(counts)), per_decade)
     curves = [{"A": A, "count": at, "propensity": 1 / propensity.inverse(at, n_points, A, B)} for A in grid]
     return pd.concat(map(pd.DataFrame, curves), ignore_index=True)
 
 
 def compute_shares(counts: np.ndarray, n_points: int, grid: Sequence[float]) -> pd.DataFrame:
-    """What a curve takes away, on average, when ``counts`` are those of the complete truth.
+    """What a curve takes away, on average, when the counts are those of the complete truth (fig. 3a).
+
+    Parameters
+    ----------
+    counts : ndarray, shape (L,)
+        Points a label; labels without one are left out.
+    n_points : int
+        That the counts are of.
+    grid : sequence of float
+        A of the curves.
 
     Returns
     -------
     DataFrame
-        A and, in percent: missing % (of all pairs), rare missing % (of the pairs of labels with fewer than 10 points; NaN
-        where there are none), never seen % (of the labels that occur, those of which nothing is left: the mean over labels
-        of (1 - p)^N_l).
+        A and, in percent: missing % (of all pairs), rare missing % (of the pairs of labels with fewer than 10 points;
+        NaN where there are none), never seen % (of the labels that occur, those of which nothing is left: the mean
+        over labels of (1 - p)^N_l).
     """
     counts = np.asarray(counts, np.float64)[np.asarray(counts) > 0]
     rare = counts < 10
@@ -78,7 +104,18 @@ def _missing(counts: np.ndarray, p: np.ndarray) -> float:
 
 
 def plot(table: pd.DataFrame, shares: pd.DataFrame, name: str, ax=None) -> Figure:
-    """A curve for each A, the reference bold, each with the share of labels that it takes away."""
+    """Fig. 3a: a curve for each A, the reference bold, each with the share of labels that it takes away.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    shares : DataFrame
+        From :func:`compute_shares`, of the same A.
+    name : str
+        The dataset's, for the title.
+    ax : Axes, optional
+    """
     missing = shares.set_index("A")["missing %"]
     with figures.new(width=looks.NARROW, height=3.6, ax=ax) as (fig, ax):
         for A, curve in table.groupby("A"):

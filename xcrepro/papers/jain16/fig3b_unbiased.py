@@ -41,9 +41,10 @@ def compute(
     -------
     DataFrame
         A row an A and a k, in percent: A, k, missing % (of the pairs of Y, expected), complete (nDCG@k by Y), then of
-        propensity-scored nDCG@k (table 1, not the ratio of table 3) and of nDCG@k the mean and the middle 95 % of the draws:
-        scored, scored low, scored high, plain, plain low, plain high; and sigmas: how many standard errors of its mean
-        (deviation / sqrt(draws)) the scored one is from complete. nDCG is the paper's, with the ideal of k labels.
+        propensity-scored nDCG@k (table 1, not the ratio of table 3) and of nDCG@k the mean and the middle 95 % of the
+        draws: scored, scored low, scored high, plain, plain low, plain high; and sigmas: how many standard errors of
+        its mean (deviation / sqrt(draws)) the scored one is from complete. nDCG is the paper's, with the ideal of k
+        labels.
 
     Raises
     ------
@@ -75,13 +76,34 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_unbiased(table: pd.DataFrame, draws: int) -> str:
-    """A sentence: for how many rows the mean of ``draws`` draws lies within 4 of its standard errors of the complete value."""
+    """A sentence: how many means lie within 4 (:data:`SIGMAS`) of their standard errors of the complete value.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    draws : int
+        As given to it.
+
+    Returns
+    -------
+    str
+    """
     within = int((table["sigmas"].abs() <= SIGMAS).sum())
     return f"within {SIGMAS:g} standard errors of the complete truth: {within} of {len(table)} means of {draws} draws"
 
 
 def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
-    """Both estimates at k = 3 with the middle 95 % of the draws, against the share of labels missing."""
+    """Fig. 3b: both estimates at k = 3 with the middle 95 % of the draws, against the share of labels missing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    model : str
+        Whose predictions these are, for the axis.
+    ax : Axes, optional
+    """
     table = table[table["k"] == K].sort_values("missing %")
     x = table["missing %"]
     with figures.new(width=looks.NARROW, height=3.4, ax=ax) as (fig, ax):

@@ -1,4 +1,4 @@
-"""Figs. 3c and 3d of Jain et al. 2016: training on what is left of the labels, with right and with wrong propensities."""
+"""Figs. 3c and 3d of Jain et al. 2016: training on what is left of the labels, propensities right and wrong."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def compute_trainings(
     Returns
     -------
     DataFrame
-        A row a training: A (of the curve along which labels went missing), assumed (A of the propensities the model was
-        given, NaN for none), model, draw, missing % (of that draw), nDCG (percent, the paper's). PfastXML is trained for
-        every A of ``grid`` with its true propensities (fig. 3c), and on the reference curve with those of every other A
-        (fig. 3d); there also FastXML with PfastXML's constant normaliser, which is all that eq. 4 changes besides the
-        propensities.
+        A row a training: A (of the curve along which labels went missing), assumed (A of the propensities the model
+        was given, NaN for none), model, draw, missing % (of that draw), nDCG (percent, the paper's). PfastXML is
+        trained for every A of ``grid`` with its true propensities (fig. 3c), and on the reference curve with those of
+        every other A (fig. 3d); there also FastXML with PfastXML's constant normaliser, which is all that eq. 4
+        changes besides the propensities.
     """
     grid = sorted({*grid, REFERENCE})
     truth = Truth.of(ds.train.Y)
@@ -75,8 +75,8 @@ def compute(trainings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A, model, assumed, missing %, FastXML, nDCG (means over the draws), difference, error (standard error of the mean
-        difference; NaN for one draw), better (in how many draws), draws.
+        A, model, assumed, missing %, FastXML, nDCG (means over the draws), difference, error (standard error of the
+        mean difference; NaN for one draw), better (in how many draws), draws.
     """
     plain = trainings[trainings["model"] == PLAIN].rename(columns={"nDCG": "FastXML"})[["A", "draw", "FastXML"]]
     pairs = trainings[trainings["model"] != PLAIN].merge(plain, on=["A", "draw"])
@@ -89,7 +89,18 @@ def compute(trainings: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_right(table: pd.DataFrame) -> pd.DataFrame:
-    """Fig. 3c's rows of :func:`compute`: PfastXML with the propensities that labels went missing by."""
+    """Fig. 3c: PfastXML with the propensities that labels went missing by.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        Those of its rows.
+    """
     return table[(table["model"] == SCORED) & (table["assumed"] == table["A"])].reset_index(drop=True)
 
 
@@ -99,7 +110,18 @@ def check_right(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_wrong(table: pd.DataFrame) -> pd.DataFrame:
-    """Fig. 3d's rows of :func:`compute`: everything trained on the reference curve."""
+    """Fig. 3d: everything trained on the reference curve, PfastXML with right and wrong propensities.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        Those of its rows.
+    """
     return table[table["A"] == REFERENCE].reset_index(drop=True)
 
 
@@ -109,7 +131,17 @@ def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Against the share of labels missing, and against the A that PfastXML was given; bars are 2 errors."""
+    """Figs. 3c and 3d: against the share of labels missing, and against the A that PfastXML was given.
+
+    Bars are 2 errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, optional
+        Two.
+    """
     with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
         part = compute_right(table).sort_values("missing %")
         scored = looks.of(SCORED).line() | {"capsize": 2}

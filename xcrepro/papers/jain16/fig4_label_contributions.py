@@ -24,8 +24,16 @@ BINS = ["0-2", *(f"{low}-{high - 1}" for low, high in itertools.pairwise(EDGES))
 def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFrame:
     """What each label adds to PSP@k, in points.
 
-    Label l adds 100 w_l hits_l / G, with hits_l the test points whose first k places hold it rightly and G the sum of the
-    same over labels for the best ranking of the truth. So a model's column adds up to its PSP@k, ``best`` to 100.
+    Label l adds 100 w_l hits_l / G, with hits_l the test points whose first k places hold it rightly and G the sum of
+    the same over labels for the best ranking of the truth. So a model's column adds up to its PSP@k, ``best`` to 100.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Weights w_l are 1/p_l from its train counts, A and B.
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
 
     Returns
     -------
@@ -43,16 +51,40 @@ def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFram
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 5)) -> pd.DataFrame:
-    """Contributions added up from the rarest label on: k, count, labels (that have at most this count), best, and the models.
+    """Fig. 4: contributions added up from the rarest label on.
 
-    One row for each count that occurs, the last one holding PSP@k.
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    ks : sequence of int
+
+    Returns
+    -------
+    DataFrame
+        One row for each k and count that occurs: k, count (N_l), labels (that have at most this count), best, and a
+        column a model, points of PSP@k; the last row of a k holds PSP@k.
     """
     tables = [compute_labels(ds, tops, k).groupby(["k", "count"]).sum().cumsum() for k in ks]
     return pd.concat(tables).reset_index()
 
 
 def compute_bins(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 5)) -> pd.DataFrame:
-    """Contributions by how often a label occurs in train, in points of PSP@k: k, points (the bin), labels, best, the models."""
+    """Contributions by how often a label occurs in train.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    ks : sequence of int
+
+    Returns
+    -------
+    DataFrame
+        k, points (the bin, of :data:`BINS`), labels, best, and a column a model, points of PSP@k.
+    """
     table = pd.concat([compute_labels(ds, tops, k) for k in ks])
     place = np.searchsorted(EDGES, table.pop("count"), side="right")
     sums = table.groupby(["k", place]).sum().rename(index=dict(enumerate(BINS)), level=1)
@@ -60,7 +92,20 @@ def compute_bins(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 
 
 
 def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "FastXML") -> pd.DataFrame:
-    """Where ``better`` gains on ``than``: k, points, labels, gain (points of PSP@k), % of the gain; empty without the two."""
+    """Where one model gains on another.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        From :func:`compute_bins`.
+    better, than : str
+        Two of its models.
+
+    Returns
+    -------
+    DataFrame
+        k, points, labels, gain (points of PSP@k), % of the gain; empty without the two models.
+    """
     if better not in bins or than not in bins:
         return pd.DataFrame(columns=["k", "points", "labels", "gain", "% of the gain"])
     table = bins[["k", "points", "labels"]].assign(gain=bins[better] - bins[than])
@@ -68,14 +113,37 @@ def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "Fa
 
 
 def rare_share(table: pd.DataFrame, model: str, k: int, below: int = 100) -> float:
-    """Percent of a model's PSP@k that comes from labels with fewer than ``below`` train points; 0 where PSP@k is 0."""
+    """Percent of a model's PSP@k that comes from rare labels; 0 where PSP@k is 0.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    model : str
+        One of its columns.
+    k : int
+        One of its k.
+    below : int
+        Rare labels have fewer train points than this.
+
+    Returns
+    -------
+    float
+    """
     part = table[table["k"] == k]
     rare, total = part.loc[part["count"] < below, model], part[model].iloc[-1]
     return 100 * float(rare.iloc[-1]) / total if len(rare) and total else 0.0
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Added up from the rarest label to the most frequent one, a panel for each k."""
+    """Fig. 4: added up from the rarest label to the most frequent one, a panel for each k.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (1, ks), optional
+    """
     ks = list(dict.fromkeys(table["k"]))
     models = [name for name in table.columns if name not in ("k", "count", "labels", "best")]
     with figures.new(looks.MEDIUM, 3.7, ncols=len(ks), squeeze=False, ax=ax) as (fig, axes):

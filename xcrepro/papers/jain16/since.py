@@ -1,7 +1,7 @@
 """Propensity-scored metrics in hindsight: where they mislead, on a twin whose propensities are known.
 
-The points made are those of the coverage paper (sections 1 and 3.1). A twin has a complete truth and an observed one, so each
-use of the metric can be held against what it is meant to tell.
+The points made are those of the coverage paper (sections 1 and 3.1). A twin has a complete truth and an observed one,
+so each use of the metric can be held against what it is meant to tell.
 """
 
 from __future__ import annotations
@@ -43,7 +43,21 @@ ORDERS = ["k", "estimator", "pairs", "right", "worst pair", "right there"]
 
 
 def predictions(ds: Twin, models: Sequence[str] = MODELS, seed: int = 0) -> dict[str, TopK]:
-    """Models trained as one has to, on the OBSERVED train labels: name -> best labels of the test points."""
+    """Models trained as one has to, on the OBSERVED train labels.
+
+    Parameters
+    ----------
+    ds : Twin
+    models : sequence of str
+        Baselines.
+    seed : int
+        Of the trainings.
+
+    Returns
+    -------
+    dict of str to TopK
+        Model -> best labels of the test points.
+    """
     return {name: _predict(name, ds, ds.train.Y_observed, seed) for name in models}
 
 
@@ -59,6 +73,15 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
 
     All estimators but the last see the labels go missing with p_l, independently; the last one's labels with
     :func:`case_propensities`.
+
+    Parameters
+    ----------
+    ds : Twin
+    tops : dict of str to TopK
+        Model -> its predictions for the test points.
+    draws : int
+    seed : int
+        Of what goes missing.
 
     Returns
     -------
@@ -83,10 +106,19 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
 
 
 def case_propensities(ds: Twin) -> np.ndarray:
-    """(n, L) each test pair's probability of being marked where it is relevant: min(1, t_l eta_il).
+    """Each test pair's probability of being marked where it is relevant: min(1, t_l eta_il).
 
-    eta_il is the twin's P(y_il = 1 | x_i): pairs that are plain from the features are marked first. t_l is such that the mean
-    over ALL relevant pairs of the label, train and test, is its p_l: per label nothing has changed.
+    eta_il is the twin's P(y_il = 1 | x_i): pairs that are plain from the features are marked first. t_l is such that
+    the mean over ALL relevant pairs of the label, train and test, is its p_l: per label nothing has changed.
+
+    Parameters
+    ----------
+    ds : Twin
+
+    Returns
+    -------
+    ndarray, shape (n, L)
+        From 0 to 1.
     """
     splits = ds.train, ds.test
     pairs = [split.Y.nonzero() for split in splits]
@@ -116,10 +148,10 @@ def compute(models: Sequence[str], complete: np.ndarray, values: np.ndarray, apa
     Returns
     -------
     DataFrame
-        :data:`ERRORS`: k, estimator, complete and estimate (P@k and what it makes of it, percent, means over models and
-        draws), bias (their difference, in points), least and largest (of a model's mean over draws), spread (standard
-        deviation over draws, averaged over models). Then :data:`ORDERS`: pairs, right (percent of pairs and draws; a tie of
-        the estimator counts half), worst pair, and how often that one is right.
+        :data:`ERRORS`: k, estimator, complete and estimate (P@k and what it makes of it, percent, means over models
+        and draws), bias (their difference, in points), least and largest (of a model's mean over draws), spread
+        (standard deviation over draws, averaged over models). Then :data:`ORDERS`: pairs, right (percent of pairs and
+        draws; a tie of the estimator counts half), worst pair, and how often that one is right.
     """
     rows = []
     for at, k in enumerate(KS):
@@ -142,7 +174,17 @@ def check_errors(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, ks: Sequence[int] = (1, 5), ax=None) -> Figure:
-    """Left the bias of each estimator (the range over models as a line), right how often it ranks two models rightly."""
+    """Left the bias of each estimator (the range over models as a line), right how often it ranks two models rightly.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ks : sequence of int
+        The k that are drawn.
+    ax : array of Axes, optional
+        Two.
+    """
     at = np.arange(len(ESTIMATORS))
     with figures.new(looks.WIDE, 3.7, ncols=2, sharey=True, ax=ax) as (fig, (left, right)):
         for k, shift in zip(ks, np.linspace(-0.13, 0.13, len(ks)), strict=True):
@@ -169,7 +211,19 @@ def plot(table: pd.DataFrame, ks: Sequence[int] = (1, 5), ax=None) -> Figure:
 
 
 def reweight(top: TopK, weights: np.ndarray, k: int = max(KS)) -> TopK:
-    """The k best of ``top`` by score times the label's weight, as float32; ties to the lowest id.
+    """The best labels by score times the label's weight, as float32; ties to the lowest id.
+
+    Parameters
+    ----------
+    top : TopK
+    weights : ndarray, shape (L,)
+    k : int
+        Places that are kept.
+
+    Returns
+    -------
+    TopK
+        The k best.
 
     Examples
     --------
@@ -185,11 +239,21 @@ def reweight(top: TopK, weights: np.ndarray, k: int = max(KS)) -> TopK:
 def compute_worlds(ds: Twin, model: str = "PLT", draws: int = 200, seed: int = 0) -> pd.DataFrame:
     """Rankings by probability, and by probability over propensity, in two worlds.
 
-    ``missing``: labels go missing with p_l in train and test, and the published number sees what is left in test (its mean
-    over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same.
+    ``missing``: labels go missing with p_l in train and test, and the published number sees what is left in test (its
+    mean over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same.
 
-    The probabilities are those of ``model``, trained on the labels that its world has, and the twin's own: P(y = 1 | x) of a
-    label being MARKED, which is p times that of being relevant in the first world.
+    The probabilities are those of ``model``, trained on the labels that its world has, and the twin's own: P(y = 1 |
+    x) of a label being MARKED, which is p times that of being relevant in the first world.
+
+    Parameters
+    ----------
+    ds : Twin
+    model : str
+        A baseline.
+    draws : int
+        Of what goes missing in the test labels.
+    seed : int
+        Of the training and of the draws.
 
     Returns
     -------
@@ -213,15 +277,35 @@ def compute_worlds(ds: Twin, model: str = "PLT", draws: int = 200, seed: int = 0
 
 
 def compute_gains(worlds: pd.DataFrame) -> pd.DataFrame:
-    """What dividing by p gains, in points: world, source, k, PSP, P complete."""
+    """What dividing by p gains.
+
+    Parameters
+    ----------
+    worlds : DataFrame
+        From :func:`compute_worlds`.
+
+    Returns
+    -------
+    DataFrame
+        world, source, k, PSP, P complete (points).
+    """
     at = worlds.set_index(["world", "source", "k"])
     divided, plain = (at.loc[at["ranking"] == name, ["PSP", "P complete"]] for name in (DIVIDED, AS_IS))
     return (divided - plain).reset_index()
 
 
 def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
-    """An arrow for each source and k from the ranking by probability to the one divided by p: P@k of the complete truth
-    against PSP@k as published, a panel a world."""
+    """P@k of the complete truth against PSP@k as published, a panel a world.
+
+    An arrow for each source and k goes from the ranking by probability to the one divided by p.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_worlds`.
+    ax : array of Axes, optional
+        Two.
+    """
     titles = {"missing": "labels missing with p", "complete": "nothing missing"}
     with figures.new(looks.MEDIUM, 3.8, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for axis, (world, title) in zip(axes, titles.items(), strict=True):
@@ -254,9 +338,18 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
 def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     """Guessing rare labels without looking at the point.
 
-    ``top`` as it is; with its fifth place given to a label seen 1 to 9 times in train, drawn from all of them, or only from
-    those under the same root as the point's first label (from all where there is none); then two guesses that are the same
-    for every point: the five most frequent labels, and five of the rare ones. Propensities from the train counts, A and B.
+    ``top`` as it is; with its fifth place given to a label seen 1 to 9 times in train, drawn from all of them, or
+    only from those under the same root as the point's first label (from all where there is none); then two guesses
+    that are the same for every point: the five most frequent labels, and five of the rare ones. Propensities from the
+    train counts, A and B.
+
+    Parameters
+    ----------
+    ds : Twin
+    top : TopK
+        Predictions for the test points, 5 places or more.
+    seed : int
+        Of the drawn labels.
 
     Returns
     -------
@@ -312,7 +405,19 @@ def roots(parents: np.ndarray) -> np.ndarray:
 
 
 def compute_exchange(ds: Dataset) -> pd.DataFrame:
-    """What a hit weighs by how often the label is seen, in hits on the most frequent label: points, weight, hits."""
+    """What a hit weighs by how often the label is seen.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Its train counts, A and B.
+
+    Returns
+    -------
+    DataFrame
+        points (train points of the label, the last row the most frequent one's), weight (1/p), hits (on the most
+        frequent label that weigh as much).
+    """
     points = np.array([1, 3, 10, 30, 100, int(ds.label_counts.max())])
     w = propensity.inverse(points, ds.n_train, ds.A, ds.B)
     return pd.DataFrame({"points": points, "weight": w, "hits": w / w[-1]})

@@ -1,8 +1,8 @@
 """Table 1 of Jain et al. 2016: every gain, and that it is unbiased, by Monte Carlo.
 
-A *gain* is a metric of one point's prediction, more is better. Its propensity-scored form divides each relevant label's part
-by the label's propensity p_l, the chance that a relevant label was marked at all. The claim is that the mean of the scored
-gain over many draws of what went missing is the plain gain on the complete truth.
+A *gain* is a metric of one point's prediction, more is better. Its propensity-scored form divides each relevant
+label's part by the label's propensity p_l, the chance that a relevant label was marked at all. The claim is that the
+mean of the scored gain over many draws of what went missing is the plain gain on the complete truth.
 """
 
 from __future__ import annotations
@@ -37,8 +37,14 @@ COROLLARY = ("Recall@k", "MRR", "ADG")
 
 
 def compute_functions() -> pd.DataFrame:
-    """Where each gain is: group, gain, function; ``...`` stands for Y, top, ks and ``inverse_propensity``, in group b also
-    ``n_relevant``."""
+    """Where each gain of table 1 is.
+
+    Returns
+    -------
+    DataFrame
+        group (``a`` or ``b``), gain, function; ``...`` stands for Y, top, ks and ``inverse_propensity``, in group b
+        also ``n_relevant``.
+    """
     rows = [(group, name, call) for name, (group, call, *_) in GAINS.items()]
     return pd.DataFrame(rows, columns=["group", "gain", "function"])
 
@@ -62,17 +68,29 @@ def compute(Y, top: TopK, propensity: np.ndarray, draws: int = 400, seed: int = 
     Returns
     -------
     DataFrame
-        gain, k, complete (the plain gain on ``Y``), scored and plain (means over the draws of the scored and of the plain
-        gain on what was left) and their standard errors, ``scored error`` and ``plain error``; then scored % and plain %, the
-        means in percent of the absolute complete value.
+        gain, k, complete (the plain gain on ``Y``), scored and plain (means over the draws of the scored and of the
+        plain gain on what was left) and their standard errors, ``scored error`` and ``plain error``; then scored %
+        and plain %, the means in percent of the absolute complete value.
     """
     return _simulate(tuple(GAINS), Y, top, propensity, 1.0 / propensity, Truth.of(Y).sizes, draws, seed)
 
 
 def compute_corollary(Y, top: TopK, g: np.ndarray, draws: int = 400, seed: int = 0) -> pd.DataFrame:
-    """Corollary 4.2.1: a label is kept with g_l / |y*|; with weights 1/g_l no |y*| is needed. As :func:`compute`.
+    """Corollary 4.2.1: a label is kept with g_l / |y*|; with weights 1/g_l no |y*| is needed.
 
-    g: (L,) positive, at most the least |y*|, so at most 1 where a point may have one label.
+    Parameters
+    ----------
+    Y, top
+        As for :func:`compute`.
+    g : ndarray, shape (L,)
+        Positive, at most the least |y*|, so at most 1 where a point may have one label.
+    draws, seed : int
+        As for :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`compute`, of the gains of :data:`COROLLARY`.
     """
     sizes = Truth.of(Y).sizes
     return _simulate(COROLLARY, Y, top, g / np.maximum(sizes, 1)[:, None], 1.0 / g, np.ones(sizes.size), draws, seed)
@@ -105,7 +123,19 @@ check_corollary = check
 
 
 def compute_sigmas(table: pd.DataFrame) -> pd.DataFrame:
-    """How far the means lie from the complete truth in standard errors: gain, k, scored, plain, unbiased (within 4)."""
+    """How far the means lie from the complete truth, in standard errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute` or :func:`compute_corollary`.
+
+    Returns
+    -------
+    DataFrame
+        gain, k, scored, plain (standard errors; NaN where that is 0), unbiased (``yes`` where scored is within 4,
+        else ``no``).
+    """
     errors = {form: table[f"{form} error"].replace(0.0, np.nan) for form in LOOKS}
     away = {form: (table[form] - table["complete"]).abs() / error for form, error in errors.items()}
     return table[["gain", "k"]].assign(**away, unbiased=np.where(away["scored"] <= SIGMAS, "yes", "no"))
@@ -113,6 +143,15 @@ def compute_sigmas(table: pd.DataFrame) -> pd.DataFrame:
 
 def describe_unbiased(table: pd.DataFrame) -> str:
     """One sentence: how many of the scored means lie within 4 standard errors, and how many of the plain ones.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute` or :func:`compute_corollary`.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -128,7 +167,20 @@ def describe_unbiased(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
-    """At one k: the means over the draws as percent of the value on the complete truth; bars of 4 standard errors."""
+    """Table 1 at one k: the means over the draws as percent of the value on the complete truth.
+
+    Bars of 4 standard errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    draws : int
+        As given to it.
+    k : int
+        One of its k.
+    ax : Axes, optional
+    """
     part = table[table["k"] == k].reset_index(drop=True)
     with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, ax):
         for form, (label, look) in LOOKS.items():

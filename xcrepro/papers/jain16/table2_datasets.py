@@ -15,12 +15,24 @@ COLUMNS = ("N train", "D", "L", "M test", "labels per point", "points per label"
 
 
 def compute() -> pd.DataFrame:
-    """Table 2 as printed, averages as texts with their digits: dataset and the columns of :data:`COLUMNS`."""
+    """Table 2 as printed.
+
+    Returns
+    -------
+    DataFrame
+        dataset and the columns of :data:`COLUMNS`; averages as texts with their digits.
+    """
     return dataset_tables.printed(SOURCE, COLUMNS)
 
 
 def compute_page() -> pd.DataFrame:
-    """Where the table and the repository's page print other numbers for a dataset: dataset, quantity, table 2, page (texts)."""
+    """Where table 2 and the repository's page print other numbers for a dataset.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity, table 2, page (texts).
+    """
     rows = []
     for name in (name for name in registry.names(SOURCE) if PAGE in registry.get(name).published):
         for column in COLUMNS:
@@ -35,9 +47,9 @@ def compute_counted() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, printed (points per label), then what labels per point x points / L gives: ``train`` and ``all`` for the
-        train points and for all points at the printed labels per point; ``margin`` is how far the rounding of the latter
-        moves the second; ``counted`` names the basis whose range meets the printed value, or "neither".
+        dataset, printed (points per label), then what labels per point x points / L gives: ``train`` and ``all`` for
+        the train points and for all points at the printed labels per point; ``margin`` is how far the rounding of the
+        latter moves the second; ``counted`` names the basis whose range meets the printed value, or "neither".
     """
     rows = []
     for name in registry.names(SOURCE):
@@ -49,7 +61,13 @@ def compute_counted() -> pd.DataFrame:
 
 
 def compare_with_printed() -> pd.DataFrame:
-    """EURLex-4K from the real label counts that come with the project: dataset, quantity, printed (text), ours."""
+    """Table 2's EURLex-4K from the real label counts that come with the project.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity, printed (text), ours.
+    """
     return dataset_tables.compare_label_counts(SOURCE, ["eurlex-4k"])
 
 
@@ -78,5 +96,16 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
 
 
 def compare_files_with_printed(folder: str, size: str) -> pd.DataFrame:
-    """:func:`xcrepro.inputs.dataset_tables.compare_files` of the table, in ``folder`` or at ``size``."""
+    """Table 2 against dataset files: :func:`xcrepro.inputs.dataset_tables.compare_files` of its columns.
+
+    Parameters
+    ----------
+    folder, size : str
+        As for :func:`xcrepro.inputs.datasets.load_available`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity (the column), printed (text), ours.
+    """
     return dataset_tables.compare_files(SOURCE, COLUMNS, folder, size)

@@ -33,7 +33,8 @@ def compute_leads(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, methods, columns, led, least lead, least at, largest lead, largest at (points; ``at`` names the column).
+        dataset, methods, columns, led, least lead, least at, largest lead, largest at (points; ``at`` names the
+        column).
     """
     found = []
     for dataset, part in _by_dataset(rows):
@@ -47,11 +48,16 @@ def compute_leads(rows: pd.DataFrame) -> pd.DataFrame:
 def compute(table3: pd.DataFrame) -> pd.DataFrame:
     """PfastreXML against the best of SLEEC and FastXML, and against the best of all methods but the paper's two.
 
+    Parameters
+    ----------
+    table3 : DataFrame
+        From :func:`xcrepro.papers.jain16._common.read_printed`.
+
     Returns
     -------
     DataFrame
-        One row a dataset and column of table 3: dataset, column, PfastreXML, best named, named (its number), gain (points),
-        gain % (relative), best other, gain on other (points).
+        One row a dataset and column of table 3: dataset, column, PfastreXML, best named, named (its number), gain
+        (points), gain % (relative), best other, gain on other (points).
     """
     parts = []
     for dataset, part in _by_dataset(table3):
@@ -65,7 +71,19 @@ def compute(table3: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_ranges(table: pd.DataFrame) -> pd.DataFrame:
-    """The gains of each dataset over its columns: least, where, largest, where, in points; the relative ones in percent."""
+    """The ends of each dataset's gains over its columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, least gain, least at, largest gain, largest at (points, and the columns where), least %, largest %
+        (relative).
+    """
     found = table.set_index("column").groupby("dataset", sort=False)
     ends = found["gain"].agg(
         **{"least gain": "min", "least at": "idxmin", "largest gain": "max", "largest at": "idxmax"}
@@ -74,8 +92,7 @@ def compute_ranges(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count_above(number: int, method: str, rivals: Sequence[str] = ()) -> tuple[int, int, str]:
-    """Of the comparisons of ``method`` with ``rivals`` (all but the paper's own) how many it is above in, of how many, and the
-    rest in words."""
+    """Comparisons of ``method`` with ``rivals`` (all but the paper's own): above in, of how many, the rest in words."""
     above, total, rest = 0, 0, []
     for dataset, part in _by_dataset(read_printed(number)):
         others = part[part.index.isin(rivals) if rivals else ~part.index.isin(OURS)]
@@ -88,7 +105,13 @@ def _count_above(number: int, method: str, rivals: Sequence[str] = ()) -> tuple[
 
 
 def compute_claims() -> pd.DataFrame:
-    """The paper's sentences on tables 3 and 4, each counted out: claim, holds, of, where not."""
+    """The paper's sentences on tables 3 and 4, each counted out.
+
+    Returns
+    -------
+    DataFrame
+        claim, holds, of (comparisons), where not (text).
+    """
     claims = {
         "table 3: PfastXML is above every baseline": (3, "PfastXML"),
         "table 3: PfastreXML is above every baseline": (3, "PfastreXML"),
@@ -101,14 +124,32 @@ def compute_claims() -> pd.DataFrame:
 
 
 def compute_decreasing_coverage(table4: pd.DataFrame) -> pd.DataFrame:
-    """Cells of table 4 below the cell to their left: dataset, method, column, value, before (the smaller k's)."""
+    """Cells of table 4 below the cell to their left.
+
+    Parameters
+    ----------
+    table4 : DataFrame
+        From :func:`xcrepro.papers.jain16._common.read_printed`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, column, value, before (the smaller k's), percent.
+    """
     cells = table4.set_index(["dataset", "method"]).rename_axis(columns="column").stack().rename("value").reset_index()
     cells["before"] = cells.groupby(["dataset", "method"])["value"].shift()
     return cells[cells["value"] < cells["before"]].reset_index(drop=True)
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """PfastreXML's gain in P1, P3, P5 on the better of SLEEC and FastXML, a line a dataset."""
+    """Table 3: PfastreXML's gain in P1, P3, P5 on the better of SLEEC and FastXML, a line a dataset.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : Axes, optional
+    """
     shown = table[table["column"].isin([f"P{k}" for k in KS])].pivot(index="dataset", columns="column", values="gain")
     shown = shown.loc[list(dict.fromkeys(table["dataset"]))[::-1]]
     at = np.arange(len(shown))

@@ -34,15 +34,21 @@ CLAIMS = [
 def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     """Tables 3 and 4 of the models.
 
-    As jain16, section 7: N and P are 100 G(prediction) / G(truth), with the propensities from the train counts and the
-    dataset's A and B; nDCG's normaliser runs over k places whatever the point has and cancels in the ratio. C is the number
-    of labels rightly predicted somewhere over the most that k places a point can show.
+    As jain16, section 7: N and P are 100 G(prediction) / G(truth), with the propensities from the train counts and
+    the dataset's A and B; nDCG's normaliser runs over k places whatever the point has and cancels in the ratio. C is
+    the number of labels rightly predicted somewhere over the most that k places a point can show.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
 
     Returns
     -------
     DataFrame
-        Percent: model, N1, N3, N5 (PSnDCG), P1, P3, P5 (PSP), C1, C3, C5 (coverage), and of :data:`DRAWN` what is printed for
-        the model, such as P1 printed; NaN where nothing is.
+        Percent: model, N1, N3, N5 (PSnDCG), P1, P3, P5 (PSP), C1, C3, C5 (coverage), and of :data:`DRAWN` what is
+        printed for the model, such as P1 printed; NaN where nothing is.
     """
     paper = compute_printed(ds).set_index(["model", "column"])["printed"]
     rows = []
@@ -66,9 +72,17 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:
-    """The paper's cells for the methods of :data:`MODELS` on this dataset: model, column, printed (percent).
+    """The cells of tables 3 and 4 for the methods of :data:`MODELS` on this dataset.
 
-    No rows where the paper has not this dataset.
+    Parameters
+    ----------
+    ds : Dataset
+        One that the paper has, or its twin.
+
+    Returns
+    -------
+    DataFrame
+        model, column, printed (percent). No rows where the paper has not this dataset.
     """
     rows = pd.concat(map(read_printed, (3, 4)), ignore_index=True).rename(columns={"method": "model"})
     rows = rows[(rows["dataset"] == datasets.printed_name(ds)) & rows["model"].isin(MODELS)].drop(columns="dataset")
@@ -76,8 +90,20 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
 
 
 def compare_with_printed(table: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Ours (of :func:`compute`) and the paper's cells (of :func:`compute_printed`): model, column, ours, printed, difference
-    in points; the models that both have."""
+    """Ours and the paper's cells of tables 3 and 4.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ours, from :func:`compute`.
+    paper : DataFrame
+        The paper's, from :func:`compute_printed`.
+
+    Returns
+    -------
+    DataFrame
+        model, column, ours, printed (percent), difference (points); the models that both have.
+    """
     ours = table.melt("model", var_name="column", value_name="ours")
     found = paper.merge(ours, on=["model", "column"])[["model", "column", "ours", "printed"]]
     return found.assign(difference=found["ours"] - found["printed"])
@@ -97,9 +123,10 @@ def compute_claims(ds: Dataset, tops: Mapping[str, TopK], table: pd.DataFrame) -
     Returns
     -------
     DataFrame
-        claim, better, than; above and below (how many of the six columns, each of them by more than twice its standard
-        error), unclear (the rest); least and largest, the differences in points; C1 and C5, those of the coverage, which have
-        no standard error here. The standard error is that of a paired difference by a jackknife over 20 blocks of test points.
+        claim, better, than; above and below (how many of the six columns, each of them by more than twice its
+        standard error), unclear (the rest); least and largest, the differences in points; C1 and C5, those of the
+        coverage, which have no standard error here. The standard error is that of a paired difference by a jackknife
+        over 20 blocks of test points.
     """
     value, w, Y = table.set_index("model"), weights(ds), ds.test.Y
     left = {
@@ -120,7 +147,17 @@ def compute_claims(ds: Dataset, tops: Mapping[str, TopK], table: pd.DataFrame) -
 
 
 def plot(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
-    """Ours (filled) and the printed value (hollow), for P1, P5, C1 and C5."""
+    """Ours (filled) and the printed value (hollow), for P1, P5, C1 and C5.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    twin : bool
+        Whether ours are of a twin; the legend says so.
+    ax : array of Axes, optional
+        Four.
+    """
     at = np.arange(len(table))
     printed = "printed (real data; ours is a twin)" if twin else "printed"
     with figures.new(looks.MEDIUM, 3.3, ncols=4, sharey=True, ax=ax) as (fig, axes):

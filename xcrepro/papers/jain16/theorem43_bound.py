@@ -43,10 +43,11 @@ def compute(
     Returns
     -------
     DataFrame
-        A row an A and a number of points, in points of 100: A, points, rho, L bar, bound, own range, normal, observed,
-        outside. rho is the largest gain of one predicted label of these points, were it observed. bound is the theorem's;
-        own range: Hoeffding's inequality with each point's own largest gain; normal: the exact standard deviation times the
-        normal quantile; observed: what 1 - delta of the draws stay below; outside: the share of draws beyond the bound.
+        A row an A and a number of points, in points of 100: A, points, rho, L bar, bound, own range, normal,
+        observed, outside. rho is the largest gain of one predicted label of these points, were it observed. bound is
+        the theorem's; own range: Hoeffding's inequality with each point's own largest gain; normal: the exact
+        standard deviation times the normal quantile; observed: what 1 - delta of the draws stay below; outside: the
+        share of draws beyond the bound.
 
     Raises
     ------
@@ -85,7 +86,14 @@ def compute(
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Bounds and the observed deviation against the number of points, a panel for each A."""
+    """Theorem 4.3: bounds and the observed deviation against the number of points, a panel for each A.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (1, A), optional
+    """
     grid = list(dict.fromkeys(table["A"]))
     with figures.new(looks.MEDIUM, 3.3, ncols=len(grid), sharey=True, squeeze=False, ax=ax) as (fig, axes):
         for axis, A in zip(axes[0], grid, strict=True):

@@ -1,4 +1,4 @@
-"""Anybody's saved predictions: how they are written and read, their calibration errors, and the calibration paper's fig 4."""
+"""Anybody's saved predictions: how they are written and read, their errors, and the calibration paper's fig 4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
 def write_by_hand(path: str | os.PathLike, scores: np.ndarray, ids: np.ndarray, pairs: np.ndarray) -> None:
     """The calibration@k interchange file in plain NumPy, as a program that knows nothing of this package can write it.
 
-    scores (n, k), best first; ids (n, k), the labels; pairs (m, 2), row and label of every relevant label of the test split.
+    Parameters
+    ----------
+    path : str or path
+    scores : ndarray, shape (n, k)
+        Best first.
+    ids : ndarray of int, shape (n, k)
+        The labels.
+    pairs : ndarray of int, shape (m, 2)
+        Row and label of every relevant label of the test split.
     """
     relevant = {(int(row), int(label)) for row, label in pairs}
     hits = np.array([[(row, int(label)) in relevant for label in line] for row, line in enumerate(ids)])
@@ -31,8 +39,25 @@ def write_by_hand(path: str | os.PathLike, scores: np.ndarray, ids: np.ndarray, 
 
 
 def write_example(folder: str | os.PathLike, ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> list[str]:
-    """Save the first k places of each model under its name in ``folder``, in the three ways there are, in turn: by hand in
-    plain NumPy, ``TopK.to_calibration_npz``, ``TopK.save``. Returns the file names."""
+    """Save the first places of each model under its name, in the three ways there are, in turn.
+
+    By hand in plain NumPy, ``TopK.to_calibration_npz``, ``TopK.save``.
+
+    Parameters
+    ----------
+    folder : str or path
+        One that exists.
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
+        How many places.
+
+    Returns
+    -------
+    list of str
+        The file names.
+    """
     Y = ds.test.Y.tocoo()
     for place, (name, top) in enumerate(tops.items()):
         path, top = Path(folder) / f"{name}.npz", top.head(k)
@@ -46,7 +71,23 @@ def write_example(folder: str | os.PathLike, ds: Dataset, tops: Mapping[str, Top
 
 
 def read(ds: Dataset, tops: Mapping[str, TopK], given: str = "", k: int = 5) -> dict[str, TopK]:
-    """The predictions saved under ``given``; without it, ``tops`` saved by :func:`write_example` and read back."""
+    """Saved predictions, or those of our own models after a way through files.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Without ``given``: saved by :func:`write_example` and read back.
+    given : str
+        Where predictions are saved, in a form that :func:`xcrepro.inputs.baselines.saved` reads.
+    k : int
+        How many places.
+
+    Returns
+    -------
+    dict of str to TopK
+        Name -> predictions.
+    """
     if given:
         return baselines.saved(given, ds, k)
     with tempfile.TemporaryDirectory() as folder:
@@ -74,13 +115,39 @@ def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataF
 
 
 def compute(table: pd.DataFrame) -> pd.DataFrame:
-    """What figure 4 shows of :func:`compute_table`: model, k, before, after."""
+    """What figure 4 of the calibration paper shows.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_table`.
+
+    Returns
+    -------
+    DataFrame
+        model, k, before, after (ECE, percent).
+    """
     return table[table["metric"] == "ECE"].drop(columns="metric")
 
 
 def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, TopK], k: int = 5) -> float:
-    """The largest difference between ``table``, the errors of predictions read from files, and those of the same ones in
-    memory; NaN where there are none in memory."""
+    """The largest difference between the errors of predictions read from files, and those of the same ones in memory.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_table`, of the files.
+    ds : Dataset
+    memory : mapping of str to TopK
+        The same predictions.
+    k : int
+        As given to :func:`compute_table`.
+
+    Returns
+    -------
+    float
+        NaN where there are none in memory.
+    """
     if not memory:
         return float("nan")
     here, there = (one.set_index(["model", "metric", "k"]) for one in (table, compute_table(ds, memory, k)))
@@ -88,9 +155,14 @@ def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, To
 
 
 def compute_printed() -> pd.DataFrame:
-    """What figure 4 compares, as far as table 7 has it: ECE@k before calibration of LightXML and CascadeXML, a column a k.
+    """What figure 4 compares, as far as table 7 has it: LightXML and CascadeXML before calibration.
 
     The figure's other two (LightXML with random clusters, ELIAS) have no printed number.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then ECE@k (percent), a column a k.
     """
     t = published.table("calibration:table7")
     t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "none")]

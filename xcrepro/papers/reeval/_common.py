@@ -1,7 +1,8 @@
 """What the items share: the paper's tables and k, our models in its methods' place, leaders, and the bars of figure 2.
 
-The paper's neural methods need a GPU and a text encoder. What stands here beside the linear SVM are this kit's baselines:
-one says what another loss changes, one what a label tree costs, one is made for the tail, one learns its features.
+The paper's neural methods need a GPU and a text encoder. What stands here beside the linear SVM are this kit's
+baselines: one says what another loss changes, one what a label tree costs, one is made for the tail, one learns its
+features.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
     seed : int
         Of the trainings.
     given : str
-        A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which every
-        file is a model (see :func:`xcrepro.inputs.baselines.saved`).
+        A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which
+        every file is a model (see :func:`xcrepro.inputs.baselines.saved`).
     max_leaf : int
         Labels in a leaf of the label tree. With as many as a dataset has labels the tree would be Logistic again.
 
@@ -77,22 +78,68 @@ def predict(model: Model, ds: Dataset) -> TopK:
 
 
 def runs(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> list[tuple[str, Dataset, int, Mapping[str, TopK]]]:
-    """(name, dataset, its k, model -> predictions) of each dataset; ArgumentError unless there is one k for each."""
+    """Each dataset with its k and its predictions.
+
+    Parameters
+    ----------
+    loaded : mapping of str to Dataset
+        Name -> dataset.
+    tops : mapping of str to mapping of str to TopK
+        Name -> model -> predictions for the test points.
+    ks : sequence of int
+        One for each dataset.
+
+    Returns
+    -------
+    list of (name, dataset, k, model -> predictions)
+
+    Raises
+    ------
+    ArgumentError
+        Unless there is one k for each.
+    """
     if len(ks) != len(loaded):
         raise ArgumentError("ks", f"must be one for each of the {len(loaded)} datasets", list(ks))
     return [(title, ds, k, tops[title]) for (title, ds), k in zip(loaded.items(), ks, strict=True)]
 
 
 def others(models: Mapping[str, TopK], baseline: str) -> dict[str, TopK]:
-    """The models without the baseline; ArgumentError unless that is one of them."""
+    """The models without the baseline.
+
+    Parameters
+    ----------
+    models : mapping of str to TopK
+    baseline : str
+
+    Returns
+    -------
+    dict of str to TopK
+
+    Raises
+    ------
+    ArgumentError
+        Unless the baseline is one of them.
+    """
     if baseline not in models:
         raise ArgumentError("baseline", "must be one of the models", repr(baseline), ", ".join(models))
     return {name: top for name, top in models.items() if name != baseline}
 
 
 def stable_models(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all models but PfastreXML: its trees branch otherwise when inputs change in the seventh digit, which moves
-    its averages over labels by 6 % (those of the others by less than 1 %)."""
+    """The rows of all models but PfastreXML.
+
+    Its trees branch otherwise when inputs change in the seventh digit, which moves its averages over labels by 6 %
+    (those of the others by less than 1 %).
+
+    Parameters
+    ----------
+    table : DataFrame
+        With a column method.
+
+    Returns
+    -------
+    DataFrame
+    """
     return table[table["method"] != "PfastreXML"].reset_index(drop=True)
 
 
@@ -105,14 +152,37 @@ def leaders(values: pd.Series) -> str:
 
 
 def pair_signs(values: pd.Series) -> np.ndarray:
-    """For every pair of methods which has more: 1, -1, 0. Two metrics computed another way may differ in the last digit of
-    what is equal, so differences are rounded."""
+    """For every pair of methods which has more.
+
+    Parameters
+    ----------
+    values : Series
+        A value a method. Two metrics computed another way may differ in the last digit of what is equal, so
+        differences are rounded.
+
+    Returns
+    -------
+    ndarray, shape (pairs,)
+        1, -1 or 0.
+    """
     one, other = np.triu_indices(len(values), 1)
     return np.sign(np.round(values.to_numpy()[one] - values.to_numpy()[other], 9))
 
 
 def only_table(found: pd.DataFrame, number: int) -> pd.DataFrame:
-    """The columns of table 3 (P, micro-F1, macro-F1) or 4 (nDCG, PSP) of both side by side."""
+    """One of tables 3 and 4 of both side by side.
+
+    Parameters
+    ----------
+    found : DataFrame
+        With the columns of both.
+    number : {3, 4}
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then the columns of table 3 (P, micro-F1, macro-F1) or 4 (nDCG, PSP).
+    """
     return found[["dataset", "method", *[f"{metric}@{k}" for metric in TABLES[number] for k in KS]]]
 
 
@@ -141,7 +211,7 @@ def compute_order(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_best(table: pd.DataFrame, baseline: str = BASELINE) -> pd.DataFrame:
-    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place in each; ``-`` where there are no bars.
+    """The best of each dataset by micro-F1 and by macro-F1, and the baseline's place; ``-`` where there are no bars.
 
     Parameters
     ----------
@@ -222,7 +292,17 @@ def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
 
 
 def describe_leads(table: pd.DataFrame) -> str:
-    """How many datasets each method leads by each average, of those with numbers."""
+    """How many datasets each method leads by each average, of those with numbers (figure 2).
+
+    Parameters
+    ----------
+    table : DataFrame
+        As for :func:`plot_f1_bars`.
+
+    Returns
+    -------
+    str
+    """
     drawn, texts = table.dropna(subset=["value"]).set_index("method"), []
     for metric, name in F1.items():
         best = [leaders(part["value"]) for _, part in drawn[drawn["metric"] == metric].groupby("dataset", sort=False)]
@@ -234,7 +314,13 @@ def describe_leads(table: pd.DataFrame) -> str:
 
 
 def compute_printed() -> pd.DataFrame:
-    """Tables 3 and 4 as printed, side by side: dataset, method, then a column a metric and k, percent."""
+    """Tables 3 and 4 as printed, side by side.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, then a column a metric and k, percent.
+    """
     both = published.wide("reeval:table3").join(published.wide("reeval:table4"))
     return both.droplevel("variant").reset_index()
 
@@ -244,9 +330,14 @@ FIGURE_K = {"EURLex-4K": 5, "Wiki10-31K": 19, "AmazonCat-13K": 5}
 
 
 def compute_printed_bars() -> pd.DataFrame:
-    """The thirty bars of figure 2: metric, dataset, k, method, value (percent); NaN for the ten that no table has.
+    """The thirty bars of figure 2, from tables 3 and 4.
 
-    The figure takes k = 19 on Wiki10-31K; tables 3 and 4 stop at k = 5.
+    The figure takes k = 19 on Wiki10-31K; the tables stop at k = 5.
+
+    Returns
+    -------
+    DataFrame
+        metric, dataset, k, method, value (percent); NaN for the ten that no table has.
     """
     rows = [
         (metric, row["dataset"], k := FIGURE_K[row["dataset"]], row["method"], row.get(f"{metric}@{k}", np.nan))

@@ -29,14 +29,19 @@ COLUMNS = {
 def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     """Share of labels and of training instances in each frequency bin: the bars of figures 1 and 4.
 
-    A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the labels
-    that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
+    A label's instances are the points that carry it, so a point counts once for each of its labels. Percent of the
+    labels that occur at all, as in the paper, whose bins start at 1; labels without a point are stated apart.
+
+    Parameters
+    ----------
+    tails : sequence of Tail
+        The label counts of each dataset.
 
     Returns
     -------
     DataFrame
-        dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels that
-        table 2 puts into the bin (NaN for a dataset that it does not have).
+        dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels
+        that table 2 puts into the bin (NaN for a dataset that it does not have).
     """
     parts = []
     for tail in tails:
@@ -66,6 +71,11 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """The introduction's sentences on Wiki10-31K, for every dataset: labels with 100 points or more, and with under 10.
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
@@ -78,14 +88,31 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_claims(claims: pd.DataFrame) -> str:
-    """The range over the datasets of what labels with 100 points or more are and hold."""
+    """The range over the datasets of what labels with 100 points or more are and hold.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        From :func:`compute_claims`.
+
+    Returns
+    -------
+    str
+    """
     columns = [claims[f"% {what} >= 100"] for what in ("labels", "instances")]
     labels, instances = (f"{shares.min():.0f} to {shares.max():.0f} %" for shares in columns)
     return f"Labels with 100 training points or more: {labels} of the labels, {instances} of the instances"
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """A panel a dataset; bars for labels and instances, a mark where table 2 puts the labels."""
+    """Figures 1 and 4: a panel a dataset; bars for labels and instances, a mark where table 2 puts the labels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    ax : array of Axes, shape (1, datasets), optional
+    """
     names, place = table["dataset"].unique(), np.arange(len(BINS))
     hatched = {"color": looks.AMBER, "hatch": "//", "edgecolor": looks.WHITE, "label": "instances"}
     diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "labels, table 2"}
@@ -110,8 +137,18 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 
 
 def statistics(ds: Dataset) -> dict[str, float]:
-    """The columns of table 2: points and features are counted; the bins are of train points; labels a point are the mean
-    over the train points."""
+    """The columns of table 2 for one dataset.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    dict of str to float
+        The names of :data:`COLUMNS`: points and features are counted; the bins are of train points; labels a point
+        are the mean over the train points.
+    """
     counts = ds.label_counts
     which, _ = labelwise.frequency_bins(counts, counts.size)
     sizes = ds.n_train, ds.test.Y.shape[0], ds.train.X.shape[1], counts.sum() / ds.n_train, counts.size
@@ -131,8 +168,8 @@ def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale (labels a
-        point do not scale).
+        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale
+        (labels a point do not scale).
     """
     record, rows = published.table("reeval:table2").set_index(["dataset", "metric"]), []
     for (title, ds), size in zip(loaded.items(), scales, strict=True):
@@ -152,8 +189,8 @@ def compute_sums() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, L, binned (the four bins together), unbinned (the rest), ours and printed: the share of the rarest bin that
-        section 4 states, percent, of the binned labels.
+        dataset, L, binned (the four bins together), unbinned (the rest), ours and printed: the share of the rarest
+        bin that section 4 states, percent, of the binned labels.
     """
     shares, rows = published.table("reeval:sec4").set_index("dataset")["printed"], []
     for title, part in published.table("reeval:table2").groupby("dataset", sort=False):

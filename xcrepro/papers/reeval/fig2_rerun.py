@@ -14,7 +14,18 @@ KEYS = ["metric", "dataset", "k", "method"]
 
 
 def compute(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> pd.DataFrame:
-    """The bars of figure 2, percent: metric, dataset, k, method, value, printed (NaN where the paper has no such number)."""
+    """The bars of figure 2 for our models.
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+
+    Returns
+    -------
+    DataFrame
+        metric, dataset, k, method, value, printed (percent; NaN where the paper has no such number).
+    """
     rows = []
     for title, ds, k, models in reeval.runs(loaded, tops, ks):
         for method, top in models.items():
@@ -33,12 +44,22 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 def compute_leads(
     loaded: Loaded, tops: Tops, ks: Sequence[int], baseline: str = BASELINE, samples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Each model against the baseline in both averages, with a paired bootstrap over the test points; points.
+    """Each model against the baseline in both averages of figure 2, with a paired bootstrap over the test points.
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    baseline : str
+        One of the models.
+    samples, seed : int
+        Of the bootstrap.
 
     Returns
     -------
     DataFrame
-        metric, dataset, k, method, difference (to the baseline), low, high (95 % of the samples), p (two-sided).
+        metric, dataset, k, method, difference (to the baseline, points), low, high (95 % of the samples, points), p
+        (two-sided).
     """
     rows, how = [], {"metrics": list(F1.values()), "samples": samples, "seed": seed}
     for title, ds, k, models in reeval.runs(loaded, tops, ks):

@@ -39,9 +39,9 @@ def compute(
     Returns
     -------
     DataFrame
-        dataset, k, method, bin, labels, value and baseline (percent), difference (points), improvement (percent of the
-        baseline; NaN where that is 0), t, p: the macro t-test, two-sided; NaN where not tested. The paper's bins begin at
-        one train point; labels never trained, and bins without a label, are left out.
+        dataset, k, method, bin, labels, value and baseline (percent), difference (points), improvement (percent of
+        the baseline; NaN where that is 0), t, p: the macro t-test, two-sided; NaN where not tested. The paper's bins
+        begin at one train point; labels never trained, and bins without a label, are left out.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
@@ -61,8 +61,7 @@ def compute(
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`xcrepro.papers.reeval._common.stable_models`, without the bin of the rarest labels, where one hit is a fifth of
-    the value, and without differences and all that is made of them."""
+    """Stable models, without differences and the rarest labels' bin, where one hit is a fifth of the value."""
     kept = stable_models(table[table["bin"] != registry.BINS[0]])
     return kept.drop(columns=["difference", "improvement", "t", "p"])
 
@@ -77,6 +76,15 @@ def compute_bootstrap(
 
     Macro-F1 of a bin is macro-F1 with the other labels taken out of the truth, times all labels over the bin's: a label
     without a test positive adds 0 to the mean, and what is predicted of one label touches no other label's F1.
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    baseline : str
+        One of the models.
+    samples, seed : int
+        Of the bootstrap.
 
     Returns
     -------
@@ -97,7 +105,17 @@ def compute_bootstrap(
 
 
 def only_labels(Y, wanted: np.ndarray):
-    """Y, (n, L), with nothing relevant but the ``wanted`` labels, (L,) bool; the shape stays."""
+    """The truth with nothing relevant but some labels; the shape stays.
+
+    Parameters
+    ----------
+    Y : sparse matrix, shape (n, L)
+    wanted : ndarray of bool, shape (L,)
+
+    Returns
+    -------
+    csr_matrix, shape (n, L)
+    """
     masked = Y.multiply(wanted[None, :]).tocsr()
     masked.eliminate_zeros()
     return masked
@@ -106,12 +124,21 @@ def only_labels(Y, wanted: np.ndarray):
 def compute_verdicts(table: pd.DataFrame, bootstrap: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """What the two tests say of each bar.
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    bootstrap : DataFrame
+        From :func:`compute_bootstrap`, of the same bars.
+    level : float
+        Of both tests.
+
     Returns
     -------
     DataFrame
-        dataset, method, bin, labels, difference, then t-test and bootstrap (texts: ``better``, ``worse``, ``-`` where p is
-        not below ``level``, ``untested``), agree (``yes``, ``no``, empty where the t-test was not made), and p of the
-        t-test, low, high and p of the bootstrap, which are p (points).
+        dataset, method, bin, labels, difference, then t-test and bootstrap (texts: ``better``, ``worse``, ``-`` where
+        p is not below ``level``, ``untested``), agree (``yes``, ``no``, empty where the t-test was not made), and p
+        of the t-test, low, high and p of the bootstrap, which are p (points).
     """
     bars = table[[*KEYS, "labels", "difference", "p"]]
     both = bars.merge(bootstrap, on=KEYS, suffixes=("", " (points)"), validate="one_to_one")
@@ -130,11 +157,16 @@ def _verdicts(p: pd.Series, difference: pd.Series, level: float) -> np.ndarray:
 def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
     """How many bars of each bin lie above and below the baseline, and for how many each test says so.
 
+    Parameters
+    ----------
+    verdicts : DataFrame
+        From :func:`compute_verdicts`.
+
     Returns
     -------
     DataFrame
-        bin, bars, above, below, * above, * below (the t-test), rows above, rows below (the bootstrap), tested by both, and
-        agree (of those).
+        bin, bars, above, below, * above, * below (the t-test), rows above, rows below (the bootstrap), tested by
+        both, and agree (of those).
     """
     counted = verdicts[["bin"]].assign(bars=1, above=verdicts["difference"] > 0, below=verdicts["difference"] < 0)
     for mark, test in (("*", "t-test"), ("rows", "bootstrap")):
@@ -151,12 +183,22 @@ def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
 def compute_psp(
     loaded: Loaded, tops: Tops, ks: Sequence[int], table: pd.DataFrame, baseline: str = BASELINE
 ) -> pd.DataFrame:
-    """Appendix D's point: does a gain in PSP mean a gain on tail labels? Differences to the baseline in points.
+    """Appendix D's point: does a gain in PSP mean a gain on tail labels?
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    table : DataFrame
+        From :func:`compute`, of the same.
+    baseline : str
+        One of the models.
 
     Returns
     -------
     DataFrame
-        dataset, method, k, P, PSP, macro-F1, rarest bin (the macro-F1 of the rarest labels), all at the dataset's k.
+        dataset, method, k, and differences to the baseline in points at the dataset's k: P, PSP, macro-F1, rarest bin
+        (the macro-F1 of the rarest labels).
     """
     names, rows = ["P", "PSP", "macro-F1"], []
     for title, ds, k, methods in runs(loaded, tops, ks):
@@ -170,8 +212,18 @@ def compute_psp(
 
 
 def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) -> pd.DataFrame:
-    """The same one-vs-rest on the same features with other losses and other C: what of the tail is the model's, and what is
-    its regularisation's?
+    """The same one-vs-rest on the same features with other losses and other C.
+
+    What of the tail is the model's, and what is its regularisation's?
+
+    Parameters
+    ----------
+    ds : Dataset
+    k : int
+    costs : sequence of float
+        The C.
+    seed : int
+        Of the trainings.
 
     Returns
     -------
@@ -199,7 +251,20 @@ def check_costs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level: float = LEVEL, ax=None) -> Figure:
-    """Relative improvement over the baseline by bin, a panel a dataset; a star where the macro t-test has p < ``level``."""
+    """Figure 3: relative improvement over the baseline by bin, a panel a dataset, starred by the macro t-test.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    baseline : str
+        As given to it.
+    twin : bool
+        Whether the values are of twins; panels are named so.
+    level : float
+        A star stands where p is below it.
+    ax : array of Axes, shape (1, datasets), optional
+    """
     names, methods = table["dataset"].unique(), table["method"].unique()
     with figures.new(looks.WIDE, 3.7, ncols=len(names), ax=ax, squeeze=False, sharey=True) as (fig, axes):
         for title, panel in zip(names, axes[0], strict=True):
@@ -233,7 +298,19 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
 
 
 def describe_bars(table: pd.DataFrame, baseline: str = BASELINE) -> str:
-    """The finding, counted out, whatever it is."""
+    """The finding of figure 3, counted out, whatever it is.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    baseline : str
+        As given to it.
+
+    Returns
+    -------
+    str
+    """
     rarest = table["bin"] == table["bin"].iloc[0]
     low, high = table.loc[rarest, "difference"] < 0, table.loc[~rarest, "difference"] > 0
     low, high = f"{low.sum()} of {low.size} bars lie below", f"{high.sum()} of {high.size} lie above it"

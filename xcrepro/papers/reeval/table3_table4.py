@@ -33,6 +33,11 @@ compute = compute_printed
 def compute_leaders(table: pd.DataFrame) -> pd.DataFrame:
     """The best method of each dataset in each column; a tie names all of them, in print order.
 
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
@@ -49,8 +54,8 @@ def compute_leaders(table: pd.DataFrame) -> pd.DataFrame:
 def compute_claims() -> pd.DataFrame:
     """The paper's sentences that tables 3 and 4 can speak to, each counted out.
 
-    ``holds`` of ``of`` comparisons of two printed numbers are strictly as the sentence says. Where the sentence is about
-    k = 19 on Wiki10-31K, the three k in the tables stand in; the notebook says so.
+    ``holds`` of ``of`` comparisons of two printed numbers are strictly as the sentence says. Where the sentence is
+    about k = 19 on Wiki10-31K, the three k in the tables stand in; the notebook says so.
 
     Returns
     -------

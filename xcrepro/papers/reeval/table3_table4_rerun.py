@@ -11,10 +11,22 @@ from xcrepro.papers.reeval._common import BASELINE, KS, METRICS, Loaded, Tops, p
 
 
 def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
-    """The columns of tables 3 and 4 of each model, percent: dataset, method, P@1 ... macro_F1@5, N@1 ... PSP@5.
+    """The columns of tables 3 and 4 of each model.
 
-    As the paper defines them: macro-F1 over all labels of the dataset, 0 for one never predicted; nDCG with the ideal of
-    min(k, labels of the point); PSP as the published ratio, with propensities from the train counts.
+    As the paper defines them: macro-F1 over all labels of the dataset, 0 for one never predicted; nDCG with the ideal
+    of min(k, labels of the point); PSP as the published ratio, with propensities from the train counts.
+
+    Parameters
+    ----------
+    loaded : mapping of str to Dataset
+        Name -> dataset.
+    tops : mapping of str to mapping of str to TopK
+        Name -> model -> predictions for the test points.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, P@1 ... macro_F1@5, N@1 ... PSP@5 (percent).
     """
     rows = []
     for title, models in tops.items():
@@ -30,13 +42,19 @@ check = reeval.stable_models
 
 
 def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
-    """The one method that the paper and we have, and the best of each.
+    """The one method that the paper's tables 3 and 4 and we have, and the best of each.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
 
     Returns
     -------
     DataFrame
-        dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value, best (text), ahead (points
-        before the SVM; 0 where that is the best). Datasets that the paper does not have, or where we have no SVM, are left out.
+        dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value (percent), best
+        (text), ahead (points before the SVM; 0 where that is the best). Datasets that the paper does not have, or
+        where we have no SVM, are left out.
     """
     paper, rows = reeval.compute_printed(), []
     for title, part in found.groupby("dataset", sort=False):
@@ -56,10 +74,16 @@ def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
 def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
     """How many pairs of models each metric puts in the opposite order of macro-F1 at the same k.
 
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+
     Returns
     -------
     DataFrame
-        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as opposite.
+        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as
+        opposite.
     """
     rows = []
     for title, part in found.groupby("dataset", sort=False):

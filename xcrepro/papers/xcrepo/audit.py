@@ -1,4 +1,4 @@
-"""Which printed numbers of the five documents cannot be right: the findings as text, their kinds, the displaced rows."""
+"""Which printed numbers of the five documents cannot be right: findings as text, their kinds, displaced rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from xcrepro.repro import figures
 
 
 def compute() -> pd.DataFrame:
-    """:func:`xcrepro.published.audit` of all documents: a row a finding."""
+    """All findings of the audit.
+
+    Returns
+    -------
+    DataFrame
+        :func:`xcrepro.published.audit` of all documents: a row a finding.
+    """
     return published.audit()
 
 
@@ -51,6 +57,10 @@ def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, wi
     width : int
         Of a line of a reason, in characters.
 
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> print(describe(compute(), "first_place", judgement="rounding").splitlines()[0])
@@ -82,8 +92,8 @@ def compute_displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.Dat
     Returns
     -------
     DataFrame
-        The greatest difference of PSP and PSN at 1, 3, 5, in percent of the greater number. Column ``page`` has the page's
-        names; the others are jain16's methods, the owners first, in the order of the rows.
+        The greatest difference of PSP and PSN at 1, 3, 5, in percent of the greater number. Column ``page`` has the
+        page's names; the others are jain16's methods, the owners first, in the order of the rows.
     """
 
     def rows(document: str) -> dict[str, pd.Series]:

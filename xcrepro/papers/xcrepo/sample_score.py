@@ -52,11 +52,16 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
     Parameters
     ----------
     folder : str
-        Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and, if it is
-        there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test point with its
-        true probability: whole scores 1 to 25 with many ties and short rows, like those of the original.
+        Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and,
+        if it is there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test
+        point with its true probability: whole scores 1 to 25 with many ties and short rows, like those of the
+        original.
     dataset, scale, seed
         Of the twin (see :func:`xcrepro.twin`).
+
+    Returns
+    -------
+    Sample
 
     Raises
     ------
@@ -105,7 +110,13 @@ def _evaluate(scores, Y, weights: np.ndarray, ks=KS, names=METRICS) -> pd.DataFr
 
 
 def printed_values() -> pd.DataFrame:
-    """What the repository's scripts print for its sample scores: metric, k, printed (text, six decimals)."""
+    """What the repository's scripts print for its sample scores.
+
+    Returns
+    -------
+    DataFrame
+        metric, k, printed (text, six decimals).
+    """
     return pd.read_csv(paths.project_root() / "data" / "published" / "sample_score.csv", dtype={"printed": str})
 
 

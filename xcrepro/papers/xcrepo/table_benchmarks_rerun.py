@@ -1,4 +1,4 @@
-"""A dataset's benchmark table with our baselines: the repository's metrics, its printed rows, and what keeps the two apart."""
+"""A dataset's benchmark table with our baselines: the repository's metrics, its printed rows, what keeps them apart."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def compute_printed(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
         - ties: by how much the metric moves when equal scores go to the highest label id in place of the lowest.
         - definition: how far the other common definition is from ours: nDCG and PSnDCG with the ideal of k hits.
 
-        explained by: the first of these that is at least as large as the difference (and, for a definition, of its sign);
-        ``more`` where none is: training, parameters or features.
+        explained by: the first of these that is at least as large as the difference (and, for a definition, of its
+        sign); ``more`` where none is: training, parameters or features.
     """
     w, rows = weights(ds), []
     for model, part in printed_rows(ds).groupby("model", sort=False):
@@ -116,7 +116,9 @@ def ties_to_highest(top: TopK) -> TopK:
 
 
 def jackknife(Y, top: TopK, inverse_propensity: np.ndarray) -> dict[str, np.ndarray]:
-    """Standard errors that the choice of test points leaves: leave out one of 20 blocks of consecutive rows after the other.
+    """Standard errors that the choice of test points leaves, by a jackknife.
+
+    Left out is one of 20 blocks of consecutive rows after the other.
 
     Parameters
     ----------

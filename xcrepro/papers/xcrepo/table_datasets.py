@@ -17,8 +17,8 @@ def compute() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a dataset in the page's order: dataset, D (missing where the page prints none), L, N train, N test, points per
-        label and labels per point (texts with the digits as printed), A, B.
+        One row a dataset in the page's order: dataset, D (missing where the page prints none), L, N train, N test,
+        points per label and labels per point (texts with the digits as printed), A, B.
     """
     table, entries = (
         dataset_tables.printed(PAGE_TABLE, COLUMNS),
@@ -33,9 +33,9 @@ def compute_implied() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, printed (text), then train low, train high, all low, all high: what the rounding of the printed labels per
-        point leaves; points counted: the one whose range meets that of the printed points per label ("train", "all", or
-        "neither").
+        dataset, printed (text), then train low, train high, all low, all high: what the rounding of the printed
+        labels per point leaves; points counted: the one whose range meets that of the printed points per label
+        ("train", "all", or "neither").
     """
     rows = []
     for name in registry.names(PAGE_TABLE):
@@ -47,10 +47,27 @@ def compute_implied() -> pd.DataFrame:
 
 
 def compute_counted() -> pd.DataFrame:
-    """The averages of EURLex-4K and Bibtex from the label counts in the project: dataset, quantity, printed, ours."""
+    """The page's averages of EURLex-4K and Bibtex, from the label counts in the project.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity, printed (text), ours.
+    """
     return dataset_tables.compare_label_counts(PAGE_TABLE, ["eurlex-4k", "bibtex"])
 
 
 def compute_loaded(folder: str, size: str) -> pd.DataFrame:
-    """:func:`xcrepro.inputs.dataset_tables.compare_files` of the page's table, in ``folder`` or at ``size``."""
+    """The page's dataset table against files: :func:`xcrepro.inputs.dataset_tables.compare_files` of its columns.
+
+    Parameters
+    ----------
+    folder, size : str
+        As for :func:`xcrepro.inputs.datasets.load_available`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, quantity (the column), printed (text), ours.
+    """
     return dataset_tables.compare_files(PAGE_TABLE, COLUMNS, folder, size)

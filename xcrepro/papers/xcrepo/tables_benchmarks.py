@@ -51,8 +51,9 @@ def load_tables(dataset: str = "") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken from the
-        method's own publication), then :data:`COLUMNS`: percent, gigabytes, hours; NaN where the page has a dash.
+        One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken
+        from the method's own publication), then :data:`COLUMNS`: percent, gigabytes, hours; NaN where the page has a
+        dash.
 
     Raises
     ------
@@ -79,8 +80,13 @@ def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     rows : DataFrame
         Of :func:`load_tables`.
     sort_by : str
-        One of :data:`COLUMNS`. Costs sort upwards, all else downwards; ties and rows without the number stay in the page's
-        order, the latter last.
+        One of :data:`COLUMNS`. Costs sort upwards, all else downwards; ties and rows without the number stay in the
+        page's order, the latter last.
+
+    Returns
+    -------
+    DataFrame
+        The rows, sorted within each dataset.
 
     Raises
     ------
@@ -95,7 +101,17 @@ def compute(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
 
 
 def describe(rows: pd.DataFrame) -> str:
-    """The tables as text, one after the other: short enough to show all of them in one notebook."""
+    """The tables as text, one after the other: short enough to show all of them in one notebook.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`load_tables`.
+
+    Returns
+    -------
+    str
+    """
     blocks = []
     for dataset, part in rows.groupby("dataset", sort=False):
         shown = part.drop(columns="dataset").reset_index(drop=True)
@@ -114,8 +130,8 @@ def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows (that print ``sort_by``), best, its mark, its value, next (the runner-up; empty where there
-        is none) and behind (by how much).
+        A row a table: dataset, rows (that print ``sort_by``), best, its mark, its value, next (the runner-up; empty
+        where there is none) and behind (by how much).
     """
     found = []
     for dataset, part in compute(rows, sort_by).dropna(subset=[sort_by]).groupby("dataset", sort=False):
@@ -157,9 +173,9 @@ def compute_agreement(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows, leads P@1 and leads PSP@1 (the best rows, the first of a tie), same (whether they are one
-        row), PSP@1 behind (points of PSP@1 that the leader in P@1 lacks), Spearman (the rank correlation of the two columns,
-        ties at their mean rank).
+        A row a table: dataset, rows, leads P@1 and leads PSP@1 (the best rows, the first of a tie), same (whether
+        they are one row), PSP@1 behind (points of PSP@1 that the leader in P@1 lacks), Spearman (the rank correlation
+        of the two columns, ties at their mean rank).
     """
     found = []
     for dataset, part in compute_psp(rows).groupby("dataset", sort=False):
@@ -172,7 +188,18 @@ def compute_agreement(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_psp(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that print both P@1 and PSP@1: dataset, method, P@1, PSP@1."""
+    """The rows that print both P@1 and PSP@1.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`load_tables`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, P@1, PSP@1 (percent).
+    """
     return rows.dropna(subset=["P@1", "PSP@1"])[["dataset", "method", "P@1", "PSP@1"]].reset_index(drop=True)
 
 
@@ -282,8 +309,8 @@ def compute_cost_of_best(data: pd.DataFrame, cost: str, least: int = 9) -> pd.Da
     Returns
     -------
     DataFrame
-        A row a table: dataset, rows, cheapest, its mark, its cost, best, best's mark, best's cost, best over cheapest (a
-        ratio), best is dearest.
+        A row a table: dataset, rows, cheapest, its mark, its cost, best, best's mark, best's cost, best over cheapest
+        (a ratio), best is dearest.
     """
     found = []
     for dataset, part in _large_tables(data, least):
@@ -318,7 +345,7 @@ _SHAPES = {"*": ("o", "0.55", "CPU (*)"), "†": _GPU, "‡": _GPU, "♦": ("D",
 
 
 def plot_costs(data: pd.DataFrame, cost: str, least: int = 9, ax=None) -> Figure:
-    """P@1 against a cost on a logarithmic axis; the rows on the front are joined and named, as far as names do not overlap.
+    """P@1 against a cost on a logarithmic axis; the rows on the front are joined, and named where names do not overlap.
 
     Parameters
     ----------
@@ -436,8 +463,8 @@ def compute_newest(data: pd.DataFrame, since: int = 2021) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a table: dataset, newest (the latest year of its methods), best, year (the best one's), reported (such a method is
-        there), leads (it is the best).
+        A row a table: dataset, newest (the latest year of its methods), best, year (the best one's), reported (such a
+        method is there), leads (it is the best).
     """
     tables = data.groupby("dataset", sort=False)
     found = data.loc[tables["gap"].idxmin(), ["dataset", "method", "year"]].rename(columns={"method": "best"})

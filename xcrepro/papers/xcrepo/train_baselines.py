@@ -44,8 +44,8 @@ def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, parameters (text), train s, predict ms/point; NaN where it was not recorded. Seconds are those of the run that
-        trained; they are shown, never compared.
+        model, parameters (text), train s, predict ms/point; NaN where it was not recorded. Seconds are those of the
+        run that trained; they are shown, never compared.
     """
     rows = []
     for name in names:
