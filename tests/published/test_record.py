@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import time
 
 import pandas as pd
 import pytest
@@ -215,13 +214,6 @@ def test_public_names_are_functions():
     importlib.import_module("xcrepro.published.audit")
     for name in xc.published.__all__:
         assert callable(getattr(xc.published, name)), name
-
-
-@pytest.mark.usefixtures("forget")
-def test_it_is_read_quickly():
-    start = time.perf_counter()
-    xc.published.find(metric="P", k=1)
-    assert time.perf_counter() - start < 0.5
 
 
 # -- a fault in a file -------------------------------------------------------------------------------------------------

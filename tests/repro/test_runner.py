@@ -84,9 +84,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert main(["run", "--dry", "--force", "demo/good"]) == 0
     assert "demo/good  would run  (asked for)" in capsys.readouterr().out
 
-    began = time.monotonic()
     assert main(["run"]) == 0
-    assert time.monotonic() - began < 5  # 0.1 s on a machine that has nothing else to do
     assert "4 items: all unchanged, nothing to do" in capsys.readouterr().out
 
     # A reader's own run: compared with nothing, kept apart, and not in the way of the official one.
