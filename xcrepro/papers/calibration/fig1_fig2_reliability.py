@@ -95,6 +95,6 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
             line[0].set_ylabel(words)
         before, after = (", ".join(f"{value:.1f}" for value in summary[state]) for state in ("ECE", "after"))
         words = f"ECE@{k} {before} % before, {after} % after"
-        looks.title(fig, f"Isotonic regression brings each curve to the diagonal:\n{words}")
+        looks.title(fig, f"Reliability before and after isotonic regression:\n{words}")
         looks.legend(fig, axes[1, 0])
     return fig
