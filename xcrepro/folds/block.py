@@ -1,0 +1,90 @@
+"""A block of rows: truth and predictions, checked once, their hits found once, for all the folds that want them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from xcrepro.arguments import check_places
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import truth as truth_kernel
+from xcrepro.predictions import TopK, check_pair
+from xcrepro.truth import Truth
+
+
+class Block:
+    """Rows of ground truth and their predictions.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L), or Truth
+    top : TopK
+        Its predictions.
+    k_max : int
+        Places that are looked at, at most ``top.k``.
+    first_row : int, optional
+        The number of the first row among all rows, for what depends on it (cross-fitting's folds, bootstrap weights).
+
+    Attributes
+    ----------
+    truth : Truth
+    ids : ndarray of int32, shape (n, k_max)
+        The labels at the places, -1 where there is none.
+    scores : ndarray of float32, shape (n, k_max)
+        Minus infinity where there is none.
+
+    Raises
+    ------
+    ArgumentError
+        For truth and predictions that cannot belong together, a k above ``top.k``, a label of ``top`` that is not below L.
+    """
+
+    def __init__(self, Y, top: TopK, k_max: int, first_row: int | None = None) -> None:
+        self.truth = Truth.of(Y)
+        check_pair(self.truth, top)
+        check_places("ks", k_max, top.k)
+        self.ids = np.ascontiguousarray(top.ids[:, :k_max])
+        self.scores = top.scores[:, :k_max]
+        self.first_row = first_row
+        if self.ids.size and self.ids.max() >= self.truth.n_labels:
+            row, place = np.argwhere(self.ids >= self.truth.n_labels)[0]
+            rule, do = f"must name labels below its n_labels, {self.n_labels}", "make it with TopK.from_ids, which checks"
+            raise ArgumentError("top", rule, f"{self.ids[row, place]} in row {row}", do)
+        self._found = np.zeros(self.ids.shape, np.bool_)
+        self._missing = self.n_rows > 0  # are the hits still to be found?
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return self.truth.n_rows
+
+    @property
+    def n_labels(self) -> int:
+        """L."""
+        return self.truth.n_labels
+
+    @property
+    def found(self) -> np.ndarray:
+        """(n, k_max) bool: which places hold relevant labels."""
+        if self._missing:
+            self._found = self.truth.hits(self.ids)
+            self._missing = False
+        return self._found
+
+    def find(self, lo: int, hi: int) -> np.ndarray:
+        """The array of :attr:`found` with the rows [lo, hi) filled in, for a pass over all rows in stretches, so that what
+        finding leaves in the cache is used at once. Whoever passes over all of them calls :meth:`all_found`."""
+        if self._missing:
+            truth = self.truth
+            truth_kernel.hits(truth.indptr, truth.indices, self.ids, lo, hi, self._found)
+        return self._found
+
+    def all_found(self) -> None:
+        """Every row went through :meth:`find`."""
+        self._missing = False
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(n,) int64: relevant labels of each row."""
+        return self.truth.sizes
