@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.metrics import installed, race, row, thread_count, without_number
+from xcrepro.folds.pairs import BINS, PairSums
 from xcrepro.metrics import calibration
 
 SIZES, QUICK_SIZES = (765_125, 15_302_500), (3_000, 9_000)
@@ -28,15 +29,18 @@ def make_pairs(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def xcrepro_values(scores: np.ndarray, hits: np.ndarray) -> dict[str, float | np.ndarray]:
-    sums = calibration.Sums(closed="right", cap=CAP).add(scores, hits)
-    return {"ECE": sums.ece(), "Brier": sums.brier(), "NLL": sums.nll()}
+    fold = PairSums([1], closed="right", cap=CAP)
+    fold.add_pairs(*calibration.check_pairs(scores, hits))
+    sums = fold.at(1)
+    ece = calibration.binned_error(sums.table)
+    return {"ECE": ece, "Brier": calibration.brier_of(sums), "NLL": calibration.nll_of(sums)}
 
 
 def scikit_learn_values(scores: np.ndarray, hits: np.ndarray) -> dict[str, float | np.ndarray]:
     from sklearn.calibration import calibration_curve
     from sklearn.metrics import brier_score_loss, log_loss
 
-    accuracy, confidence = calibration_curve(hits, scores, n_bins=calibration.BINS)
+    accuracy, confidence = calibration_curve(hits, scores, n_bins=BINS)
     return {
         "accuracy": accuracy,
         "confidence": confidence,

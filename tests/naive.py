@@ -31,6 +31,14 @@ def recall(truth, ranking, k):
     return mean([len(y & set(r[:k])) / len(y) if y else 0.0 for y, r in zip(truth, ranking, strict=True)])
 
 
+def average_precision(truth, ranking, k):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        hits = [place for place, label in enumerate(r[:k], 1) if label in y]
+        rows.append(sum(len(y & set(r[:place])) / place for place in hits) / min(k, len(y)) if y else 0.0)
+    return mean(rows)
+
+
 def gain(y, r, k, weight=None):
     return sum(
         (1.0 if weight is None else weight[label]) / math.log2(place + 2)

@@ -21,6 +21,7 @@ _WHERE = {
     "Split": "xcrepro.data.dataset",
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
+    "State": "xcrepro.metrics.state",
     "calibrate": None,
     "data": None,
     "decide": None,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from xcrepro.data.twin import twin
     from xcrepro.data.write import write_xc
     from xcrepro.metrics.evaluate import evaluate
+    from xcrepro.metrics.state import State
     from xcrepro.predictions import TopK
 
 

@@ -75,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
+        "--metrics",
+        nargs="+",
+        help="just these: names of --list, at every k or at one, such as nDCG@5, ECE@5 (scores in [0, 1]), 'binned macro-F1@5'",
+    )
+    sub.add_argument("--list", action=_ListMetrics, nargs=0, help="show the metrics there are, and stop")
+    sub.add_argument(
         "--train-truth",
         type=Path,
         help="training labels, as for truth: adds propensity-scored metrics and macro-F1 by train frequency",
@@ -98,6 +104,17 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
     sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
     return parser
+
+
+class _ListMetrics(argparse.Action):
+    """Print the metrics and leave, as ``--help`` does."""
+
+    def __call__(self, parser, *_) -> None:
+        from xcrepro.metrics import registry
+        from xcrepro.repro import tables
+
+        print(tables.show(registry.table()))
+        parser.exit()
 
 
 def _size_and_jobs(sub: argparse.ArgumentParser) -> None:
@@ -191,6 +208,7 @@ def _evaluate(arguments) -> int:
 
     from xcrepro import propensity
     from xcrepro.data.splits import read_filter
+    from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.predictions import TopK
     from xcrepro.repro import tables
@@ -208,9 +226,11 @@ def _evaluate(arguments) -> int:
         counts = np.bincount(train.indices, minlength=train.shape[1])
         A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
         weights = propensity.inverse(counts, train.shape[0], A, B)
+    metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
+    k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, max(arguments.k), exclude=exclude)
-    table = evaluate(truth, top, tuple(arguments.k), inverse_propensity=weights, label_counts=counts)
+    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 

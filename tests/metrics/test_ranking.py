@@ -11,12 +11,15 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import label_ranking_average_precision_score
 
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError
+from xcrepro.folds.block import Block
+from xcrepro.folds.rows import RowSums
 from xcrepro.kernels import ranking as kernel
-from xcrepro.metrics import ranking
+from xcrepro.metrics import ranking, registry
 
 KS = (1, 2, 3, 5)
 
@@ -43,7 +46,7 @@ def test_every_metric_equals_its_oracle(case):
     def want(oracle, *args, **kwargs):
         return [oracle(truth, rows, k, *args, **kwargs) for k in KS]
 
-    for metric in ("precision", "recall", "mrr", "abandonment", "micro_f1"):
+    for metric in ("precision", "recall", "mrr", "abandonment", "micro_f1", "average_precision"):
         compare(getattr(m, metric)(Y, top, KS), want(getattr(naive, metric)))
     compare(m.abandonment(Y, top, KS, counts="served"), 1 - np.array(want(naive.abandonment)))
     compare(m.hamming_loss(Y, top, KS), want(naive.hamming_loss, n_labels))
@@ -75,9 +78,9 @@ def test_blocks_stream_to_the_same_bits(case, size):
     n_labels, truth, rows, weight, n_relevant = case
     Y, top = naive.as_matrices(n_labels, truth, rows)
     w, n = np.array(weight), np.array(n_relevant)
-    whole = xc.evaluate(Y, top, KS, w, n_relevant=n, metrics=list(ranking.FORMULAS))
+    whole = xc.evaluate(Y, top, KS, w, n_relevant=n, metrics=registry.names("rows"))
     blocks = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size))
-    streamed = xc.evaluate(blocks, None, KS, w, n_relevant=n, metrics=list(ranking.FORMULAS))
+    streamed = xc.evaluate(blocks, None, KS, w, n_relevant=n, metrics=registry.names("rows"))
     assert whole.value.to_numpy().tobytes() == streamed.value.to_numpy().tobytes()
 
 
@@ -232,9 +235,26 @@ def test_evaluate_agrees_with_each_function():
     assert len(table) == 2 * table.metric.nunique()
 
 
-def test_kernel_columns_have_one_number_each():
-    numbers = [value for name, value in inspect.getmembers(kernel) if name.isupper() and isinstance(value, int)]
-    assert sorted(numbers) == list(range(len(numbers)))
+def test_every_kernel_column_has_its_number_and_serves_a_metric():
+    columns = {name: v for name, v in inspect.getmembers(kernel) if name.isupper() and isinstance(v, int)}
+    del columns["WEIGHTED"], columns["GIVEN_TRUTH"]  # where a kind begins
+    assert len({*columns.values()}) == len(columns)
+    used = {column for metric in registry.METRICS.values() for column in metric.columns}
+    assert used == {*columns.values()}
+
+
+def test_a_column_that_the_kernel_does_not_know_gives_no_number():
+    sums = RowSums([1], [99])
+    with pytest.raises(ArgumentError, match="finite"):
+        sums.add(Block(TRUTH, TOP, 1))
+
+
+def test_average_precision_is_scikit_learns():
+    rng = np.random.default_rng(3)
+    Y, scores = (rng.random((60, 9)) < 0.3).astype(int), rng.permutation(540).reshape(60, 9) / 540
+    Y[:, 0] |= Y.sum(axis=1) == 0
+    ours = xc.metrics.average_precision(Y, xc.TopK.from_scores(scores, 9), 9)[0]
+    assert ours == pytest.approx(label_ranking_average_precision_score(Y, scores), abs=1e-12)
 
 
 # ---------------------------------------------------------------- peers and published values

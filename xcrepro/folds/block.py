@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,10 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as truth_kernel
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
+
+
+KS = (1, 3, 5)
+"""The cut-offs that tables of the field have."""
 
 
 class Block:
@@ -25,6 +30,8 @@ class Block:
         Places that are looked at, at most ``top.k``.
     first_row : int, optional
         The number of the first row among all rows, for what depends on it (cross-fitting's folds, bootstrap weights).
+    n_relevant : array_like of float, shape (n,), optional
+        The complete truth's label counts of these rows, where a metric needs them.
 
     Attributes
     ----------
@@ -40,16 +47,20 @@ class Block:
         For truth and predictions that cannot belong together, a k above ``top.k``, a label of ``top`` that is not below L.
     """
 
-    def __init__(self, Y, top: TopK, k_max: int, first_row: int | None = None) -> None:
+    def __init__(self, Y, top: TopK, k_max: int, first_row: int | None = None, n_relevant=None) -> None:
         self.truth = Truth.of(Y)
         check_pair(self.truth, top)
         check_places("ks", k_max, top.k)
         self.ids = np.ascontiguousarray(top.ids[:, :k_max])
         self.scores = top.scores[:, :k_max]
         self.first_row = first_row
+        self.n_relevant = n_relevant
         if self.ids.size and self.ids.max() >= self.truth.n_labels:
             row, place = np.argwhere(self.ids >= self.truth.n_labels)[0]
-            rule, do = f"must name labels below its n_labels, {self.n_labels}", "make it with TopK.from_ids, which checks"
+            rule, do = (
+                f"must name labels below its n_labels, {self.n_labels}",
+                "make it with TopK.from_ids, which checks",
+            )
             raise ArgumentError("top", rule, f"{self.ids[row, place]} in row {row}", do)
         self._found = np.zeros(self.ids.shape, np.bool_)
         self._missing = self.n_rows > 0  # are the hits still to be found?
@@ -88,3 +99,38 @@ class Block:
     def sizes(self) -> np.ndarray:
         """(n,) int64: relevant labels of each row."""
         return self.truth.sizes
+
+
+def blocks(Y, top: TopK | None, k_max: int, n_relevant=None) -> Iterator[Block]:
+    """What a metric was given, block by block.
+
+    Parameters
+    ----------
+    Y, top
+        A truth and its TopK; or an iterable of such pairs as ``Y``, with ``top`` None.
+    k_max : int
+        Places that are looked at.
+    n_relevant : float array, (n,), optional
+        Of all rows; it is cut into the same blocks.
+
+    Yields
+    ------
+    Block
+
+    Raises
+    ------
+    ArgumentError
+        For a single ``Y`` without ``top``, and as :class:`Block` says.
+    """
+    if top is not None:
+        yield Block(Y, top, k_max, 0, n_relevant)
+        return
+    if hasattr(Y, "shape"):
+        raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
+    first = 0
+    for truth, part in Y:
+        block = Block(truth, part, k_max, first)
+        last = first + block.n_rows
+        block.n_relevant = None if n_relevant is None else np.asarray(n_relevant)[first:last]
+        first = last
+        yield block

@@ -1,13 +1,10 @@
-"""Per-row values of the ranking metrics, and their sum in row order.
-
-``rows`` writes one slot a (row, column, k); ``add`` folds the slots into running sums one row after the other in
-float64. So neither the number of threads nor the way the rows were cut into blocks can change a bit of the result.
-"""
+"""Per-row values of the ranking metrics: one number a (row, column, k), which the kernels of ``exact.py`` add up."""
 
 import numpy as np
 from numba import njit
 
-# The columns. S(w, d) is the sum over hits up to k of weight times discount.
+# The columns. S(w, d) is the sum over hits up to k of weight times discount. From 100 on they need label weights (inverse
+# propensities), from 200 on the number of relevant labels in the complete truth, too.
 HITS = 0  # S(1, 1)
 SERVED = 1  # 1 if there is a hit
 FIRST = 2  # 1 / rank of the first hit
@@ -19,24 +16,30 @@ ADG = 7  # S(1, 1/log2(r+1)) / |y|
 F_SET = 8  # (1 + b^2) S(1, 1) / (b^2 |y| + number of labels predicted)
 F_PRINTED = 9  # (1 + b^2) S(1, 1) / (b^2 (|y| + 1))
 PREDICTED = 10  # number of labels predicted
-PS_HITS = 11  # S(w, 1)
-PS_DCG = 12  # S(w, 1/log2(r+1))
-PS_NDCG_LABELS = 13  # PS_DCG / the unweighted sum of a perfect ranking of min(k, |y|) labels
-BEST_HITS = 14  # PS_HITS, PS_DCG and PS_NDCG_LABELS of the ranking by falling weight of the row's own labels
-BEST_DCG = 15
-BEST_NDCG_LABELS = 16
-PS_RECALL = 17  # S(w, 1) / n, n the given number of relevant labels of the complete truth
-PS_RECIPROCAL = 18
-PS_ADG = 19
-PS_F_SET = 20
-PS_F_PRINTED = 21
+RELEVANT = 11  # |y|, the same at each k
+AP = 12  # sum over hits up to k of (hits up to there) / r, / min(k, |y|)
+WEIGHTED = 100
+PS_HITS = 100  # S(w, 1)
+PS_DCG = 101  # S(w, 1/log2(r+1))
+PS_NDCG_LABELS = 102  # PS_DCG / the unweighted sum of a perfect ranking of min(k, |y|) labels
+LABEL_WEIGHTS = 103  # the weights of all the row's labels, the same at each k
+BEST_HITS = 110  # PS_HITS, PS_DCG and PS_NDCG_LABELS of the ranking by falling weight of the row's own labels
+BEST_DCG = 111
+BEST_NDCG_LABELS = 112
+GIVEN_TRUTH = 200
+PS_RECALL = 200  # S(w, 1) / n, n the given number of relevant labels of the complete truth
+PS_RECIPROCAL = 201
+PS_ADG = 202
+PS_F_SET = 203
+PS_F_PRINTED = 204
 
 
 @njit(nogil=True, cache=True)
-def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, columns, lo, hi, first, out):
-    """Fill ``out[row - first, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
+def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, beta2, ks, columns, lo, hi, out):
+    """Fill ``out[row - lo, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
 
-    ``weights`` is per label, empty when no column needs it; so is ``best`` (n, k) and ``n_relevant`` (n,).
+    ``weights`` is per label, empty when no column needs it; so is ``best`` (hi - lo, k),
+    ``label_weights`` (n,) and ``n_relevant`` (n,).
     """
     places = found.shape[1]
     k_max = ks[-1]
@@ -51,7 +54,7 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
     for row in range(lo, hi):
         n_true = n_labels_true[row]
         n_full = n_relevant[row] if has_relevant else 0.0
-        hits = dcg = reciprocal = predicted = first_hit = 0.0
+        hits = dcg = reciprocal = predicted = first_hit = rising = 0.0
         ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = 0.0
         place = 0
         for i in range(ks.size):
@@ -62,6 +65,7 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
                         predicted += 1.0
                     if found[row, place]:
                         hits += 1.0
+                        rising += hits / (place + 1.0)
                         dcg += discount[place]
                         reciprocal += 1.0 / (place + 1.0)
                         if first_hit == 0.0:
@@ -72,8 +76,8 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
                             ps_dcg += weight * discount[place]
                             ps_reciprocal += weight / (place + 1.0)
                 if has_best:
-                    best_hits += best[row, place]
-                    best_dcg += best[row, place] * discount[place]
+                    best_hits += best[row - lo, place]
+                    best_dcg += best[row - lo, place] * discount[place]
                 place += 1
             # 0/0 is 0 here: a row without labels counts, and counts 0.
             true_or_1 = n_true if n_true > 0 else 1.0
@@ -81,7 +85,7 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
             full_or_1 = n_full if n_full > 0 else 1.0
             for c in range(columns.size):
                 column = columns[c]
-                value = 0.0
+                value = np.nan  # what no branch knows cannot be summed
                 if column == HITS:
                     value = hits
                 elif column == SERVED:
@@ -102,6 +106,8 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
                     value = (1.0 + beta2) * hits / (beta2 * n_true + predicted) if hits > 0 else 0.0
                 elif column == F_PRINTED:
                     value = (1.0 + beta2) * hits / (beta2 * (n_true + 1.0))
+                elif column == AP:
+                    value = rising / min(k, true_or_1)
                 elif column == PREDICTED:
                     value = predicted
                 elif column == PS_HITS:
@@ -126,13 +132,8 @@ def rows(found, ids, n_labels_true, weights, best, n_relevant, beta2, ks, column
                     value = (1.0 + beta2) * ps_hits / (beta2 * n_full + predicted) if ps_hits > 0 else 0.0
                 elif column == PS_F_PRINTED:
                     value = (1.0 + beta2) * ps_hits / (beta2 * (n_full + 1.0))
-                out[row - first, c, i] = value
-
-
-@njit(nogil=True, cache=True)
-def add(out, n, sums):
-    """``sums[column, i] += out[row, column, i]``, row after row."""
-    for row in range(n):
-        for c in range(sums.shape[0]):
-            for i in range(sums.shape[1]):
-                sums[c, i] += out[row, c, i]
+                elif column == RELEVANT:
+                    value = n_true
+                elif column == LABEL_WEIGHTS:
+                    value = label_weights[row]
+                out[row - lo, c, i] = value

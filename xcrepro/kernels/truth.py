@@ -28,23 +28,24 @@ def inspect(indptr, indices, data, lo, hi):
 
 @njit(nogil=True, cache=True)
 def best_weights(indptr, indices, weights, lo, hi, best):
-    """``best[row]``: the largest weights among the row's labels, falling, padded with 0: what a perfect ranking takes."""
+    """``best[row - lo]``: the largest weights among the row's labels, falling, padded with 0: what a perfect ranking takes."""
     k = best.shape[1]
     for row in range(lo, hi):
+        best[row - lo] = 0.0
         found = 0
         for j in range(indptr[row], indptr[row + 1]):
             weight = weights[indices[j]]
             if found < k:
                 place = found
                 found += 1
-            elif weight > best[row, k - 1]:
+            elif weight > best[row - lo, k - 1]:
                 place = k - 1
             else:
                 continue
-            while place > 0 and weight > best[row, place - 1]:
-                best[row, place] = best[row, place - 1]
+            while place > 0 and weight > best[row - lo, place - 1]:
+                best[row - lo, place] = best[row - lo, place - 1]
                 place -= 1
-            best[row, place] = weight
+            best[row - lo, place] = weight
 
 
 @njit(nogil=True, cache=True)

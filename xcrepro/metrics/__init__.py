@@ -28,6 +28,7 @@ from xcrepro.metrics.labelwise import (
 from xcrepro.metrics.ranking import (
     abandonment,
     adg,
+    average_precision,
     f_beta,
     hamming_loss,
     micro_f1,
@@ -38,6 +39,7 @@ from xcrepro.metrics.ranking import (
     psp,
     recall,
 )
+from xcrepro.metrics.registry import METRICS, table
 from xcrepro.metrics.significance import (
     Bootstrap,
     TTest,
@@ -48,6 +50,7 @@ from xcrepro.metrics.significance import (
 )
 
 __all__ = [
+    "METRICS",
     "Bootstrap",
     "BrierParts",
     "Counts",
@@ -56,6 +59,7 @@ __all__ = [
     "ace",
     "adg",
     "alpha_coverage",
+    "average_precision",
     "binned_macro_f1",
     "brier",
     "brier_decomposition",
@@ -91,4 +95,5 @@ __all__ = [
     "reliability",
     "sampled_coverage",
     "smooth_ece",
+    "table",
 ]

@@ -10,8 +10,8 @@ A metric is ``f(scores, hits, ...) -> float`` over (score, hit) pairs, each of t
 - An absent place (a row with fewer than k predictions) made no statement, so it is left out, by :func:`pairs`. It is a miss
   for P@k; so the mean hit is P@k only where every row has k predictions.
 - No pairs at all is an error. All results are fractions (published tables multiply by 100).
-- Sums are taken in float64 over blocks of fixed size in order: the same bits with any number of threads, in one piece or
-  streamed (:class:`Sums`).
+- Sums are exact and rounded once: the same bits in any order, with any number of threads, in one piece or in blocks
+  (:class:`xcrepro.State`).
 
 **Bins.** Equal-width bins have the edges i / bins, rounded to the scores' own precision, so that a score written as 0.7 lies
 on its edge in float32 as in float64. ``closed`` says to which bin a score on an edge belongs, and peers differ:
@@ -37,18 +37,15 @@ from xcrepro.arguments import check_places, cut_offs, one_of, real_number, some_
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import calibration as kernel
 from xcrepro.matrices import checked_matrix
-from xcrepro.metrics.ranking import KS, blocks, ratio
+from xcrepro.folds.block import KS, Block
+from xcrepro.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, Pairs, PairSums, bin_edges
+from xcrepro.folds.sums import ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BINS = 10
-CAP = 100.0
-_BLOCK = 2**16  # pairs; part of the definition of the last bit
-_MAX_BINS = 100_000
-_CLOSED = ("left", "right", "torchmetrics")
 _GRID = 2**16  # steps of smooth_ece
 
 
@@ -88,156 +85,14 @@ def _pairs(top: TopK, found: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
     return top.scores[:, :k][present], found[:, :k][present]
 
 
-# ---------------------------------------------------------------------------------------------- sums
-
-
-class Sums:
-    """What ECE, Brier score, its decomposition, NLL and the reliability table are made of; feed it pairs with :meth:`add`.
-
-    However the pairs are cut into calls of ``add``, the bits of every result are the same: pairs wait until they fill a
-    block of fixed size. Predictions larger than memory stream through.
-
-    Parameters
-    ----------
-    bins, closed
-        As for :func:`ece`.
-    cap : float
-        As for :func:`nll`.
-
-    Attributes
-    ----------
-    n : int
-        How many pairs there are.
-
-    Examples
-    --------
-    >>> sums = Sums(bins=5).add([0.9, 0.1], [True, False]).add([0.5], [True])
-    >>> round(sums.ece(), 4), round(sums.brier(), 4), sums.n
-    (0.2333, 0.09, 3)
-    """
-
-    def __init__(self, bins: int = BINS, closed: str = "left", cap: float = CAP) -> None:
-        self.bins, self.closed = whole_number("bins", bins, 1, _MAX_BINS), one_of("closed", closed, _CLOSED)
-        self.cap = real_number("cap", cap, above=0, finite=False)
-        self.n = 0
-        # Many bins make a slot large; the size depends on nothing else.
-        self._size = max(_BLOCK, 2 ** math.ceil(math.log2(16 * self.bins)))
-        n_bins = self.bins + (closed == "torchmetrics")
-        self._table, self._totals = np.zeros((kernel.ROWS, n_bins)), np.zeros(kernel.TOTALS)
-        self._edges: np.ndarray | None = None
-        self._dtype: np.dtype | None = None
-        self._waiting: tuple[np.ndarray, np.ndarray] | None = None
-        self._all: tuple[np.ndarray, np.ndarray] | None = None  # the sums with what waits
-
-    def add(self, scores, hits) -> Sums:
-        """Fold in more pairs. Returns itself. float32 and float64 scores may not be mixed: their edges differ."""
-        scores, found = check_pairs(scores, hits)
-        if self._edges is None:
-            self._dtype, self._edges = scores.dtype, _edges(self.bins, self.closed, scores.dtype)
-        elif scores.dtype != self._dtype:
-            raise ArgumentError("scores", f"must stay {self._dtype} from block to block", scores.dtype)
-        self.n += scores.size
-        self._all = None
-        if self._waiting is not None:
-            missing = self._size - self._waiting[0].size
-            self._waiting = tuple(
-                np.concatenate([a, b[:missing]]) for a, b in zip(self._waiting, (scores, found), strict=True)
-            )
-            if self._waiting[0].size < self._size:
-                return self
-            self._table, self._totals = self._with(*self._waiting)
-            scores, found = scores[missing:], found[missing:]
-        whole = scores.size - scores.size % self._size
-        self._table, self._totals = self._with(scores[:whole], found[:whole])
-        self._waiting = scores[whole:].copy(), found[whole:].copy()
-        return self
-
-    def _with(self, scores: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums so far, and these pairs added."""
-        n_blocks = -(-scores.size // self._size)
-        tables, totals = np.empty((n_blocks, *self._table.shape)), np.empty((n_blocks, kernel.TOTALS))
-        given = scores, found, self._edges, math.exp(-self.cap), self._size
-        threads.over_rows(n_blocks, lambda lo, hi: kernel.sums(*given, lo, hi, tables, totals), min_rows=4)
-        table, total = self._table.copy(), self._totals.copy()
-        for block in range(n_blocks):
-            table += tables[block]
-            total += totals[block]
-        return table, total
-
-    def _result(self) -> tuple[np.ndarray, np.ndarray]:
-        if self.n == 0:
-            raise ArgumentError("scores", "must hold at least one pair", "none")
-        if self._all is None:
-            self._all = self._with(*self._waiting)
-        return self._all
-
-    def ece(self, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
-        """See :func:`ece`."""
-        return _binned_error(self._result()[0], norm, half, debias)
-
-    def brier(self) -> float:
-        """See :func:`brier`."""
-        return float(self._result()[1][kernel.SQUARED_ERROR] / self.n)
-
-    def nll(self) -> float:
-        """See :func:`nll`."""
-        total = self._result()[1]
-        # 0 pairs times an infinite cap is 0 here
-        capped = total[kernel.CAPPED] * self.cap if total[kernel.CAPPED] else 0.0
-        return float((total[kernel.LOG_LOSS] + capped) / self.n)
-
-    def accuracy(self) -> float:
-        """The mean hit."""
-        return float(self._result()[0][kernel.HITS].sum() / self.n)
-
-    def confidence(self) -> float:
-        """The mean score."""
-        return float(self._result()[0][kernel.SCORE].sum() / self.n)
-
-    def decomposition(self) -> BrierParts:
-        """See :func:`brier_decomposition`, with bins."""
-        table = self._result()[0]
-        table = table[:, table[kernel.COUNT] > 0]
-        n, hits, score, square, both = table
-        p, y, base = score / n, hits / n, hits.sum() / self.n
-        weight = n / self.n
-        return BrierParts(
-            uncertainty=float(base * (1.0 - base)),
-            resolution=float((weight * (y - base) ** 2).sum()),
-            reliability=float((weight * (p - y) ** 2).sum()),
-            within_variance=float((square - score * p).sum() / self.n),
-            within_covariance=float(2.0 * (both - hits * p).sum() / self.n),
-        )
-
-    def reliability(self, band: float | None = 0.95) -> pd.DataFrame:
-        """See :func:`reliability`."""
-        import pandas as pd
-
-        n, hits, score, square, _ = self._result()[0]
-        bounds = np.append(np.arange(self.bins) / self.bins, [1.0] * (1 + (n.size > self.bins)))
-        filled = n > 0
-        columns = {
-            "bin": np.arange(n.size),
-            "lower": bounds[:-1],
-            "upper": bounds[1:],
-            "count": n.astype(np.int64),
-            "confidence": ratio(score, n, np.nan),
-            "accuracy": ratio(hits, n, np.nan),
-        }
-        if band is not None:
-            real_number("band", band, above=0, below=1)
-            for name, level in (("low", (1 - band) / 2), ("high", (1 + band) / 2)):
-                columns[name] = np.full(n.size, np.nan)
-                columns[name][filled] = hits_quantile(level, n[filled], score[filled], square[filled]) / n[filled]
-        return pd.DataFrame(columns)
-
-
 # ---------------------------------------------------------------------------------------------- metrics
 
 
 def ece(
     scores,
     hits,
+    k: int | None = None,
+    *,
     bins: int = BINS,
     norm: str = "l1",
     half: str | None = None,
@@ -255,7 +110,9 @@ def ece(
     Parameters
     ----------
     scores, hits
-        See the module.
+        Pairs; or a truth and its TopK: see the module.
+    k : int, optional
+        With a TopK: how many places count, all of them by default.
     bins : int
         Equal-width bins, 1 to 100,000.
     norm : {"l1", "l2", "max"}
@@ -283,10 +140,10 @@ def ece(
     >>> ece(scores, hits, half="over"), round(ece(scores, hits, half="under"), 4), ece(scores, hits, norm="max")
     (0.25, 0.0325, 0.85)
     """
-    return Sums(bins, closed).add(scores, hits).ece(norm, half, debias)
+    return binned_error(_sums(scores, hits, k, bins, closed).table, norm, half, debias)
 
 
-def ace(scores, hits, bins: int = BINS, norm: str = "l1", half: str | None = None) -> float:
+def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1", half: str | None = None) -> float:
     """Adaptive calibration error (Nixon et al. 2019): ECE over bins that hold the same number of pairs.
 
     In order of score, bin b holds the pairs from floor(b m / bins) to floor((b + 1) m / bins), m their number: the bins of the
@@ -298,7 +155,7 @@ def ace(scores, hits, bins: int = BINS, norm: str = "l1", half: str | None = Non
 
     Parameters
     ----------
-    scores, hits, bins, norm, half
+    scores, hits, k, bins, norm, half
         As for :func:`ece`, the bins of equal mass.
 
     Returns
@@ -312,18 +169,17 @@ def ace(scores, hits, bins: int = BINS, norm: str = "l1", half: str | None = Non
     >>> ace([0.5] * 4, [True, True, True, False], bins=2), ace([0.5] * 4, [False, True, True, True], bins=2)
     (0.25, 0.25)
     """
-    scores, found = check_pairs(scores, hits)
-    whole_number("bins", bins, 1, _MAX_BINS)
-    return _equal_mass_error(np.sort(_keys(scores, found)), scores.dtype, bins, norm, half)
+    whole_number("bins", bins, 1, MAX_BINS)
+    return _pool(scores, hits, k).ace(bins, norm, half)
 
 
-def brier(scores, hits) -> float:
+def brier(scores, hits, k: int | None = None) -> float:
     """Brier score (calibration, eq. 11): the mean of (score - hit)^2. scikit-learn's brier_score_loss.
 
     Parameters
     ----------
-    scores, hits
-        See the module.
+    scores, hits, k
+        As for :func:`ece`.
 
     Returns
     -------
@@ -335,7 +191,7 @@ def brier(scores, hits) -> float:
     >>> round(brier([0.9, 0.6], [True, False]), 4)                          # (0.01 + 0.36) / 2
     0.185
     """
-    return Sums(1).add(scores, hits).brier()
+    return brier_of(_sums(scores, hits, k, 1))
 
 
 class BrierParts(NamedTuple):
@@ -353,7 +209,9 @@ class BrierParts(NamedTuple):
         return self.uncertainty - self.resolution + self.reliability + self.within_variance - self.within_covariance
 
 
-def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "left") -> BrierParts:
+def brier_decomposition(
+    scores, hits, k: int | None = None, *, bins: int | None = None, closed: str = "left"
+) -> BrierParts:
     """Murphy's (1973) parts of the Brier score: uncertainty - resolution + reliability.
 
     Over groups g with share w_g, mean score p_g and mean hit y_g, and the mean hit y of all:
@@ -362,8 +220,8 @@ def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "le
 
     Parameters
     ----------
-    scores, hits
-        See the module.
+    scores, hits, k
+        As for :func:`ece`.
     bins : int, optional
         None groups by distinct score, and the three parts add up exactly, as Murphy has it; with few pairs a score this
         measures sampling noise. A number takes equal-width bins, and then two more parts are needed (Stephenson, Coelho and
@@ -382,14 +240,9 @@ def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "le
     (0.1875, 0.0625, 0.04, 0.165)
     """
     if bins is not None:
-        return Sums(bins, closed).add(scores, hits).decomposition()
-    scores, found = check_pairs(scores, hits)
-    keys = np.sort(_keys(scores, found))
-    values, found = _values(keys, scores.dtype)
-    first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-    n = np.diff(np.append(first, values.size))
-    y = np.add.reduceat(found, first, dtype=np.int64) / n
-    p, base, weight = values[first].astype(np.float64), int(np.count_nonzero(found)) / found.size, n / found.size
+        return decomposition(_sums(scores, hits, k, bins, closed))
+    p, n, found = _pool(scores, hits, k).runs()
+    y, base, weight = found / n, int(found.sum()) / int(n.sum()), n / n.sum()
     return BrierParts(
         uncertainty=base * (1.0 - base),
         resolution=float((weight * (y - base) ** 2).sum()),
@@ -397,13 +250,13 @@ def brier_decomposition(scores, hits, bins: int | None = None, closed: str = "le
     )
 
 
-def nll(scores, hits, cap: float = CAP) -> float:
+def nll(scores, hits, k: int | None = None, *, cap: float = CAP) -> float:
     """Negative log-likelihood (log loss): the mean of -ln of the probability that was given to what happened.
 
     Parameters
     ----------
-    scores, hits
-        See the module.
+    scores, hits, k
+        As for :func:`ece`.
     cap : float
         The most one pair may cost. A 0 for what happened would cost infinity, and isotonic regression does say 0 and 1. 100
         is PyTorch's BCELoss, which the authors' code uses; ``-log(eps)`` is scikit-learn's clipping at eps; infinity
@@ -420,10 +273,10 @@ def nll(scores, hits, cap: float = CAP) -> float:
     >>> nll([1.0, 0.0], [False, False]), nll([1.0, 0.0], [False, False], cap=np.inf)
     (50.0, inf)
     """
-    return Sums(1, cap=cap).add(scores, hits).nll()
+    return nll_of(_sums(scores, hits, k, 1, cap=cap, loss=True))
 
 
-def smooth_ece(scores, hits, bandwidth: float | None = None) -> float:
+def smooth_ece(scores, hits, k: int | None = None, *, bandwidth: float | None = None) -> float:
     """smECE (Błasiok and Nakkiran 2023): calibration error without bins, in [0, 1].
 
     Each pair's residual, score - hit, is spread over [0, 1] by a Gaussian of standard deviation s around its score, reflected
@@ -436,8 +289,8 @@ def smooth_ece(scores, hits, bandwidth: float | None = None) -> float:
 
     Parameters
     ----------
-    scores, hits
-        See the module.
+    scores, hits, k
+        As for :func:`ece`.
     bandwidth : float, optional
         smECE_s at this s, positive.
 
@@ -456,10 +309,9 @@ def smooth_ece(scores, hits, bandwidth: float | None = None) -> float:
     0.501 0.02
     0.0 0.0
     """
-    scores, found = check_pairs(scores, hits)
     if bandwidth is not None:
         real_number("bandwidth", bandwidth, above=0)
-    return _smooth(_residuals(scores, found) / scores.size, bandwidth)
+    return _pool(scores, hits, k).smooth_ece(bandwidth)
 
 
 def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed: str = "left") -> float:
@@ -498,8 +350,8 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     >>> round(ece(*pairs(truth, TopK.from_scores(said, 1))), 6)     # the top 1 is not: half of it says 0.7, and 0.6 come true
     0.05
     """
-    whole_number("bins", bins, 1, _MAX_BINS)
-    one_of("closed", closed, _CLOSED)
+    whole_number("bins", bins, 1, MAX_BINS)
+    one_of("closed", closed, CLOSED)
     one_of("reduce", reduce, ("sum", "mean"))
     truth = Truth.of(Y)
     probabilities = checked_matrix("probabilities", probabilities)
@@ -512,7 +364,7 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     data = columns.data if columns.dtype in (np.float32, np.float64) else columns.data.astype(np.float64)
     (indptr, rows), true = ((m.indptr.astype(np.int64), m.indices.astype(np.int32, copy=False))
                             for m in (columns, truth.to_csr().tocsc()))  # fmt: skip
-    edges, errors = _edges(bins, closed, data.dtype), np.empty(truth.n_labels)
+    edges, errors = bin_edges(bins, closed, data.dtype), np.empty(truth.n_labels)
     given = indptr, rows, data, *true, truth.n_rows, edges, bins + (closed == "torchmetrics")
     faults = threads.over_rows(truth.n_labels, lambda lo, hi: kernel.marginal(*given, lo, hi, errors), min_rows=1024)
     for fault, place in faults:
@@ -525,7 +377,9 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     return total if reduce == "sum" else total / truth.n_labels
 
 
-def reliability(scores, hits, bins: int = BINS, band: float | None = 0.95, closed: str = "left") -> pd.DataFrame:
+def reliability(
+    scores, hits, k: int | None = None, *, bins: int = BINS, band: float | None = 0.95, closed: str = "left"
+) -> pd.DataFrame:
     """The reliability diagram and histogram as a table, one row a bin.
 
     The interval is what Bröcker and Smith (2007) get by drawing hits from the scores, without the draws: the hits of a bin
@@ -535,7 +389,7 @@ def reliability(scores, hits, bins: int = BINS, band: float | None = 0.95, close
 
     Parameters
     ----------
-    scores, hits, bins, closed
+    scores, hits, k, bins, closed
         As for :func:`ece`.
     band : float, optional
         Probability of the interval, between 0 and 1; None leaves it out.
@@ -555,31 +409,29 @@ def reliability(scores, hits, bins: int = BINS, band: float | None = 0.95, close
     0    0    0.0    0.5      2         0.2     0.500  0.000   1.0
     1    1    0.5    1.0      3         0.8     0.667  0.333   1.0
     """
-    return Sums(bins, closed).add(scores, hits).reliability(band)
+    import pandas as pd
 
-
-# Name -> its value from the sums and from the sorted keys of all pairs (_keys), which only two of them need.
-_FORMULAS = {
-    "ECE": lambda s, _: s.ece(),
-    "ECE over": lambda s, _: s.ece(half="over"),
-    "ECE under": lambda s, _: s.ece(half="under"),
-    "ECE l2": lambda s, _: s.ece("l2"),
-    "ECE l2 debiased": lambda s, _: s.ece("l2", debias=True),
-    "ECE max": lambda s, _: s.ece("max"),
-    "ACE": lambda s, keys: _equal_mass_error(keys, np.dtype(np.float32), s.bins, "l1", None),
-    "smECE": lambda s, keys: smooth_ece(*_values(keys, np.dtype(np.float32))),
-    "Brier": lambda s, _: s.brier(),
-    **{part.replace("_", " "): lambda s, _, part=part: getattr(s.decomposition(), part) for part in BrierParts._fields},
-    "NLL": lambda s, _: s.nll(),
-    "confidence": lambda s, _: s.confidence(),
-    "accuracy": lambda s, _: s.accuracy(),
-    "pairs": lambda s, _: float(s.n),
-}
-METRICS = tuple(_FORMULAS)
+    n, found, score, square, _ = _sums(scores, hits, k, bins, closed).table
+    bounds = np.append(np.arange(bins) / bins, [1.0] * (1 + (n.size > bins)))
+    filled = n > 0
+    columns = {
+        "bin": np.arange(n.size),
+        "lower": bounds[:-1],
+        "upper": bounds[1:],
+        "count": n.astype(np.int64),
+        "confidence": ratio(score, n, np.nan),
+        "accuracy": ratio(found, n, np.nan),
+    }
+    if band is not None:
+        real_number("band", band, above=0, below=1)
+        for name, level in (("low", (1 - band) / 2), ("high", (1 + band) / 2)):
+            columns[name] = np.full(n.size, np.nan)
+            columns[name][filled] = hits_quantile(level, n[filled], score[filled], square[filled]) / n[filled]
+    return pd.DataFrame(columns)
 
 
 def calibration_table(
-    Y, top: TopK | None = None, ks=KS, *, bins: int = BINS, closed: str = "left", cap: float = CAP, metrics=METRICS
+    Y, top: TopK | None = None, ks=KS, *, bins: int = BINS, closed: str = "left", cap: float = CAP, metrics=None
 ) -> pd.DataFrame:
     """Calibration@k of one set of predictions: a DataFrame with columns metric, k, value, as :func:`xcrepro.evaluate` has.
 
@@ -587,15 +439,15 @@ def calibration_table(
     ----------
     Y, top
         Truth (n, L) and predictions whose scores are probabilities; or an iterable of such pairs as ``Y`` alone, so that
-        predictions larger than memory stream through, with the same bits. ACE and smECE keep the pairs that have passed (4
-        or 8 bytes a pair and k): leave them out of ``metrics`` where that is too much.
+        predictions larger than memory stream through, with the same bits. ACE and smECE keep the distinct scores that have
+        passed: leave them out of ``metrics`` where that is too much, or see :class:`xcrepro.State` for their grid.
     ks : int or sequence of int
     bins, closed
         Of ECE, ACE and the decomposition of Brier.
     cap : float
         Of NLL.
-    metrics : str or sequence of str
-        Names of :data:`METRICS`, in any order.
+    metrics : str or sequence of str, optional
+        Names of metrics that need probabilities (:func:`xcrepro.metrics.table`), in any order; all of them by default.
 
     Returns
     -------
@@ -614,29 +466,11 @@ def calibration_table(
     2  Brier  1  0.1850
     3  Brier  2  0.2067
     """
-    import pandas as pd
+    from xcrepro.metrics import registry, state
 
-    metrics, ks = some_of("metrics", metrics, METRICS), cut_offs(ks)
-    keep = {"ACE", "smECE"} & set(metrics)
-    sums = [Sums(bins, closed, cap) for _ in ks]
-    kept: list[list[np.ndarray]] = [[] for _ in ks]
-    k_max = int(ks.max())
-    for truth, block, _ in blocks(Y, top):
-        check_pair(truth, block)
-        check_places("ks", k_max, block.k)
-        found = truth.hits(np.ascontiguousarray(block.ids[:, :k_max]))
-        for i, k in enumerate(ks):
-            scores, hits = _pairs(block, found, k)
-            if scores.size == 0:
-                continue
-            sums[i].add(scores, hits)
-            if keep:
-                kept[i].append(_keys(scores, hits))
-    if not all(each.n for each in sums):
-        raise ArgumentError("top", "must hold at least one prediction", "none")
-    sorted_keys = [np.sort(np.concatenate(keys)) if keep else None for keys in kept]
-    rows = [(m, int(k), _FORMULAS[m](sums[i], sorted_keys[i])) for m in metrics for i, k in enumerate(ks)]
-    return pd.DataFrame(rows, columns=["metric", "k", "value"])
+    known = registry.names("pairs", "scores")
+    names = known if metrics is None else some_of("metrics", metrics, known)
+    return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).result()
 
 
 # ---------------------------------------------------------------------------------------------- behind them
@@ -682,23 +516,70 @@ def _where(place: int, shape: tuple[int, ...]) -> str:
     return f"at row {place // shape[1]}, place {place % shape[1]}" if len(shape) == 2 else f"at pair {place}"
 
 
-def _edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:
-    """The kernel's edges: bin b holds ``edges[b] <= score < edges[b + 1]``."""
-    inner = (np.arange(1, bins) / bins).astype(dtype).astype(np.float64)
-    if closed == "right":
-        # Above the edge means at or above the next number.
-        inner = np.nextafter(inner, 2.0)
-    top = 1.0 if closed == "torchmetrics" else 2.0
-    return np.concatenate([[0.0], inner, [top, 3.0]])
+def _sums(scores, hits, k: int | None, bins: int, closed: str = "left", cap: float = CAP, loss: bool = False) -> Pairs:
+    """The sums over pairs, or over those of a truth and a TopK."""
+    if isinstance(hits, TopK):
+        k = _places(hits, k)
+        fold = PairSums([k], bins, closed, cap, loss)
+        fold.add(Block(scores, hits, k))
+        return check_any(fold.at(k))
+    _check_no_k(k)
+    fold = PairSums([1], bins, closed, cap, loss)
+    fold.add_pairs(*check_pairs(scores, hits))
+    return fold.at(1)
 
 
-def _binned_error(table: np.ndarray, norm: str, half: str | None, debias: bool = False) -> float:
+def _places(top: TopK, k: int | None) -> int:
+    return top.k if k is None else whole_number("k", k, 1)
+
+
+def _check_no_k(k: int | None) -> None:
+    if k is not None:
+        raise ArgumentError(
+            "k", "goes with a truth and its TopK", f"{k} with scores and hits", "cut the pairs yourself"
+        )
+
+
+def check_any(found: Pairs) -> Pairs:
+    """Refuse what holds no pair."""
+    if not found.n:
+        raise ArgumentError("top", "must hold at least one prediction", "none")
+    return found
+
+
+def brier_of(pairs: Pairs) -> float:
+    """The Brier score of sums."""
+    return pairs.squared_error / pairs.n
+
+
+def nll_of(pairs: Pairs) -> float:
+    """The NLL of sums."""
+    return pairs.log_loss / pairs.n
+
+
+def decomposition(pairs: Pairs) -> BrierParts:
+    """The parts of the Brier score of sums, with their bins."""
+    table = pairs.table[:, pairs.table[COUNT] > 0]
+    n, hits, score, square, both = table
+    p, y, base = score / n, hits / n, pairs.hits / pairs.n
+    weight = n / pairs.n
+    return BrierParts(
+        uncertainty=float(base * (1.0 - base)),
+        resolution=float((weight * (y - base) ** 2).sum()),
+        reliability=float((weight * (p - y) ** 2).sum()),
+        within_variance=float((square - score * p).sum() / pairs.n),
+        within_covariance=float(2.0 * (both - hits * p).sum() / pairs.n),
+    )
+
+
+def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
+    """See :func:`ece`; ``table`` has the rows of :class:`xcrepro.folds.pairs.Pairs`, of which COUNT, HITS and SCORE are read."""
     one_of("norm", norm, ("l1", "l2", "max"))
     one_of("half", half, (None, "over", "under"))
     if debias and (norm != "l2" or half is not None):
         raise ArgumentError("debias", "goes with norm='l2' and both halves", f"norm={norm!r}, half={half!r}")
-    table = table[:, table[kernel.COUNT] > 0]
-    n, hits, score = table[kernel.COUNT], table[kernel.HITS], table[kernel.SCORE]
+    table = table[:, table[COUNT] > 0]
+    n, hits, score = table[COUNT], table[HITS], table[SCORE]
     gap = score / n - hits / n
     gap = {None: np.abs(gap), "over": np.maximum(gap, 0.0), "under": np.maximum(-gap, 0.0)}[half]
     if norm == "max":

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xcrepro.arguments import check_rows, cut_offs, some_of
-from xcrepro.errors import ArgumentError
-from xcrepro.metrics import labelwise, ranking
-from xcrepro.metrics.coverage import covered_of_reachable
+from xcrepro.folds.block import KS
+from xcrepro.metrics import ranking, registry, state
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAIN = ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "ADG", "F", "micro-F1", "Hamming", "abandonment")
-LABELWISE = tuple(labelwise.FORMULAS)
-SCORED = ("PSP", "PSnDCG", "PSP (bare)", "PSnDCG (bare, ideal k)", "PS-Hamming")
-GIVEN_TRUTH = ("PS-R", "PS-MRR (relevant)", "PS-ADG", "PS-F")
-BINNED = "binned macro-F1"
-REACHABLE = "coverage (reachable)"
-NAMES = (*ranking.FORMULAS, *LABELWISE, REACHABLE, BINNED)
-"""What ``metrics`` may name."""
-
 
 def evaluate(
     Y,
     top: TopK | None = None,
-    ks=ranking.KS,
+    ks=KS,
     inverse_propensity=None,
     label_counts=None,
     *,
@@ -50,8 +39,9 @@ def evaluate(
     n_relevant : array_like of float, shape (n,), optional
         Label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
     metrics : str or sequence of str, optional
-        Names from :data:`NAMES`, to compute just these. Only here: ``coverage (reachable)``, which keeps the truth of all
-        rows and takes longer than all else together, and ranking formulas that the default leaves out.
+        To compute just these: names of :func:`xcrepro.metrics.table`, at all ``ks``, or at one, as ``"nDCG@5"``. Only so: the
+        calibration metrics, such as ``"ECE@5"``, for scores in [0, 1]; ``coverage (reachable)``, which keeps the truth of all
+        rows and takes longer than all else together; and variants that the default leaves out.
 
     Returns
     -------
@@ -80,52 +70,19 @@ def evaluate(
     3      nDCG  3  0.775325
     4  coverage  1  0.250000
     5  coverage  3  0.750000
+    >>> evaluate(Y, top, metrics=["P@1", "nDCG@3"])
+      metric  k     value
+    0      P  1  0.500000
+    1   nDCG  3  0.775325
     >>> evaluate(Y, top, ks=3, label_counts=[120, 3, 9, 0], metrics=["binned macro-F1"])
                    metric  k     value
     0        macro-F1 (0)  3  0.000000
     1      macro-F1 (1-9)  3  0.833333
     2  macro-F1 (100-999)  3  0.666667
     """
-    import pandas as pd
-
-    if metrics is None:
-        metrics = [*PLAIN, *LABELWISE]
-        if inverse_propensity is not None:
-            metrics += SCORED
-            if n_relevant is not None:
-                metrics += GIVEN_TRUTH
-        if label_counts is not None:
-            metrics.append(BINNED)
-    metrics = some_of("metrics", metrics, NAMES)
     ranking.check_goes_with(n_relevant, inverse_propensity)
-    if BINNED in metrics and label_counts is None:
-        raise ArgumentError("label_counts", f"must be given for {BINNED}", None, "the train rows of each label")
-    ks = cut_offs(ks)
-    by_row = [name for name in metrics if name in ranking.FORMULAS]
-    by_label = [name for name in metrics if name not in ranking.FORMULAS]
-    sums = ranking.Sums(ks, {column for name in by_row for column in ranking.FORMULAS[name][0]}, inverse_propensity)
-    counter, truths, n_rows = labelwise.Counter(ks), [], 0
-    for truth, block, of_block in ranking.blocks(Y, top, n_relevant):
-        if by_row:
-            sums.add(truth, block, of_block)
-        if by_label:
-            counter.add(truth, block)
-        if REACHABLE in by_label:
-            truths.append(truth)
-        n_rows += truth.n_rows
-    check_rows(n_rows)
-    counts = counter.counts() if by_label else None
-    found = {}
-    for name in metrics:
-        if name in ranking.FORMULAS:
-            found[name] = ranking.FORMULAS[name][1](sums)
-        elif name == BINNED:
-            table = labelwise.binned_macro_f1(counts, ks=ks, label_counts=label_counts)
-            for bin_name, rows in table[table["labels"] > 0].groupby("bin", sort=False):
-                found[f"macro-F1 ({bin_name})"] = rows["value"].to_numpy()
-        elif name == REACHABLE:
-            found[name] = covered_of_reachable(counts, truths)
-        else:
-            found[name] = labelwise.FORMULAS[name](counts)
-    rows = [(name, int(k), float(value)) for name in found for k, value in zip(ks, found[name], strict=True)]
-    return pd.DataFrame(rows, columns=["metric", "k", "value"])
+    if metrics is None:
+        given = inverse_propensity is not None, label_counts is not None, n_relevant is not None
+        metrics = registry.default(*given)
+    found = state.of(Y, top, ks, metrics, inverse_propensity, label_counts, n_relevant=n_relevant, exact=True)
+    return found.result()

@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro.errors import DataError, DataMissing
+from xcrepro.metrics import registry
 from xcrepro.published.checks import Cell, Row, column, faults
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES = {
-    "p": "P", "precision": "P", "n": "N", "ndcg": "N", "psp": "PSP", "psn": "PSN", "psndcg": "PSN", "r": "R", "recall": "R",
-    "cov": "Cov", "coverage": "Cov", "served": "Abandonment", "microf1": "micro_F1", "macrof1": "macro_F1",
-    "macrop": "macro_P", "macroprecision": "macro_P", "macror": "macro_R", "macrorecall": "macro_R", "ece": "ECE",
-    "ace": "ACE", "brier": "Brier", "avglabels": "avg_labels", "averagelabels": "avg_labels",
-}  # fmt: skip
-"""Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter)."""
+_RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_F1", "macro_P", "macro_R")
+_CHECKED = (*_RATES, "ECE", "ACE", "Brier")
+NAMES = {spelling: code for spelling, code in registry.codes().items() if code in _CHECKED}
+NAMES |= {"avglabels": "avg_labels", "averagelabels": "avg_labels"}
+"""Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter): those of
+:mod:`xcrepro.metrics.registry`."""
 
 _LABELS = ("dataset", "method", "variant")
-_RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_F1", "macro_P", "macro_R")
 
 
 def audit_results(path: str | Path) -> pd.DataFrame:
@@ -116,7 +115,7 @@ def _metric(text: str) -> tuple[str, int] | None:
     match = re.fullmatch(r"\s*(.+?)\s*(?:@\s*([1-9]\d*))?\s*", text)
     if not match:
         return None
-    name = NAMES.get(re.sub(r"[-_ ]", "", match[1]).casefold())
+    name = NAMES.get(registry.plain(match[1]))
     if name is None or (name == "avg_labels") == bool(match[2]):
         return None
     return name, int(match[2] or 0)

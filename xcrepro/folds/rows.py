@@ -1,0 +1,168 @@
+"""Sums over rows of the ranking kernel's columns: what P@k, nDCG@k, PSP@k and their like are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from xcrepro import threads
+from xcrepro.arguments import label_values, real_number
+from xcrepro.errors import ArgumentError
+from xcrepro.folds.block import Block
+from xcrepro.folds.sums import Adder, ExactSums
+from xcrepro.kernels import exact
+from xcrepro.kernels import ranking as kernel
+from xcrepro.kernels import truth as truth_kernel
+
+_BEST = {kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS}
+
+
+class RowSums:
+    """Sums over rows of columns at each k; see :mod:`xcrepro.folds` for what every fold has.
+
+    Parameters
+    ----------
+    ks : int array, (K,)
+        Distinct and rising.
+    columns : iterable of int
+        Of :mod:`xcrepro.kernels.ranking`.
+    inverse_propensity : float64 array, (L,), optional
+        Positive and finite; needed by the kernel's columns from WEIGHTED on.
+    beta : float
+        Of the F columns, above 0.
+    samples : int
+        0, or as many weighted sums beside each other: ``add`` then takes weights (n, samples).
+
+    Attributes
+    ----------
+    ks : ndarray of int64, (K,)
+    n_rows : int
+        Rows so far; with ``samples`` an array (samples, 1), each row as often as its weights say.
+    """
+
+    def __init__(
+        self, ks, columns: Iterable[int], inverse_propensity=None, beta: float = 1.0, samples: int = 0
+    ) -> None:
+        self.ks = np.asarray(ks, np.int64)
+        self.columns = np.array(sorted(set(columns)), np.int64)
+        self._beta2 = real_number("beta", beta, above=0) ** 2
+        if inverse_propensity is None and self.columns.max(initial=0) >= kernel.WEIGHTED:
+            do = "xcrepro.propensity.inverse(label_counts, n_points, A, B)"
+            raise ArgumentError("inverse_propensity", "must be given for a propensity-scored metric", None, do)
+        self._weights = inverse_propensity
+        self._best = not _BEST.isdisjoint(self.columns.tolist())
+        self._own = kernel.LABEL_WEIGHTS in self.columns
+        self._given_truth = self.columns.max(initial=0) >= kernel.GIVEN_TRUTH
+        self.samples = samples
+        self.n_rows = np.zeros((samples, 1), np.int64) if samples else 0
+        self._sums = ExactSums(((samples,) if samples else ()) + (self.columns.size, self.ks.size))
+
+    def add(self, block: Block, weights: np.ndarray | None = None) -> None:
+        """Fold in a block; with ``samples``, row i counts ``weights[i, s]`` times in sample s."""
+        inputs = self._inputs(block)
+
+        def part(lo: int, hi: int) -> np.ndarray:
+            adder = Adder(self.columns.size * self.ks.size, self.samples)
+            for first, n, values in self._stretches(block, inputs, lo, hi):
+                adder.add(values, n, None if weights is None else weights[first : first + n])
+            return adder.totals()
+
+        for totals in threads.over_rows(block.n_rows, part):
+            self._sums.add_totals(totals)
+        block.all_found()
+        self.n_rows = self.n_rows + (weights.sum(axis=0, dtype=np.int64)[:, None] if self.samples else block.n_rows)
+
+    def values(self, block: Block) -> np.ndarray:
+        """What is added up: float64 (n, columns K), by column, then by k rising."""
+        out = np.empty((block.n_rows, self.columns.size * self.ks.size))
+        for first, n, part in self._stretches(block, self._inputs(block), 0, block.n_rows):
+            out[first : first + n] = part[:n]
+        block.all_found()
+        return out
+
+    def _inputs(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The label weights, their sum in each row, the complete truth's label counts: empty where no column needs them."""
+        none = np.zeros(0)
+        if self._weights is None:
+            return none, none, none
+        self._weights = label_values("inverse_propensity", self._weights, block.n_labels, zero=False)
+        own = block.truth.weight_sums(self._weights) if self._own else none
+        return self._weights, own, check_n_relevant(block.n_relevant, block.n_rows) if self._given_truth else none
+
+    def _stretches(self, block: Block, inputs, lo: int, hi: int):
+        """Yield (first row, rows, values) of short stretches of the rows [lo, hi), one array used again and again."""
+        truth, sizes, (weights, own, given) = block.truth, block.sizes, inputs
+        longest = min(exact.ROWS, hi - lo)
+        best = np.empty((longest if self._best else 0, block.ids.shape[1]))
+        out = np.empty((longest, self.columns.size, self.ks.size))
+        flat = out.reshape(longest, self.columns.size * self.ks.size)
+        for first in range(lo, hi, exact.ROWS):
+            last = min(first + exact.ROWS, hi)
+            # All on one stretch, so that what one writes is still in the cache for the next.
+            found = block.find(first, last)
+            if self._best:
+                truth_kernel.best_weights(truth.indptr, truth.indices, weights, first, last, best)
+            rows = found, block.ids, sizes, weights, best, own, given
+            kernel.rows(*rows, self._beta2, self.ks, self.columns, first, last, out)
+            yield first, last - first, flat
+
+    def merge(self, other: RowSums) -> None:
+        """Add another's sums."""
+        self._sums.merge(other._sums)
+        self.n_rows = self.n_rows + other.n_rows
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything it holds."""
+        return {"n_rows": np.asarray(self.n_rows, np.int64), "sums": self._sums.to_bytes()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take back what :meth:`arrays` gave."""
+        n_rows = arrays["n_rows"]
+        if n_rows.dtype != np.int64 or n_rows.shape != np.shape(self.n_rows) or (n_rows < 0).any():
+            raise ValueError(f"n_rows is {n_rows.dtype} {n_rows.shape}")
+        self._sums.from_bytes(arrays["sums"])
+        self.n_rows = n_rows if self.samples else int(n_rows)
+
+    def __getitem__(self, column: int) -> np.ndarray:
+        """The sum of a column, float64 ([samples,] K)."""
+        return self._rounded()[..., int(np.searchsorted(self.columns, column)), :]
+
+    def mean(self, column: int) -> np.ndarray:
+        """The mean over rows of a column, float64 ([samples,] K)."""
+        return self[column] / self.n_rows
+
+    def _rounded(self) -> np.ndarray:
+        # Kept for the next formula, until the sums change (each change makes a new array).
+        if getattr(self, "_kept", (None,))[0] is not self._sums._totals:
+            self._kept = self._sums._totals, self._sums.rounded()
+        return self._kept[1]
+
+
+def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
+    """The complete truth's label counts, checked.
+
+    Parameters
+    ----------
+    n_relevant : float array, (n,)
+        Finite, 0 or more.
+    n_rows : int
+        What n must be.
+
+    Returns
+    -------
+    ndarray of float64, (n,)
+
+    Raises
+    ------
+    ArgumentError
+        Where they are missing, of another shape, negative or not finite.
+    """
+    if n_relevant is None:
+        do = "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); "
+        do += "dividing by the observed count is biased"
+        raise ArgumentError("n_relevant", "must be given with inverse_propensity", None, do)
+    values = np.ascontiguousarray(n_relevant, np.float64)
+    if values.shape != (n_rows,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ArgumentError("n_relevant", f"must hold {n_rows} numbers, 0 or more", f"an array of shape {values.shape}")
+    return values

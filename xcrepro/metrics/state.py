@@ -1,0 +1,452 @@
+"""``State``: everything that metrics need to know of the rows seen so far, mergeable to the same bits in any order."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import xcrepro
+from xcrepro.arguments import check_rows, label_values, real_number, whole_number
+from xcrepro.data.sources import npz_arrays
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.folds.block import KS, Block, blocks
+from xcrepro.folds.labels import LabelCounts
+from xcrepro.folds.pairs import BINS, CAP, PairSums
+from xcrepro.folds.rows import RowSums
+from xcrepro.folds.truths import TruthRows
+from xcrepro.metrics import calibration, labelwise, registry
+from xcrepro.paths import atomic_path
+from xcrepro.predictions import TopK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMAT = "xcrepro state 1"
+
+
+class State:
+    """What metrics are worked out from, fed block by block and merged: exact sums, whole counts, score distributions.
+
+    The bits of every result are the same for any cutting of the rows into blocks, any order in which they arrive, any tree of
+    merges, and any number of threads and processes: all that is kept are whole numbers, sums of real numbers included, and
+    :meth:`result` rounds once.
+
+    Parameters
+    ----------
+    ks : int or sequence of int
+        The cut-offs.
+    metrics : str or sequence of str, optional
+        Names of :func:`xcrepro.metrics.table`; ``"nDCG@5"`` is nDCG at 5 whatever ``ks`` are. By default the metrics that
+        :func:`xcrepro.evaluate` gives unasked. Those that need probabilities run where they are named.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Label weights of the propensity-scored metrics, :func:`xcrepro.propensity.inverse` of the TRAIN counts.
+    label_counts : array_like of int, shape (L,), optional
+        TRAIN rows of each label, for binned macro-F1.
+    bins, closed, cap
+        Of the calibration metrics: see :mod:`xcrepro.metrics.calibration`.
+    beta : float
+        Of F, above 0.
+    exact : bool
+        Of ACE and smECE: keep every distinct score, which grows with them, in place of a fixed grid with a stated error.
+    allow_repeats : bool
+        Take rows whose numbers it has seen.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import State, TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> one, other = (State((1, 3), ["P", "coverage@3"]).add(Y[[i]], top.rows([i]), first_row=i) for i in (0, 1))
+    >>> other.merge(one).result()
+         metric  k  value
+    0         P  1   0.50
+    1         P  3   0.50
+    2  coverage  3   0.75
+    """
+
+    def __init__(
+        self,
+        ks=KS,
+        metrics: str | Sequence[str] | None = None,
+        inverse_propensity=None,
+        label_counts=None,
+        *,
+        bins: int = BINS,
+        closed: str = "left",
+        cap: float = CAP,
+        beta: float = 1.0,
+        exact: bool = False,
+        allow_repeats: bool = False,
+    ) -> None:
+        if metrics is None:
+            metrics = registry.default(inverse_propensity is not None, label_counts is not None)
+        self._wanted = registry.wanted(metrics, ks)
+        for metric, _ in self._wanted:
+            if "label_counts" in metric.needs and label_counts is None:
+                do = "the train rows of each label"
+                raise ArgumentError("label_counts", f"must be given for {metric.name}", None, do)
+        self._k_max = int(max(at.max() for _, at in self._wanted))
+        self._weights = None
+        if inverse_propensity is not None:
+            self._weights = label_values("inverse_propensity", inverse_propensity, zero=False)
+        self._counts = None if label_counts is None else labelwise.checked_counts(label_counts)
+        self._calibration = {"bins": bins, "closed": closed, "cap": cap}
+        PairSums([1], **self._calibration)  # checks them
+        self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
+        self._allow_repeats = bool(allow_repeats)
+        self._folds: dict[str, object] | None = None
+        self._n_labels: int | None = None
+        self._ranges: list[tuple[int, int]] = []  # of numbered rows, rising, not touching
+        self.n_rows = 0
+        self._open(0)  # what a metric lacks is said at once
+
+    # ------------------------------------------------------------------ its parts
+
+    def _at(self, *folds: str) -> np.ndarray:
+        """The ks, rising, of all metrics on some folds."""
+        return np.unique(np.concatenate([at for metric, at in self._wanted if metric.fold in folds] or [[]])).astype(
+            np.int64
+        )
+
+    def _open(self, n_labels: int) -> dict[str, object]:
+        """The folds that the metrics need, empty."""
+        metrics = [metric for metric, _ in self._wanted]
+        kinds = {metric.fold for metric in metrics}
+        found: dict[str, object] = {}
+        if kinds & {"pairs", "scores"}:
+            loss = any(metric.name == "NLL" for metric in metrics)
+            found["pairs"] = PairSums(self._at("pairs", "scores"), **self._calibration, loss=loss)
+        if "rows" in kinds:
+            columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
+            found["rows"] = RowSums(self._at("rows"), columns, self._weights, self._beta)
+        if kinds & {"labels", "bins", "truths"}:
+            found["labels"] = LabelCounts(n_labels, self._at("labels", "bins", "truths"))
+        if "truths" in kinds:
+            found["truths"] = TruthRows(n_labels)
+        return found
+
+    # ------------------------------------------------------------------ filling it
+
+    def add(self, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> State:
+        """Add a block of rows.
+
+        Parameters
+        ----------
+        Y : sparse matrix or array_like, shape (n, L)
+            Truth, any form :class:`xcrepro.truth.Truth` takes; no rows are fine.
+        top : TopK
+            Its predictions.
+        first_row : int, optional
+            The number of the block's first row among all rows. With it, rows that come twice are refused.
+        n_relevant : array_like of float, shape (n,), optional
+            The complete truth's label counts of these rows, where a metric needs them.
+
+        Returns
+        -------
+        State
+            Itself; as it was where something is refused.
+
+        Raises
+        ------
+        ArgumentError
+            For truth and predictions that cannot belong together, another number of labels, a k above ``top.k``, scores outside
+            [0, 1] where a metric needs probabilities, rows that were added before.
+        """
+        if first_row is not None:
+            whole_number("first_row", first_row)
+        return self._add(Block(Y, top, self._k_max, first_row, n_relevant))
+
+    def _add(self, block: Block) -> State:
+        self._check_labels(block.n_labels)
+        for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
+            if given is not None and given.size != block.n_labels:
+                rule = f"must hold one value for each of the {block.n_labels} labels"
+                raise ArgumentError(name, rule, f"an array of shape {given.shape}")
+        rows = [] if block.first_row is None else [(block.first_row, block.first_row + block.n_rows)]
+        ranges = self._joined(rows)
+        fresh = self._open(block.n_labels)
+        for fold in fresh.values():
+            fold.add(block)
+        self._take(fresh, block.n_labels, ranges, block.n_rows)
+        return self
+
+    def merge(self, other: State) -> State:
+        """Add another state's rows.
+
+        Parameters
+        ----------
+        other : State
+            Of the same ks, metrics, weights, options, number of labels and version. It stays as it is.
+
+        Returns
+        -------
+        State
+            Itself; as it was where something is refused.
+
+        Raises
+        ------
+        ArgumentError
+            For what is no State, one of other options (each is named, with both values), rows that both have.
+        """
+        if not isinstance(other, State):
+            raise ArgumentError("other", "must be a State", type(other).__name__)
+        mine, theirs = self.fingerprint(), other.fingerprint()
+        if self._n_labels is None or other._n_labels is None:
+            mine["n_labels"] = theirs["n_labels"] = None
+        differ = [f"{name} {mine[name]} here and {theirs[name]} there" for name in mine if mine[name] != theirs[name]]
+        if differ:
+            raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
+        ranges = self._joined(other._ranges)
+        if other._folds is not None:
+            copy = other._open(other._n_labels)
+            for name, fold in copy.items():
+                fold.merge(other._folds[name])
+            self._take(copy, other._n_labels, ranges, other.n_rows)
+        return self
+
+    def _take(self, folds: dict[str, object], n_labels: int, ranges: list[tuple[int, int]], n_rows: int) -> None:
+        if self._folds is None:
+            self._folds = folds
+        else:
+            for name, fold in self._folds.items():
+                fold.merge(folds[name])
+        self._n_labels, self._ranges = n_labels, ranges
+        self.n_rows += n_rows
+
+    def _check_labels(self, n_labels: int) -> None:
+        if self._n_labels not in (None, n_labels):
+            raise ArgumentError("Y", f"must have {self._n_labels} labels in every block", n_labels)
+
+    def _joined(self, more: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The ranges of rows with more of them, refused where a row comes twice."""
+        found = list(self._ranges)
+        for low, high in more:
+            if low == high:
+                continue
+            place = bisect.bisect_right(found, (low, high))
+            twice = [r for r in found[max(place - 1, 0) : place + 1] if r[0] < high and low < r[1]]
+            if twice and not self._allow_repeats:
+                both = f"{max(low, twice[0][0])} to {min(high, twice[0][1]) - 1}"
+                do = "leave the block out, or make the State with allow_repeats=True"
+                raise ArgumentError("first_row", "must number each row once", f"rows {both} a second time", do)
+            found.insert(place, (low, high))
+        joined: list[tuple[int, int]] = []
+        for low, high in sorted(found):
+            if joined and low <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        return joined
+
+    # ------------------------------------------------------------------ what comes out
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Each metric's values at its ks, float64 (K,), in the order asked for; binned macro-F1 has a name for each bin.
+
+        Raises
+        ------
+        ArgumentError
+            Where there were no rows, or no predictions for a metric that needs some.
+        """
+        return {name: values for name, _, values in self._values()}
+
+    def _values(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        check_rows(self.n_rows)
+        found, hit, pairs = [], None, {}
+        for metric, at in self._wanted:
+            if metric.fold == "rows":
+                sums = self._folds["rows"]
+                found.append((metric.name, at, metric.formula(sums)[np.searchsorted(sums.ks, at)]))
+                continue
+            if metric.fold in ("pairs", "scores"):
+                values = []
+                for k in at.tolist():
+                    if k not in pairs:
+                        pairs[k] = calibration.check_any(self._folds["pairs"].at(k))
+                    given = (pairs[k],) if metric.fold == "pairs" else (self._folds["scores"].pool(k), pairs[k])
+                    values.append(metric.formula(*given))
+                found.append((metric.name, at, np.array(values)))
+                continue
+            hit = hit or self._folds["labels"].hit_labels()
+            if metric.fold == "bins":
+                found += [(name, at, v) for name, v in metric.formula(hit.at(at), self._counts).items()]
+            elif metric.fold == "truths":
+                found.append((metric.name, at, metric.formula(hit.at(at), self._folds["truths"].truths())))
+            else:
+                found.append((metric.name, at, metric.formula(hit)[np.searchsorted(hit.ks, at)]))
+        return found
+
+    def result(self) -> pd.DataFrame:
+        """The metrics so far, as a table.
+
+        Returns
+        -------
+        DataFrame
+            metric, k, value; as :func:`xcrepro.evaluate` and :func:`xcrepro.metrics.calibration_table` give it.
+
+        Raises
+        ------
+        ArgumentError
+            Where there were no rows, or no predictions for a metric that needs some.
+        """
+        import pandas as pd
+
+        rows = [
+            (name, int(k), float(value))
+            for name, at, values in self._values()
+            for k, value in zip(at, values, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["metric", "k", "value"])
+
+    def counts(self) -> labelwise.Counts:
+        """The per-label counts, where a label-wise metric was asked for."""
+        if "labels" not in self._open(0):
+            raise ArgumentError(
+                "metrics", "must name a label-wise metric, whose counts these are", "none", "'macro-F1'"
+            )
+        check_rows(self.n_rows)
+        return labelwise.Counts.of(self._folds["labels"])
+
+    # ------------------------------------------------------------------ on disk
+
+    def fingerprint(self) -> dict[str, object]:
+        """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
+        return {
+            "format": _FORMAT,
+            "version": xcrepro.__version__,
+            "metrics": [f"{metric.name}@{k}" for metric, at in self._wanted for k in at.tolist()],
+            "n_labels": self._n_labels,
+            "inverse_propensity": _hash(self._weights),
+            "label_counts": _hash(self._counts),
+            **self._calibration,
+            "beta": self._beta,
+            "exact": self._exact,
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.
+
+        Parameters
+        ----------
+        path : path_like
+            It ends in ``.npz``.
+
+        Raises
+        ------
+        ArgumentError
+            For another ending.
+        """
+        header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
+        arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
+            if given is not None:
+                arrays[name] = given
+        for name, fold in (self._folds or {}).items():
+            arrays |= {f"{name}.{part}": array for part, array in fold.arrays().items()}
+        if not os.fspath(path).endswith(".npz"):
+            raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
+        with atomic_path(path) as part:
+            np.savez_compressed(part, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False) -> State:
+        """Read a state that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path_like
+        allow_repeats : bool
+            As for :class:`State`.
+
+        Returns
+        -------
+        State
+
+        Raises
+        ------
+        DataMissing
+            Where nothing is there.
+        DataError
+            For a file that is damaged, of another kind, or of another version of the kit.
+        """
+        arrays = npz_arrays(path)
+        try:
+            header = json.loads(arrays["header"].tobytes())
+            kept = header["format"], header["version"]
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise DataError(path, f"no header of a state ({error!r})", "what State.save writes") from error
+        if kept != (_FORMAT, xcrepro.__version__):
+            expected = f"{_FORMAT} of version {xcrepro.__version__}"
+            raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
+        try:
+            given = {name: arrays.get(name) for name in ("inverse_propensity", "label_counts")}
+            options = {name: header[name] for name in ("bins", "closed", "cap", "beta", "exact")}
+            state = cls(1, header["metrics"], **given, **options, allow_repeats=allow_repeats)
+            if header["n_labels"] is not None:
+                folds = state._open(header["n_labels"])
+                for name, fold in folds.items():
+                    fold.restore({
+                        key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == name
+                    })  # fmt: skip
+                rows = [(int(low), int(high)) for low, high in header["rows"]]
+                state._take(
+                    folds, whole_number("n_labels", header["n_labels"]), rows, whole_number("n_rows", header["n_rows"])
+                )
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+            raise DataError(
+                path, f"a state that cannot be ({error})", "what State.save writes", do="Make it again"
+            ) from error
+        if state.fingerprint() != {name: header.get(name) for name in state.fingerprint()}:
+            raise DataError(
+                path, "arrays that do not belong to its header", "what State.save writes", do="Make it again"
+            )
+        return state
+
+
+def _hash(array: np.ndarray | None) -> str | None:
+    return None if array is None else hashlib.sha256(array.tobytes()).hexdigest()[:16]
+
+
+def of(
+    Y,
+    top: TopK | None = None,
+    ks=KS,
+    metrics=None,
+    inverse_propensity=None,
+    label_counts=None,
+    *,
+    n_relevant=None,
+    **options,
+):
+    """A State of one truth and its predictions, or of an iterable of such pairs.
+
+    Parameters
+    ----------
+    Y, top
+        Truth (n, L) and predictions; or an iterable of ``(Y, top)`` as ``Y`` alone.
+    ks, metrics, inverse_propensity, label_counts, **options
+        As for :class:`State`.
+    n_relevant : array_like of float, shape (n,), optional
+        The complete truth's label counts of all rows.
+
+    Returns
+    -------
+    State
+    """
+    state = State(ks, metrics, inverse_propensity, label_counts, **options)
+    for block in blocks(Y, top, state._k_max, n_relevant):
+        state._add(block)
+    check_rows(state.n_rows)
+    return state
