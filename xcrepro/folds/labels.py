@@ -96,9 +96,11 @@ class HitLabels:
 
 def pick_ks(ks, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """The ks wanted, checked, and where each stands among those counted; None where they are the same."""
+    if isinstance(ks, np.ndarray) and np.array_equal(ks, counted):
+        return counted, None
     wanted = cut_offs(ks)
     if np.array_equal(wanted, counted):
-        return wanted, None
+        return counted, None
     missing = np.setdiff1d(wanted, counted)
     if missing.size:
         raise ArgumentError("ks", f"must be among those counted, {counted.tolist()}", missing.tolist())
@@ -148,7 +150,6 @@ class LabelCounts:
         self._truth = _Events(self.n_labels, 1)
         self._places = _Events(self.n_labels, 2 * self.ks.size)
         self.n_rows = 0
-        self._hit_labels: HitLabels | None = None
 
     def __repr__(self) -> str:
         return f"LabelCounts(n_labels={self.n_labels}, ks={self.ks.tolist()}, n_rows={self.n_rows})"
@@ -184,7 +185,6 @@ class LabelCounts:
         if weights is not None:
             check_weights(weights, block.n_rows, self.n_rows)
         self.n_rows += block.n_rows if weights is None else int(weights.sum())
-        self._hit_labels = None
         self._truth.add(*_truth_list(block, self._truth.key_type, weights), self._count_type)
         self._places.add(*_place_list(block, self._bucket, self._places, weights), self._count_type)
         return self
@@ -202,7 +202,6 @@ class LabelCounts:
                 raise ArgumentError("other", f"must have the same {name}, {ours}", theirs)
         _check_total(self.n_rows, other.n_rows)
         self.n_rows += other.n_rows
-        self._hit_labels = None
         self._truth.merge(other._truth, self._count_type)
         self._places.merge(other._places, self._count_type)
         return self
@@ -233,7 +232,7 @@ class LabelCounts:
         names = ["n_rows", *(f"{name}_{part}" for name in ("truth", "places") for part in ("keys", "counts"))]
         if sorted(arrays) != sorted(names):
             raise ValueError(f"label counts must hold the arrays {', '.join(names)}; got {', '.join(sorted(arrays))}")
-        n_rows = arrays["n_rows"]
+        n_rows = np.asarray(arrays["n_rows"])
         if n_rows.dtype != np.int64 or n_rows.shape != (1,) or n_rows[0] < 0:
             raise ValueError(f"n_rows must be one int64, 0 or more; got {n_rows!r}")
         fresh = LabelCounts(self.n_labels, self.ks)
@@ -246,23 +245,21 @@ class LabelCounts:
             raise ValueError(
                 f"places_counts must not hold more hits of a label than rows it is relevant to: label {label}"
             )
-        self._truth, self._places, self.n_rows, self._hit_labels = fresh._truth, fresh._places, fresh.n_rows, hit
+        self._truth, self._places, self.n_rows = fresh._truth, fresh._places, fresh.n_rows
         return self
 
     def hit_labels(self) -> HitLabels:
-        """The counts of the labels that were hit.
+        """The counts of the labels that were hit, worked out anew at each call.
 
         Returns
         -------
         HitLabels
             At ``ks``. Without a row, there are no labels in it.
         """
-        if self._hit_labels is None:
-            labels, predicted, tp = self._places.hits(self._count_type)
-            true = self._truth.table(self._count_type)
-            about = self.n_labels, int(np.count_nonzero(true)), self.n_rows
-            self._hit_labels = HitLabels(self.ks.copy(), labels, true[labels].astype(np.int64), predicted, tp, *about)
-        return self._hit_labels
+        labels, predicted, tp = self._places.hits(self._count_type)
+        true = self._truth.table(self._count_type)
+        about = self.n_labels, int(np.count_nonzero(true)), self.n_rows
+        return HitLabels(self.ks.copy(), labels, true[labels].astype(np.int64), predicted, tp, *about)
 
     def true_labels(self) -> np.ndarray:
         """The labels that are relevant to some row, rising, int64."""
@@ -363,9 +360,10 @@ class PreparedLabels:
 
 def _sorted_together(cell: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both by rising cell; cells int32 where they are few enough."""
-    order = np.argsort(cell, kind="stable")
-    cell = cell[order]
-    return cell.astype(np.int32 if not cell.size or cell[-1] < _NARROW else np.int64), row[order]
+    if not cell.size or cell.max() < _NARROW:
+        cell = cell.astype(np.int32)
+    order = np.argsort(cell)
+    return cell[order], row[order]
 
 
 def bucket_of_places(ks: np.ndarray) -> np.ndarray:
@@ -604,10 +602,9 @@ def _room_for_hits(most: int, n_ks: int) -> tuple[np.ndarray, np.ndarray, np.nda
 
 def _hits_of_cells(cells: np.ndarray, n_ks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows of a table that have a hit, predicted and tp."""
-    most = int(np.count_nonzero(cells.reshape(-1, n_ks, 2)[:, :, 1].any(axis=1)))
-    labels, predicted, tp = _room_for_hits(most, n_ks)
-    kernel.hits_of_cells(cells, labels, predicted, tp)
-    return labels, predicted, tp
+    labels, predicted, tp = _room_for_hits(cells.size // (2 * n_ks), n_ks)  # what is not written takes no memory
+    n = kernel.hits_of_cells(cells, labels, predicted, tp)
+    return labels[:n], predicted[:n], tp[:n]
 
 
 def _kind(array: object) -> str:

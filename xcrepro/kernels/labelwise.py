@@ -215,12 +215,24 @@ def label_sums(tp, predicted, true, beta2, out):
 
 
 @njit(nogil=True, cache=True)
-def binned_f1(tp, predicted, true, bins, out):
-    """``out[bin, i]``: sums of F1 over the labels of each bin."""
+def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
+    """``out[bin, i]``: sums of F1 over the labels of each bin; the bin is how many ``starts`` the label's count reaches."""
     for s in range(tp.shape[0]):
+        count = label_counts[labels[s]]
+        b = 0
+        for start in starts:
+            b += count >= start
         for i in range(tp.shape[1]):
             if tp[s, i] > 0:
-                out[bins[s], i] += 2.0 * tp[s, i] / (1.0 * true[s] + predicted[s, i])
+                out[b, i] += 2.0 * tp[s, i] / (1.0 * true[s] + predicted[s, i])
+
+
+@njit(nogil=True, cache=True)
+def hit_histograms(tp, out):
+    """``out[i, hits]``: labels with that many hits at the i-th k."""
+    for s in range(tp.shape[0]):
+        for i in range(tp.shape[1]):
+            out[i, tp[s, i]] += 1
 
 
 @njit(nogil=True, cache=True)

@@ -182,8 +182,7 @@ def sampled_coverage(
         do = "or draw with replacement: replace=True"
         raise ArgumentError("sample_size", f"must not exceed the {n} rows", sample_size, do)
     total = []
-    for tp in hit.tp.T:
-        hits, labels = labelwise.histogram(tp)
+    for hits, labels in labelwise.histograms(hit):
         with np.errstate(divide="ignore"):  # log(0) = -inf: a label that no draw can miss
             if replace:
                 missed = sample_size * np.log1p(-hits / n)

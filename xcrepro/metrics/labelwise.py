@@ -484,11 +484,10 @@ def binned_values(
         NaN where the bin has no label.
     """
     counts, starts = _checked_counts(label_counts, hit.n_labels), _starts(edges)
-    sizes, bins = np.empty(starts.size + 1, np.int64), np.empty(hit.labels.size, np.int64)
-    kernel.frequency_bins(counts[hit.labels], starts, bins, sizes)
+    sizes = np.empty(starts.size + 1, np.int64)
     kernel.frequency_bins(counts if labels is None else counts[labels], starts, np.empty(0, np.int64), sizes)
     sums = np.zeros((sizes.size, hit.ks.size))
-    kernel.binned_f1(hit.tp, hit.predicted, hit.true, bins, sums)
+    kernel.binned_f1(hit.tp, hit.predicted, hit.true, hit.labels, counts, starts, sums)
     return _bin_names(starts), sizes, ratio(sums, np.broadcast_to(sizes[:, None], sums.shape), np.nan)
 
 
@@ -600,29 +599,31 @@ def entropy(hit: HitLabels) -> np.ndarray:
     ndarray of float64, (K,)
         In nats; 0 where there is no hit.
     """
-    return np.array([_entropy(*histogram(tp)) for tp in hit.tp.T])
+    return np.array([_entropy(*of_k) for of_k in histograms(hit)])
 
 
-def histogram(tp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many labels have each number of hits; labels without a hit left out.
+def histograms(hit: HitLabels) -> list[tuple[np.ndarray, np.ndarray]]:
+    """How many labels have each number of hits, for each k; labels without a hit left out.
 
     Parameters
     ----------
-    tp : int array, (m,)
-        Hits of each label.
+    hit : HitLabels
 
     Returns
     -------
-    hits : ndarray of int64
-        The numbers of hits that occur, rising.
-    labels : ndarray of int64
-        How many labels have each.
+    list of (hits, labels)
+        The numbers of hits that occur, rising, and how many labels have each; ndarrays of int64.
     """
-    if tp.max(initial=0) > 1_000_000 + 4 * tp.size:  # a few labels with very many hits: no table up to there
-        return np.unique(tp[tp > 0], return_counts=True)
-    labels = np.bincount(tp)
-    hits = 1 + np.flatnonzero(labels[1:])
-    return hits, labels[hits]
+    most = int(hit.tp.max(initial=0))
+    if most > 1_000_000 + 4 * hit.labels.size:  # a few labels with very many hits: no table up to there
+        return [np.unique(tp[tp > 0], return_counts=True) for tp in hit.tp.T]
+    table = np.zeros((hit.ks.size, most + 1), np.int64)
+    kernel.hit_histograms(hit.tp, table)
+    found = []
+    for labels in table:
+        hits = 1 + np.flatnonzero(labels[1:])
+        found.append((hits, labels[hits]))
+    return found
 
 
 def check_over(over: str, *more: str) -> None:
