@@ -193,6 +193,58 @@ def test_counts_pick_ks_and_refuse_others():
         counts + 1
 
 
+def test_the_labels_hit_are_all_that_metrics_need():
+    """Every metric from HitLabels, from Counts and from the rows themselves: the same bits."""
+    rng = np.random.default_rng(5)
+    Y = sp.random(60, 40, 0.1, random_state=rng, format="csr")
+    top = xc.TopK.from_ids(np.argsort(rng.random((60, 30)), axis=1)[:, :5], n_labels=40)
+    hit, counts, trained = labelwise.hit_labels(Y, top, (1, 3, 5)), m.confusion(Y, top, (1, 3, 5)), np.arange(40)
+    assert hit.n_true_labels == np.count_nonzero(Y.getnnz(axis=0))
+    for call in (
+        m.macro_precision,
+        lambda *a: m.macro_recall(*a, over="test"),
+        lambda *a: m.macro_f_beta(*a, beta=0.5),
+        m.coverage,
+        lambda *a: m.alpha_coverage(*a, alpha=0.3),
+        lambda *a: m.sampled_coverage(*a, sample_size=7),
+        m.label_entropy,
+        lambda *a: m.binned_macro_f1(*a, label_counts=trained)["value"].to_numpy(),
+    ):
+        for ks in ((1, 3, 5), (5, 1), 3):
+            want = call(Y, top, ks).tobytes()
+            assert call(hit, None, ks).tobytes() == want
+            assert call(counts, None, ks).tobytes() == want
+    assert labelwise.hit_labels(counts, ks=(1, 3, 5)) is counts.hit_labels
+    assert labelwise.hit_labels(hit, ks=(1, 3, 5)) is hit
+    tested = [
+        m.binned_macro_f1(of, top_, 3, label_counts=trained, over="test") for of, top_ in ((Y, top), (counts, None))
+    ]
+    assert tested[0].equals(tested[1])
+    with pytest.raises(ArgumentError, match="top must be left out when Y is a HitLabels"):
+        m.macro_f1(hit, top, 1)
+    with pytest.raises(ArgumentError, match="over='test'"):
+        m.binned_macro_f1(hit, ks=3, label_counts=trained, over="test")
+
+
+def test_labels_with_very_many_hits_need_no_table_up_to_there():
+    from xcrepro.folds.block import Block
+    from xcrepro.folds.labels import LabelCounts
+
+    once = Block(TRUTH, TOP, 3)
+    few = LabelCounts(4, (1, 3)).add(once, np.array([3, 1]))
+    many = LabelCounts(4, (1, 3)).add(once, np.array([3 * 2**40, 2**40]))
+    assert (
+        m.label_entropy(many.hit_labels(), ks=(1, 3)).tobytes()
+        == m.label_entropy(few.hit_labels(), ks=(1, 3)).tobytes()
+    )
+    for hit in (few.hit_labels(), many.hit_labels()):
+        size = hit.n_rows // 4
+        assert [(h.tolist(), n.tolist()) for h, n in labelwise.histograms(hit)] == [
+            ([3 * size], [1]),
+            ([size, 3 * size], [1, 2]),
+        ]
+
+
 def test_a_label_that_does_not_exist_is_refused_not_written_to():
     bad = xc.TopK(np.array([[0, 9]], np.int32), np.zeros((1, 2), np.float32), 4)  # past the checks of from_ids
     with pytest.raises(ArgumentError, match="9 in row 0"):

@@ -1,6 +1,12 @@
-"""Per-label counts from the places of a ranking, what is averaged over labels, and what the truth lets a ranking reach.
+"""Counts of labels as sorted lists and as tables, what is averaged over labels, and what the truth lets a ranking reach.
 
 Counts are whole numbers, so the order of adding cannot matter; averages add the labels in order of their ids, in float64.
+
+An event is one count of a label: event 0 of a truth is "relevant to a row"; event ``2 * bucket + hit`` of a ranking is "in
+the top k of a row, for the ``bucket``-th k and all larger ones, rightly where ``hit`` is 1". A key names both,
+``label << shift | event`` with just enough bits for the event, so that sorted keys are sorted by label. A list of keys goes
+with as many counts, or with none: each key counts once, then, and may come again. Few labels are quicker in a table of
+cells, ``label * n_events + event``.
 """
 
 import numpy as np
@@ -12,58 +18,254 @@ N_COLUMNS = 4
 
 
 @njit(nogil=True, cache=True)
-def add_places(found, ids, weights, bucket, tp, predicted):
-    """Count each place under its label: ``predicted[bucket[place], label]``, and ``tp`` where the place is a hit.
+def place_keys(found, ids, bucket, shift, weights, keys, counts):
+    """The event of each place that ``bucket`` has and that is not empty; returns how many there are.
 
-    A row counts ``weights[row]`` times. Returns -1, or ``row * k + place`` of a label that does not exist.
+    ``weights`` may be empty: each row counts once, and ``counts`` is left alone. A row of weight 0 has no events.
     """
-    n_labels = tp.shape[1]
+    n = 0
     for row in range(ids.shape[0]):
-        weight = weights[row]
-        if weight == 0:
+        if weights.size and weights[row] == 0:
             continue
-        for place in range(ids.shape[1]):
+        for place in range(bucket.size):
             label = ids[row, place]
             if label < 0:
                 break
-            if label >= n_labels:
-                return row * ids.shape[1] + place
-            predicted[bucket[place], label] += weight
-            if found[row, place]:
-                tp[bucket[place], label] += weight
-    return -1
+            keys[n] = (label << shift) | (2 * bucket[place] + found[row, place])
+            if weights.size:
+                counts[n] = weights[row]
+            n += 1
+    return n
 
 
 @njit(nogil=True, cache=True)
-def add_truth(indptr, indices, weights, true):
-    """``true[label]``: rows to which the label is relevant, a row counting ``weights[row]`` times."""
+def truth_keys(indptr, indices, weights, keys, counts):
+    """The relevant labels of the rows whose weight is not 0, and that weight; returns how many there are."""
+    n = 0
     for row in range(weights.size):
-        weight = weights[row]
-        if weight != 0:
+        if weights[row] != 0:
             for j in range(indptr[row], indptr[row + 1]):
-                true[indices[j]] += weight
+                keys[n] = indices[j]
+                counts[n] = weights[row]
+                n += 1
+    return n
 
 
 @njit(nogil=True, cache=True)
-def label_sums(tp, predicted, true, bins, beta2, lo, hi, out):
-    """``out[bin, column, i]`` for i in lo..hi: sums over the labels of each bin. No ``bins``: every label is in bin 0.
+def add_up(keys, given, counts):
+    """Make sorted keys distinct, in place, and write their counts; returns how many are left. ``given`` may be empty."""
+    n = -1
+    for i in range(keys.size):
+        count = given[i] if given.size else 1
+        if n >= 0 and keys[n] == keys[i]:
+            counts[n] += count
+        else:
+            n += 1
+            keys[n] = keys[i]
+            counts[n] = count
+    return n + 1
+
+
+@njit(nogil=True, cache=True)
+def merge(keys_a, counts_a, keys_b, counts_b, keys, counts):
+    """Two lists of rising keys as one; returns how many keys it has."""
+    a = b = n = 0
+    while a < keys_a.size and b < keys_b.size:
+        key_a, key_b = keys_a[a], keys_b[b]
+        keys[n] = min(key_a, key_b)
+        count = 0
+        if key_a <= key_b:
+            count += counts_a[a]
+            a += 1
+        if key_b <= key_a:
+            count += counts_b[b]
+            b += 1
+        counts[n] = count
+        n += 1
+    while a < keys_a.size:
+        keys[n], counts[n] = keys_a[a], counts_a[a]
+        a += 1
+        n += 1
+    while b < keys_b.size:
+        keys[n], counts[n] = keys_b[b], counts_b[b]
+        b += 1
+        n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def add_to_cells(keys, counts, shift, n_events, cells):
+    """Add a list to a table. ``counts`` may be empty."""
+    mask = (1 << shift) - 1
+    for i in range(keys.size):
+        cells[(keys[i] >> shift) * n_events + (keys[i] & mask)] += counts[i] if counts.size else 1
+
+
+@njit(nogil=True, cache=True)
+def list_cells(cells, shift, n_events, keys, counts):
+    """A table as a list of rising keys."""
+    n = 0
+    for label in range(cells.size // n_events):
+        for event in range(n_events):
+            count = cells[label * n_events + event]
+            if count > 0:
+                keys[n] = (label << shift) | event
+                counts[n] = count
+                n += 1
+
+
+@njit(nogil=True, cache=True)
+def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, tp):
+    """The labels with a hit, rising, and their counts at each k; returns how many there are. ``counts`` may be empty.
+
+    The keys are first moved to ``n_ranges`` ranges of ``2**bits`` labels, so that counting them in ``cells``, which has
+    ``2**(bits + shift)`` zeros, stays in the processor's cache.
+    """
+    n_ks = tp.shape[1]
+    width = shift + bits
+    end = np.zeros(n_ranges + 1, np.int64)
+    for i in range(keys.size):
+        end[(keys[i] >> width) + 1] += 1
+    for r in range(n_ranges):
+        end[r + 1] += end[r]
+    moved, moved_counts = np.empty_like(keys), np.empty_like(counts)
+    for i in range(keys.size):
+        r = keys[i] >> width
+        moved[end[r]] = keys[i]
+        if counts.size:
+            moved_counts[end[r]] = counts[i]
+        end[r] += 1  # where the next of its range goes; in the end, where the range ends
+    hit = np.zeros(1 << bits, np.uint8)
+    mask = (1 << width) - 1
+    n = stop = 0
+    for r in range(n_ranges):
+        start, stop = stop, end[r]
+        if start == stop:
+            continue
+        for i in range(start, stop):
+            cell = moved[i] & mask
+            cells[cell] += moved_counts[i] if counts.size else 1
+            hit[cell >> shift] |= cell & 1
+        for label in range(hit.size):
+            if hit[label]:
+                labels[n] = (r << bits) + label
+                n_predicted = n_hits = 0
+                for i in range(n_ks):
+                    cell = (label << shift) + 2 * i
+                    n_hits += cells[cell + 1]
+                    n_predicted += cells[cell] + cells[cell + 1]
+                    predicted[n, i], tp[n, i] = n_predicted, n_hits
+                n += 1
+        cells[:] = 0
+        hit[:] = 0
+    return n
+
+
+@njit(nogil=True, cache=True)
+def hits_of_cells(cells, labels, predicted, tp):
+    """:func:`hits_of_list` for a table."""
+    n_ks = tp.shape[1]
+    n = 0
+    for label in range(cells.size // (2 * n_ks)):
+        any_hit = False
+        for i in range(n_ks):
+            any_hit |= cells[2 * (label * n_ks + i) + 1] > 0
+        if any_hit:
+            labels[n] = label
+            n_predicted = n_hits = 0
+            for i in range(n_ks):
+                cell = 2 * (label * n_ks + i)
+                n_hits += cells[cell + 1]
+                n_predicted += cells[cell] + cells[cell + 1]
+                predicted[n, i], tp[n, i] = n_predicted, n_hits
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def spread(keys, counts, shift, predicted, tp):
+    """Add a list to (K, L) tables; a place in the rows of its bucket and of all after it."""
+    mask = (1 << shift) - 1
+    for i in range(keys.size):
+        label, event = keys[i] >> shift, keys[i] & mask
+        count = counts[i] if counts.size else 1
+        for bucket in range(event >> 1, tp.shape[0]):
+            predicted[bucket, label] += count
+            if event & 1:
+                tp[bucket, label] += count
+
+
+@njit(nogil=True, cache=True)
+def label_sums(tp, predicted, true, beta2, out):
+    """``out[column, i]``: sums over labels, given as (labels, K) tables of those with a hit at the largest k.
 
     A label without a hit adds 0 to each column; one with a hit was predicted and is true, so nothing divides by 0.
     """
-    for i in range(lo, hi):
-        # Added up here: two threads that wrote into neighbouring cells of `out` would wait for each other.
-        sums = np.zeros((out.shape[0], N_COLUMNS))
-        for label in range(tp.shape[1]):
-            hits = tp[i, label]
+    for i in range(tp.shape[1]):
+        precision = recall = f_beta = 0.0
+        covered = 0
+        for s in range(tp.shape[0]):
+            hits = tp[s, i]
             if hits > 0:
-                b = bins[label] if bins.size else 0
-                sums[b, PRECISION] += hits / predicted[i, label]
-                sums[b, RECALL] += hits / true[label]
-                sums[b, F_BETA] += (1.0 + beta2) * hits / (beta2 * true[label] + predicted[i, label])
-                sums[b, COVERED] += 1.0
-        for b in range(out.shape[0]):
-            for column in range(N_COLUMNS):
-                out[b, column, i] = sums[b, column]
+                precision += hits / predicted[s, i]
+                recall += hits / true[s]
+                f_beta += (1.0 + beta2) * hits / (beta2 * true[s] + predicted[s, i])
+                covered += 1
+        out[PRECISION, i], out[RECALL, i], out[F_BETA, i], out[COVERED, i] = precision, recall, f_beta, covered
+
+
+@njit(nogil=True, cache=True)
+def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
+    """``out[bin, i]``: sums of F1 over the labels of each bin; the bin is how many ``starts`` the label's count reaches."""
+    for s in range(tp.shape[0]):
+        count = label_counts[labels[s]]
+        b = 0
+        for start in starts:
+            b += count >= start
+        for i in range(tp.shape[1]):
+            if tp[s, i] > 0:
+                out[b, i] += 2.0 * tp[s, i] / (1.0 * true[s] + predicted[s, i])
+
+
+@njit(nogil=True, cache=True)
+def hit_histograms(tp, out):
+    """``out[i, hits]``: labels with that many hits at the i-th k."""
+    for s in range(tp.shape[0]):
+        for i in range(tp.shape[1]):
+            out[i, tp[s, i]] += 1
+
+
+@njit(nogil=True, cache=True)
+def frequency_bins(counts, starts, bins, sizes):
+    """``bins[label]``: how many of the rising ``starts`` its count reaches; ``sizes[bin]``: labels there.
+
+    ``bins`` may be empty: then only sizes are found.
+    """
+    reach = np.zeros(starts.size + 1, np.int64)
+    reach[0] = counts.size
+    for first in range(0, counts.size, 1024):  # a stretch that stays in the cache, in loops the compiler can vectorise
+        stop = min(first + 1024, counts.size)
+        if bins.size:
+            bins[first:stop] = 0
+        for b in range(starts.size):
+            start = starts[b]
+            n = 0
+            for label in range(first, stop):
+                n += counts[label] >= start
+            reach[b + 1] += n
+            if bins.size:
+                for label in range(first, stop):
+                    bins[label] += counts[label] >= start
+    for b in range(starts.size):
+        sizes[b] = reach[b] - reach[b + 1]
+    sizes[starts.size] = reach[starts.size]
+
+
+@njit(nogil=True, cache=True)
+def add_rows(cell, row, weights, cells):
+    """``cells[cell[i]] += weights[row[i]]``; quickest where ``cell`` rises."""
+    for i in range(cell.size):
+        cells[cell[i]] += weights[row[i]]
 
 
 @njit(nogil=True, cache=True)

@@ -13,10 +13,11 @@ from scipy import sparse
 
 from xcrepro.arguments import check_places, check_rows, cut_offs, real_number, whole_number
 from xcrepro.errors import ArgumentError
+from xcrepro.folds.labels import HitLabels
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.matrices import checked_matrix
 from xcrepro.metrics import labelwise
-from xcrepro.metrics.labelwise import Counts, averaged_labels, confusion, label_mean
+from xcrepro.metrics.labelwise import Counts, averaged_labels, hit_labels, label_mean
 from xcrepro.metrics.ranking import KS, blocks
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
@@ -59,9 +60,9 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     """
     labelwise.check_over(over, "reachable")
     if over != "reachable":
-        return label_mean(confusion(Y, top, ks), kernel.COVERED, over)
-    if isinstance(Y, Counts):
-        raise ArgumentError("Y", "must be the truth itself with over='reachable'", "Counts", "pass Y and top")
+        return label_mean(hit_labels(Y, top, ks), kernel.COVERED, over)
+    if isinstance(Y, Counts | HitLabels):
+        raise ArgumentError("Y", "must be the truth itself with over='reachable'", type(Y).__name__, "pass Y and top")
     counter, truths = labelwise.Counter(ks), []
     for truth, block, _ in blocks(Y, top):
         counter.add(truth, block)
@@ -69,9 +70,9 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     return covered_of_reachable(counter.counts(), truths)
 
 
-def covered_of_reachable(counts: Counts, truths: list[Truth]) -> np.ndarray:
+def covered_of_reachable(hit: HitLabels, truths: list[Truth]) -> np.ndarray:
     """Labels covered over labels reachable; ``truths``: the blocks of rows that were counted."""
-    return (counts.tp > 0).sum(axis=1) / np.maximum(_reachable(truths, counts.ks), 1)
+    return hit.sums()[kernel.COVERED] / np.maximum(_reachable(truths, hit.ks), 1)
 
 
 def reachable(Y, ks=KS) -> np.ndarray:
@@ -135,9 +136,9 @@ def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str
     [[0.25, 0.5], [0.25, 0.5], [0.0, 0.5]]
     """
     real_number("alpha", alpha, at_least=0, at_most=1)
-    counts = confusion(Y, top, ks)
-    covered = ((counts.tp > 0) & (counts.recall() >= alpha)).sum(axis=1)
-    return covered / max(averaged_labels(counts, over), 1)
+    hit = hit_labels(Y, top, ks)
+    covered = ((hit.tp > 0) & (hit.tp / hit.true[:, None] >= alpha)).sum(axis=0)
+    return covered / max(averaged_labels(hit, over), 1)
 
 
 def sampled_coverage(
@@ -175,14 +176,13 @@ def sampled_coverage(
     array([0.25, 0.5 ])
     """
     whole_number("sample_size", sample_size, 1)
-    counts = confusion(Y, top, ks)
-    n = counts.n_rows
+    hit = hit_labels(Y, top, ks)
+    n = hit.n_rows
     if not replace and sample_size > n:
         do = "or draw with replacement: replace=True"
         raise ArgumentError("sample_size", f"must not exceed the {n} rows", sample_size, do)
     total = []
-    for tp in counts.tp:
-        hits, labels = labelwise.histogram(tp)
+    for hits, labels in labelwise.histograms(hit):
         with np.errstate(divide="ignore"):  # log(0) = -inf: a label that no draw can miss
             if replace:
                 missed = sample_size * np.log1p(-hits / n)
@@ -191,7 +191,7 @@ def sampled_coverage(
                 most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
                 missed = np.cumsum(np.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
         total.append(math.fsum((labels * -np.expm1(missed)).tolist()))
-    return np.array(total) / max(averaged_labels(counts, over), 1)
+    return np.array(total) / max(averaged_labels(hit, over), 1)
 
 
 def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
@@ -217,7 +217,7 @@ def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     >>> label_entropy(Y, top, ks=(1, 2, 3)).round(4)               # shares: 1; 1/2, 1/2; 2/3, 1/3
     array([0.    , 0.6931, 0.6365])
     """
-    return labelwise.entropy(confusion(Y, top, ks))
+    return labelwise.entropy(hit_labels(Y, top, ks))
 
 
 def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_features=None) -> np.ndarray:

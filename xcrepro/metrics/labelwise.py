@@ -1,13 +1,14 @@
 """Label-wise metrics at k: averages over labels, all from the same per-label counts.
 
 For each label and each k three whole numbers say everything: ``tp``, the rows whose top k hold the label rightly,
-``predicted``, those whose top k hold it at all, and ``true``, those it is relevant to. :func:`confusion` counts them in
-one pass over the places, for all ks at once; they are :class:`Counts`, and those of two blocks of rows add up exactly.
+``predicted``, those whose top k hold it at all, and ``true``, those it is relevant to. One pass over the places counts them
+for all ks at once (:class:`xcrepro.folds.labels.LabelCounts`), and the labels without a hit add 0 to every metric here: the
+formulas take :class:`xcrepro.folds.labels.HitLabels`. :func:`confusion` gives the counts of all labels, a :class:`Counts`.
 
 Common to all metrics here and in :mod:`xcrepro.metrics.coverage`:
 
 - ``Y``, ``top`` and ``ks`` are as in :mod:`xcrepro.metrics.ranking`, blocks of ``(Y, top)`` included; or ``Y`` is a
-  :class:`Counts`, with ``top`` left out, and ``ks`` are some of its ks.
+  :class:`Counts` or ``HitLabels``, with ``top`` left out, and ``ks`` are some of its ks.
 - The result is a float64 array, one fraction for each k.
 - 0/0 is 0: a label never predicted has precision 0, one without a test positive recall 0, and F1 is 0 for either
   (reeval, section 2.3; xCOLUMNs; scikit-learn with ``zero_division=0``). No small number is added to any denominator.
@@ -28,13 +29,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xcrepro import threads
-from xcrepro.arguments import check_places, check_rows, cut_offs, one_of, real_number
+from xcrepro.arguments import check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
+from xcrepro.folds.block import Block
+from xcrepro.folds.labels import HitLabels, LabelCounts, pick_ks
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.metrics.ranking import KS, blocks, ratio
-from xcrepro.predictions import TopK, check_pair
-from xcrepro.truth import Truth
+from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +86,12 @@ class Counts:
         return self.true.size
 
     @cached_property
-    def _plain_sums(self) -> np.ndarray:
-        """(columns, K) sums over all labels at beta = 1: what most metrics want, worked out once."""
-        return _sums(self, np.zeros(0, np.int64), 1)[0]
+    def hit_labels(self) -> HitLabels:
+        """The counts of the labels that were hit, which is all that metrics need."""
+        labels = np.flatnonzero(self.tp[np.argmax(self.ks)])
+        predicted, tp = (np.ascontiguousarray(counts[:, labels].T) for counts in (self.predicted, self.tp))
+        about = self.n_labels, int(np.count_nonzero(self.true)), self.n_rows
+        return HitLabels(self.ks, labels, self.true[labels], predicted, tp, *about)
 
     def at(self, ks) -> Counts:
         """The counts at some of its ks.
@@ -106,14 +110,8 @@ class Counts:
         ArgumentError
             For a k that was not counted.
         """
-        wanted = cut_offs(ks)
-        if np.array_equal(wanted, self.ks):
-            return self
-        missing = np.setdiff1d(wanted, self.ks)
-        if missing.size:
-            raise ArgumentError("ks", f"must be among those counted, {self.ks.tolist()}", missing.tolist())
-        which = [int(np.flatnonzero(self.ks == k)[0]) for k in wanted]
-        return Counts(wanted, self.tp[which], self.predicted[which], self.true, self.n_rows)
+        wanted, which = pick_ks(ks, self.ks)
+        return self if which is None else Counts(wanted, self.tp[which], self.predicted[which], self.true, self.n_rows)
 
     def precision(self) -> np.ndarray:
         """tp / predicted for each label, float64 (K, L); 0/0 is 0."""
@@ -170,150 +168,41 @@ class Counts:
         return pd.DataFrame(columns | rates)
 
 
-class Places:
-    """One ranking over the rows of a truth, its hits found: counted as often as needed, with any weights of the rows.
-
-    Parameters
-    ----------
-    Y, top
-        (n, L) and its TopK; see the module.
-    k_max : int
-        Places to look at, at most ``top.k``.
-
-    Attributes
-    ----------
-    truth : Truth
-    ids : int32 array, (n, k_max)
-        The labels at the places.
-    found : bool array, (n, k_max)
-        Whether each is relevant.
-    """
-
-    def __init__(self, Y, top: TopK, k_max: int) -> None:
-        self.truth = Truth.of(Y)
-        check_pair(self.truth, top)
-        check_places("ks", k_max, top.k)
-        self.ids = np.ascontiguousarray(top.ids[:, :k_max])
-        self.found = self.truth.hits(self.ids)
-
-    def add_to(self, tp: np.ndarray, predicted: np.ndarray, bucket: np.ndarray, weights: np.ndarray) -> None:
-        """Count each place into the row of ``tp`` and ``predicted`` that ``bucket`` names for it.
-
-        Parameters
-        ----------
-        tp, predicted : int64 array, (buckets, L)
-            Are changed in place.
-        bucket : int array, (k_max,)
-            The row of each place.
-        weights : int64 array, (n,)
-            How often each row of the truth counts.
-
-        Raises
-        ------
-        ArgumentError
-            For a label of ``top`` that is not below L.
-        """
-        fault = kernel.add_places(self.found, self.ids, weights, bucket, tp, predicted)
-        if fault >= 0:
-            row, place = divmod(fault, self.ids.shape[1])
-            rule, do = f"must name labels below its n_labels, {tp.shape[1]}", "make it with TopK.from_ids, which checks"
-            raise ArgumentError("top", rule, f"{self.ids[row, place]} in row {row}", do)
+Places = Block  # the name that significance.py has used
 
 
 class Counter:
-    """Counts of blocks of rows, fed with :meth:`add`. Memory is two int64 a label and k, however many rows there are.
+    """:class:`xcrepro.folds.labels.LabelCounts` for ks in any order and L unknown before the first block.
 
     Parameters
     ----------
     ks : int or sequence of int
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows so far, each as often as its weight says.
     """
 
     def __init__(self, ks) -> None:
         self.ks = cut_offs(ks)
-        self._sorted = np.unique(self.ks)
-        # A label at place r counts for every k >= r: it goes to the first of them, and `counts` adds up.
-        self._bucket = np.searchsorted(self._sorted, np.arange(1, self._sorted[-1] + 1))
-        self._tp = self._predicted = self._true = None
-        self.n_rows = 0
+        self._rising = np.unique(self.ks)
+        self._counts: LabelCounts | None = None
 
     def add(self, Y, top: TopK, weights: np.ndarray | None = None) -> Counter:
-        """Count one block.
+        """Count one block, row i ``weights[i]`` times; once by default. Returns itself."""
+        return self.add_places(Block(Y, top, int(self._rising[-1])), weights)
 
-        Parameters
-        ----------
-        Y, top
-            (n, L) and its TopK; see the module. L is the same in every block.
-        weights : int64 array, (n,), optional
-            How often each row counts; once by default.
-
-        Returns
-        -------
-        Counter
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a block of another shape, and a k above ``top.k``.
-        """
-        return self.add_places(Places(Y, top, int(self._sorted[-1])), weights)
-
-    def add_places(self, places: Places, weights: np.ndarray | None = None) -> Counter:
-        """:meth:`add` for a block whose hits are known.
-
-        Parameters
-        ----------
-        places : Places
-            With as many places as the largest k.
-        weights : int64 array, (n,), optional
-            As for :meth:`add`.
-
-        Returns
-        -------
-        Counter
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For another number of labels than the blocks before.
-        """
-        truth = places.truth
-        if self._true is None:
-            self._tp, self._predicted = np.zeros((2, self._sorted.size, truth.n_labels), np.int64)
-            self._true = np.zeros(truth.n_labels, np.int64)
-        elif self._true.size != truth.n_labels:
-            raise ArgumentError("Y", f"must have {self._true.size} labels in every block", truth.n_labels)
-        weights = np.ones(truth.n_rows, np.int64) if weights is None else weights
-        places.add_to(self._tp, self._predicted, self._bucket, weights)
-        kernel.add_truth(truth.indptr, truth.indices, weights, self._true)
-        self.n_rows += int(weights.sum())
+    def add_places(self, block: Block, weights: np.ndarray | None = None) -> Counter:
+        """:meth:`add` for a block that was checked."""
+        if self._counts is None:
+            self._counts = LabelCounts(block.n_labels, self._rising)
+        self._counts.add(block, weights)
         return self
 
-    def counts(self) -> Counts:
-        """What was counted. The counter is then used up.
+    def fold(self) -> LabelCounts:
+        """What was counted; an ArgumentError where there were no rows."""
+        check_rows(0 if self._counts is None else self._counts.n_rows)
+        return self._counts
 
-        Returns
-        -------
-        Counts
-            At ``ks``, in their order.
-
-        Raises
-        ------
-        ArgumentError
-            Where there were no rows.
-        """
-        check_rows(self.n_rows)
-        tp, predicted, true = self._tp, self._predicted, self._true
-        self._tp = self._predicted = self._true = None
-        for counted in (tp, predicted):
-            np.cumsum(counted, axis=0, out=counted)
-        return Counts(self._sorted, tp, predicted, true, self.n_rows).at(self.ks)
+    def counts(self) -> HitLabels:
+        """The labels that were hit, at ``ks`` in their order."""
+        return self.fold().hit_labels().at(self.ks)
 
 
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
@@ -346,17 +235,46 @@ def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
     3      3     0          1   0        0.0     0.0  0.00
     """
     if isinstance(Y, Counts):
-        if top is not None:
-            raise ArgumentError("top", "must be left out when Y is a Counts", type(top).__name__)
+        _check_alone(Y, top)
         return Y.at(ks)
+    counter = _counted(Y, top, ks)
+    fold = counter.fold()
+    tp, predicted, true = fold.tables()
+    return Counts(fold.ks.copy(), tp, predicted, true, fold.n_rows).at(counter.ks)
+
+
+def hit_labels(Y, top: TopK | None = None, ks=KS) -> HitLabels:
+    """The counts of the labels that were hit, which is all that metrics need; as :func:`confusion`, but quicker.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    HitLabels
+    """
+    if isinstance(Y, HitLabels | Counts):
+        _check_alone(Y, top)
+        return (Y if isinstance(Y, HitLabels) else Y.at(ks).hit_labels).at(ks)
+    return _counted(Y, top, ks).counts()
+
+
+def _check_alone(Y, top) -> None:
+    if top is not None:
+        raise ArgumentError("top", f"must be left out when Y is a {type(Y).__name__}", type(top).__name__)
+
+
+def _counted(Y, top, ks) -> Counter:
     counter = Counter(ks)
     for truth, block, _ in blocks(Y, top):
         counter.add(truth, block)
-    return counter.counts()
+    return counter
 
 
 # What is made of the counts, by the name under which `evaluate` reports it.
-FORMULAS: dict[str, Callable[[Counts], np.ndarray]] = {
+FORMULAS: dict[str, Callable[[HitLabels], np.ndarray]] = {
     "macro-P": lambda c: label_mean(c, kernel.PRECISION),
     "macro-R": lambda c: label_mean(c, kernel.RECALL),
     "macro-F1": lambda c: label_mean(c, kernel.F_BETA),
@@ -381,8 +299,8 @@ def values(names: Iterable[str], Y, top=None, ks=KS) -> dict[str, np.ndarray]:
     dict of str to ndarray
         Name -> float64 (K,), one value for each k.
     """
-    counts = confusion(Y, top, ks)
-    return {name: FORMULAS[name](counts) for name in names}
+    hit = hit_labels(Y, top, ks)
+    return {name: FORMULAS[name](hit) for name in names}
 
 
 def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
@@ -409,7 +327,7 @@ def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> 
     >>> macro_precision(Y, top, ks=3, over="test").round(4)        # label 3 is in no row of Y
     array([0.6667])
     """
-    return label_mean(confusion(Y, top, ks), kernel.PRECISION, over)
+    return label_mean(hit_labels(Y, top, ks), kernel.PRECISION, over)
 
 
 def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
@@ -434,7 +352,7 @@ def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.
     >>> macro_recall(Y, top, ks=(1, 3))
     array([0.25, 0.75])
     """
-    return label_mean(confusion(Y, top, ks), kernel.RECALL, over)
+    return label_mean(hit_labels(Y, top, ks), kernel.RECALL, over)
 
 
 def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
@@ -488,7 +406,7 @@ def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: 
     >>> macro_f_beta(Y, top, ks=3, beta=2.0).round(4)              # (5/6 + 5/6 + 1)/4
     array([0.6667])
     """
-    return label_mean(confusion(Y, top, ks), kernel.F_BETA, over, beta)
+    return label_mean(hit_labels(Y, top, ks), kernel.F_BETA, over, beta)
 
 
 def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=EDGES, over: str = "all") -> pd.DataFrame:
@@ -527,16 +445,50 @@ def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=ED
     """
     import pandas as pd
 
-    counts = confusion(Y, top, ks)
-    bins, names = frequency_bins(label_counts, counts.n_labels, edges)
-    sums = _sums(counts, bins, len(names))[:, kernel.F_BETA]
-    labels = np.bincount(bins[_averaged(counts, over)], minlength=len(names))
-    rows = [
-        (name, int(labels[b]), int(k), sums[b, i] / labels[b] if labels[b] else np.nan)
-        for b, name in enumerate(names)
-        for i, k in enumerate(counts.ks)
-    ]
-    return pd.DataFrame(rows, columns=["bin", "labels", "k", "value"])
+    check_over(over)
+    if isinstance(Y, HitLabels):
+        if over == "test":
+            raise ArgumentError("Y", "must be a Counts, or the truth itself, with over='test'", "HitLabels")
+        hit, true_labels = hit_labels(Y, top, ks), None
+    elif isinstance(Y, Counts):
+        hit, true_labels = hit_labels(Y, top, ks), np.flatnonzero(Y.true)
+    else:
+        counter = _counted(Y, top, ks)
+        hit, true_labels = counter.counts(), counter.fold().true_labels() if over == "test" else None
+    names, sizes, values = binned_values(hit, label_counts, edges, true_labels if over == "test" else None)
+    n_ks = hit.ks.size
+    columns = {"bin": [name for name in names for _ in range(n_ks)], "labels": np.repeat(sizes, n_ks)}
+    return pd.DataFrame(columns | {"k": np.tile(hit.ks, len(names)), "value": values.ravel()})
+
+
+def binned_values(
+    hit: HitLabels, label_counts, edges=EDGES, labels: np.ndarray | None = None
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """:func:`binned_macro_f1` without the DataFrame.
+
+    Parameters
+    ----------
+    hit : HitLabels
+    label_counts, edges
+        As there.
+    labels : int array, optional
+        The labels that are averaged, all those of ``hit`` among them; all L by default.
+
+    Returns
+    -------
+    names : list of str
+        Of the bins.
+    sizes : ndarray of int64, shape (bins,)
+        How many labels were averaged.
+    values : ndarray of float64, shape (bins, K)
+        NaN where the bin has no label.
+    """
+    counts, starts = _checked_counts(label_counts, hit.n_labels), _starts(edges)
+    sizes = np.empty(starts.size + 1, np.int64)
+    kernel.frequency_bins(counts if labels is None else counts[labels], starts, np.empty(0, np.int64), sizes)
+    sums = np.zeros((sizes.size, hit.ks.size))
+    kernel.binned_f1(hit.tp, hit.predicted, hit.true, hit.labels, counts, starts, sums)
+    return _bin_names(starts), sizes, ratio(sums, np.broadcast_to(sizes[:, None], sums.shape), np.nan)
 
 
 def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
@@ -598,52 +550,80 @@ def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray
     ArgumentError
         For counts or edges that break a rule.
     """
+    counts, starts = _checked_counts(label_counts, n_labels), _starts(edges)
+    bins = np.empty(n_labels, np.int64)
+    kernel.frequency_bins(counts, starts, bins, np.empty(starts.size + 1, np.int64))
+    return bins, _bin_names(starts)
+
+
+def _checked_counts(label_counts, n_labels: int) -> np.ndarray:
+    """(L,) int64, or float64 where they came as that; whole numbers, 0 or more."""
     counts = np.asarray(label_counts)
     if counts.shape != (n_labels,):
         raise ArgumentError("label_counts", f"must be one number for each of the {n_labels} labels", counts.shape)
-    if counts.dtype.kind not in "iuf" or not (np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))).all():
+    whole = counts.dtype.kind in "iu"
+    if whole and np.can_cast(counts.dtype, np.int64):
+        counts = counts.astype(np.int64, copy=False)
+        good = counts.min(initial=0) >= 0
+    elif whole or counts.dtype.kind == "f":
+        counts = counts.astype(np.float64, copy=False)
+        good = (np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))).all()
+    else:
+        good = False
+    if not good:
         raise ArgumentError("label_counts", "must be whole numbers, 0 or more", f"an array of dtype {counts.dtype}")
+    return counts
+
+
+def _starts(edges) -> np.ndarray:
     starts = np.atleast_1d(np.asarray(edges))
     if starts.ndim != 1 or starts.dtype.kind not in "iu" or starts[0] < 1 or (np.diff(starts) < 1).any():
         raise ArgumentError("edges", "must be rising whole numbers, 1 or more", repr(edges))
+    return starts.astype(np.int64)
+
+
+def _bin_names(starts: np.ndarray) -> list[str]:
     ends = itertools.pairwise([0, *starts.tolist()])
-    names = [str(low) if low == high - 1 else f"{low}-{high - 1}" for low, high in ends]
-    return np.digitize(counts, starts).astype(np.int64), [*names, f"{starts[-1]}+"]
+    return [*(str(low) if low == high - 1 else f"{low}-{high - 1}" for low, high in ends), f"{starts[-1]}+"]
 
 
-def entropy(counts: Counts) -> np.ndarray:
+def entropy(hit: HitLabels) -> np.ndarray:
     """The entropy of correct predictions at each k (coverage, eq. 15 and 16).
 
     Parameters
     ----------
-    counts : Counts
+    hit : HitLabels
 
     Returns
     -------
     ndarray of float64, (K,)
         In nats; 0 where there is no hit.
     """
-    return np.array([_entropy(histogram(tp)) for tp in counts.tp])
+    return np.array([_entropy(*of_k) for of_k in histograms(hit)])
 
 
-def histogram(tp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many labels have each number of hits; labels without a hit left out.
+def histograms(hit: HitLabels) -> list[tuple[np.ndarray, np.ndarray]]:
+    """How many labels have each number of hits, for each k; labels without a hit left out.
 
     Parameters
     ----------
-    tp : int array, (L,)
-        Hits of each label.
+    hit : HitLabels
 
     Returns
     -------
-    hits : ndarray of int64
-        The numbers of hits that occur, rising.
-    labels : ndarray of int64
-        How many labels have each.
+    list of (hits, labels)
+        The numbers of hits that occur, rising, and how many labels have each; ndarrays of int64.
     """
-    labels = np.bincount(tp)
-    hits = 1 + np.flatnonzero(labels[1:])
-    return hits, labels[hits]
+    most = int(hit.tp.max(initial=0))
+    if most > 1_000_000 + 4 * hit.labels.size:  # a few labels with very many hits: no table up to there
+        return [np.unique(tp[tp > 0], return_counts=True) for tp in hit.tp.T]
+    table = np.zeros((hit.ks.size, most + 1), np.int64)
+    kernel.hit_histograms(hit.tp, table)
+    found = []
+    for labels in table:
+        hits = 1 + np.flatnonzero(labels[1:])
+        found.append((hits, labels[hits]))
+    return found
 
 
 def check_over(over: str, *more: str) -> None:
@@ -651,12 +631,12 @@ def check_over(over: str, *more: str) -> None:
     one_of("over", over, ("all", "test", *more))
 
 
-def averaged_labels(counts: Counts, over: str) -> int:
+def averaged_labels(hit: HitLabels, over: str) -> int:
     """How many labels a mean divides by.
 
     Parameters
     ----------
-    counts : Counts
+    hit : HitLabels
     over : {"all", "test"}
         See the module.
 
@@ -671,32 +651,15 @@ def averaged_labels(counts: Counts, over: str) -> int:
         For another ``over``.
     """
     check_over(over)
-    return counts.n_labels if over == "all" else int(np.count_nonzero(counts.true))
+    return hit.n_labels if over == "all" else hit.n_true_labels
 
 
-def _averaged(counts: Counts, over: str) -> np.ndarray | slice:
-    check_over(over)
-    return slice(None) if over == "all" else counts.true > 0
-
-
-def _sums(counts: Counts, bins: np.ndarray, n_bins: int, beta: float = 1.0) -> np.ndarray:
-    """(n_bins, columns, K) sums over labels."""
-    out = np.zeros((n_bins, kernel.N_COLUMNS, counts.ks.size))
-    beta2, n_ks = real_number("beta", beta, above=0) ** 2, counts.ks.size
-
-    def sums(lo: int, hi: int) -> None:
-        kernel.label_sums(counts.tp, counts.predicted, counts.true, bins, beta2, lo, hi, out)
-
-    threads.over_rows(n_ks, sums, min_rows=1 if counts.tp.size > 100_000 else n_ks)
-    return out
-
-
-def label_mean(counts: Counts, column: int, over: str = "all", beta: float = 1.0) -> np.ndarray:
+def label_mean(hit: HitLabels, column: int, over: str = "all", beta: float = 1.0) -> np.ndarray:
     """The mean over labels of one of the kernel's columns.
 
     Parameters
     ----------
-    counts : Counts
+    hit : HitLabels
     column : int
         Of :mod:`xcrepro.kernels.labelwise`.
     over : {"all", "test"}
@@ -707,20 +670,18 @@ def label_mean(counts: Counts, column: int, over: str = "all", beta: float = 1.0
     Returns
     -------
     ndarray of float64, (K,)
-        One value for each k of ``counts``; 0 where there is no label to average.
+        One value for each k of ``hit``; 0 where there is no label to average.
 
     Raises
     ------
     ArgumentError
         For another ``over`` or ``beta``.
     """
-    labels = max(averaged_labels(counts, over), 1)
-    sums = counts._plain_sums if beta == 1.0 else _sums(counts, np.zeros(0, np.int64), 1, beta)[0]
-    return sums[column] / labels
+    labels = max(averaged_labels(hit, over), 1)
+    return hit.sums(real_number("beta", beta, above=0))[column] / labels
 
 
-def _entropy(hits_and_labels: tuple[np.ndarray, np.ndarray]) -> float:
-    hits, labels = hits_and_labels
+def _entropy(hits: np.ndarray, labels: np.ndarray) -> float:
     share = hits / max(int(hits @ labels), 1)
     # An exact sum, rounded once: no order of adding to depend on. 0.0 - ... keeps the sign of a plain zero.
     return 0.0 - math.fsum((labels * share * np.log(share)).tolist())
