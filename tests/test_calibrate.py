@@ -80,7 +80,7 @@ def test_isotonic_is_scikit_learns(given_pairs):
 
 
 @settings(max_examples=200, deadline=None)
-@given(pairs, st.integers(0, 2))
+@given(pairs, st.integers(-1, 2))
 def test_pooled_blocks_are_exact_and_cover_the_pairs(given_pairs, without):
     """Against pooling pair by pair in fractions, nothing shared: also the blocks' ends and counts."""
     given_pairs = sorted(given_pairs)
@@ -105,8 +105,46 @@ def test_pooled_blocks_are_exact_and_cover_the_pairs(given_pairs, without):
             i = 0
         else:
             i += 1
-    first, last, hits, sizes = kernel.pool(scores, codes, without)
+    first, last, hits, sizes = kernel.pool(*kernel.counts(scores, codes, without))
     assert [list(block) for block in zip(first, last, hits, sizes, strict=True)] == blocks
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 2**56), st.fractions(0, 1, max_denominator=9)), min_size=1, max_size=60))
+def test_counts_beyond_what_int64_multiplies_pool_exactly(drawn):
+    """Their cross products need 128 bits; means of one denominator come close to each other, and tie."""
+    n = np.array([size for size, _ in drawn])
+    hits = np.array([int(size * mean) for size, mean in drawn])
+    blocks: list[list[int]] = []
+    for hit, size in zip(hits.tolist(), n.tolist(), strict=True):
+        blocks.append([hit, size])
+        while len(blocks) > 1 and Fraction(*blocks[-2]) >= Fraction(*blocks[-1]):
+            last = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1]]
+    _, _, found, sizes = kernel.pool(np.arange(n.size, dtype=float), n, hits)
+    assert [list(block) for block in zip(found.tolist(), sizes.tolist(), strict=True)] == blocks
+
+
+@EACH
+def test_the_order_of_pairs_changes_no_bit(method):
+    scores, hits = (part.ravel() for part in sample(300, 3, seed=7))
+    scores = np.where(scores < 0.01, np.float32(0), scores.round(2))
+    order = np.random.default_rng(0).permutation(scores.size)
+    signed = (
+        np.where(np.arange(scores.size) % 2 == 0, scores, -scores) if isinstance(method, Isotonic | Platt) else scores
+    )
+    signed[scores == 0] = -0.0
+    n, m = (
+        {float(s): int((mask & (signed == s)).sum()) for s in signed} for mask in (np.ones(scores.size, bool), hits)
+    )
+    distinct = sorted(n)
+    fits = [
+        fit(method, signed, hits),
+        fit(method, np.abs(signed[order]) * np.sign(signed[order]), hits[order]),  # no -0
+        copy.copy(method).fit_counts(distinct, [n[s] for s in distinct], [m[s] for s in distinct]),
+    ]
+    learned = {b"".join(np.asarray(getattr(f, name)).tobytes() for name in f._learned) for f in fits}
+    assert len(learned) == 1
 
 
 def test_isotonic_in_the_large():
@@ -139,7 +177,7 @@ def test_as_many_blocks_as_there_can_be():
         fractions = sorted({Fraction(a, b) for b in range(1, largest + 1) for a in range(b + 1)})
         hits = np.concatenate([np.arange(f.denominator) < f.numerator for f in fractions])
         scores = np.repeat(np.arange(len(fractions), dtype=np.float64), [f.denominator for f in fractions])
-        _, _, found, sizes = kernel.pool(scores, hits.astype(np.int32), -1)
+        _, _, found, sizes = kernel.pool(*kernel.counts(scores, hits.astype(np.int32), -1))
         assert [Fraction(int(h), int(n)) for h, n in zip(found, sizes, strict=True)] == fractions
 
 
@@ -241,24 +279,25 @@ def test_separable_pairs_have_a_finite_fit():
 
 def test_the_logistic_sums_have_the_right_derivatives():
     rng = np.random.default_rng(8)
-    features, hits = rng.normal(size=(2, 50)), rng.random(50) < 0.4
+    features, n = rng.normal(size=(2, 50)), rng.integers(1, 4, 50)
+    hits = rng.binomial(n, 0.4)
     theta = np.array([0.7, -1.1, 0.2])
 
     def loss(theta):
         logit = theta[0] * features[0] + theta[1] * features[1] + theta[2]
-        target = np.where(hits, 0.9, 0.2)
         chance = 1 / (1 + np.exp(-logit))
-        return -np.sum(target * np.log(chance) + (1 - target) * np.log(1 - chance))
+        target = 0.9 * hits + 0.2 * (n - hits)
+        return -np.sum(target * np.log(chance) + (n - target) * np.log(1 - chance))
 
     gradient, hessian = np.empty(3), np.empty((3, 3))
-    got = kernel.logistic_sums(features, hits, 0.2, 0.9, theta, gradient, hessian)
+    got = kernel.logistic_sums(features, n, hits, 0.2, 0.9, theta, gradient, hessian)
     assert got == pytest.approx(loss(theta), rel=1e-12)
     step = 1e-5
     for j in range(3):
         move = step * np.eye(3)[j]
         assert gradient[j] == pytest.approx((loss(theta + move) - loss(theta - move)) / (2 * step), rel=1e-6)
         other, there = np.empty(3), np.empty((3, 3))
-        kernel.logistic_sums(features, hits, 0.2, 0.9, theta + move, other, there)
+        kernel.logistic_sums(features, n, hits, 0.2, 0.9, theta + move, other, there)
         np.testing.assert_allclose(hessian[:, j], (other - gradient) / step, rtol=1e-3, atol=1e-4)
 
 
@@ -295,6 +334,20 @@ def test_beta_reaches_the_constrained_optimum(chance, zero):
              for start in ([1, 1, 0], [0, 0, 0], [0.1, 3, 0])]  # fmt: skip
     oracle = min(found.fun for found in tries)
     assert beta_loss(got, scores, hits) <= oracle * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_logistic_fits_end_at_the_optimum(seed):
+    """The mean gradient is 0 to the rounding, also where scores of 0 and 1 stand far out."""
+    scores, hits = (part.ravel() for part in sample(3_000, 5, seed))
+    scores = scores.round(2).astype(np.float64)
+    for method in (Platt("plain"), Beta()):
+        fitted = fit(method, scores, hits)
+        residual = fitted.predict(scores) - hits
+        inside = np.clip(scores, 2.0**-52, 1 - 2.0**-52)
+        columns = [np.log(inside), -np.log1p(-inside)] if isinstance(method, Beta) else [scores]
+        for column in [*columns, np.ones(scores.size)]:
+            assert abs(math.fsum(residual * column)) <= 1e-11 * np.abs(column).sum()
 
 
 def test_beta_can_be_the_identity_and_platt_cannot():
@@ -722,6 +775,35 @@ def test_bad_input_is_refused(scores, hits, message):
     for call in (Isotonic().fit, lambda s, h: calibrate.cross_fit(s, h, folds=2)):
         with pytest.raises(ArgumentError, match=message):
             call(scores, hits)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (([], [], []), "rise strictly, one or more"),
+        (([0.1, 0.1], [1, 1], [0, 0]), "rise strictly"),
+        (([0.2, 0.1], [1, 1], [0, 0]), "rise strictly"),
+        (([ABSENT, 0.1], [1, 1], [0, 0]), "rise strictly"),
+        (([0.1, np.nan], [1, 1], [0, 0]), "must be finite"),
+        (([[0.1]], [[1]], [[0]]), "rise strictly"),
+        (([0.1, 0.2], [1], [0, 0]), "n must be whole numbers in the shape"),
+        (([0.1, 0.2], [1.0, 1.0], [0, 0]), "n must be whole"),
+        (([0.1, 0.2], [1, 0], [0, 0]), r"n must be 1 or more; got 0 at \(1,\)"),
+        (([0.1, 0.2], [1, 1], [0.5, 0]), "hits must be whole"),
+        (([0.1, 0.2], [1, 1], [0, 2]), r"hits must lie in \[0, n\]; got 2 at \(1,\)"),
+        (([0.1, 0.2], [1, 1], [-1, 0]), "hits must lie"),
+    ],
+)
+def test_bad_counts_are_refused(counts, message):
+    with pytest.raises(ArgumentError, match=message):
+        Isotonic().fit_counts(*counts)
+
+
+def test_contiguous_folds_are_those_of_array_split():
+    for n in range(2, 30):
+        for folds in range(2, n + 1):
+            parts = np.array_split(np.arange(n), folds)
+            assert calibrate.fold_edges(n, folds).tolist() == [0, *(int(part[-1]) + 1 for part in parts)]
 
 
 def test_hits_may_be_0_and_1_of_any_kind():

@@ -7,6 +7,8 @@ A calibrator has ``fit(scores, hits)``, ``predict(scores)`` and ``save(path)``; 
   fit and stay minus infinity. NaN and plus infinity are refused.
 - ``hits`` has the same shape: was the label there relevant? bool, or numbers that are 0 or 1.
 - ``predict`` returns float64 probabilities in the shape of its argument.
+- What is learned depends on nothing but how many pairs and hits there are at each score. ``fit_counts(scores, n, hits)``
+  takes just that, and ``fit`` counts first; so the order of the pairs does not matter, to the last bit.
 
 :func:`cross_fit` calibrates a test set by itself without showing a row its own outcome; :func:`cross_fit_top` does it to a
 TopK. :func:`min_max` and :func:`margin` bring unbounded scores into [0, 1] first.
@@ -70,7 +72,37 @@ class Calibrator:
         found = _hits(hits, values.shape, present)
         if not present.any():
             raise ArgumentError("scores", "must hold at least one score to learn from", "none, or only absent places")
-        self._fit(values[present], found[present])
+        self._fit(*kernel.counts(*_ordered(values[present], found[present].astype(np.int32)), -1))
+        return self
+
+    def fit_counts(self, scores, n, hits) -> Self:
+        """Learn the map from counts, as :meth:`xcrepro.folds.scores.ScorePool.runs` gives them: the same, to the last bit, as
+        :meth:`fit` on the pairs one by one.
+
+        Parameters
+        ----------
+        scores : array_like, shape (m,)
+            Finite, rising strictly, m at least 1.
+        n, hits : array_like of int, shape (m,)
+            How many pairs there are at each score, 1 or more, and how many of them are hits.
+
+        Returns
+        -------
+        Self
+            The calibrator.
+
+        Raises
+        ------
+        ArgumentError
+            For anything else.
+
+        Examples
+        --------
+        >>> pairs = Isotonic().fit([0.2, 0.2, 0.7, 0.7, 0.7], [0, 1, 1, 1, 0])
+        >>> Isotonic().fit_counts([0.2, 0.7], [2, 3], [1, 2]).predict([0.2, 0.5]) == pairs.predict([0.2, 0.5])
+        array([ True,  True])
+        """
+        self._fit(*_counts(scores, n, hits))
         return self
 
     def predict(self, scores) -> np.ndarray:
@@ -110,8 +142,9 @@ class Calibrator:
         if not hasattr(self, self._learned[0]):
             raise ArgumentError(type(self).__name__, "must be fitted", "no fit", "call fit first")
 
-    # What a subclass writes: the names of what fit learns; _fit(scores, hits) and _predict(scores), which no absent scores
-    # reach; and _fault(), what is wrong with the learned values of a file, empty where nothing is.
+    # What a subclass writes: the names of what fit learns; _fit(scores, n, hits), float64 and int64 counts as fit_counts takes
+    # them; _predict(scores), which no absent scores reach; and _fault(), what is wrong with the learned values of a file,
+    # empty where nothing is.
     _learned: ClassVar[tuple[str, ...]] = ()
 
 
@@ -143,8 +176,12 @@ class Isotonic(Calibrator):
 
     _learned: ClassVar = ("knots_", "values_")
 
-    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
-        self.knots_, self.values_ = _knots(*_sorted(scores, hits.astype(np.int32)), -1)
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
+        first, last, hits, sizes = kernel.pool(scores, n, hits)
+        ends = np.column_stack([first, last]).ravel()
+        keep = np.ones(ends.size, bool)
+        keep[1::2] = last > first  # a block of one score is one knot
+        self.knots_, self.values_ = ends[keep], np.repeat(hits / sizes, 2)[keep]
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
         scores = np.ascontiguousarray(scores, np.float64)
@@ -159,34 +196,6 @@ class Isotonic(Calibrator):
         if (np.diff(self.knots_) <= 0).any():
             return "knots_ that do not rise"
         return "values_ that fall" if (np.diff(self.values_) < 0).any() else _no_probabilities(self.values_)
-
-
-def _sorted(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # Pairs of equal scores may come in any order: they are counted, and counts do not depend on it.
-    order = np.argsort(scores)
-    return scores[order].astype(np.float64), codes[order]
-
-
-def _knots(scores: np.ndarray, codes: np.ndarray, without: int) -> tuple[np.ndarray, np.ndarray]:
-    """Knots and values of the isotonic fit on sorted pairs, those of the fold ``without`` left out."""
-    first, last, hits, sizes = kernel.pool(scores, codes, without)
-    ends = np.column_stack([first, last]).ravel()
-    keep = np.ones(ends.size, bool)
-    keep[1::2] = last > first  # a block of one score is one knot
-    return ends[keep], np.repeat(hits / sizes, 2)[keep]
-
-
-def _isotonic_folds(scores: np.ndarray, hits: np.ndarray, edges: np.ndarray, out: np.ndarray) -> None:
-    """Cross-fit from one sorting: each fold's fit is a pass over the same order that leaves its pairs out."""
-    folds = np.repeat(np.arange(edges.size - 1, dtype=np.int32), np.diff(edges))
-    ordered, codes = _sorted(scores, 2 * folds + hits)
-    scores = scores.astype(np.float64, copy=False)
-
-    def fold(f: int) -> None:
-        knots, values = _knots(ordered, codes, f)
-        kernel.interpolate(knots, values, scores, edges[f], edges[f + 1], out)
-
-    _over_folds(edges, fold)
 
 
 # ---------------------------------------------------------------------------------------------- logistic families
@@ -232,13 +241,13 @@ class Platt(Calibrator):
         one_of("targets", self.targets, ("platt", "plain"))
         self.C = None if self.C is None else real_number("C", self.C, above=0, do="or None for no ridge")
 
-    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         low, high = 0.0, 1.0
         if self.targets == "platt":
             n_hits = int(hits.sum())
-            low, high = 1.0 / (hits.size - n_hits + 2.0), (n_hits + 1.0) / (n_hits + 2.0)
+            low, high = 1.0 / (int(n.sum()) - n_hits + 2.0), (n_hits + 1.0) / (n_hits + 2.0)
         ridge = 0.0 if self.C is None else 1.0 / self.C
-        slope, intercept = _logistic(scores[None].astype(np.float64), hits, low, high, ridge)
+        slope, intercept = _logistic(scores[None], n, hits, low, high, ridge)
         self.a_, self.b_ = -float(slope), -float(intercept)
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
@@ -271,17 +280,17 @@ class Beta(Calibrator):
 
     _learned: ClassVar = ("a_", "b_", "c_")
 
-    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         features, tried = self._features(scores), []
         # The problem is convex: a free optimum that obeys is the optimum, else it lies where a or b or both are 0.
         for kept in ([0, 1], [0], [1], []):
             theta = np.zeros(3)
-            theta[[*kept, 2]] = _logistic(np.ascontiguousarray(features[kept]), hits, 0.0, 1.0)
+            theta[[*kept, 2]] = _logistic(np.ascontiguousarray(features[kept]), n, hits, 0.0, 1.0)
             if (theta[:2] >= 0).all():
                 tried.append(theta)
                 if len(kept) == 2:
                     break
-        self.a_, self.b_, self.c_ = min(tried, key=lambda theta: _loss(features, hits, theta)).tolist()
+        self.a_, self.b_, self.c_ = min(tried, key=lambda theta: _loss(features, n, hits, theta)).tolist()
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
         rise, fall = self._features(scores)
@@ -298,12 +307,16 @@ class Beta(Calibrator):
         return "a_ or b_ below 0" if self.a_ < 0 or self.b_ < 0 else ""
 
 
-def _logistic(features: np.ndarray, hits: np.ndarray, low: float, high: float, ridge: float = 0.0) -> np.ndarray:
-    """(d + 1,) weights and intercept of the logistic regression on (d, n) features; ridge / 2 w^2 is added to the sum."""
-    d, n = features.shape
+def _logistic(
+    features: np.ndarray, n: np.ndarray, hits: np.ndarray, low: float, high: float, ridge: float = 0.0
+) -> np.ndarray:
+    """(d + 1,) weights and intercept of the logistic regression on (d, m) features of n pairs each; ridge / 2 w^2 is added to
+    the sum."""
+    d, total = len(features), int(n.sum())
     # Standardised columns make the Newton steps well-conditioned; a constant column becomes 0 and its weight stays 0.
-    middle = features.mean(axis=1)
-    width = np.where(features.max(axis=1) > features.min(axis=1), features.std(axis=1), 0.0)
+    middle = (features * n).sum(axis=1) / total
+    spread = np.sqrt(((features - middle[:, None]) ** 2 * n).sum(axis=1) / total)
+    width = np.where(features.max(axis=1) > features.min(axis=1), spread, 0.0)
     scale = np.where(width > 0, width, 1.0)
     columns = np.where(width[:, None] > 0, (features - middle[:, None]) / scale[:, None], 0.0)
     penalty = np.append(ridge / scale**2, 0.0)
@@ -311,23 +324,27 @@ def _logistic(features: np.ndarray, hits: np.ndarray, low: float, high: float, r
     gradient, hessian = np.empty(d + 1), np.empty((d + 1, d + 1))
 
     def measure(theta: np.ndarray) -> float:
-        loss = kernel.logistic_sums(columns, hits, low, high, theta, gradient, hessian)
+        loss = kernel.logistic_sums(columns, n, hits, low, high, theta, gradient, hessian)
         gradient[:] += penalty * theta
-        hessian.flat[:: d + 2] += penalty + 1e-12 * n
-        return (loss + 0.5 * (penalty * theta**2).sum()) / n
+        hessian.flat[:: d + 2] += penalty + 1e-12 * total
+        return (loss + 0.5 * (penalty * theta**2).sum()) / total
 
-    loss = measure(theta)
+    loss, polished = measure(theta), 0
     for _ in range(100):
-        if np.abs(gradient).max() <= 1e-12 * n:
+        if np.abs(gradient).max() <= 1e-12 * total or polished == 2:
             break
         step = np.linalg.solve(hessian, gradient)
-        gain = float(gradient @ step) / n
+        gain = float(gradient @ step) / total
+        if gain <= 1e-11:
+            # So close to the optimum the gain drowns in the rounding of the loss, and full steps are the right ones.
+            theta = theta - step
+            loss, polished = measure(theta), polished + 1
+            continue
         length, start = 1.0, theta
         while length > 1e-10:
             theta = start - length * step
             lower = measure(theta)
-            # Close to the optimum the gain drowns in rounding; there a full step is the right one.
-            if lower <= loss - 1e-4 * length * gain + 1e-15:
+            if lower <= loss - 1e-4 * length * gain:
                 break
             length /= 2
         else:
@@ -338,9 +355,9 @@ def _logistic(features: np.ndarray, hits: np.ndarray, low: float, high: float, r
     return np.append(weights, theta[-1] - weights @ middle)
 
 
-def _loss(features: np.ndarray, hits: np.ndarray, theta: np.ndarray) -> float:
+def _loss(features: np.ndarray, n: np.ndarray, hits: np.ndarray, theta: np.ndarray) -> float:
     d = len(features)
-    return kernel.logistic_sums(features, hits, 0.0, 1.0, theta, np.empty(d + 1), np.empty((d + 1, d + 1)))
+    return kernel.logistic_sums(features, n, hits, 0.0, 1.0, theta, np.empty(d + 1), np.empty((d + 1, d + 1)))
 
 
 def _sigmoid(values: np.ndarray) -> np.ndarray:
@@ -391,32 +408,30 @@ class HistogramBinning(Calibrator):
         self.bins = whole_number("bins", self.bins, 1)
         one_of("equal", self.equal, ("width", "mass"))
 
-    def _fit(self, scores: np.ndarray, hits: np.ndarray) -> None:
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         scores = self._ready(scores)
+        before = np.append(0, np.cumsum(n))  # pairs below each score
         if self.equal == "width":
             bounds = np.linspace(0.0, 1.0, self.bins + 1)
             self.edges_ = bounds[1:-1]
             empty = (bounds[:-1] + bounds[1:]) / 2
         else:
-            ordered = np.sort(scores)
-            edges = np.unique(ordered[np.arange(1, self.bins) * ordered.size // self.bins])
-            self.edges_ = edges[edges > ordered[0]]
+            # The score of the pair at each cut
+            cuts = np.searchsorted(before, np.arange(1, self.bins) * before[-1] // self.bins, side="right") - 1
+            self.edges_ = scores[np.unique(cuts[cuts > 0])]
             empty = np.zeros(self.edges_.size + 1)  # no bin is: each edge is a score
-        where = self._bins(scores)
-        sizes = np.bincount(where, minlength=empty.size)
-        n_hits = np.bincount(where[hits], minlength=empty.size)
+        first = np.concatenate([[0], np.searchsorted(scores, self.edges_), [scores.size]])
+        sizes = np.diff(before[first])
+        n_hits = np.diff(np.append(0, np.cumsum(hits))[first])
         self.values_ = np.where(sizes > 0, n_hits / np.maximum(sizes, 1), empty)
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
-        return self.values_[self._bins(self._ready(scores))]
+        return self.values_[np.searchsorted(self.edges_, self._ready(scores), side="right")]
 
     def _ready(self, scores: np.ndarray) -> np.ndarray:
         if self.equal == "width":
             scores = _probabilities(scores, 'HistogramBinning(equal="width")')
         return scores.astype(np.float64)
-
-    def _bins(self, scores: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.edges_, scores, side="right")
 
     def _fault(self) -> str:
         if self.edges_.ndim != 1 or self.values_.shape != (self.edges_.size + 1,):
@@ -480,10 +495,43 @@ def load(path: str | os.PathLike) -> Calibrator:
 # ---------------------------------------------------------------------------------------------- cross-fitting
 
 
+def fold_edges(n_rows: int, folds: int) -> np.ndarray:
+    """Where the contiguous folds of cross-fitting begin and end: fold f holds the rows [edges[f], edges[f + 1]).
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    folds : int
+        2 to n. The sizes are those of ``numpy.array_split``: the first n % folds are one row longer.
+
+    Returns
+    -------
+    ndarray of int64, shape (folds + 1,)
+
+    Raises
+    ------
+    ArgumentError
+        For another number of folds.
+
+    Examples
+    --------
+    >>> fold_edges(11, 3)
+    array([ 0,  4,  8, 11])
+    """
+    folds = whole_number("folds", folds, 2)
+    if folds > n_rows:
+        raise ArgumentError("folds", f"must not exceed the {n_rows} rows", folds, "ask for fewer")
+    size, longer = divmod(n_rows, folds)
+    first = np.arange(folds + 1, dtype=np.int64)
+    return first * size + np.minimum(first, longer)
+
+
 def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: bool = False) -> np.ndarray:
     """Calibrate each row by a map fitted on the other folds' rows (calibration, section 4, "Calibration methods").
 
-    Isotonic sorts once for all folds; folds run in parallel, to the same bits.
+    The pairs are sorted once for all folds; folds run in parallel, to the same bits.
+    :meth:`xcrepro.folds.scores.ScoreCounts.cross_fit` does it over blocks of rows that were merged.
 
     Parameters
     ----------
@@ -493,7 +541,7 @@ def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: boo
         A name of :data:`METHODS` (that class with its defaults), or an unfitted calibrator such as ``Platt("plain")``;
         anything with ``fit(scores, hits)`` and ``predict(scores)`` on 1-D arrays will do. It is copied, never changed.
     folds : int
-        Contiguous blocks of rows, 2 to n, of sizes as ``numpy.array_split`` makes them; the authors take 10.
+        Contiguous blocks of rows, 2 to n (:func:`fold_edges`); the authors take 10.
     separate : bool
         False fits one map to all k places pooled; True fits one to each place (appendix B).
 
@@ -516,65 +564,74 @@ def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: boo
     >>> cross_fit(scores, hits, "isotonic", folds=2).ravel()      # rows 0 and 1 by 2 and 3, and the other way round
     array([0.5       , 0.5       , 0.85714286, 0.        ])
     """
-    calibrator = _method(method)
+    calibrator = method_of(method)
     values, present = _scores(scores)
     found = _hits(hits, values.shape, present)
     if values.ndim not in (1, 2):
         raise ArgumentError("scores", "must be 1-D or 2-D, one row a point", f"shape {values.shape}")
-    folds = whole_number("folds", folds, 2)
-    n = len(values)
-    if folds > n:
-        raise ArgumentError("folds", f"must not exceed the {n} rows", folds, "ask for fewer")
+    row_edges = fold_edges(len(values), folds)
     if separate and values.ndim == 2:
         out = np.full(values.shape, -np.inf)
         for place in range(values.shape[1]):
             what = f"place {place} of the rows outside fold "
-            out[:, place] = _cross_fit(values[:, place], found[:, place], present[:, place], calibrator, folds, what)
+            out[:, place] = _cross_fit(
+                values[:, place], found[:, place], present[:, place], calibrator, row_edges, what
+            )
         return out
-    return _cross_fit(values, found, present, calibrator, folds, "the rows outside fold ")
+    return _cross_fit(values, found, present, calibrator, row_edges, "the rows outside fold ")
 
 
-def _cross_fit(scores, hits, present, calibrator, folds: int, what: str) -> np.ndarray:
-    n = len(scores)
-    # Sizes as numpy.array_split: the first n % folds are one row longer.
-    size, longer = divmod(n, folds)
-    row_edges = np.arange(folds + 1) * size + np.minimum(np.arange(folds + 1), longer)
+def _cross_fit(scores, hits, present, calibrator, row_edges: np.ndarray, what: str) -> np.ndarray:
     # Absent places leave; rows stay in order, so a fold remains one stretch of the pairs.
-    per_row = present.reshape(n, -1).sum(axis=1)
+    per_row = present.reshape(len(scores), -1).sum(axis=1)
     edges = np.concatenate([[0], np.cumsum(per_row)])[row_edges]
     values, found = scores[present], hits[present]
     sizes = np.diff(edges)
-    lonely = (sizes > 0) & (sizes == values.size)
-    if lonely.any():
-        rule = f"must hold scores in {what}{int(np.argmax(lonely))}"
-        raise ArgumentError("scores", rule, "none to learn from", "take other folds")
+    check_folds(sizes, what)
     calibrated = np.empty(values.size)
-    if isinstance(calibrator, Isotonic):
-        _isotonic_folds(values, found, edges, calibrated)
-    else:
+    if isinstance(calibrator, Calibrator):
+        which = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+        ordered, codes = _ordered(values, 2 * which + found)
 
-        def fold(f: int) -> None:
-            lo, hi = edges[f], edges[f + 1]
-            fitted = copy.deepcopy(calibrator)
+    def fold(f: int) -> None:
+        lo, hi = edges[f], edges[f + 1]
+        if lo == hi:
+            return
+        fitted = copy.deepcopy(calibrator)
+        if isinstance(calibrator, Calibrator):
+            fitted._fit(*kernel.counts(ordered, codes, f))
+        else:
             fitted.fit(np.concatenate([values[:lo], values[hi:]]), np.concatenate([found[:lo], found[hi:]]))
-            calibrated[lo:hi] = fitted.predict(values[lo:hi])
+        calibrated[lo:hi] = fitted.predict(values[lo:hi])
 
-        _over_folds(edges, fold)
+    over_folds(sizes, fold)
     out = np.full(scores.shape, -np.inf)
     out[present] = calibrated
     return out
 
 
-def _over_folds(edges: np.ndarray, work: Callable[[int], None]) -> None:
-    """``work(f)`` for every fold that has pairs, on several threads where there are enough to be worth it."""
-    folds = edges.size - 1
+def check_folds(sizes: np.ndarray, what: str = "the rows outside fold ") -> None:
+    """Refuse a fold that holds all the pairs there are: its rows have nothing to be calibrated by. sizes: (folds,) pairs."""
+    lonely = (sizes > 0) & (sizes == sizes.sum())
+    if lonely.any():
+        rule = f"must hold scores in {what}{int(np.argmax(lonely))}"
+        raise ArgumentError("scores", rule, "none to learn from", "take other folds")
+
+
+def over_folds(sizes: np.ndarray, work: Callable[[int], None]) -> None:
+    """``work(f)`` for every fold, on several threads where there are pairs enough to be worth it. sizes: (folds,) pairs."""
 
     def stretch(lo: int, hi: int) -> None:
         for f in range(lo, hi):
-            if edges[f + 1] > edges[f]:
-                work(f)
+            work(f)
 
-    threads.over_rows(folds, stretch, min_rows=1 if edges[-1] >= 8192 else folds)
+    threads.over_rows(sizes.size, stretch, min_rows=1 if sizes.sum() >= 8192 else sizes.size)
+
+
+def _ordered(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rising scores as float64 and their codes. Pairs of equal scores may come in any order: they will be counted."""
+    order = np.argsort(scores)
+    return scores[order].astype(np.float64) + 0.0, codes[order]  # -0 becomes 0, so that one score has one set of bits
 
 
 def cross_fit_top(
@@ -777,6 +834,26 @@ def _hits(hits, shape: tuple[int, ...], present: np.ndarray) -> np.ndarray:
     return values
 
 
+def _counts(scores, n, hits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What fit_counts was given, as float64 and int64 arrays."""
+    values, present = _scores(scores)
+    if values.ndim != 1 or values.size == 0 or not present.all() or (values[1:] <= values[:-1]).any():
+        rule = "must be finite and rise strictly, one or more"
+        raise ArgumentError("scores", rule, f"shape {values.shape}, or others", "ScorePool.runs gives such")
+    counts = []
+    for name, given, low, high in (("n", n, 1, np.inf), ("hits", hits, 0, n)):
+        count = np.asarray(given)
+        if count.shape != values.shape or count.dtype.kind not in "iu":
+            rule = f"must be whole numbers in the shape of scores, {values.shape}"
+            raise ArgumentError(name, rule, f"shape {count.shape}, dtype {count.dtype}")
+        bad = (count < low) | (count > high)
+        if bad.any():
+            rule = "must be 1 or more" if name == "n" else "must lie in [0, n]"
+            raise ArgumentError(name, rule, f"{count[bad][0]} at {_first(bad)}")
+        counts.append(np.ascontiguousarray(count, np.int64))
+    return np.ascontiguousarray(values, np.float64) + 0.0, *counts
+
+
 def _first(where: np.ndarray) -> tuple[int, ...]:
     return tuple(np.argwhere(where)[0].tolist())
 
@@ -793,7 +870,7 @@ def _no_probabilities(values: np.ndarray) -> str:
     return "" if ((values >= 0) & (values <= 1)).all() else "values_ outside [0, 1]"
 
 
-def _method(method):
+def method_of(method):
     if isinstance(method, str):
         return METHODS[one_of("method", method, METHODS, do="or a calibrator")]()
     if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "predict")):

@@ -1,19 +1,62 @@
 """Fits of one-dimensional calibration maps: pooling of adjacent violators, and the sums of a logistic regression.
 
-Hits and pairs are counted in whole numbers and block means compared by cross-multiplying them, so the pooled blocks are
-exact (up to 3 * 10^9 pairs, where the products reach the end of int64) and the same on every machine.
+What is fitted is counts: rising scores, each once, with how many pairs and how many hits there are at it. Whole numbers, so
+that block means are compared exactly, by their cross products; the pooled blocks are the same on every machine.
 """
 
 import numpy as np
 from numba import njit
 
 STRIDE = 64
+_ROOT = 3_037_000_499  # the largest whole number whose square is below 2^63
+_HALF = np.uint64(32)
+_LOW = np.uint64(2**32 - 1)
+
+
+@njit(nogil=True, cache=True)
+def counts(scores, codes, without):
+    """Pairs of the folds other than ``without``, counted: (distinct scores, pairs, hits). ``scores`` rise; codes: 2 * fold +
+    hit of each pair, int32."""
+    distinct = np.empty(scores.size, np.float64)
+    n, hits = np.empty(scores.size, np.int64), np.empty(scores.size, np.int64)
+    m = -1
+    for i in range(scores.size):
+        if codes[i] >> 1 == without:
+            continue
+        if m < 0 or scores[i] != distinct[m]:
+            m += 1
+            distinct[m] = scores[i]
+            n[m] = 0
+            hits[m] = 0
+        n[m] += 1
+        hits[m] += codes[i] & 1
+    return distinct[: m + 1], n[: m + 1], hits[: m + 1]
+
+
+@njit(nogil=True, cache=True)
+def _product(a, b):
+    """a * b for 0 <= a, b < 2^63, as the upper and the lower 64 bits."""
+    a, b = np.uint64(a), np.uint64(b)
+    low = (a & _LOW) * (b & _LOW)
+    middle = (a >> _HALF) * (b & _LOW) + (low >> _HALF)
+    other = (a & _LOW) * (b >> _HALF) + (middle & _LOW)
+    return (a >> _HALF) * (b >> _HALF) + (middle >> _HALF) + (other >> _HALF), (other << _HALF) | (low & _LOW)
+
+
+@njit(nogil=True, cache=True)
+def _below(a, b, c, d):
+    """a / b < c / d for 0 <= a <= b, 0 <= c <= d, exactly."""
+    if b <= _ROOT and d <= _ROOT:
+        return a * d < c * b
+    left_high, left_low = _product(a, d)
+    right_high, right_low = _product(c, b)
+    return left_high < right_high or (left_high == right_high and left_low < right_low)
 
 
 @njit(nogil=True, cache=True)
 def _push(hits, sizes, ends, depth, hit, size, end):
     """Put a block on the stack, pooled with those before it until the means rise strictly. Returns the new depth."""
-    while depth > 0 and hits[depth - 1] * size >= hit * sizes[depth - 1]:
+    while depth > 0 and not _below(hits[depth - 1], sizes[depth - 1], hit, size):
         depth -= 1
         hit += hits[depth]
         size += sizes[depth]
@@ -22,67 +65,53 @@ def _push(hits, sizes, ends, depth, hit, size, end):
 
 
 @njit(nogil=True, cache=True)
-def pool(scores, codes, without):
-    """The blocks of the isotonic regression of hits on rising ``scores``.
+def pool(scores, n, hits):
+    """The blocks of the isotonic regression of counts: ``scores`` rise strictly, n is 1 or more.
 
-    codes: 2 * fold + hit of each pair, int32; pairs of the fold ``without`` are passed over. Equal scores are one
-    observation. Returns (first, last, hits, sizes), one value a block: its lowest and highest score, its hits, its pairs.
+    Returns (first, last, hits, sizes), one value a block: its lowest and highest score, its hits, its pairs.
 
-    The blocks are the segments of the lower convex hull of the points (pairs so far, hits so far). Pooling pair by pair
-    finds it, but takes an unpredictable branch a pair. Here the hull of every 64th point comes first; the points that lie
+    The blocks are the segments of the lower convex hull of the points (pairs so far, hits so far). Pooling score by score
+    finds it, but takes an unpredictable branch a score. Here the hull of every 64th point comes first; the points that lie
     below it, few, are all that can still be corners of the whole.
     """
-    n = scores.size
-    # At most 1.1 n^(2/3) fractions can rise strictly with denominators that add up to n.
-    capacity = int(2 * n ** (2 / 3)) + 2
+    total = 0
+    for i in range(n.size):
+        total += n[i]
+    # At most 1.1 total^(2/3) fractions can rise strictly with denominators that add up to the total.
+    capacity = min(n.size, int(2.0 * total ** (2.0 / 3.0)) + 2)
     rough_hits, rough_sizes = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    hits, sizes = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    all_hits, all_sizes = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     rough_ends, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     rough = 0
-    start = 0
-    while start < n:
-        stop = min(start + STRIDE, n)
-        while stop < n and scores[stop] == scores[stop - 1]:
-            stop += 1
+    for start in range(0, n.size, STRIDE):
+        stop = min(start + STRIDE, n.size)
         hit, size = 0, 0
         for i in range(start, stop):
-            kept = codes[i] >> 1 != without
-            size += kept
-            hit += kept & codes[i]
-        if size > 0:
-            rough = _push(rough_hits, rough_sizes, rough_ends, rough, hit, size, stop)
-        start = stop
+            size += n[i]
+            hit += hits[i]
+        rough = _push(rough_hits, rough_sizes, rough_ends, rough, hit, size, stop)
 
     depth = 0
     start = 0
     for block in range(rough):
         stop = rough_ends[block]
-        all_hits, all_sizes = rough_hits[block], rough_sizes[block]
         hit, size = 0, 0
         done_hit, done_size = 0, 0
         for i in range(start, stop):
-            kept = codes[i] >> 1 != without
-            size += kept
-            hit += kept & codes[i]
-            below = hit * all_sizes < size * all_hits
-            if (below and size > done_size and scores[i + 1] != scores[i]) or i == stop - 1:
-                depth = _push(hits, sizes, ends, depth, hit - done_hit, size - done_size, i + 1)
+            size += n[i]
+            hit += hits[i]
+            if i == stop - 1 or _below(hit, size, rough_hits[block], rough_sizes[block]):
+                depth = _push(all_hits, all_sizes, ends, depth, hit - done_hit, size - done_size, i + 1)
                 done_hit, done_size = hit, size
         start = stop
 
     first, last = np.empty(depth), np.empty(depth)
     start = 0
     for block in range(depth):
-        i = start
-        while codes[i] >> 1 == without:
-            i += 1
-        first[block] = scores[i]
+        first[block] = scores[start]
         start = ends[block]
-        i = start - 1
-        while codes[i] >> 1 == without:
-            i -= 1
-        last[block] = scores[i]
-    return first, last, hits[:depth].copy(), sizes[:depth].copy()
+        last[block] = scores[start - 1]
+    return first, last, all_hits[:depth].copy(), all_sizes[:depth].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -112,17 +141,18 @@ def interpolate(knots, values, scores, lo, hi, out):
 
 
 @njit(nogil=True, cache=True)
-def logistic_sums(features, hits, low, high, theta, gradient, hessian):
+def logistic_sums(features, n, hits, low, high, theta, gradient, hessian):
     """Cross-entropy of 1 / (1 + exp(-theta . (features, 1))) against the target ``high`` of a hit and ``low`` of a miss.
 
-    features: (d, n) float64. Returns the sum over pairs; ``gradient`` (d + 1,) and ``hessian`` (d + 1, d + 1) are filled.
+    features: (d, m) float64; n, hits: (m,) int64, pairs and hits with these features. Returns the sum over pairs;
+    ``gradient`` (d + 1,) and ``hessian`` (d + 1, d + 1) are filled.
     """
-    d, n = features.shape
+    d, m = features.shape
     gradient[:] = 0.0
     hessian[:] = 0.0
     loss = 0.0
     row = np.ones(d + 1)
-    for i in range(n):
+    for i in range(m):
         logit = theta[d]
         for j in range(d):
             row[j] = features[j, i]
@@ -132,11 +162,13 @@ def logistic_sums(features, hits, low, high, theta, gradient, hessian):
         chance = 1.0 / (1.0 + small)
         if logit < 0:
             chance = small / (1.0 + small)
-        target = high if hits[i] else low
-        loss += max(logit, 0.0) + np.log1p(small) - target * logit
-        spread = small / ((1.0 + small) * (1.0 + small))
+        pairs = np.float64(n[i])
+        target = hits[i] * high + (n[i] - hits[i]) * low
+        loss += pairs * (max(logit, 0.0) + np.log1p(small)) - target * logit
+        spread = pairs * small / ((1.0 + small) * (1.0 + small))
+        residual = pairs * chance - target
         for j in range(d + 1):
-            gradient[j] += (chance - target) * row[j]
+            gradient[j] += residual * row[j]
             for other in range(j + 1):
                 hessian[j, other] += spread * row[j] * row[other]
     for j in range(d + 1):
