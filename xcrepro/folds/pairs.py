@@ -11,11 +11,11 @@ from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
+from xcrepro.folds.scores import MAX_BINS, check_scores
 from xcrepro.kernels import calibration as kernel
 
 BINS = 10
 CAP = 100.0
-MAX_BINS = 100_000
 CLOSED = ("left", "right", "torchmetrics")
 
 COUNT, HITS, SCORE, SQUARE, SCORE_OF_HITS = range(5)  # the rows of `Pairs.table`
@@ -61,14 +61,16 @@ class PairSums:
 
     def add(self, block: Block, weights: np.ndarray | None = None) -> None:
         """Fold in the pairs of a block; row i counts ``weights[i]`` times."""
-        self._add(block.scores, block.ids, block.found, self._bucket, weights)
+        places = slice(0, int(self.ks[-1]))
+        parts = block.scores[:, places], block.ids[:, places], block.found[:, places]
+        self._add(*parts, self._bucket, weights, block.first_row)
 
-    def add_pairs(self, scores: np.ndarray, hits: np.ndarray) -> None:
+    def add_pairs(self, scores: np.ndarray, hits: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k. The two kinds of scores may not be mixed:
         their edges differ."""
-        self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), None)
+        self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), weights)
 
-    def _add(self, scores, ids, found, bucket, weights) -> None:
+    def _add(self, scores, ids, found, bucket, weights, first_row: int | None = None) -> None:
         if self._dtype is None:
             self._dtype = scores.dtype
         elif scores.dtype != self._dtype:
@@ -100,7 +102,7 @@ class PairSums:
             parts = threads.over_rows(last - first, part, min_rows=max(at_least, 1))
             for fault, _, _ in parts:
                 if fault >= 0:
-                    raise _outside(scores, fault)
+                    check_scores(scores, ids >= 0 if ids.size else None, first_row)  # raises
             for _, tables, totals in parts:
                 self._state["count"] += tables[..., kernel.COUNT]
                 self._state["capped"] += totals[:, kernel.CAPPED]
@@ -220,12 +222,3 @@ def bin_edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:
         inner = np.nextafter(inner, 2.0)
     top = 1.0 if closed == "torchmetrics" else 2.0
     return np.concatenate([[0.0], inner, [top, 3.0]])
-
-
-def _outside(scores: np.ndarray, fault: int) -> ArgumentError:
-    row, place = divmod(fault, scores.shape[1])
-    where = f"at row {row}, place {place}" if scores.shape[1] > 1 else f"at pair {row}"
-    do = "map scores to probabilities first: the links min_max and margin of xcrepro.calibrate"
-    if scores[row, place] == -np.inf:
-        do = "absent places are left out by xcrepro.metrics.calibration.pairs"
-    return ArgumentError("scores", "must lie in [0, 1]", f"{scores[row, place]} {where}", do)

@@ -20,7 +20,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.kernels import pool as kernel
 
-_MAX_BINS = 100_000
+MAX_BINS = 100_000
 _STEPS = 2**16  # of smooth_ece
 _WAITING = 2**16  # pairs that wait before they are counted
 _LINK = "map scores to probabilities first: the links min_max and margin of xcrepro.calibrate"
@@ -429,7 +429,7 @@ class ScorePool:
         return gap_error(table[kernel.COUNT], np.zeros(bins), table[kernel.MOVE], norm, None)
 
     def _equal_mass(self, bins: int) -> np.ndarray:
-        whole_number("bins", bins, 1, _MAX_BINS)
+        whole_number("bins", bins, 1, MAX_BINS)
         run = self._filled()
         table = np.empty((kernel.ROWS, bins))
         cuts = np.array([b * int(run.n.sum()) // bins for b in range(bins + 1)], np.int64)
@@ -523,7 +523,9 @@ def _keys(scores: np.ndarray, found: np.ndarray) -> np.ndarray:
     return (scores.view(unsigned) << unsigned(1)) | found
 
 
-def gap_error(n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l1", half: str | None = None) -> float:
+def gap_error(
+    n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False
+) -> float:
     """A norm of score / n - hits / n over bins, each of the weight n.
 
     Parameters
@@ -534,6 +536,8 @@ def gap_error(n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l
         The mean of |gap|; the root of the mean of gap^2; the largest |gap|.
     half : {"over", "under"}, optional
         Only bins whose score is too high, or too low.
+    debias : bool
+        Of "l2": take from each gap^2 the sampling variance of the bin's mean hit; a negative rest is 0.
 
     Returns
     -------
@@ -541,13 +545,19 @@ def gap_error(n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l
     """
     one_of("norm", norm, ("l1", "l2", "max"))
     one_of("half", half, (None, "over", "under"))
+    if debias and (norm != "l2" or half is not None):
+        raise ArgumentError("debias", "goes with norm='l2' and both halves", f"norm={norm!r}, half={half!r}")
     filled = n > 0
-    n, gap = n[filled], score[filled] / n[filled] - hits[filled] / n[filled]
+    n, y = n[filled], hits[filled] / n[filled]
+    gap = score[filled] / n - y
     size = {None: np.abs(gap), "over": np.maximum(gap, 0.0), "under": np.maximum(-gap, 0.0)}[half]
     if norm == "max":
         return float(size.max())
     weight = n / n.sum()
-    return float((weight * size).sum()) if norm == "l1" else math.sqrt(float((weight * size**2).sum()))
+    if norm == "l1":
+        return float((weight * size).sum())
+    squares = size**2 - y * (1.0 - y) / np.maximum(n - 1.0, 1.0) if debias else size**2
+    return math.sqrt(max(0.0, float((weight * squares).sum())))
 
 
 def _residuals(scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> np.ndarray:

@@ -39,6 +39,7 @@ from xcrepro.kernels import calibration as kernel
 from xcrepro.matrices import checked_matrix
 from xcrepro.folds.block import KS, Block
 from xcrepro.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, Pairs, PairSums, bin_edges
+from xcrepro.folds.scores import ScorePool, check_scores, gap_error
 from xcrepro.folds.sums import ratio
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
@@ -46,7 +47,6 @@ from xcrepro.truth import Truth
 if TYPE_CHECKING:
     import pandas as pd
 
-_GRID = 2**16  # steps of smooth_ece
 
 
 def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -73,16 +73,9 @@ def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     >>> pairs(np.array([[1, 1, 0], [0, 1, 0]]), top)
     (array([0.9, 0.5, 0.4], dtype=float32), array([ True, False,  True]))
     """
-    truth = Truth.of(Y)
-    check_pair(truth, top)
-    k = top.k if k is None else whole_number("k", k, 1)
-    check_places("k", k, top.k)
-    return _pairs(top, truth.hits(np.ascontiguousarray(top.ids[:, :k])), k)
-
-
-def _pairs(top: TopK, found: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    present = top.ids[:, :k] >= 0
-    return top.scores[:, :k][present], found[:, :k][present]
+    block = Block(Y, top, _places(top, k))
+    present = block.ids >= 0
+    return block.scores[present], block.found[present]
 
 
 # ---------------------------------------------------------------------------------------------- metrics
@@ -492,15 +485,8 @@ def check_pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
         raise ArgumentError("hits", "must be bool", f"dtype {truth.dtype}")
     if given.dtype not in (np.float32, np.float64):
         given = given.astype(np.float32 if given.dtype == np.float16 else np.float64)
+    check_scores(given)
     flat = np.ascontiguousarray(given).reshape(-1)
-    # A minimum of NaN and something is NaN, and NaN is not in the range.
-    ranges = threads.over_rows(flat.size, lambda lo, hi: (flat[lo:hi].min(), flat[lo:hi].max()), min_rows=2**20)
-    if not all(low >= 0 and high <= 1 for low, high in ranges):
-        place = int(np.argmin((flat >= 0) & (flat <= 1)))
-        do = "map scores to probabilities first: the links min_max and margin of xcrepro.calibrate"
-        if flat[place] == -np.inf:
-            do = "absent places are left out by xcrepro.metrics.calibration.pairs"
-        raise ArgumentError("scores", "must lie in [0, 1]", f"{flat[place]} {_where(place, given.shape)}", do)
     found = np.ascontiguousarray(truth).reshape(-1)
     if found.dtype != np.bool_:
         ones = found == 1
@@ -529,8 +515,21 @@ def _sums(scores, hits, k: int | None, bins: int, closed: str = "left", cap: flo
     return fold.at(1)
 
 
-def _places(top: TopK, k: int | None) -> int:
-    return top.k if k is None else whole_number("k", k, 1)
+def _pool(scores, hits, k: int | None) -> ScorePool:
+    """The exact distribution of the scores of pairs, or of those of a truth and a TopK."""
+    if isinstance(hits, TopK):
+        scores, hits = pairs(scores, hits, k)
+        if not scores.size:
+            raise ArgumentError("top", "must hold at least one prediction", "none")
+    else:
+        _check_no_k(k)
+    return ScorePool(exact=True).add(*check_pairs(scores, hits))
+
+
+def _places(top, k: int | None) -> int:
+    if k is None and isinstance(top, TopK):
+        return top.k
+    return 1 if k is None else whole_number("k", k, 1)
 
 
 def _check_no_k(k: int | None) -> None:
@@ -574,81 +573,7 @@ def decomposition(pairs: Pairs) -> BrierParts:
 
 def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
     """See :func:`ece`; ``table`` has the rows of :class:`xcrepro.folds.pairs.Pairs`, of which COUNT, HITS and SCORE are read."""
-    one_of("norm", norm, ("l1", "l2", "max"))
-    one_of("half", half, (None, "over", "under"))
-    if debias and (norm != "l2" or half is not None):
-        raise ArgumentError("debias", "goes with norm='l2' and both halves", f"norm={norm!r}, half={half!r}")
-    table = table[:, table[COUNT] > 0]
-    n, hits, score = table[COUNT], table[HITS], table[SCORE]
-    gap = score / n - hits / n
-    gap = {None: np.abs(gap), "over": np.maximum(gap, 0.0), "under": np.maximum(-gap, 0.0)}[half]
-    if norm == "max":
-        return float(gap.max())
-    weight = n / n.sum()
-    if norm == "l1":
-        return float((weight * gap).sum())
-    squares = gap**2
-    if debias:
-        y = hits / n
-        squares = squares - y * (1.0 - y) / np.maximum(n - 1.0, 1.0)
-    return math.sqrt(max(0.0, float((weight * squares).sum())))
-
-
-def _keys(scores: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """One whole number a pair that sorts by score, then by hit: the bits of a number that is not negative rise with it."""
-    unsigned = np.uint32 if scores.dtype == np.float32 else np.uint64
-    # The sign bit, which only -0 has set, is shifted out.
-    return scores.view(unsigned) << unsigned(1) | found
-
-
-def _values(keys: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """The scores and hits of :func:`_keys`."""
-    return (keys >> keys.dtype.type(1)).view(dtype), (keys & keys.dtype.type(1)).astype(np.bool_)
-
-
-def _equal_mass_error(sorted_keys: np.ndarray, dtype: np.dtype, bins: int, norm: str, half: str | None) -> float:
-    scores, found = _values(sorted_keys, dtype)
-    cuts = np.arange(bins + 1, dtype=np.int64) * scores.size // bins
-    table = np.empty((kernel.ROWS, bins))
-    kernel.equal_mass(scores, found, cuts, table)
-    return _binned_error(table, norm, half)
-
-
-def _residuals(scores: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """score - hit added up on a grid, each shared between the two nodes around its score."""
-    grid = np.zeros(_GRID + 2)
-    for first in range(0, scores.size, 2**20):
-        p, y = scores[first : first + 2**20].astype(np.float64), found[first : first + 2**20]
-        place = (p * _GRID).astype(np.int64)
-        residual = p - y
-        upper = (p * _GRID - place) * residual
-        grid += np.bincount(place, residual - upper, _GRID + 2) + np.bincount(place + 1, upper, _GRID + 2)
-    return grid[:-1]
-
-
-def _smooth(residuals: np.ndarray, bandwidth: float | None) -> float:
-    """smECE of mean residuals on the grid, at a bandwidth or at the fixed point."""
-    from scipy.fft import dct
-
-    # Reflected at both ends, the residuals are an even function of period 2: Gaussian smoothing multiplies its cosine
-    # coefficients by exp(-(pi j s)^2 / 2). A type 1 transform counts the two ends half, so they go in twice.
-    ends = residuals.copy()
-    ends[[0, -1]] *= 2.0
-    coefficients = dct(ends, type=1)
-    frequency = np.pi * np.arange(coefficients.size)
-
-    def error(s: float) -> float:
-        curve = np.abs(dct(coefficients * np.exp(-0.5 * (frequency * s) ** 2), type=1)) / 2.0
-        return float((curve.sum() - (curve[0] + curve[-1]) / 2.0) / _GRID)
-
-    if bandwidth is not None:
-        return error(bandwidth)
-    # error(s) falls, s rises: bisect their crossing, which lies in (0, 1]
-    low, high = 0.0, 1.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if error(middle) > middle else (low, middle)
-    return high
+    return gap_error(table[COUNT], table[HITS], table[SCORE], norm, half, debias)
 
 
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:

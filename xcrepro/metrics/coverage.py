@@ -11,15 +11,16 @@ import math
 import numpy as np
 from scipy import sparse
 
-from xcrepro.arguments import check_places, check_rows, cut_offs, real_number, whole_number
+from xcrepro.arguments import check_rows, cut_offs, real_number, whole_number
 from xcrepro.errors import ArgumentError
+from xcrepro.folds.block import KS, blocks
 from xcrepro.folds.labels import HitLabels
+from xcrepro.folds.sums import ExactSums
 from xcrepro.kernels import labelwise as kernel
 from xcrepro.matrices import checked_matrix
 from xcrepro.metrics import labelwise
 from xcrepro.metrics.labelwise import Counts, averaged_labels, hit_labels, label_mean
-from xcrepro.metrics.ranking import KS, blocks
-from xcrepro.predictions import TopK, check_pair
+from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
 _ROWS = 16_384  # rows whose label pairs are looked at together
@@ -63,11 +64,9 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
         return label_mean(hit_labels(Y, top, ks), kernel.COVERED, over)
     if isinstance(Y, Counts | HitLabels):
         raise ArgumentError("Y", "must be the truth itself with over='reachable'", type(Y).__name__, "pass Y and top")
-    counter, truths = labelwise.Counter(ks), []
-    for truth, block, _ in blocks(Y, top):
-        counter.add(truth, block)
-        truths.append(truth)
-    return covered_of_reachable(counter.counts(), truths)
+    from xcrepro.metrics import state  # which stands on the formula below
+
+    return state.of(Y, top, ks, ["coverage (reachable)"]).values()["coverage (reachable)"]
 
 
 def covered_of_reachable(hit: HitLabels, truths: list[Truth]) -> np.ndarray:
@@ -255,27 +254,23 @@ def diversity(Y, top: TopK | None = None, ks=KS, *, similarity=None, label_featu
     rising = np.unique(wanted)
     k_max = int(rising[-1])
     alike = None
-    total, n_rows = np.zeros(rising.size), 0
-    for truth, block, _ in blocks(Y, top):
-        check_pair(truth, block)
-        check_places("ks", k_max, block.k)
+    total, n_rows = ExactSums((rising.size,)), 0
+    for block in blocks(Y, top, k_max):
         if alike is None:
-            alike = _Similarity(truth.n_labels, similarity, label_features)
-        elif alike.n_labels != truth.n_labels:
-            raise ArgumentError("Y", f"must have {alike.n_labels} labels in every block", truth.n_labels)
-        for first in range(0, truth.n_rows, _ROWS):
-            ids = block.ids[first : first + _ROWS, :k_max]
+            alike = _Similarity(block.n_labels, similarity, label_features)
+        elif alike.n_labels != block.n_labels:
+            raise ArgumentError("Y", f"must have {alike.n_labels} labels in every block", block.n_labels)
+        for first in range(0, block.n_rows, _ROWS):
+            ids = block.ids[first : first + _ROWS]
             pairs = np.zeros((len(ids), k_max))  # the dissimilarity of each place to those before it
             for place in range(1, k_max):
                 present = np.flatnonzero(ids[:, place] >= 0)
                 for earlier in range(place):
                     pairs[present, place] += 1.0 - alike(ids[present, earlier], ids[present, place])
-            sums = np.cumsum(pairs, axis=1)[:, rising - 1]
-            # Row after row, so that cutting into blocks does not change the last bit.
-            total = np.add.accumulate(np.vstack([total, sums]))[-1]
-        n_rows += truth.n_rows
+            total.add_rows(np.cumsum(pairs, axis=1)[:, rising - 1])
+        n_rows += block.n_rows
     check_rows(n_rows)
-    return (total / np.maximum(rising * (rising - 1) / 2, 1) / n_rows)[np.searchsorted(rising, wanted)]
+    return (total.rounded() / np.maximum(rising * (rising - 1) / 2, 1) / n_rows)[np.searchsorted(rising, wanted)]
 
 
 class _Similarity:

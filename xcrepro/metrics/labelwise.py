@@ -31,10 +31,10 @@ import numpy as np
 
 from xcrepro.arguments import check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
-from xcrepro.folds.block import Block
+from xcrepro.folds.block import KS, blocks
 from xcrepro.folds.labels import HitLabels, LabelCounts, pick_ks
+from xcrepro.folds.sums import ratio
 from xcrepro.kernels import labelwise as kernel
-from xcrepro.metrics.ranking import KS, blocks, ratio
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
@@ -79,6 +79,12 @@ class Counts:
                 raise ArgumentError("Counts", f"can be added when their {name} are the same", f"{ours} and {theirs}")
         tp, predicted = self.tp + other.tp, self.predicted + other.predicted
         return Counts(self.ks.copy(), tp, predicted, self.true + other.true, self.n_rows + other.n_rows)
+
+    @classmethod
+    def of(cls, fold: LabelCounts) -> Counts:
+        """The counts of all labels, of a fold that counted some rows."""
+        tp, predicted, true = fold.tables()
+        return cls(fold.ks.copy(), tp, predicted, true, fold.n_rows)
 
     @property
     def n_labels(self) -> int:
@@ -168,43 +174,6 @@ class Counts:
         return pd.DataFrame(columns | rates)
 
 
-Places = Block  # the name that significance.py has used
-
-
-class Counter:
-    """:class:`xcrepro.folds.labels.LabelCounts` for ks in any order and L unknown before the first block.
-
-    Parameters
-    ----------
-    ks : int or sequence of int
-    """
-
-    def __init__(self, ks) -> None:
-        self.ks = cut_offs(ks)
-        self._rising = np.unique(self.ks)
-        self._counts: LabelCounts | None = None
-
-    def add(self, Y, top: TopK, weights: np.ndarray | None = None) -> Counter:
-        """Count one block, row i ``weights[i]`` times; once by default. Returns itself."""
-        return self.add_places(Block(Y, top, int(self._rising[-1])), weights)
-
-    def add_places(self, block: Block, weights: np.ndarray | None = None) -> Counter:
-        """:meth:`add` for a block that was checked."""
-        if self._counts is None:
-            self._counts = LabelCounts(block.n_labels, self._rising)
-        self._counts.add(block, weights)
-        return self
-
-    def fold(self) -> LabelCounts:
-        """What was counted; an ArgumentError where there were no rows."""
-        check_rows(0 if self._counts is None else self._counts.n_rows)
-        return self._counts
-
-    def counts(self) -> HitLabels:
-        """The labels that were hit, at ``ks`` in their order."""
-        return self.fold().hit_labels().at(self.ks)
-
-
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
     """Count tp, predicted and true for every label at each k, in one pass (coverage, eq. 9; reeval, table 1).
 
@@ -237,10 +206,7 @@ def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
     if isinstance(Y, Counts):
         _check_alone(Y, top)
         return Y.at(ks)
-    counter = _counted(Y, top, ks)
-    fold = counter.fold()
-    tp, predicted, true = fold.tables()
-    return Counts(fold.ks.copy(), tp, predicted, true, fold.n_rows).at(counter.ks)
+    return Counts.of(_counted(Y, top, ks)).at(ks)
 
 
 def hit_labels(Y, top: TopK | None = None, ks=KS) -> HitLabels:
@@ -258,7 +224,7 @@ def hit_labels(Y, top: TopK | None = None, ks=KS) -> HitLabels:
     if isinstance(Y, HitLabels | Counts):
         _check_alone(Y, top)
         return (Y if isinstance(Y, HitLabels) else Y.at(ks).hit_labels).at(ks)
-    return _counted(Y, top, ks).counts()
+    return _counted(Y, top, ks).hit_labels().at(ks)
 
 
 def _check_alone(Y, top) -> None:
@@ -266,11 +232,16 @@ def _check_alone(Y, top) -> None:
         raise ArgumentError("top", f"must be left out when Y is a {type(Y).__name__}", type(top).__name__)
 
 
-def _counted(Y, top, ks) -> Counter:
-    counter = Counter(ks)
-    for truth, block, _ in blocks(Y, top):
-        counter.add(truth, block)
-    return counter
+def _counted(Y, top, ks) -> LabelCounts:
+    rising = np.unique(cut_offs(ks))
+    fold = None
+    for block in blocks(Y, top, int(rising[-1])):
+        if fold is not None and fold.n_labels != block.n_labels:
+            raise ArgumentError("Y", f"must have {fold.n_labels} labels in every block", block.n_labels)
+        fold = fold or LabelCounts(block.n_labels, rising)
+        fold.add(block)
+    check_rows(0 if fold is None else fold.n_rows)
+    return fold
 
 
 # What is made of the counts, by the name under which `evaluate` reports it.
@@ -483,7 +454,7 @@ def binned_values(
     values : ndarray of float64, shape (bins, K)
         NaN where the bin has no label.
     """
-    counts, starts = _checked_counts(label_counts, hit.n_labels), _starts(edges)
+    counts, starts = checked_counts(label_counts, hit.n_labels), _starts(edges)
     sizes = np.empty(starts.size + 1, np.int64)
     kernel.frequency_bins(counts if labels is None else counts[labels], starts, np.empty(0, np.int64), sizes)
     sums = np.zeros((sizes.size, hit.ks.size))
@@ -550,17 +521,18 @@ def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray
     ArgumentError
         For counts or edges that break a rule.
     """
-    counts, starts = _checked_counts(label_counts, n_labels), _starts(edges)
+    counts, starts = checked_counts(label_counts, n_labels), _starts(edges)
     bins = np.empty(n_labels, np.int64)
     kernel.frequency_bins(counts, starts, bins, np.empty(starts.size + 1, np.int64))
     return bins, _bin_names(starts)
 
 
-def _checked_counts(label_counts, n_labels: int) -> np.ndarray:
+def checked_counts(label_counts, n_labels: int | None = None) -> np.ndarray:
     """(L,) int64, or float64 where they came as that; whole numbers, 0 or more."""
     counts = np.asarray(label_counts)
-    if counts.shape != (n_labels,):
-        raise ArgumentError("label_counts", f"must be one number for each of the {n_labels} labels", counts.shape)
+    if counts.ndim != 1 or n_labels not in (None, counts.size):
+        each = "each label" if n_labels is None else f"each of the {n_labels} labels"
+        raise ArgumentError("label_counts", f"must be one number for {each}", counts.shape)
     whole = counts.dtype.kind in "iu"
     if whole and np.can_cast(counts.dtype, np.int64):
         counts = counts.astype(np.int64, copy=False)
