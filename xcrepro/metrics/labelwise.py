@@ -168,7 +168,7 @@ class Counts:
         return pd.DataFrame(columns | rates)
 
 
-Places = Block  # the name that significance.py has used
+Places = Block  # the name in significance.py
 
 
 class Counter:
