@@ -1,5 +1,5 @@
-"""``State``: what evaluating costs, whole, in blocks and merged, beside the ranking and the four metrics of most papers; how large a
-state is.
+"""``State``: what evaluating costs, whole, in blocks and merged, beside the ranking and the four metrics of most papers; how
+large a state is.
 
 The input is that of ``benchmarks.metrics``. Ratios are to ranking the scores and the four metrics, which everybody has to pay.
 """

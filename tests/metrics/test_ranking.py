@@ -19,7 +19,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.rows import RowSums
 from xcrepro.kernels import ranking as kernel
-from xcrepro.metrics import ranking, registry
+from xcrepro.metrics import registry
 
 KS = (1, 2, 3, 5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
@@ -56,7 +57,7 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ex
     whole = empty(w, counts, exact=exact).add(Y, top, 0, n_relevant)
     cuts = [0, *np.sort(rng.integers(0, 61, rng.integers(0, 9))).tolist(), 60]
     parts = []
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts):
         some = slice(low, high)
         target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts, exact=exact)
         target.add(Y[some], top.rows(some), low, n_relevant[some])
@@ -70,7 +71,7 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ex
 
 
 def test_it_is_what_evaluate_and_calibration_table_give():
-    Y, top, w, counts, n_relevant = rows(1)
+    Y, top, w, counts, _ = rows(1)
     found = xc.State((1, 3, 5), None, w, counts).add(Y, top).result()
     assert found.equals(xc.evaluate(Y, top, inverse_propensity=w, label_counts=counts))
     names = registry.names("pairs", "scores")
@@ -196,7 +197,7 @@ def test_better_and_unit_are_true():
 
 
 def merged(**other):
-    Y, top, w, counts, _ = rows(9)
+    Y, top, w, *_ = rows(9)
     options = {"ks": (1, 3), "metrics": ["P", "PSP"], "inverse_propensity": w, "bins": 10} | other
     return xc.State((1, 3), ["P", "PSP"], w).add(Y, top, 0).merge(xc.State(**options).add(Y, top, 60))
 
@@ -281,7 +282,7 @@ def test_a_refused_block_changes_nothing(what, tmp_path):
         scores = top.scores.copy()
         scores[50, 0] = 1.5
         bad = Y, xc.TopK(top.ids.copy(), scores, N_LABELS), 60, n_relevant
-        message = r"scores must lie in \[0, 1\]; got 1.5 at row 50, place 0"
+        message = r"scores must lie in \[0, 1\]; got 1.5 at row 110, place 0"
     elif what == "n_relevant":
         bad, message = (Y, top, 60), "n_relevant must be given"
     else:

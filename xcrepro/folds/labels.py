@@ -463,7 +463,7 @@ class _Events:
     def spread(self, predicted: np.ndarray, tp: np.ndarray) -> None:
         """Add everything to (K, L) tables of zeros."""
         if self._cells is not None:
-            by_bucket = self._cells.reshape(self.n_labels, -1, 2)
+            by_bucket = self._cells.reshape(self.n_labels, self.n_events // 2, 2)
             tp += np.cumsum(by_bucket[:, :, 1], axis=1, dtype=np.int64).T
             predicted += np.cumsum(by_bucket.sum(axis=2, dtype=np.int64), axis=1).T
         for keys, counts in self.lists():

@@ -135,7 +135,7 @@ def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, 
         if counts.size:
             moved_counts[end[r]] = counts[i]
         end[r] += 1  # where the next of its range goes; in the end, where the range ends
-    hit = np.zeros(1 << bits, np.uint8)
+    hit, which = np.zeros(1 << bits, np.uint8), np.empty((1 << bits) + 1, np.int64)
     mask = (1 << width) - 1
     n = stop = 0
     for r in range(n_ranges):
@@ -146,16 +146,19 @@ def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, 
             cell = moved[i] & mask
             cells[cell] += moved_counts[i] if counts.size else 1
             hit[cell >> shift] |= cell & 1
-        for label in range(hit.size):
-            if hit[label]:
-                labels[n] = (r << bits) + label
-                n_predicted = n_hits = 0
-                for i in range(n_ks):
-                    cell = (label << shift) + 2 * i
-                    n_hits += cells[cell + 1]
-                    n_predicted += cells[cell] + cells[cell + 1]
-                    predicted[n, i], tp[n, i] = n_predicted, n_hits
-                n += 1
+        n_hit = 0
+        for label in range(hit.size):  # no branch: which label is hit cannot be foretold
+            which[n_hit] = label
+            n_hit += hit[label]
+        for label in which[:n_hit]:
+            labels[n] = (r << bits) + label
+            n_predicted = n_hits = 0
+            for i in range(n_ks):
+                cell = (label << shift) + 2 * i
+                n_hits += cells[cell + 1]
+                n_predicted += cells[cell] + cells[cell + 1]
+                predicted[n, i], tp[n, i] = n_predicted, n_hits
+            n += 1
         cells[:] = 0
         hit[:] = 0
     return n

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-
 def pairs(Y, top: TopK, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The (score, hit) pairs of the first k places of all rows, row after row, absent places left out.
 

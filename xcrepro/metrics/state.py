@@ -19,6 +19,7 @@ from xcrepro.folds.block import KS, Block, blocks
 from xcrepro.folds.labels import LabelCounts
 from xcrepro.folds.pairs import BINS, CAP, PairSums
 from xcrepro.folds.rows import RowSums
+from xcrepro.folds.scores import CrossFitted, ScoreCounts, ScorePool
 from xcrepro.folds.truths import TruthRows
 from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.paths import atomic_path
@@ -53,7 +54,11 @@ class State:
     beta : float
         Of F, above 0.
     exact : bool
-        Of ACE and smECE: keep every distinct score, which grows with them, in place of a fixed grid with a stated error.
+        Of ACE, smECE and calibrators: keep every distinct score, which grows with their number, in place of a fixed grid whose
+        error :meth:`bounds` states (:class:`xcrepro.folds.scores.ScorePool`).
+    n_rows, folds : int, optional
+        How many rows there will be in all, and into how many contiguous folds :meth:`cross_fit` cuts them, 10 by default; each
+        block then says its ``first_row``.
     allow_repeats : bool
         Take rows whose numbers it has seen.
 
@@ -88,6 +93,8 @@ class State:
         cap: float = CAP,
         beta: float = 1.0,
         exact: bool = False,
+        n_rows: int | None = None,
+        folds: int = 10,
         allow_repeats: bool = False,
     ) -> None:
         if metrics is None:
@@ -105,6 +112,7 @@ class State:
         self._calibration = {"bins": bins, "closed": closed, "cap": cap}
         PairSums([1], **self._calibration)  # checks them
         self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
+        self._cross_fit = {"n_rows": n_rows, "folds": folds}
         self._allow_repeats = bool(allow_repeats)
         self._folds: dict[str, object] | None = None
         self._n_labels: int | None = None
@@ -128,6 +136,8 @@ class State:
         if kinds & {"pairs", "scores"}:
             loss = any(metric.name == "NLL" for metric in metrics)
             found["pairs"] = PairSums(self._at("pairs", "scores"), **self._calibration, loss=loss)
+        if "scores" in kinds or (kinds & {"pairs"} and self._cross_fit["n_rows"] is not None):
+            found["scores"] = ScoreCounts(self._at("pairs", "scores"), self._exact, **self._cross_fit)
         if "rows" in kinds:
             columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
             found["rows"] = RowSums(self._at("rows"), columns, self._weights, self._beta)
@@ -319,6 +329,111 @@ class State:
         check_rows(self.n_rows)
         return labelwise.Counts.of(self._folds["labels"])
 
+    # ------------------------------------------------------------------ calibration
+
+    def _scores(self) -> ScoreCounts:
+        scores = (self._folds or self._open(0)).get("scores")
+        if scores is None:
+            do = "'ACE@5', or n_rows for cross-fitting any calibration metric"
+            raise ArgumentError("metrics", "must name a metric that keeps the scores' distribution", "none", do)
+        check_rows(self.n_rows)
+        return scores
+
+    def scores(self, k: int) -> ScorePool:
+        """How many pairs and hits there are at each score of the top k: what calibrators learn from.
+
+        Parameters
+        ----------
+        k : int
+            One that a calibration metric was asked for at.
+
+        Returns
+        -------
+        ScorePool
+            ``calibrator.fit_counts(*state.scores(5).runs())`` fits any calibrator of :mod:`xcrepro.calibrate` on all rows.
+
+        Raises
+        ------
+        ArgumentError
+            For another k, and where no distribution is kept.
+        """
+        return self._scores().pool(k)
+
+    def bounds(self) -> pd.DataFrame:
+        """How far the grid's ACE and smECE, and the training Brier score of its isotonic regression, can be from the exact ones.
+
+        Returns
+        -------
+        DataFrame
+            metric, k, value: at most so much, from what the cells hold; 0 where no cell holds two scores, and for ``exact``.
+        """
+        import pandas as pd
+
+        rows = []
+        for k in self._scores().ks.tolist():
+            pool = self.scores(k)
+            found = {"ACE": pool.ace_bound(self._calibration["bins"]), "smECE": pool.smooth_ece_bound()}
+            found["isotonic, Brier"] = pool.isotonic_bound()
+            rows += [(name, k, value) for name, value in found.items()]
+        return pd.DataFrame(rows, columns=["metric", "k", "value"])
+
+    def cross_fit(self, k: int, method="isotonic") -> CrossFitted:
+        """Calibrate each fold's rows by a map fitted on all the others', from counts alone.
+
+        Parameters
+        ----------
+        k : int
+            One that a calibration metric was asked for at.
+        method : str or calibrator
+            As for :func:`xcrepro.calibrate.cross_fit`, which gives the same for ``exact`` states.
+
+        Returns
+        -------
+        CrossFitted
+            The calibrators, one a fold; ``predict(scores, first_row)`` applies them in a second pass over the rows.
+
+        Raises
+        ------
+        ArgumentError
+            Without ``n_rows``, and as :meth:`scores` says.
+        """
+        return self._scores().cross_fit(k, method)
+
+    def calibrated(self, method="isotonic") -> pd.DataFrame:
+        """The calibration metrics after cross-fitting, without a second pass: a calibrated value depends on fold and score alone.
+
+        Parameters
+        ----------
+        method : str or calibrator
+            As for :meth:`cross_fit`.
+
+        Returns
+        -------
+        DataFrame
+            metric, k, value, of the metrics asked for that need probabilities.
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`cross_fit` says.
+        """
+        import pandas as pd
+
+        found = {}
+        rows = []
+        for metric, at in self._wanted:
+            for k in at.tolist() if metric.probabilities else ():
+                if k not in found:
+                    pool = self.cross_fit(k, method).pool
+                    sums = PairSums([1], **self._calibration)
+                    values, n, hits = pool.runs()
+                    which = np.repeat([False, True], values.size)
+                    sums.add_pairs(np.tile(values, 2), which, np.concatenate([n - hits, hits]))
+                    found[k] = pool, sums.at(1)
+                given = found[k] if metric.fold == "scores" else found[k][1:]
+                rows.append((metric.name, k, float(metric.formula(*given))))
+        return pd.DataFrame(rows, columns=["metric", "k", "value"])
+
     # ------------------------------------------------------------------ on disk
 
     def fingerprint(self) -> dict[str, object]:
@@ -333,6 +448,8 @@ class State:
             **self._calibration,
             "beta": self._beta,
             "exact": self._exact,
+            "rows announced": self._cross_fit["n_rows"],
+            "folds": self._cross_fit["folds"],
         }
 
     def save(self, path: str | os.PathLike) -> None:
@@ -392,8 +509,9 @@ class State:
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
         try:
             given = {name: arrays.get(name) for name in ("inverse_propensity", "label_counts")}
-            options = {name: header[name] for name in ("bins", "closed", "cap", "beta", "exact")}
-            state = cls(1, header["metrics"], **given, **options, allow_repeats=allow_repeats)
+            options = {name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds")}
+            options |= {"n_rows": header["rows announced"], "allow_repeats": allow_repeats}
+            state = cls(1, header["metrics"], **given, **options)
             if header["n_labels"] is not None:
                 folds = state._open(header["n_labels"])
                 for name, fold in folds.items():
