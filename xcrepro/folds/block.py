@@ -13,7 +13,6 @@ from xcrepro.kernels import truth as truth_kernel
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.truth import Truth
 
-
 KS = (1, 3, 5)
 """The cut-offs that tables of the field have."""
 

@@ -1,5 +1,4 @@
-"""Sums over the (score, hit) pairs of the top k: what ECE, the Brier score and its parts, NLL and the reliability table are made
-of."""
+"""Sums over the (score, hit) pairs of the top k, of which ECE, the Brier score, its parts, NLL and the reliability table come."""
 
 from __future__ import annotations
 
@@ -24,7 +23,8 @@ COUNT, HITS, SCORE, SQUARE, SCORE_OF_HITS = range(5)  # the rows of `Pairs.table
 class PairSums:
     """Counts and exact sums by bin of the score, for each k; see :mod:`xcrepro.folds` for what every fold has.
 
-    A score is taken as it is, float32 or float64; the sums are exact down to 2^-160, where a number's rest is cut off.
+    A score is taken as it is, float32 or float64; the sums are exact down to 2^-160, where a number's rest is cut off
+    (the square of a float64, and a logarithm, are rounded to a float64 first).
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class PairSums:
         self._add(*parts, self._bucket, weights, block.first_row)
 
     def add_pairs(self, scores: np.ndarray, hits: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k. The two kinds of scores may not be mixed:
-        their edges differ."""
+        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k. Their kinds may not be mixed: edges
+        differ."""
         self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), weights)
 
     def _add(self, scores, ids, found, bucket, weights, first_row: int | None = None) -> None:

@@ -93,8 +93,8 @@ class Adder:
         self._rows = 0  # in high and low, as often as they count
 
     def add(self, values: np.ndarray, n: int, weights: np.ndarray | None = None) -> None:
-        """Add the first n rows of (at least n, columns), at most the kernel's ROWS; with ``weights`` (n, samples), whole numbers,
-        each as often as they say."""
+        """Add the first n rows of (at least n, columns), at most the kernel's ROWS; with ``weights`` (n, samples), whole
+        numbers, each as often as they say."""
         if weights is None:
             self._make_room(n)
             state = kernel.add(values, n, self._exponents, self._high, self._low)

@@ -1,11 +1,9 @@
 """Sums over (score, hit) pairs for the calibration metrics, in one pass and without rounding: whole numbers in int64.
 
 A real number is parted into whole multiples of 2^-40, 2^-80, ...: one part is all there is of most float32 scores, two of their
-squares. Only +, -, *, / and comparisons are used, the logarithm included (``_log``), so that the bits depend neither on the order of
-the pairs nor on a machine's mathematical library.
+squares. Only +, -, *, / and comparisons are used, the logarithm included (``_log``), so that the bits depend neither on the
+order of the pairs nor on a machine's mathematical library.
 """
-
-import math
 
 import numpy as np
 from numba import njit
@@ -80,9 +78,10 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
     """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
 
     A pair is a place with a label; its bucket is ``bucket[place]``. ``ids`` is empty where every place has one. A row counts
-    ``times[row]`` times, once where that is empty. Bin b holds ``edges[b] <= score < edges[b + 1]``; edges has two more entries
-    than there are equal bins: the bin behind is for the score 1, where that has a bin of its own. A pair that gave what happened a
-    probability of at most ``floor`` is capped; nothing of that without ``with_loss``. Returns -1, or ``row * k + place`` of a score outside [0, 1].
+    ``times[row]`` times, once where that is empty. Bin b holds ``edges[b] <= score < edges[b + 1]``; edges has two more
+    entries than there are equal bins: the bin behind is for the score 1, where that has a bin of its own. A pair that gave
+    what happened a probability of at most ``floor`` is capped; without ``with_loss`` there are no logarithms. Returns -1, or
+    ``row * k + place`` of a score outside [0, 1].
     """
     width = edges.size - 2
     places = scores.shape[1]

@@ -48,7 +48,7 @@ def split(values, n, exponents, high, low):
 
 @njit(nogil=True, cache=True)
 def add(values, n, exponents, high, low):
-    """The same parts, added over the first n rows (at most ROWS) to the int64 ``high`` and ``low`` (m,) where it returns DONE."""
+    """The same parts, added over the first n rows (at most ROWS) to the int64 ``high`` and ``low`` (m,), if it returns DONE."""
     m = values.shape[1]
     coarse, fine, bound = np.empty(m), np.empty(m), np.empty(m)
     for c in range(m):

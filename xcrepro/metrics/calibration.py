@@ -26,22 +26,21 @@ An empty bin has weight 0.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.arguments import check_places, cut_offs, one_of, real_number, some_of, whole_number
+from xcrepro.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.kernels import calibration as kernel
-from xcrepro.matrices import checked_matrix
 from xcrepro.folds.block import KS, Block
 from xcrepro.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, Pairs, PairSums, bin_edges
 from xcrepro.folds.scores import ScorePool, check_scores, gap_error
 from xcrepro.folds.sums import ratio
-from xcrepro.predictions import TopK, check_pair
+from xcrepro.kernels import calibration as kernel
+from xcrepro.matrices import checked_matrix
+from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
@@ -571,7 +570,7 @@ def decomposition(pairs: Pairs) -> BrierParts:
 
 
 def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
-    """See :func:`ece`; ``table`` has the rows of :class:`xcrepro.folds.pairs.Pairs`, of which COUNT, HITS and SCORE are read."""
+    """See :func:`ece`; ``table`` is that of :class:`xcrepro.folds.pairs.Pairs`: COUNT, HITS and SCORE are read."""
     return gap_error(table[COUNT], table[HITS], table[SCORE], norm, half, debias)
 
 

@@ -424,8 +424,8 @@ def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=ED
     elif isinstance(Y, Counts):
         hit, true_labels = hit_labels(Y, top, ks), np.flatnonzero(Y.true)
     else:
-        counter = _counted(Y, top, ks)
-        hit, true_labels = counter.counts(), counter.fold().true_labels() if over == "test" else None
+        fold = _counted(Y, top, ks)
+        hit, true_labels = fold.hit_labels().at(ks), fold.true_labels() if over == "test" else None
     names, sizes, values = binned_values(hit, label_counts, edges, true_labels if over == "test" else None)
     n_ks = hit.ks.size
     columns = {"bin": [name for name in names for _ in range(n_ks)], "labels": np.repeat(sizes, n_ks)}

@@ -1,8 +1,8 @@
 """The one list of metrics: what ``evaluate``, :class:`xcrepro.State`, the command line, the resampling tests, the audit and the
 documentation know of each.
 
-A metric is a formula over a fold (:mod:`xcrepro.folds`). To add one: a column in :mod:`xcrepro.kernels.ranking` if its row needs a
-new number, a line here, an oracle and a test.
+A metric is a formula over a fold (:mod:`xcrepro.folds`). To add one: a column in :mod:`xcrepro.kernels.ranking` if its row needs
+a new number, a line here, an oracle and a test.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
     _pairs("Brier", "calibration, eq. 11", calibration.brier_of, printed_as=("Brier",)),
     *(_pairs(part.replace("_", " "), "Murphy 1973; Stephenson, Coelho and Jolliffe 2008",
-             lambda p, part=part: getattr(calibration.decomposition(p), part), "higher" if part == "resolution" else "lower")
+             lambda p, part=part: getattr(calibration.decomposition(p), part), {"resolution": "higher", "reliability": "lower"}.get(part, ""))
       for part in calibration.BrierParts._fields),
     _pairs("NLL", "log loss", calibration.nll_of, unit="nats"),
     _pairs("confidence", "mean score", lambda p: p.score / p.n, ""),
@@ -295,7 +295,7 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
-        raise ArgumentError("metrics", "must name at least one metric", "none", f"of {', '.join(METRICS)}")
+        raise ArgumentError("metrics", "must hold known names, one or more", "none", f"known: {', '.join(METRICS)}")
     default = cut_offs(ks)
     asked: dict[str, list[int]] = {}
     for given in names:

@@ -360,7 +360,7 @@ class State:
         return self._scores().pool(k)
 
     def bounds(self) -> pd.DataFrame:
-        """How far the grid's ACE and smECE, and the training Brier score of its isotonic regression, can be from the exact ones.
+        """How far ACE, smECE and the training Brier score of isotonic regression can be from the exact ones, on the grid.
 
         Returns
         -------
@@ -400,7 +400,7 @@ class State:
         return self._scores().cross_fit(k, method)
 
     def calibrated(self, method="isotonic") -> pd.DataFrame:
-        """The calibration metrics after cross-fitting, without a second pass: a calibrated value depends on fold and score alone.
+        """The calibration metrics after cross-fitting, without a second pass: a calibrated value follows from fold and score.
 
         Parameters
         ----------
