@@ -250,7 +250,7 @@ def brier_of(pool):
     return math.fsum(runs.hits * (1 - value) ** 2 + (runs.n - runs.hits) * value**2) / pool.n_pairs
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(), st.sampled_from([1, 2, 3, 7, 20]))
 def test_ace_stays_within_its_bound(case, bins):
     exact, grid = (filled(*case, which) for which in (True, False))
@@ -272,7 +272,7 @@ def test_smooth_ece_stays_within_its_bound(case, bandwidth):
     assert abs(grid.smooth_ece() - exact.smooth_ece()) <= grid.smooth_ece_bound() + 1e-6
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases())
 def test_isotonic_stays_within_its_bound(case):
     exact, grid = (filled(*case, which) for which in (True, False))
