@@ -297,6 +297,18 @@ def test_the_bounds_can_be_reached_nearly():
     assert moved > 0.2
 
 
+@pytest.mark.parametrize("bandwidth", [2e-5, 5e-5, 2e-4])
+def test_the_bound_of_smooth_ece_is_worth_something(bandwidth):
+    """All hits at the cell's lowest score, all misses at its highest: in the middle of the cell they cancel."""
+    scores = np.repeat(np.float32([0.40000001, 0.40002]), 50)
+    hits = np.arange(100) < 50
+    exact, grid = (filled(scores, hits, which) for which in (True, False))
+    assert grid.runs().n.tolist() == [100]
+    moved = exact.smooth_ece(bandwidth) - grid.smooth_ece(bandwidth)
+    assert moved <= grid.smooth_ece_bound(bandwidth)
+    assert bandwidth > 2e-5 or moved > grid.smooth_ece_bound(bandwidth) / 5
+
+
 # ---------------------------------------------------------------------------------------------- calibrators from counts
 
 
