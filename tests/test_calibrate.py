@@ -105,7 +105,9 @@ def test_pooled_blocks_are_exact_and_cover_the_pairs(given_pairs, without):
             i = 0
         else:
             i += 1
-    first, last, hits, sizes = kernel.pool(*kernel.counts(scores, codes, without))
+    first, last, hits, sizes = kernel.pool(
+        *kernel.counts(scores, codes, without, *calibrate.Room().arrays(scores.size))
+    )
     assert [list(block) for block in zip(first, last, hits, sizes, strict=True)] == blocks
 
 
@@ -177,7 +179,7 @@ def test_as_many_blocks_as_there_can_be():
         fractions = sorted({Fraction(a, b) for b in range(1, largest + 1) for a in range(b + 1)})
         hits = np.concatenate([np.arange(f.denominator) < f.numerator for f in fractions])
         scores = np.repeat(np.arange(len(fractions), dtype=np.float64), [f.denominator for f in fractions])
-        _, _, found, sizes = kernel.pool(*kernel.counts(scores, hits.astype(np.int32), -1))
+        _, _, found, sizes = kernel.pool(scores, np.ones(hits.size, np.int64), hits.astype(np.int64))
         assert [Fraction(int(h), int(n)) for h, n in zip(found, sizes, strict=True)] == fractions
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -72,7 +73,8 @@ class Calibrator:
         found = _hits(hits, values.shape, present)
         if not present.any():
             raise ArgumentError("scores", "must hold at least one score to learn from", "none, or only absent places")
-        self._fit(*kernel.counts(*_ordered(values[present], found[present].astype(np.int32)), -1))
+        ordered = _ordered(values[present], found[present].astype(np.int32))
+        self._fit(*kernel.counts(*ordered, -1, *Room().arrays(ordered[0].size)))
         return self
 
     def fit_counts(self, scores, n, hits) -> Self:
@@ -590,17 +592,18 @@ def _cross_fit(scores, hits, present, calibrator, row_edges: np.ndarray, what: s
     check_folds(sizes, what)
     calibrated = np.empty(values.size)
     if isinstance(calibrator, Calibrator):
+        # One sorting serves all folds: each passes over it and leaves its own pairs out.
         which = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
-        ordered, codes = _ordered(values, 2 * which + found)
+        ordered, room = _ordered(values, 2 * which + found), Room()
 
     def fold(f: int) -> None:
         lo, hi = edges[f], edges[f + 1]
         if lo == hi:
             return
-        fitted = copy.deepcopy(calibrator)
         if isinstance(calibrator, Calibrator):
-            fitted._fit(*kernel.counts(ordered, codes, f))
+            fitted = fitted_copy(calibrator, *kernel.counts(*ordered, f, *room.arrays(values.size)))
         else:
+            fitted = copy.deepcopy(calibrator)
             fitted.fit(np.concatenate([values[:lo], values[hi:]]), np.concatenate([found[:lo], found[hi:]]))
         calibrated[lo:hi] = fitted.predict(values[lo:hi])
 
@@ -626,6 +629,30 @@ def over_folds(sizes: np.ndarray, work: Callable[[int], None]) -> None:
             work(f)
 
     threads.over_rows(sizes.size, stretch, min_rows=1 if sizes.sum() >= 8192 else sizes.size)
+
+
+class Room:
+    """Arrays that each thread uses again for fold after fold: to ask the system for new ones takes longer than to fill them."""
+
+    def __init__(self) -> None:
+        self._mine = threading.local()
+
+    def arrays(self, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For scores, pairs and hits. The next call in this thread gives the same ones, if the size is the same."""
+        found = getattr(self._mine, "arrays", None)
+        if found is None or found[0].size != size:
+            found = self._mine.arrays = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
+        return found
+
+
+def fitted_copy(calibrator, scores: np.ndarray, n: np.ndarray, hits: np.ndarray):
+    """A copy of a calibrator, fitted on counts that need no check. A stranger's gets counts that it may keep."""
+    fitted = copy.deepcopy(calibrator)
+    if isinstance(fitted, Calibrator):
+        fitted._fit(scores, n, hits)
+    else:
+        fitted.fit_counts(scores.copy(), n.copy(), hits.copy())
+    return fitted
 
 
 def _ordered(scores: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,23 +14,20 @@ _LOW = np.uint64(2**32 - 1)
 
 
 @njit(nogil=True, cache=True)
-def counts(scores, codes, without):
-    """Pairs of the folds other than ``without``, counted: (distinct scores, pairs, hits). ``scores`` rise; codes: 2 * fold +
-    hit of each pair, int32."""
-    distinct = np.empty(scores.size, np.float64)
-    n, hits = np.empty(scores.size, np.int64), np.empty(scores.size, np.int64)
-    m = -1
+def counts(scores, codes, without, distinct, n, hits):
+    """Pairs of the folds other than ``without``, counted: fills and returns the distinct scores, pairs and hits. ``scores``
+    rise; codes: 2 * fold + hit of each pair, int32."""
+    m, size, hit = 0, 0, 0
     for i in range(scores.size):
-        if codes[i] >> 1 == without:
-            continue
-        if m < 0 or scores[i] != distinct[m]:
-            m += 1
-            distinct[m] = scores[i]
-            n[m] = 0
-            hits[m] = 0
-        n[m] += 1
-        hits[m] += codes[i] & 1
-    return distinct[: m + 1], n[: m + 1], hits[: m + 1]
+        kept = np.int64(codes[i] >> 1 != without)
+        size += kept
+        hit += kept & codes[i]
+        if i + 1 == scores.size or scores[i + 1] != scores[i]:
+            # Written at any rate, passed only if there is something: no branch to guess.
+            distinct[m], n[m], hits[m] = scores[i], size, hit
+            m += size > 0
+            size, hit = 0, 0
+    return distinct[:m], n[:m], hits[:m]
 
 
 @njit(nogil=True, cache=True)

@@ -46,8 +46,10 @@ def cells(bits, out):
 
 @njit(nogil=True, cache=True)
 def count(keys, weights, grid):
-    """The run of rising ``keys``; ``weights`` says how often each counts, 1 or more, or is empty: once."""
-    low, high = np.empty(keys.size, keys.dtype), np.empty(keys.size, keys.dtype)
+    """The run of rising ``keys``; ``weights`` says how often each counts, 1 or more, or is empty: once. Without a grid its
+    lowest scores are its highest, one array. Returns the run with room behind it, and its length."""
+    low = np.empty(keys.size, keys.dtype)
+    high = np.empty(keys.size, keys.dtype) if grid else low
     n, hits = np.empty(keys.size, np.int64), np.empty(keys.size, np.int64)
     m = -1
     place = np.uint64(0)
@@ -65,14 +67,15 @@ def count(keys, weights, grid):
         weight = weights[i] if weights.size > 0 else 1
         n[m] += weight
         hits[m] += weight * np.int64(keys[i] & 1)
-    return low[: m + 1].copy(), high[: m + 1].copy(), n[: m + 1].copy(), hits[: m + 1].copy()
+    return low, high, n, hits, m + 1
 
 
 @njit(nogil=True, cache=True)
 def merge(low, high, n, hits, other_low, other_high, other_n, other_hits, grid):
-    """The run of two runs."""
+    """The run of two runs, as :func:`count` returns it."""
     room = n.size + other_n.size
-    out_low, out_high = np.empty(room, low.dtype), np.empty(room, low.dtype)
+    out_low = np.empty(room, low.dtype)
+    out_high = np.empty(room, low.dtype) if grid else out_low
     out_n, out_hits = np.empty(room, np.int64), np.empty(room, np.int64)
     i, j, m = 0, 0, 0
     end = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -97,25 +100,22 @@ def merge(low, high, n, hits, other_low, other_high, other_n, other_hits, grid):
             j += 1
             there = _place(other_low[j], grid) if j < other_n.size else end
         m += 1
-    return out_low[:m].copy(), out_high[:m].copy(), out_n[:m].copy(), out_hits[:m].copy()
+    return out_low, out_high, out_n, out_hits, m
 
 
 @njit(nogil=True, cache=True)
-def without(scores, low, n, hits, part_low, part_n, part_hits, places):
-    """A run less a part of it: (scores, pairs, hits) of the entries where pairs are left. ``scores`` holds each entry's own;
-    ``places`` is filled with the entry to which each entry of the part belongs."""
-    left, left_n, left_hits = np.empty(n.size), np.empty(n.size, np.int64), np.empty(n.size, np.int64)
+def without(scores, low, n, hits, part_low, part_n, part_hits, places, left, left_n, left_hits):
+    """A run less a part of it: fills and returns scores, pairs and hits of the entries where pairs are left. ``scores`` holds
+    each entry's own; ``places`` is filled with the entry to which each entry of the part belongs."""
     j, m = 0, 0
     for i in range(n.size):
-        rest_n, rest_hits = n[i], hits[i]
+        left[m], left_n[m], left_hits[m] = scores[i], n[i], hits[i]
         if j < part_n.size and (i + 1 == n.size or part_low[j] < low[i + 1]):
-            rest_n -= part_n[j]
-            rest_hits -= part_hits[j]
+            left_n[m] -= part_n[j]
+            left_hits[m] -= part_hits[j]
             places[j] = i
             j += 1
-        if rest_n > 0:
-            left[m], left_n[m], left_hits[m] = scores[i], rest_n, rest_hits
-            m += 1
+        m += left_n[m] > 0
     return left[:m], left_n[:m], left_hits[:m]
 
 
