@@ -40,17 +40,24 @@ from xcrepro.metrics.ranking import (
 )
 from xcrepro.metrics.significance import (
     Bootstrap,
+    Interval,
+    SharedErrorsWarning,
     TTest,
+    confidence_intervals,
+    holm,
     jackknife_blocks,
     jackknife_error,
     macro_t_test,
     paired_bootstrap,
+    poisson_weights,
 )
 
 __all__ = [
     "Bootstrap",
     "BrierParts",
     "Counts",
+    "Interval",
+    "SharedErrorsWarning",
     "TTest",
     "abandonment",
     "ace",
@@ -60,6 +67,7 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "calibration_table",
+    "confidence_intervals",
     "confusion",
     "coverage",
     "diversity",
@@ -67,6 +75,7 @@ __all__ = [
     "evaluate",
     "f_beta",
     "hamming_loss",
+    "holm",
     "jackknife_blocks",
     "jackknife_error",
     "label_entropy",
@@ -82,6 +91,7 @@ __all__ = [
     "nll",
     "paired_bootstrap",
     "pairs",
+    "poisson_weights",
     "precision",
     "psndcg",
     "psp",
