@@ -11,11 +11,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 import xcrepro as xc
 from xcrepro.metrics import calibration, significance
-from xcrepro.truth import Truth
 
 KS = (1, 5)
 POPULATION = 200_000
@@ -27,6 +27,7 @@ METRICS = (
 )
 BOTH = ("macro-F1", "coverage", "coverage (test)", "ECE", "ACE", "smECE")  # that the bootstrap fails, to show it
 LEVEL = 0.01
+_SHARED_BY = {"independent": "nothing", "rows": "a row's labels", "topics": "a topic's labels"}
 
 
 def population(n_rows: int, n_labels: int, seed: int = 0, topics: int = 40, candidates: int = 24):
@@ -67,61 +68,55 @@ def population(n_rows: int, n_labels: int, seed: int = 0, topics: int = 40, cand
 # ---------------------------------------------------------------------------------------------- intervals
 
 
-def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, cuts: int, size: int) -> list[dict]:
+def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, samples: int, size: int) -> list[dict]:
     """How often the intervals hold the truth, and how wide they are beside the right width, 2 x 1.96 true deviations."""
     Y, tops = population(size, n_labels)
     trained = Y.getnnz(axis=0) * 10_000 // size
-    options = significance._Options(xc.propensity.inverse(trained, 10_000, 0.55, 1.5), None, trained)
-    ks, once = np.array(KS), np.ones((1, n), np.int64)
+    weights = {"inverse_propensity": xc.propensity.inverse(trained, 10_000, 0.55, 1.5), "label_counts": trained}
+    plain = [name for name in METRICS if name not in calibration.METRICS]
+    scored = [name for name in METRICS if name in calibration.METRICS]
     rng = np.random.default_rng(11)
 
-    def draw() -> tuple[list, np.ndarray]:
+    def draw() -> tuple:
         rows = rng.integers(size, size=n)
-        truth = Truth.of(Y[rows])
-        systems = [significance._System(truth, top.rows(rows), ks, METRICS, options) for top in tops]
-        return systems, significance._with_difference(
-            np.stack([system.values(once, system.names)[0] for system in systems])
-        )
+        return Y[rows], *(top.rows(rows) for top in tops)
 
-    values = np.array([draw()[1] for _ in range(fresh)])
-    truth, right = values.mean(axis=0), values.std(axis=0, ddof=1)
-    held, widths = {}, {}
+    def values(truth, top) -> pd.Series:
+        found = [xc.evaluate(truth, top, KS, **weights, metrics=plain)]
+        found.append(xc.metrics.calibration_table(truth, top, KS, metrics=scored))
+        return pd.concat(found).set_index(["metric", "k"])["value"]
+
+    drawn = []
+    for _ in range(fresh):
+        truth, *both = draw()
+        one, other = (values(truth, top) for top in both)
+        drawn.append(pd.DataFrame({"one": one, "other": other, "difference": one - other}))
+    drawn = pd.concat(drawn).groupby(level=["metric", "k"])
+    mean, deviation = drawn.mean(), drawn.std()
+    tables = []
     for repetition in range(repetitions):
-        systems, here = draw()
-        names = systems[0].names
-        for method in ("halves", "bootstrap"):
-            which = [m for m, name in enumerate(names) if systems[0].method(name) == method or name in BOTH]
-            some = [names[m] for m in which]
-            if method == "halves":
-                error = significance._standard_errors(systems, some, n, cuts, repetition)
-                low, high = here[:, which] - 1.96 * error, here[:, which] + 1.96 * error
-            else:
-                drawn = significance._drawn_with_replacement(systems, some, n, 20 * cuts, repetition)
-                low, high = np.quantile(significance._with_difference(drawn, axis=1), [0.025, 0.975], axis=0)
-            inside = (low <= truth[:, which]) & (truth[:, which] <= high)
-            held[method] = held.get(method, 0) + inside
-            widths[method] = widths.get(method, 0) + (high - low)
-            widths[method, "names"] = some
+        data, how = draw(), {"samples": samples, "seed": repetition, **weights}
+        found = xc.metrics.paired_bootstrap(*data, KS, metrics=METRICS, **how)
+        found += xc.metrics.paired_bootstrap(*data, KS, metrics=BOTH, method="bootstrap", **how)
+        tables.append(pd.DataFrame(found).set_index(["method", "metric", "k"]))
     rows = []
-    for method in ("bootstrap", "halves"):
-        for m, name in enumerate(widths[method, "names"]):
-            at = names.index(name)
-            for i, k in enumerate(KS):
-                row = {
-                    "job": f"95 % intervals: n = {n:,}, L = {n_labels:,}, {repetitions} test sets",
-                    "metric": name,
-                    "k": k,
-                }
-                row |= {"value": truth[0, at, i], "method": method}
-                for q, who in enumerate(("one", "other", "difference")):
-                    row[f"{who}: held, %"] = 100 * held[method][q, m, i] / repetitions
-                    row[f"{who}: width / right"] = (
-                        widths[method][q, m, i] / repetitions / (2 * 1.96 * right[q, at, i])
-                        if right[q, at, i]
-                        else np.nan
-                    )
-                row["width"] = widths[method][0, m, i] / repetitions
-                rows.append(row)
+    for (method, name, k), every in pd.concat(tables).groupby(level=[0, 1, 2], sort=False):
+        row = {
+            "job": f"95 % intervals: n = {n:,}, L = {n_labels:,}, {repetitions} test sets",
+            "metric": name,
+            "k": f"{k}",
+        }
+        row |= {"method": method, "value": mean.loc[(name, k), "one"]}
+        row["width"] = (every["ours_high"] - every["ours_low"]).mean()
+        for who, low, high in (
+            ("one", "ours_low", "ours_high"),
+            ("other", "baseline_low", "baseline_high"),
+            ("difference", "low", "high"),
+        ):
+            truth, right = mean.loc[(name, k), who], 2 * 1.96 * deviation.loc[(name, k), who]
+            row[f"{who}: held, %"] = 100 * ((every[low] <= truth) & (truth <= every[high])).mean()
+            row[f"{who}: width / right"] = (every[high] - every[low]).mean() / right if right else np.nan
+        rows.append(row)
     return rows
 
 
@@ -153,7 +148,7 @@ def equal_methods(n: int, shared: str, rng, topics: int = 40, a_topic: int = 10)
 def false_alarms(n: int, repetitions: int, samples: int) -> list[dict]:
     """How often each test rejects equal methods at 1 %, and how often the t-test warns."""
     rows = []
-    for shared in ("independent", "rows", "topics"):
+    for shared in _SHARED_BY:
         rng, t_test, alarms, warned = np.random.default_rng(3), 0, {"halves": 0, "bootstrap": 0}, 0
         for repetition in range(repetitions):
             Y, (one, other) = equal_methods(n, shared, rng)
@@ -165,7 +160,10 @@ def false_alarms(n: int, repetitions: int, samples: int) -> list[dict]:
             for method in alarms:
                 alarms[method] += xc.metrics.paired_bootstrap(Y, one, other, 5, method=method, **how)[0].p < LEVEL
         row = {"job": f"False alarms at 1 % of equal methods, macro-F1@5, n = {n:,}, 400 labels, {repetitions} pairs"}
-        row |= {"errors shared by": shared, "t-test over labels, %": 100 * t_test / repetitions}
+        row |= {
+            "errors shared by": _SHARED_BY[shared],
+            "t-test over labels, %": 100 * t_test / repetitions,
+        }
         row |= {"t-test warns, %": 100 * warned / repetitions}
         row |= {f"paired_bootstrap, {method}, %": 100 * count / repetitions for method, count in alarms.items()}
         note = "the methods do differ, on these topics: a training's luck, which no test of two rankings can see"
@@ -177,9 +175,11 @@ def run(quick: bool = False) -> list[dict]:
     """Both sizes and the tests; ``quick`` shrinks them to see that everything runs."""
     rows = []
     for n, n_labels, repetitions in ((60, 40, 2),) if quick else CASES:
-        sizes = {"fresh": 3, "cuts": 4, "size": 500} if quick else {"fresh": 600, "cuts": 12, "size": POPULATION}
+        sizes = (
+            {"fresh": 3, "samples": 20, "size": 500} if quick else {"fresh": 600, "samples": 300, "size": POPULATION}
+        )
         rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
-    return rows + false_alarms(*(100, 2, 20) if quick else (1000, 300, 400))
+    return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 200))
 
 
 if __name__ == "__main__":

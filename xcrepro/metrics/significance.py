@@ -311,13 +311,17 @@ class _System:
 
 
 def _over_draws(n_draws: int, n_rows: int, rows_a_draw: int, work) -> list:
-    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order."""
-    step = max(1, min(32, _HELD // max(n_rows * rows_a_draw, 1)))
+    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order.
+
+    The stretches depend on nothing but the sizes: a Fourier transform of many draws at once may round by how many they are.
+    """
+    step = max(1, min(8, _HELD // max(n_rows * rows_a_draw, 1)))
+    firsts = range(0, n_draws, step)
 
     def stretches(lo: int, hi: int) -> list:
-        return [work(first, min(first + step, hi)) for first in range(lo, hi, step)]
+        return [work(first, min(first + step, n_draws)) for first in firsts[lo:hi]]
 
-    return [one for part in threads.over_rows(n_draws, stretches, min_rows=8) for one in part]
+    return [one for part in threads.over_rows(len(firsts), stretches, min_rows=1) for one in part]
 
 
 def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int) -> np.ndarray:
