@@ -179,7 +179,7 @@ def run(quick: bool = False) -> list[dict]:
             {"fresh": 3, "samples": 20, "size": 500} if quick else {"fresh": 600, "samples": 300, "size": POPULATION}
         )
         rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
-    return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 200))
+    return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 400))
 
 
 if __name__ == "__main__":
