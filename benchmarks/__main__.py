@@ -11,7 +11,18 @@ from importlib import metadata
 
 from xcrepro.paths import atomic_path, project_root
 
-JOBS = ("loader", "metrics", "labelwise", "decide", "state", "calibration", "cross_fit", "trees", "startup")
+JOBS = (
+    "loader",
+    "metrics",
+    "labelwise",
+    "decide",
+    "state",
+    "calibration",
+    "cross_fit",
+    "trees",
+    "startup",
+    "intervals",
+)
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
 
 

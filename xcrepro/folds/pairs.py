@@ -1,4 +1,4 @@
-"""Sums over the (score, hit) pairs of the top k, of which ECE, the Brier score, its parts, NLL and the reliability table come."""
+"""Sums over the (score, hit) pairs of the top k, of which ECE, the Brier score, NLL and the reliability table are made."""
 
 from __future__ import annotations
 

@@ -42,11 +42,16 @@ from xcrepro.metrics.ranking import (
 from xcrepro.metrics.registry import METRICS, table
 from xcrepro.metrics.significance import (
     Bootstrap,
+    Interval,
+    SharedErrorsWarning,
     TTest,
+    confidence_intervals,
+    holm,
     jackknife_blocks,
     jackknife_error,
     macro_t_test,
     paired_bootstrap,
+    poisson_weights,
 )
 
 __all__ = [
@@ -54,6 +59,8 @@ __all__ = [
     "Bootstrap",
     "BrierParts",
     "Counts",
+    "Interval",
+    "SharedErrorsWarning",
     "TTest",
     "abandonment",
     "ace",
@@ -64,6 +71,7 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "calibration_table",
+    "confidence_intervals",
     "confusion",
     "coverage",
     "diversity",
@@ -71,6 +79,7 @@ __all__ = [
     "evaluate",
     "f_beta",
     "hamming_loss",
+    "holm",
     "jackknife_blocks",
     "jackknife_error",
     "label_entropy",
@@ -86,6 +95,7 @@ __all__ = [
     "nll",
     "paired_bootstrap",
     "pairs",
+    "poisson_weights",
     "precision",
     "psndcg",
     "psp",

@@ -1,8 +1,8 @@
 """The one list of metrics: what ``evaluate``, :class:`xcrepro.State`, the command line, the resampling tests, the audit and the
 documentation know of each.
 
-A metric is a formula over a fold (:mod:`xcrepro.folds`). To add one: a column in :mod:`xcrepro.kernels.ranking` if its row needs
-a new number, a line here, an oracle and a test.
+A metric is a formula over a fold (:mod:`xcrepro.folds`). To add one: a column in :mod:`xcrepro.kernels.ranking` if its row
+needs a new number, a line here, an oracle and a test.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Metric:
         Is it among those that ``evaluate`` gives unasked, as soon as it has what they need?
     printed_as : tuple of str
         Other names in the five documents and their tables, the repository's first.
+    averages : {"rows", "labels", ""}
+        What it is a mean over; nothing for ratios of sums, entropy and calibration.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Metric:
     better: str = "higher"
     default: bool = True
     printed_as: tuple[str, ...] = field(default=())
+    averages: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -77,6 +80,11 @@ class Metric:
         return metric_named, (self.name,)
 
     @property
+    def interval(self) -> str:
+        """Which interval holds: "bootstrap" of sums over rows, else "halves" (:func:`xcrepro.metrics.confidence_intervals`)."""
+        return "bootstrap" if self.fold == "rows" else "halves"
+
+    @property
     def probabilities(self) -> bool:
         """Must the scores lie in [0, 1]?"""
         return self.fold in ("pairs", "scores")
@@ -87,16 +95,16 @@ def _mean(column: int) -> dict:
 
 
 def _ratio(above: int, below: int) -> dict:
-    return {"formula": lambda s: ratio(s[above], s[below]), "columns": (above, below)}
+    return {"formula": lambda s: ratio(s[above], s[below]), "columns": (above, below), "averages": ""}
 
 
 def _rows(name: str, source: str, how: dict | Callable, columns: tuple[int, ...] = (), **about) -> Metric:
     how = how if isinstance(how, dict) else {"formula": how, "columns": columns}
-    return Metric(name, "rows", source=source, **how, **about)
+    return Metric(name, "rows", source=source, **{"averages": "rows", **how, **about})
 
 
 def _labels(name: str, source: str, formula: Callable, **about) -> Metric:
-    return Metric(name, "labels", formula, source, **about)
+    return Metric(name, "labels", formula, source, **{"averages": "labels", **about})
 
 
 def _pairs(name: str, source: str, formula: Callable, better: str = "lower", **about) -> Metric:
@@ -151,7 +159,8 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("ADG", "jain16, table 1 (b)", _mean(kernel.ADG)),
     _rows("F", "jain16, table 1 (b)", _mean(kernel.F_SET)),
     _rows("F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.F_PRINTED), default=False),
-    _rows("micro-F1", "reeval, section 2.3", _micro_f1, _DECIDED, printed_as=("micro_F1",)),
+    _rows("micro-F1", "reeval, section 2.3", _micro_f1, _DECIDED, averages="",
+          printed_as=("micro_F1",)),
     _rows("Hamming", "jain16, theorem 4.4", _hamming, _DECIDED, unit="labels", better="lower"),
     _rows("abandonment", "coverage, section 3.3", lambda s: 1.0 - s.mean(kernel.SERVED), (kernel.SERVED,), better="lower"),
     _rows("served", "coverage, eq. 12 and tables, there called abandonment", _mean(kernel.SERVED), default=False,
@@ -162,7 +171,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _labels("macro-F1", "reeval, section 2.3; coverage, eq. 11", labelwise.FORMULAS["macro-F1"], printed_as=("macro_F1",)),
     _labels("coverage", "coverage, eq. 13", labelwise.FORMULAS["coverage"], printed_as=("Cov", "coverage")),
     _labels("coverage (test)", "napkinXC", labelwise.FORMULAS["coverage (test)"]),
-    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.FORMULAS["label entropy"], unit="nats"),
+    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.FORMULAS["label entropy"], unit="nats", averages=""),
     Metric("coverage (reachable)", "truths", covered_of_reachable, "jain16, table 4 (c)", default=False,
            printed_as=("Cov_norm",)),
     # sums over rows of weights, inverse propensities
@@ -180,7 +189,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("PS-ADG", "jain16, table 1 (b)", _mean(kernel.PS_ADG)),
     _rows("PS-F", "jain16, table 1 (b)", _mean(kernel.PS_F_SET)),
     _rows("PS-F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.PS_F_PRINTED), default=False),
-    Metric("binned macro-F1", "bins", _by_bin, "reeval, eq. 2"),
+    Metric("binned macro-F1", "bins", _by_bin, "reeval, eq. 2", averages="labels"),
     # (score, hit) pairs
     _pairs("ECE", "calibration, eqs. 7 and 8", lambda p: calibration.binned_error(p.table), printed_as=("ECE",)),
     _pairs("ECE over", "calibration, eq. 8, bins above the diagonal left out",
@@ -194,14 +203,24 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
     _pairs("Brier", "calibration, eq. 11", calibration.brier_of, printed_as=("Brier",)),
     *(_pairs(part.replace("_", " "), "Murphy 1973; Stephenson, Coelho and Jolliffe 2008",
-             lambda p, part=part: getattr(calibration.decomposition(p), part), {"resolution": "higher", "reliability": "lower"}.get(part, ""))
-      for part in calibration.BrierParts._fields),
+             lambda p, part=part: getattr(calibration.decomposition(p), part), better)
+      for part, better in (("uncertainty", ""), ("resolution", "higher"), ("reliability", "lower"),
+                           ("within_variance", ""), ("within_covariance", ""))),
     _pairs("NLL", "log loss", calibration.nll_of, unit="nats"),
     _pairs("confidence", "mean score", lambda p: p.score / p.n, ""),
     _pairs("accuracy", "mean hit", lambda p: p.hits / p.n, "higher"),
     _pairs("pairs", "how many", lambda p: float(p.n), "", unit="pairs"),
 )}  # fmt: skip
 """Name -> Metric, in the order of tables."""
+
+
+BINNED = "binned macro-F1"
+
+
+def of_bin(name: str) -> str:
+    """The bin of a line of binned macro-F1, ``1-9`` of ``macro-F1 (1-9)``; empty for another metric."""
+    found = re.fullmatch(r"macro-F1 \((\d+|\d+-\d+|\d+\+)\)", name)
+    return found[1] if found else ""
 
 
 def metric_named(name: str) -> Metric:

@@ -1,149 +1,399 @@
-"""Is the difference between two sets of predictions for the same test rows more than chance?
+"""How sure is a value, and is the difference between two sets of predictions for the same test rows more than chance?
 
-Two questions, two tests. Would it stand for other labels? :func:`macro_t_test` pairs the two F1 of each label. Would it
-stand for other test rows? :func:`paired_bootstrap` draws the rows anew, for any metric; a jackknife
-(:func:`jackknife_blocks`, :func:`jackknife_error`) gives the standard error of any statistic of the rows at the price of
-one evaluation a block.
+:func:`confidence_intervals` gives each value of one set of predictions its interval. :func:`paired_bootstrap` asks of a
+difference: would it stand for other test rows? :func:`macro_t_test` asks: would it stand for other labels (of averages over
+labels; of the other metrics for other rows)? All take every metric that is made of rows, labels or pairs. A jackknife
+(:func:`jackknife_blocks`, :func:`jackknife_error`) gives the standard error of any statistic of the rows at the price of one
+evaluation a block; :func:`poisson_weights` are those of a bootstrap that merges; :func:`holm` corrects many p-values.
+
+What an interval holds is the value that is to be expected on a fresh test set of as many rows. Drawing rows with replacement
+serves sums over rows. It fails metrics of labels and calibration errors: a drawn sample has fewer different rows, so it covers
+fewer labels and bins rougher than any fresh set would. For those the rows are cut into disjoint parts, which are fresh sets
+themselves, only smaller: see :func:`confidence_intervals`.
 """
 
 from __future__ import annotations
 
+import decimal
+import functools
 import itertools
+import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.arguments import check_rows, cut_offs, label_values, one_of, real_number, some_of, whole_number
+from xcrepro.arguments import check_rows, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.kernels import labelwise as label_kernel
-from xcrepro.kernels import ranking as row_kernel
-from xcrepro.kernels import truth as truth_kernel
-from xcrepro.metrics import labelwise, ranking
+from xcrepro.folds.block import KS, Block
+from xcrepro.folds.labels import HitLabels, LabelCounts, PreparedLabels
+from xcrepro.folds.pairs import BINS, CAP, PairSums, bin_edges
+from xcrepro.folds.rows import RowSums
+from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores
+from xcrepro.kernels import resample as kernel
+from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.metrics.labelwise import Counts
+from xcrepro.metrics.registry import Metric
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
+_GRID = 2**10  # steps of smooth ECE where it is drawn
+_HELD = 2**22  # weights of rows that a thread holds at a time
+
 
 @dataclass(frozen=True)
-class TTest:
-    """One outcome of :func:`macro_t_test`.
+class _Options:
+    """What metrics may need besides truth and predictions."""
+
+    inverse_propensity: object = None
+    n_relevant: object = None
+    label_counts: object = None
+
+
+class _Drawn:
+    """Sums over rows for many draws at once, in the form that the formulas of :mod:`registry` read: (draws, K) each."""
+
+    def __init__(self, fold: RowSums, drawn: np.ndarray, n_rows) -> None:
+        self.ks, self._columns = fold.ks, fold.columns
+        self._drawn = drawn.reshape(len(drawn), fold.columns.size, fold.ks.size)
+        self.n_rows = np.asarray(n_rows, np.float64).reshape(-1, 1)
+
+    def __getitem__(self, column: int) -> np.ndarray:
+        return self._drawn[:, int(np.searchsorted(self._columns, column))]
+
+    def mean(self, column: int) -> np.ndarray:
+        return self[column] / self.n_rows
+
+
+class _Rows:
+    """Metrics that are made of sums over rows."""
+
+    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
+        self.names = [metric.name for metric in metrics]
+        self._metrics, self._n = metrics, block.n_rows
+        columns = {column for metric in metrics for column in metric.columns}
+        self._fold = RowSums(ks, columns, options.inverse_propensity)
+        self._fold.add(block)
+        self._rows = self._fold.values(block)
+
+    def here(self) -> dict[str, np.ndarray]:
+        return {metric.name: metric.formula(self._fold) for metric in self._metrics}
+
+    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
+        sums = np.empty((len(times), self._rows.shape[1]))
+        kernel.weighted_sums(self._rows, times, sums)
+        drawn = _Drawn(self._fold, sums, times.sum(axis=1))
+        return {metric.name: metric.formula(drawn) for metric in self._metrics}
+
+    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
+        each = _Drawn(self._fold, self._rows, np.ones(self._n))
+        return registry.METRICS[name].formula(each)[:, i], np.ones(self._n, np.bool_)
+
+
+class _Labels:
+    """Metrics that are made of the labels' counts."""
+
+    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
+        self._metrics, self._block, self.ks = metrics, block, ks
+        self._prepared = PreparedLabels(block, ks)
+        self._counts = None
+        if any(metric.fold == "bins" for metric in metrics):
+            if options.label_counts is None:
+                do = "the train rows of each label"
+                raise ArgumentError("label_counts", f"must be given for {registry.BINNED}", None, do)
+            self._counts = labelwise.checked_counts(options.label_counts, block.n_labels)
+        self._here = self._of(self._prepared.count(np.ones(block.n_rows, np.int64)))
+        self.names = [*self._here]
+
+    def here(self) -> dict[str, np.ndarray]:
+        return self._here
+
+    def _of(self, hit: HitLabels) -> dict[str, np.ndarray]:
+        found = {}
+        for metric in self._metrics:
+            found |= metric.formula(hit, self._counts) if metric.fold == "bins" else {metric.name: metric.formula(hit)}
+        return found
+
+    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
+        each = [self._of(self._prepared.count(row)) for row in times]
+        return {name: np.array([one[name] for one in each]) for name in self.names}
+
+    @functools.cached_property
+    def _all(self) -> Counts:
+        fold = LabelCounts(self._block.n_labels, self.ks)
+        fold.add(self._block)
+        return Counts.of(fold)
+
+    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
+        counts = self._all
+        paired = counts.true > 0 if over == "test" or name == "coverage (test)" else np.ones(counts.n_labels, np.bool_)
+        if registry.of_bin(name):
+            bins, names = labelwise.frequency_bins(self._counts, counts.n_labels)
+            paired = paired & (bins == names.index(registry.of_bin(name)))
+        each = {
+            "macro-P": counts.precision,
+            "macro-R": counts.recall,
+            "coverage": lambda: counts.tp > 0,
+            "coverage (test)": lambda: counts.tp > 0,
+        }.get(name, counts.f_beta)
+        return each()[i].astype(np.float64), paired
+
+
+@dataclass
+class _Sums:
+    """Sums of a draw's pairs, in the form that the formulas of :mod:`registry` read."""
+
+    table: np.ndarray
+    squared_error: float
+    log_loss: float
+    bins: int = BINS
+
+    @property
+    def n(self) -> float:
+        return float(self.table[kernel.COUNT].sum())
+
+    @property
+    def score(self) -> float:
+        return float(self.table[kernel.SCORE].sum())
+
+    @property
+    def hits(self) -> float:
+        return float(self.table[kernel.HITS].sum())
+
+
+class _Pairs:
+    """Metrics of (score, hit) pairs."""
+
+    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
+        self.names, self._metrics, self.ks = [metric.name for metric in metrics], metrics, ks
+        present = block.ids >= 0
+        check_scores(block.scores, present)
+        self._here = self._of_block(block)
+        scores = np.where(present, block.scores, 0).astype(np.float64)
+        edges = bin_edges(BINS, "left", np.dtype(np.float32))
+        bins = np.where(present, np.searchsorted(edges, scores, side="right") - 1, -1).astype(np.int64)
+        happened = np.where(block.found, scores, 1.0 - scores)
+        capped = happened <= math.exp(-CAP)
+        with np.errstate(divide="ignore"):
+            losses = np.where(capped, 0.0, -np.log(happened))
+        bucket = np.searchsorted(ks, np.arange(1, int(ks[-1]) + 1))
+        self._places = bins, scores, block.found, losses, capped, bucket
+        self._sorted = []
+        if "ACE" in self.names:
+            row = np.repeat(np.arange(block.n_rows), block.ids.shape[1]).reshape(block.ids.shape)
+            for k in ks:
+                here = present[:, :k]
+                given = block.scores[:, :k][here]
+                order = np.argsort(given, kind="stable")
+                values = given[order]
+                first = (
+                    np.flatnonzero(np.append(True, values[1:] != values[:-1])) if values.size else np.zeros(0, np.int64)
+                )
+                self._sorted.append((values[first], first, row[:, :k][here][order], block.found[:, :k][here][order]))
+
+    def _of_block(self, block: Block) -> dict[str, np.ndarray]:
+        sums, scores = PairSums(self.ks), ScoreCounts(self.ks, exact=True)
+        sums.add(block)
+        scores.add(block)
+        found = {}
+        for metric in self._metrics:
+            values = []
+            for k in self.ks.tolist():
+                pairs = calibration.check_any(sums.at(k))
+                values.append(metric.formula(*([pairs] if metric.fold == "pairs" else [scores.pool(k), pairs])))
+            found[metric.name] = np.array(values)
+        return found
+
+    def here(self) -> dict[str, np.ndarray]:
+        return self._here
+
+    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
+        bins, scores, found, losses, capped, bucket = self._places
+        tables = np.empty((len(times), self.ks.size, kernel.ROWS, BINS))
+        totals = np.empty((len(times), self.ks.size, kernel.TOTALS))
+        kernel.pair_sums(bins, scores, found, losses, capped, bucket, times, tables, totals)
+        tables, totals = tables.cumsum(axis=1), totals.cumsum(axis=1)
+        out = {name: np.full((len(times), self.ks.size), np.nan) for name in self.names}
+        for s, i in np.ndindex(len(times), self.ks.size):
+            total = totals[s, i]
+            loss = total[kernel.LOG_LOSS] + CAP * total[kernel.CAPPED]
+            sums = _Sums(tables[s, i], float(total[kernel.SQUARED_ERROR]), float(loss))
+            if sums.n == 0:
+                continue
+            for metric in self._metrics:
+                if metric.fold == "pairs":
+                    out[metric.name][s, i] = metric.formula(sums)
+            if "ACE" in out:
+                out["ACE"][s, i] = self._ace(times[s], i)
+        if "smECE" in out:
+            for i, k in enumerate(self.ks):
+                out["smECE"][:, i] = self._smooth(times, int(k))
+        return out
+
+    def _ace(self, times: np.ndarray, i: int) -> float:
+        values, first, row, found = self._sorted[i]
+        weights = times[row]
+        n, hits = (np.add.reduceat(each, first) for each in (weights, weights * found))
+        kept = n > 0
+        return ScorePool(exact=True).add_counts(values[kept], n[kept], hits[kept]).ace(BINS)
+
+    def _smooth(self, times: np.ndarray, k: int) -> np.ndarray:
+        """smECE of each draw, as :func:`xcrepro.metrics.smooth_ece` on a coarser grid: the spread of draws needs no more."""
+        from scipy.fft import dct
+
+        bins, scores, found = (array[:, :k] for array in self._places[:3])
+        row, place = np.nonzero(bins >= 0)
+        p = scores[row, place]
+        node = np.minimum((p * _GRID).astype(np.int64), _GRID - 1)
+        residual = p - found[row, place]
+        upper = (p * _GRID - node) * residual
+        spread = sparse.csr_matrix(
+            (np.concatenate([residual - upper, upper]), (np.tile(row, 2), np.concatenate([node, node + 1]))),
+            shape=(times.shape[1], _GRID + 1),
+        )
+        pairs = times @ np.bincount(row, minlength=times.shape[1])
+        ends = (spread.T @ times.T).T / np.maximum(pairs, 1)[:, None]
+        ends[:, [0, -1]] *= 2.0
+        coefficients, frequency = dct(ends, type=1, axis=1), np.pi * np.arange(_GRID + 1)
+        # error(s) falls and s rises: their crossing by secants, kept between the ends that are known to enclose it.
+        low, high, s = np.zeros(len(times)), np.ones(len(times)), np.full(len(times), 0.05)
+        slope, last_s, last_gap = np.full(len(times), -1.0), None, None
+        for _ in range(8):
+            curve = np.abs(dct(coefficients * np.exp(-0.5 * (frequency * s[:, None]) ** 2), type=1, axis=1)) / 2.0
+            gap = (curve.sum(axis=1) - (curve[:, 0] + curve[:, -1]) / 2.0) / _GRID - s
+            low, high = np.where(gap > 0, s, low), np.where(gap > 0, high, s)
+            if last_s is not None:
+                slope = np.divide(gap - last_gap, s - last_s, out=slope, where=s != last_s)
+            step = s - gap / np.minimum(slope, -1.0)
+            last_s, last_gap = s, gap
+            s = np.where((step >= low) & (step <= high), step, (low + high) / 2.0)
+        return np.where(pairs > 0, s, np.nan)
+
+
+class _System:
+    """One method's rows, worked out once: each draw only weighs them."""
+
+    def __init__(self, truth: Truth, top: TopK, ks: np.ndarray, metrics: list[Metric], options: _Options) -> None:
+        check_rows(truth.n_rows)
+        block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
+        self._parts, self._folds, self._of = [], {}, {}
+        for part, folds in ((_Rows, ("rows",)), (_Labels, ("labels", "bins")), (_Pairs, ("pairs", "scores"))):
+            if here := [metric for metric in metrics if metric.fold in folds]:
+                self._parts.append(part(block, ks, here, options))
+        for part in self._parts:
+            self._folds |= dict.fromkeys(part.names, part)
+        # In the caller's order, each bin of the binned macro-F1 a metric of its own.
+        for metric in metrics:
+            own = [name for name in self._folds if registry.of_bin(name)] if metric.fold == "bins" else [metric.name]
+            self._of |= dict.fromkeys(own, metric)
+        self.names = [*self._of]
+
+    def here(self) -> np.ndarray:
+        """(names, K): the metrics of the rows as they are, the very values that :func:`xcrepro.evaluate` has."""
+        found = {name: values for part in self._parts for name, values in part.here().items()}
+        return np.array([found[name] for name in self.names])
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name, or of that bin."""
+        return self._of[name]
+
+    def unit(self, name: str) -> str:
+        """What the metric averages, as :class:`TTest` calls it."""
+        return self._of[name].averages or "blocks of rows"
+
+    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
+        """Its value for each unit at the i-th k, and which of the units are averaged."""
+        return self._folds[name].units(name, i, over)
+
+    def values(self, times: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """(draws, names, K): the metrics with row i counted ``times[draw, i]`` times."""
+        found = {}
+        for part in self._parts:
+            if any(self._folds[name] is part for name in names):
+                found |= part.values(times)
+        return np.stack([found[name] for name in names], axis=1)
+
+
+def _over_draws(n_draws: int, n_rows: int, rows_a_draw: int, work) -> list:
+    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order.
+
+    The stretches depend on nothing but the sizes: a Fourier transform of many draws at once may round by how many they are.
+    """
+    step = max(1, min(8, _HELD // max(n_rows * rows_a_draw, 1)))
+    firsts = range(0, n_draws, step)
+
+    def stretches(lo: int, hi: int) -> list:
+        return [work(first, min(first + step, n_draws)) for first in firsts[lo:hi]]
+
+    return [one for part in threads.over_rows(len(firsts), stretches, min_rows=1) for one in part]
+
+
+def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int) -> np.ndarray:
+    """(samples, systems, names, K), the same rows for all systems."""
+
+    def draw(first: int, last: int) -> np.ndarray:
+        times = np.empty((last - first, n_rows), np.int64)
+        for sample in range(first, last):
+            rows = np.random.default_rng([seed, sample]).integers(n_rows, size=n_rows)
+            times[sample - first] = np.bincount(rows, minlength=n_rows)
+        return np.stack([system.values(times, names) for system in systems], axis=1)
+
+    return np.concatenate(_over_draws(samples, n_rows, 1, draw))
+
+
+_SLOPES = (-2.0, 1.0)  # of the variance with the number of rows, both logarithmic; -1 is that of a mean
+_HALVES = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])  # of quarters; one and the next make the whole
+
+
+def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int) -> np.ndarray:
+    """(systems, names, K) standard errors on ``n_rows`` rows from disjoint quarters and halves of them, and of two
+    systems that of their difference."""
+    size = n_rows // 4
+
+    def cut(first: int, last: int) -> np.ndarray:
+        parts = np.zeros((last - first, 10, n_rows), np.int64)
+        for p in range(first, last):
+            order = np.random.default_rng([seed, p]).permutation(n_rows)[: 4 * size].reshape(4, size)
+            for quarter in range(4):
+                parts[p - first, quarter, order[quarter]] = 1
+        parts[:, 4:] = parts[:, _HALVES].sum(axis=2)
+        values = _with_difference(np.stack([system.values(parts.reshape(-1, n_rows), names) for system in systems]))
+        values = values.reshape(len(values), last - first, 10, *values.shape[2:])
+        quarters = values[:, :, :4].var(axis=2, ddof=1)
+        halves = ((values[:, :, 4::2] - values[:, :, 5::2]) ** 2).mean(axis=2) / 2.0
+        return np.stack([quarters, halves], axis=2)
+
+    quarters, halves = np.moveaxis(np.concatenate(_over_draws(partitions, n_rows, 10, cut), axis=1).mean(axis=1), 1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.clip(np.log2(halves / quarters), *_SLOPES)
+        return np.sqrt(np.where(halves > 0, halves * (n_rows / (2.0 * size)) ** slope, halves))
+
+
+# ---------------------------------------------------------------------------------------------- other test rows
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One outcome of :func:`confidence_intervals`.
 
     Attributes
     ----------
-    bin : str
-        The labels: a bin of train frequency, or "all".
-    k, labels : int
-        The cut-off; how many labels.
-    difference : float
-        The mean over labels of F1 here minus F1 of the baseline.
-    t, degrees, p : float
-        NaN where nothing was tested.
+    metric : str
+    k : int
+    value, low, high : float
+        On the rows as they are, and the ends of its interval.
+    method : {"bootstrap", "halves"}
     """
 
-    bin: str
+    metric: str
     k: int
-    labels: int
-    difference: float
-    t: float
-    degrees: float
-    p: float
-
-    def significant(self, level: float = 0.01) -> bool:
-        """Is p below ``level``? reeval's stars stand for 0.01. False where nothing was tested."""
-        return bool(self.p < level)
-
-
-def macro_t_test(
-    ours: Counts,
-    baseline: Counts,
-    *,
-    label_counts=None,
-    edges=labelwise.EDGES,
-    over: str = "all",
-    more_than: int = 10,
-    alternative: str = "two-sided",
-) -> list[TTest]:
-    """The macro t-test of Yang and Liu (1999), as reeval uses it (section 5.2, figure 3): do the F1 of labels differ?
-
-    A t-test on the differences d_l = F1_l here - F1_l of the baseline, paired over labels: t = mean(d) / (s / sqrt(m)),
-    with m labels, s the standard deviation with m - 1, and m - 1 degrees of freedom. It takes labels for independent draws,
-    which those of one test set are not quite; and at a small p a tiny difference may be all there is: look at both.
-
-    Parameters
-    ----------
-    ours, baseline : Counts
-        What :func:`xcrepro.metrics.labelwise.confusion` counted of both, over the same truth and ks.
-    label_counts, edges
-        As for :func:`xcrepro.metrics.labelwise.binned_macro_f1`: a test for each bin; else one, ``all``.
-    over : {"all", "test"}
-        The labels paired, all of them (reeval's averages) or those with a test positive. A label that neither method gets
-        right is a pair of zeros.
-    more_than : int
-        Bins with this many labels or fewer are left untested, 10 in reeval.
-    alternative : {"two-sided", "greater", "less"}
-        One-sided: that ours is better, or worse.
-
-    Returns
-    -------
-    list of TTest
-        One for each bin and k. Where no label differs, t is 0, and p 1 (one-sided 0.5).
-
-    Raises
-    ------
-    ArgumentError
-        For counts of different truths or ks, and what is no option.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from xcrepro import TopK
-    >>> from xcrepro.metrics import confusion
-    >>> Y = np.eye(12)
-    >>> right = confusion(Y, TopK.from_ids(np.arange(12)[:, None], n_labels=12), ks=1)
-    >>> half = confusion(Y, TopK.from_ids(np.arange(12)[:, None] // 2 * 2, n_labels=12), ks=1)
-    >>> [test] = macro_t_test(right, half)
-    >>> round(test.difference, 3), round(test.t, 2), test.degrees, test.significant()
-    (0.667, 6.63, 11.0, True)
-    """
-    for name, counts in (("ours", ours), ("baseline", baseline)):
-        if not isinstance(counts, Counts):
-            raise ArgumentError(name, "must be a Counts", type(counts).__name__, "confusion(Y, top, ks)")
-    if ours.n_rows != baseline.n_rows or not np.array_equal(ours.true, baseline.true):
-        raise ArgumentError("baseline", "must be counted over the same truth", f"{ours} and {baseline}")
-    if not np.array_equal(ours.ks, baseline.ks):
-        raise ArgumentError("baseline", f"must have the ks {ours.ks.tolist()}", baseline.ks.tolist())
-    one_of("alternative", alternative, ("two-sided", "greater", "less"))
-    whole_number("more_than", more_than, 1, do="a spread needs 2 labels")
-    labelwise.check_over(over)
-    bins, names = np.zeros(ours.n_labels, np.int64), ["all"]
-    if label_counts is not None:
-        bins, names = labelwise.frequency_bins(label_counts, ours.n_labels, edges)
-    paired = np.full(ours.n_labels, True) if over == "all" else ours.true > 0
-    differences = ours.f_beta() - baseline.f_beta()
-    return [
-        _t_test(name, int(k), differences[i, paired & (bins == b)], more_than, alternative)
-        for b, name in enumerate(names)
-        for i, k in enumerate(ours.ks)
-    ]
-
-
-def _t_test(name: str, k: int, differences: np.ndarray, more_than: int, alternative: str) -> TTest:
-    from scipy import stats
-
-    m = differences.size
-    mean = float(differences.mean()) if m else np.nan
-    if m <= more_than:
-        return TTest(name, k, m, mean, np.nan, np.nan, np.nan)
-    if not differences.any():
-        return TTest(name, k, m, mean, 0.0, m - 1.0, 1.0 if alternative == "two-sided" else 0.5)
-    # Labels that all differ by the same leave no spread: t is infinite, as it should be.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = stats.ttest_1samp(differences, 0.0, alternative=alternative)
-    return TTest(name, k, m, mean, float(found.statistic), m - 1.0, float(found.pvalue))
+    value: float
+    low: float
+    high: float
+    method: str
 
 
 @dataclass(frozen=True)
@@ -158,7 +408,11 @@ class Bootstrap:
         Both values on the rows as they are, and ours - baseline.
     low, high : float
         The interval of that difference.
-    p : float
+    p, p_adjusted : float
+        The second corrected for the number of comparisons of the call, where that was asked for; else the same.
+    ours_low, ours_high, baseline_low, baseline_high : float
+        The intervals of both values.
+    method : {"bootstrap", "halves"}
     """
 
     metric: str
@@ -169,13 +423,18 @@ class Bootstrap:
     low: float
     high: float
     p: float
+    p_adjusted: float
+    ours_low: float
+    ours_high: float
+    baseline_low: float
+    baseline_high: float
+    method: str
 
 
-def paired_bootstrap(
+def confidence_intervals(
     Y,
-    ours: TopK,
-    baseline: TopK,
-    ks=ranking.KS,
+    top: TopK,
+    ks=KS,
     *,
     metrics: Sequence[str] = ("P",),
     samples: int = 1000,
@@ -183,40 +442,121 @@ def paired_bootstrap(
     confidence: float = 0.95,
     inverse_propensity=None,
     n_relevant=None,
-) -> list[Bootstrap]:
-    """Draw the test rows anew, with replacement, ``samples`` times, the same for both methods, and compare them each time.
+    label_counts=None,
+    method: str | None = None,
+) -> list[Interval]:
+    """An interval for each value of one set of predictions: where would it lie on other test rows?
+
+    The rows are taken for independent draws, and an interval is to hold, with probability ``confidence``, the value that is to
+    be expected on a fresh test set of as many rows. Two methods:
+
+    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``samples`` times; the ends
+      are the (1 - confidence)/2 quantiles of the samples' values, linear between samples.
+    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``samples //
+      10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
+      an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
+      power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
+      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It
+      may reach beyond a metric's range.
+
+    Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
+    bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
+    ``python -m benchmarks intervals`` says how often each method holds the truth.
 
     Parameters
     ----------
-    Y, ours, baseline
-        Truth (n, L) and both predictions of its rows; not in blocks.
+    Y, top
+        Truth (n, L) and the predictions of its rows; not in blocks.
     ks : int or sequence of int
     metrics : str or sequence of str
-        Names from :data:`xcrepro.metrics.ranking.FORMULAS` or :data:`xcrepro.metrics.labelwise.FORMULAS`. Everything is
-        recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from
-        the labels' counts in the drawn rows, and coverage (test) over the labels drawn. A drawn row twice in a sample
-        covers no label twice, so label-wise metrics of samples lie below their value on all rows (n'-coverage with
-        n' = n); both methods' do, so the interval of their difference need not be centred on the difference on all rows.
+        Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``; all but coverage (reachable).
+        Calibration metrics need scores in [0, 1]. ``binned macro-F1`` gives one outcome a bin that has labels.
     samples : int
         At least 20.
     seed : int
         The same seed gives the same result on every machine, with any number of threads.
     confidence : float
-        Of the interval, between 0 and 1.
-    inverse_propensity, n_relevant
-        As in :func:`xcrepro.metrics.evaluate`.
+        Between 0 and 1.
+    inverse_propensity, n_relevant, label_counts
+        As in :func:`xcrepro.evaluate`.
+    method : {None, "bootstrap", "halves"}
+        None takes for each metric the one that holds. ``"bootstrap"`` for all is what the kit did before; ``"halves"``
+        for all does well too.
 
     Returns
     -------
-    list of Bootstrap
-        One for each metric and k. The interval has the (1 - confidence)/2 quantiles of the samples' differences as its
-        ends (linear between samples). p is two-sided: twice the smaller share of samples on one side of 0,
-        (1 + count) / (1 + samples), a difference of 0 counting on both; at most 1.
+    list of Interval
+        One for each metric and k. Ends are NaN where a part has no pair of which a metric could be made.
 
     Raises
     ------
     ArgumentError
-        For no rows, an unknown metric or one that lacks what it needs, and numbers out of range.
+        For no rows, fewer than 8 where rows are cut into parts, an unknown metric or one that lacks what it needs, and
+        numbers out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> for one in confidence_intervals(np.eye(40), half, ks=1, metrics=["P", "coverage"]):
+    ...     print(one.metric, one.value, round(one.low, 2), round(one.high, 2), one.method)
+    P 0.5 0.35 0.65 bootstrap
+    coverage 0.5 0.34 0.66 halves
+    """
+    about = _Options(inverse_propensity, n_relevant, label_counts)
+    asked = _Asked(Y, [top], ks, metrics, about, samples, seed, confidence, method)
+    low, high, _ = asked.intervals("two-sided")
+    return [
+        Interval(name, k, float(asked.here[0, *at]), float(low[0, *at]), float(high[0, *at]), used)
+        for name, k, at, used in asked.each()
+    ]
+
+
+def paired_bootstrap(
+    Y,
+    ours: TopK,
+    baseline: TopK,
+    ks=KS,
+    *,
+    metrics: Sequence[str] = ("P",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    correction: str | None = None,
+    method: str | None = None,
+) -> list[Bootstrap]:
+    """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
+
+    Parameters
+    ----------
+    Y, ours, baseline
+        Truth (n, L) and both predictions of its rows; not in blocks.
+    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, method
+        As for :func:`confidence_intervals`, which says what the intervals are. With ``method="bootstrap"`` everything is
+        recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from the
+        labels' counts, coverage (test) over the labels drawn.
+    alternative : {"two-sided", "greater", "less"}
+        Of p. One-sided: that ours has the larger value, or the smaller.
+    correction : {None, "holm"}
+        Over all metrics and ks of the call.
+
+    Returns
+    -------
+    list of Bootstrap
+        One for each metric and k. p of the bootstrap is the share of samples on the other side of 0,
+        (1 + count) / (1 + samples), a difference of 0 counting on both sides; two-sided twice the smaller one, at most 1. So
+        p is at least 2 / (1 + samples), and after Holm that times the comparisons: take more samples for many. p of halves is
+        the normal law's. No difference in any part is p = 1.
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`confidence_intervals`.
 
     Examples
     --------
@@ -229,85 +569,436 @@ def paired_bootstrap(
     >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
     (1.0, 0.5, True, True)
     """
-    names = some_of("metrics", metrics, (*ranking.FORMULAS, *labelwise.FORMULAS))
+    one_of("alternative", alternative, _ALTERNATIVES)
+    one_of("correction", correction, _CORRECTIONS)
+    about = _Options(inverse_propensity, n_relevant, label_counts)
+    asked = _Asked(Y, [ours, baseline], ks, metrics, about, samples, seed, confidence, method)
+    low, high, p = asked.intervals(alternative)
+    found = []
+    for name, k, at, used in asked.each():
+        ours_here, theirs = (float(value) for value in asked.here[:, *at])
+        ends = [(float(low[q, *at]), float(high[q, *at])) for q in range(3)]
+        chance = float(p[at])
+        found.append(
+            Bootstrap(
+                name, k, ours_here, theirs, ours_here - theirs, *ends[2], chance, chance, *ends[0], *ends[1], used
+            )
+        )
+    return _corrected(found, correction)
+
+
+_ALTERNATIVES = ("two-sided", "greater", "less")
+_CORRECTIONS = (None, "holm")
+_METHODS = (None, "bootstrap", "halves")
+
+
+def _wanted(metrics, ks) -> list[tuple[Metric, np.ndarray]]:
+    found = registry.wanted(metrics, ks)
+    for metric, _ in found:
+        if metric.fold == "truths":
+            do = "its denominator needs the truth of all rows, which no draw has"
+            raise ArgumentError("metrics", "must be made of rows, labels or pairs", repr(metric.name), do)
+    return found
+
+
+class _Asked:
+    """The arguments that :func:`confidence_intervals` and :func:`paired_bootstrap` share, checked, and the systems."""
+
+    def __init__(self, Y, tops, ks, metrics, options, samples, seed, confidence, method) -> None:
+        wanted = _wanted(metrics, ks)
+        self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
+        self._confidence = real_number("confidence", confidence, above=0, below=1)
+        one_of("method", method, _METHODS)
+        truth = Truth.of(Y)
+        self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
+        self._systems = [_System(truth, top, self._rising, [metric for metric, _ in wanted], options) for top in tops]
+        self._names = self._systems[0].names
+        found = [self._systems[0].metric(name) for name in self._names]
+        self._at = [dict(wanted)[metric] for metric in found]
+        self._methods = [method or metric.interval for metric in found]
+        if "halves" in self._methods and truth.n_rows < 8:
+            raise ArgumentError("Y", "must have at least 8 rows to cut into parts", truth.n_rows)
+        self.here = np.array([system.here() for system in self._systems])
+
+    def each(self) -> Iterator[tuple[str, int, tuple[int, int], str]]:
+        """metric, k, where it stands in the arrays, method: in the order asked for."""
+        for m, name in enumerate(self._names):
+            for k in self._at[m]:
+                yield name, int(k), (m, int(np.searchsorted(self._rising, k))), self._methods[m]
+
+    def intervals(self, alternative: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """low and high (systems and, of two, their difference; names; K), and p of that difference (names, K)."""
+        values = _with_difference(self.here)
+        low, high, p = np.empty(values.shape), np.empty(values.shape), np.empty(values.shape[1:])
+        for method in dict.fromkeys(self._methods):
+            which = [m for m, used in enumerate(self._methods) if used == method]
+            names = [self._names[m] for m in which]
+            work = self._bootstrap if method == "bootstrap" else self._halves
+            low[:, which], high[:, which], p[which] = work(names, values[:, which], alternative)
+        return low, high, p
+
+    def _bootstrap(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._samples, self._seed)
+        drawn = _with_difference(drawn, axis=1)
+        tail = (1.0 - self._confidence) / 2.0
+        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+        below, above = (drawn[:, -1] <= 0).sum(axis=0), (drawn[:, -1] >= 0).sum(axis=0)
+        count = {"two-sided": np.minimum(below, above), "greater": below, "less": above}[alternative]
+        p = np.minimum((2.0 if alternative == "two-sided" else 1.0) * (1 + count) / (1 + self._samples), 1.0)
+        return low, high, np.where(np.isnan(low[-1]), np.nan, p)
+
+    def _halves(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from scipy.special import ndtr, ndtri
+
+        error = _standard_errors(self._systems, names, self._n_rows, max(20, self._samples // 10), self._seed)
+        reach = ndtri((1.0 + self._confidence) / 2.0) * error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(values[-1] == 0, 0.0, values[-1] / error[-1])
+        tail = {"two-sided": 2.0 * ndtr(-np.abs(z)), "greater": ndtr(-z), "less": ndtr(z)}[alternative]
+        return values - reach, values + reach, np.where(np.isnan(error[-1]), np.nan, tail)
+
+
+def _with_difference(values: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Of two systems, their difference behind them along ``axis``."""
+    if values.shape[axis] == 1:
+        return values
+    one, other = np.split(values, 2, axis)
+    return np.concatenate([values, one - other], axis)
+
+
+def _corrected(found: list, correction: str | None) -> list:
+    if correction is None:
+        return found
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+
+
+def holm(p) -> np.ndarray:
+    """Holm's (1979) correction: p-values of which none below a level is a false alarm, with at most that probability.
+
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none may be below the one before, or above 1. It holds
+    however the comparisons depend on each other, and never finds less than Bonferroni's.
+
+    Parameters
+    ----------
+    p : array_like of float
+        In [0, 1]; NaN was not tested, stays NaN and is not counted.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the shape of ``p``.
+
+    Raises
+    ------
+    ArgumentError
+        For a number outside [0, 1].
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03]).round(4)                  # 3 * 0.01, 2 * 0.03, and 0.04 is not below that
+    array([0.06, 0.03, 0.06])
+    """
+    given = np.asarray(p, np.float64)
+    flat = given.reshape(-1)
+    tested = np.flatnonzero(~np.isnan(flat))
+    if ((flat[tested] < 0) | (flat[tested] > 1)).any():
+        raise ArgumentError("p", "must lie in [0, 1]", given)
+    order = tested[np.argsort(flat[tested], kind="stable")]
+    out = np.full(flat.shape, np.nan)
+    out[order] = np.minimum(np.maximum.accumulate(flat[order] * np.arange(order.size, 0, -1)), 1.0)
+    return out.reshape(given.shape)
+
+
+# ---------------------------------------------------------------------------------------------- other labels
+
+
+class SharedErrorsWarning(UserWarning):
+    """The labels of a t-test do not differ independently of each other, so its p is too small."""
+
+
+@dataclass(frozen=True)
+class TTest:
+    """One outcome of :func:`macro_t_test`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    unit : {"labels", "rows", "blocks of rows"}
+        What the test pairs and takes for independent.
+    units : int
+        How many.
+    difference : float
+        Ours minus the baseline, on all of them.
+    low, high : float
+        Its interval by the same t law.
+    t, degrees, p, p_adjusted : float
+        NaN where nothing was tested. ``p_adjusted`` is p corrected for the comparisons of the call, where that was asked
+        for; else the same.
+    shared : float
+        Of labels, how many standard deviations those that stand together in rows differ more alike than independent ones
+        would; above 3 is a warning. NaN for other units and where nothing was tested.
+    """
+
+    metric: str
+    k: int
+    unit: str
+    units: int
+    difference: float
+    low: float
+    high: float
+    t: float
+    degrees: float
+    p: float
+    p_adjusted: float
+    shared: float
+
+    def significant(self, level: float = 0.01) -> bool:
+        """Is p, corrected where that was asked for, below ``level``? reeval's stars stand for 0.01. False where untested."""
+        return bool(self.p_adjusted < level)
+
+
+_SHARED = 3.0  # standard deviations from which on errors are called shared
+_BLOCKS = 20
+
+
+def macro_t_test(
+    Y,
+    ours: TopK,
+    baseline: TopK,
+    ks=KS,
+    *,
+    metrics: Sequence[str] = ("macro-F1",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    correction: str | None = None,
+    over: str = "all",
+    more_than: int = 10,
+) -> list[TTest]:
+    """The macro t-test of Yang and Liu (1999), as reeval uses it (section 5.2, figure 3), for every metric.
+
+    A t-test on differences that are paired over what a metric averages: t = mean(d) / (s / sqrt(m)), with m units, s the
+    standard deviation of the differences with m - 1, and m - 1 degrees of freedom. The units are
+
+    - labels, of the macro-averages, their bins and coverage: d_l = F1_l here - F1_l of the baseline;
+    - rows, of means over rows such as P or nDCG;
+    - 20 blocks of consecutive rows of everything else (ratios of sums, entropy, calibration): t is the difference over its
+      jackknife error.
+
+    At a small p a tiny difference may be all there is: look at both.
+
+    **Shared errors.** Over labels, the test takes each label for an independent draw. Labels of one row are not where a row
+    that is misread loses all of them: then there are fewer independent differences than labels, p is too small, and a
+    test at 1 % gives false alarms in tens of percent. So the differences of labels that stand together in rows of the truth
+    are compared: ``shared`` is the sum over pairs of labels of c_lm / sqrt(c_l c_m) d_l d_m (d without its mean among labels of
+    the same test frequency, in powers of 2; c_lm the rows with both), in standard deviations of that sum with random
+    signs. Above 3 there is a :class:`SharedErrorsWarning`: take :func:`paired_bootstrap`, for which the rows are the draw.
+
+    Parameters
+    ----------
+    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, alternative, correction
+        As for :func:`paired_bootstrap`.
+    samples, seed : int
+        Of the random signs behind ``shared``; nothing else is drawn.
+    over : {"all", "test"}
+        The labels paired, all of them (reeval's averages) or those with a test positive; ``coverage (test)`` always pairs the
+        latter. A label that neither method gets right is a pair of zeros.
+    more_than : int
+        So many labels (or rows) or fewer are left untested, 10 in reeval's bins.
+
+    Returns
+    -------
+    list of TTest
+        One for each metric (each bin that has labels) and k. Where no unit differs, t is 0, and p 1 (one-sided 0.5).
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`paired_bootstrap`, and for what is no option.
+
+    Warns
+    -----
+    SharedErrorsWarning
+        Once a call, naming the tests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.eye(12)
+    >>> right = TopK.from_ids(np.arange(12)[:, None], n_labels=12)
+    >>> half = TopK.from_ids(np.arange(12)[:, None] // 2 * 2, n_labels=12)
+    >>> [test] = macro_t_test(Y, right, half, ks=1)
+    >>> round(test.difference, 3), round(test.t, 2), test.degrees, test.unit, test.significant()
+    (0.667, 6.63, 11.0, 'labels', True)
+    """
+    asked = _wanted(metrics, ks)
     whole_number("samples", samples, 20)
     whole_number("seed", seed)
     real_number("confidence", confidence, above=0, below=1)
-    wanted = cut_offs(ks)
-    truth = Truth.of(Y)
-    by_row = [name for name in names if name in ranking.FORMULAS]
-    by_label = [name for name in names if name in labelwise.FORMULAS]
-    rising = np.unique(wanted)
-    about = rising, by_row, by_label, inverse_propensity, n_relevant
-    systems = [_System(truth, top, *about) for top in (ours, baseline)]
-    here = [system.values(None) for system in systems]
-    drawn = np.empty((samples, len(names), rising.size))
+    one_of("alternative", alternative, _ALTERNATIVES)
+    one_of("correction", correction, _CORRECTIONS)
+    whole_number("more_than", more_than, 1, do="a spread needs 2 units")
+    labelwise.check_over(over)
+    truth, about = Truth.of(Y), _Options(inverse_propensity, n_relevant, label_counts)
+    rising = np.unique(np.concatenate([at for _, at in asked]))
+    systems = [_System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
+    here = systems[0].here() - systems[1].here()
+    by_block, errors = [name for name in systems[0].names if systems[0].unit(name) == "blocks of rows"], {}
+    if by_block:
+        times = np.ones((min(_BLOCKS, truth.n_rows), truth.n_rows), np.int64)
+        for block, keep in zip(times, jackknife_blocks(truth.n_rows, _BLOCKS), strict=True):
+            block[np.setdiff1d(np.arange(truth.n_rows), keep)] = 0
+        left = systems[0].values(times, by_block) - systems[1].values(times, by_block)
+        errors = dict(zip(by_block, jackknife_error(left), strict=True))
+    together = None
+    found = []
+    for m, name in enumerate(systems[0].names):
+        unit = systems[0].unit(name)
+        for k in dict(asked)[systems[0].metric(name)]:
+            i = int(np.searchsorted(rising, k))
+            test = name, int(k), unit
+            if unit == "blocks of rows":
+                found.append(_t_test(*test, len(times), here[m, i], errors[name][i], 1, alternative, confidence))
+                continue
+            d, paired = systems[0].units(name, i, over)
+            d = (d - systems[1].units(name, i, over)[0])[paired]
+            error = d.std(ddof=1) / math.sqrt(d.size) if d.size > 1 else np.nan
+            mean = float(d.mean()) if d.size else np.nan
+            one = _t_test(*test, d.size, mean, error, more_than, alternative, confidence)
+            if unit == "labels" and d.any() and not np.isnan(one.p):
+                together = together or _Together(truth)
+                one = replace(one, shared=together.alike(d, paired, samples, seed))
+            found.append(one)
+    _warn_of_shared([one for one in found if one.shared > _SHARED])
+    return _corrected(found, correction)
 
-    def draw(lo: int, hi: int) -> None:
-        for sample in range(lo, hi):
-            rng = np.random.default_rng([seed, sample])
-            times = np.bincount(rng.integers(truth.n_rows, size=truth.n_rows), minlength=truth.n_rows).astype(np.int64)
-            one, other = (system.values(times) for system in systems)
-            for m, name in enumerate(names):
-                drawn[sample, m] = one[name] - other[name]
 
-    threads.over_rows(samples, draw, min_rows=8)
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-    least = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
-    p = np.minimum(2.0 * (1 + least) / (1 + samples), 1.0)
-    results = []
-    for m, name in enumerate(names):
-        for i in np.searchsorted(rising, wanted):
-            ours_here, theirs = float(here[0][name][i]), float(here[1][name][i])
-            ends = float(low[m, i]), float(high[m, i]), float(p[m, i])
-            results.append(Bootstrap(name, int(rising[i]), ours_here, theirs, ours_here - theirs, *ends))
-    return results
+def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -> TTest:
+    from scipy import stats
+
+    if m <= more_than or np.isnan(error) or np.isnan(mean):
+        return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
+    # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
+    with np.errstate(divide="ignore"):
+        t = float(np.divide(mean, error)) if mean else 0.0
+    law = stats.t(m - 1)
+    p = {"two-sided": 2.0 * law.sf(abs(t)), "greater": law.sf(t), "less": law.cdf(t)}[alternative]
+    reach = float(law.isf((1.0 - confidence) / 2.0) * error)
+    return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, float(p), float(p), np.nan)
 
 
-class _System:
-    """One method's rows, worked out once: each sample only weighs them."""
+def _warn_of_shared(tests: list[TTest]) -> None:
+    if not tests:
+        return
+    worst = max(tests, key=lambda one: one.shared)
+    what = ", ".join(f"{one.metric}@{one.k}" for one in tests[:3]) + (", ..." if len(tests) > 3 else "")
+    text = f"macro_t_test takes labels for independent, but labels that stand together in rows differ alike ({what}; "
+    text += f"{worst.shared:.1f} standard deviations at {worst.metric}@{worst.k}): its p is too small. "
+    warnings.warn(text + "Use paired_bootstrap, which draws rows", SharedErrorsWarning, stacklevel=3)
 
-    def __init__(self, truth: Truth, top: TopK, ks, by_row, by_label, inverse_propensity, n_relevant) -> None:
-        check_rows(truth.n_rows)
-        self._by_row, self._by_label, self.ks = by_row, by_label, ks
-        self._places = labelwise.Places(truth, top, int(ks[-1]))
-        self._truth = truth
-        if by_row:
-            columns = {column for name in by_row for column in ranking.FORMULAS[name][0]}
-            # Adding the rows as they are checks what the metrics need, too.
-            self._sums = ranking.Sums(ks, columns, inverse_propensity).add(truth, top, n_relevant)
-            self._rows = self._row_values(inverse_propensity, n_relevant)
 
-    def _row_values(self, inverse_propensity, n_relevant) -> np.ndarray:
-        """(n, columns K + 2): what the metrics add up over rows, last the number of labels and the sum of their weights."""
-        truth, ids = self._truth, self._places.ids
-        given = np.zeros(0) if n_relevant is None else ranking.check_n_relevant(n_relevant, truth.n_rows)
-        weights, best, own = np.zeros(0), np.zeros((0, ids.shape[1])), np.zeros(truth.n_rows)
-        if inverse_propensity is not None:
-            weights = label_values("inverse_propensity", inverse_propensity, truth.n_labels, zero=False)
-            best = np.zeros(ids.shape)
-            truth_kernel.best_weights(truth.indptr, truth.indices, weights, 0, truth.n_rows, best)
-            own = truth.weight_sums(weights)
-        columns = self._sums.columns
-        out = np.empty((truth.n_rows, columns.size, self.ks.size))
-        rows = self._places.found, ids, truth.sizes, weights, best, given
-        row_kernel.rows(*rows, 1.0, self.ks, columns, 0, truth.n_rows, 0, out)
-        return np.column_stack([out.reshape(truth.n_rows, -1), truth.sizes, own])
+class _Together:
+    """Which labels stand together in rows of the truth, each pair with the weight rows with both / sqrt(rows of each)."""
 
-    def values(self, times: np.ndarray | None) -> dict[str, np.ndarray]:
-        """name -> one value for each rising k, row i counted ``times[i]`` times; once without."""
-        times = np.ones(self._truth.n_rows, np.int64) if times is None else times
-        found = {}
-        if self._by_row:
-            sums = np.empty(self._rows.shape[1])
-            label_kernel.weighted_sums(self._rows, times, sums)
-            drawn = self._sums.with_sums(sums[:-2], sums[-2], sums[-1])
-            found |= {name: ranking.FORMULAS[name][1](drawn) for name in self._by_row}
-        if self._by_label:
-            counts = labelwise.Counter(self.ks).add_places(self._places, times).counts()
-            found |= {name: labelwise.FORMULAS[name](counts) for name in self._by_label}
-        return found
+    def __init__(self, truth: Truth) -> None:
+        self._true = truth.label_counts()
+        scale = 1.0 / np.sqrt(np.maximum(self._true, 1))
+        shape = truth.n_rows, truth.n_labels
+        self._matrix = sparse.csr_matrix((scale[truth.indices], truth.indices, truth.indptr), shape=shape)
+
+    def alike(self, differences: np.ndarray, paired: np.ndarray, samples: int, seed: int) -> float:
+        """How many standard deviations of random signs the differences of such labels agree; NaN where none meet."""
+        d = np.zeros(self._true.size)
+        d[paired] = differences
+        met = paired & (self._true > 0)
+        stratum = np.zeros(self._true.size, np.int64)
+        stratum[met] = np.log2(self._true[met]).astype(np.int64)
+        sizes = np.maximum(np.bincount(stratum[met]), 1)
+        d[met] -= (np.bincount(stratum[met], d[met]) / sizes)[stratum[met]]
+        d[~met] = 0.0
+        squares = float(d @ d)  # each label with itself: the rows with it over the rows with it
+
+        def agreement(signed: np.ndarray) -> float:
+            rows = self._matrix @ signed
+            return float(rows @ rows) - squares
+
+        rng = np.random.default_rng(seed)
+        spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])
+        return agreement(d) / spread if spread > 1e-12 * max(squares, 1e-300) else np.nan
+
+
+# ---------------------------------------------------------------------------------------------- weights and jackknife
+
+
+@functools.cache
+def _poisson_bounds() -> np.ndarray:
+    """2^64 times the chance that a Poisson variable of mean 1 is at most j, for j = 0, 1, ... until nothing is above."""
+    with decimal.localcontext(prec=50):
+        chance, below, bounds = decimal.Decimal(-1).exp(), decimal.Decimal(0), []
+        while True:
+            below += chance
+            bound = int((below * 2**64).to_integral_value())
+            if bound >= 2**64 - 1:
+                return np.array(bounds, np.uint64)
+            bounds.append(bound)
+            chance /= len(bounds)
+
+
+def poisson_weights(seed: int, rows, samples: int) -> np.ndarray:
+    """How often each row counts in each sample of a Poisson bootstrap: independent Poisson numbers of mean 1.
+
+    A weight is a hash of the seed, the row's number among all rows and the sample's number. So rows may be cut into blocks in
+    any way, and each block weighed by itself, on any machine, in any order: what is summed of the blocks merges into the
+    bootstrap of all rows. The usual bootstrap draws n of n rows, and its weights depend on all rows together. Here the number
+    of rows drawn varies as well, n plus or minus sqrt(n): means and ratios of sums do not notice to order 1/n, sums do, and
+    it repeats rows just the same, so it is no more a method for coverage and calibration errors than that is.
+
+    Parameters
+    ----------
+    seed : int
+        0 or more, below 2^63.
+    rows : array_like of int, shape (n,)
+        The rows' numbers among all rows, 0 or more.
+    samples : int
+
+    Returns
+    -------
+    ndarray of uint8, shape (n, samples)
+        At most 20. Column s is the same whatever ``samples`` is.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers out of range.
+
+    Examples
+    --------
+    >>> poisson_weights(0, [0, 1, 2, 3], samples=6)
+    array([[2, 1, 0, 3, 0, 0],
+           [0, 2, 2, 0, 1, 0],
+           [1, 2, 1, 1, 1, 2],
+           [1, 1, 0, 1, 1, 1]], dtype=uint8)
+    >>> poisson_weights(0, [3, 1], samples=3)
+    array([[1, 1, 0],
+           [0, 2, 2]], dtype=uint8)
+    """
+    whole_number("seed", seed, 0, 2**63 - 1)
+    whole_number("samples", samples, 1)
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or (numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0)):
+        raise ArgumentError("rows", "must be whole numbers, 0 or more", f"an array of {numbers.dtype} {numbers.shape}")
+    numbers = numbers.astype(np.int64)
+    weights = np.empty((numbers.size, samples), np.uint8)
+    given = seed, numbers, _poisson_bounds()
+    threads.over_rows(numbers.size, lambda lo, hi: kernel.poisson(*given, lo, hi, weights), min_rows=4096)
+    return weights
 
 
 def jackknife_blocks(n: int, blocks: int = 20) -> Iterator[np.ndarray]:
