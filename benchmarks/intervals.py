@@ -15,15 +15,19 @@ import pandas as pd
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro.metrics import calibration, significance
+from xcrepro.metrics import registry
 
 KS = (1, 5)
 POPULATION = 200_000
 CASES = ((300, 500, 300), (4000, 4000, 200))  # rows, labels, repetitions
 METRICS = (
     *("P", "R", "nDCG", "MRR", "micro-F1", "Hamming", "abandonment", "PSP", "PSnDCG", "PSP (bare)", "PSnDCG (bare)"),
-    *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "label entropy", significance.BINNED),
-    *(name for name in calibration.METRICS if name not in ("pairs", "confidence", "accuracy", "uncertainty")),
+    *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "label entropy", registry.BINNED),
+    *(
+        name
+        for name in registry.names("pairs", "scores")
+        if name not in ("pairs", "confidence", "accuracy", "uncertainty")
+    ),
 )
 BOTH = ("macro-F1", "coverage", "coverage (test)", "ECE", "ACE", "smECE")  # that the bootstrap fails, to show it
 LEVEL = 0.01
@@ -73,8 +77,6 @@ def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, s
     Y, tops = population(size, n_labels)
     trained = Y.getnnz(axis=0) * 10_000 // size
     weights = {"inverse_propensity": xc.propensity.inverse(trained, 10_000, 0.55, 1.5), "label_counts": trained}
-    plain = [name for name in METRICS if name not in calibration.METRICS]
-    scored = [name for name in METRICS if name in calibration.METRICS]
     rng = np.random.default_rng(11)
 
     def draw() -> tuple:
@@ -82,9 +84,7 @@ def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, s
         return Y[rows], *(top.rows(rows) for top in tops)
 
     def values(truth, top) -> pd.Series:
-        found = [xc.evaluate(truth, top, KS, **weights, metrics=plain)]
-        found.append(xc.metrics.calibration_table(truth, top, KS, metrics=scored))
-        return pd.concat(found).set_index(["metric", "k"])["value"]
+        return xc.evaluate(truth, top, KS, **weights, metrics=METRICS).set_index(["metric", "k"])["value"]
 
     drawn = []
     for _ in range(fresh):

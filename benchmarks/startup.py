@@ -133,7 +133,7 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     import xcrepro as xc
     from xcrepro.data.read import read_labels, read_sparse
     from xcrepro.data.write import write_sparse
-    from xcrepro.metrics import ranking
+    from xcrepro.metrics import ranking, registry
 
     rng = np.random.default_rng(0)
     dense = rng.random((60, 40), np.float32)
@@ -149,7 +149,7 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "TopK from CSR", lambda: xc.TopK.from_scores(scores, 5)
     yield "TopK from dense", lambda: xc.TopK.from_scores(dense, 5)
     top = xc.TopK.from_scores(dense, 5)
-    yield "metrics", lambda: ranking.values(list(ranking.FORMULAS), truth, top, (1, 3, 5), weights, full)
+    yield "metrics", lambda: ranking.values(registry.names("rows"), truth, top, (1, 3, 5), weights, full)
     yield (
         "label-wise metrics",
         lambda: (

@@ -15,12 +15,14 @@ import xcrepro as xc
 from benchmarks import intervals
 from tests import naive
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import calibration, labelwise, ranking, significance
+from xcrepro.metrics import registry, significance
 from xcrepro.truth import Truth
 
 m = xc.metrics
 KS = (1, 3, 5)
-CALIBRATION = [name for name in calibration.METRICS if name != "smECE"]  # on a grid of its own: tested apart
+CALIBRATION = [
+    name for name in registry.names("pairs", "scores") if name != "smECE"
+]  # on a grid of its own: tested apart
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +109,7 @@ def test_means_over_rows_pair_rows(twin):
     Y, good, bad, _, w = twin
     full = np.asarray(Y.getnnz(axis=1)) + 1
     how = {"inverse_propensity": w, "n_relevant": full}
-    names, n = list(ranking.FORMULAS), 40
+    names, n = registry.names("rows"), 40
     tops, how["n_relevant"] = [top.rows(range(n)) for top in (good, bad)], full[:n]
     tests = m.macro_t_test(Y[:n], *tops, 3, metrics=names, **how)
     ratios = {test.metric for test in tests if test.unit == "blocks of rows"}
@@ -285,7 +287,7 @@ def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
     rows = np.arange(90)
     Y, good, bad = Y[rows], good.rows(rows), bad.rows(rows)
     full = np.asarray(Y.getnnz(axis=1)) + 1
-    names = [*ranking.FORMULAS, *labelwise.FORMULAS, *CALIBRATION]
+    names = [*registry.names("rows", "labels"), *CALIBRATION]
     how = {"inverse_propensity": w, "n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
     got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
     single = m.confidence_intervals(Y, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
@@ -375,7 +377,9 @@ def test_smooth_ece_of_draws_is_that_of_the_metric(twin):
         (Y, good, (1, 5), np.ones_like(times), np.arange(len(good))),
         (np.eye(2), ends, (1,), np.array([[1, 1]]), np.arange(2)),
     ):
-        system = significance._System(Truth.of(truth), top, np.array(ks), ["smECE"], significance._Options())
+        system = significance._System(
+            Truth.of(truth), top, np.array(ks), [registry.METRICS["smECE"]], significance._Options()
+        )
         want = [m.smooth_ece(*m.pairs(truth[kept], top.rows(kept), k)) for k in ks]
         np.testing.assert_allclose(system.values(drawn, ["smECE"])[0, 0], want, rtol=1e-4, atol=1e-6)
 
@@ -388,7 +392,7 @@ def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
     Y, good, bad, trained, _ = twin
     n = 91
     Y, tops = Y[:n], [top.rows(range(n)) for top in (good, bad)]
-    names = ["P", "macro-F1", "coverage (test)", "binned macro-F1", "ECE", "ACE"]
+    names = ["P", "macro-F1", "coverage (test)", "coverage (reachable)", "binned macro-F1", "ECE", "ACE"]
     got = m.paired_bootstrap(
         Y, *tops, (5,), metrics=names, samples=200, seed=4, label_counts=trained, method="halves", confidence=0.9
     )
@@ -396,8 +400,7 @@ def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
     def values(rows):
         each = []
         for top in tops:
-            table = xc.evaluate(Y[rows], top.rows(rows), (5,), label_counts=trained, metrics=names[:4])
-            each.append([*table.value, *m.calibration_table(Y[rows], top.rows(rows), (5,), metrics=names[4:]).value])
+            each.append([*xc.evaluate(Y[rows], top.rows(rows), (5,), label_counts=trained, metrics=names).value])
         return np.array([*each, np.subtract(*each)])
 
     quarters, halves = [], []
@@ -591,7 +594,7 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
         (lambda: m.poisson_weights(0, [-1], 1), "rows"),
         (lambda: m.poisson_weights(0, [0.5], 1), "rows"),
         (lambda: m.poisson_weights(0, [0], 0), "samples"),
-        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")), r"metrics must hold known names.*got \['p'\]"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")), r"metrics must hold known names.*got 'p'"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=()), "metrics"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="PSP"), "inverse_propensity must be given"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, samples=19), "samples"),

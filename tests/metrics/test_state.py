@@ -356,3 +356,99 @@ def test_of_an_iterable_needs_no_top():
     assert state.of(blocks, metrics=["P", "smECE"]).result().equals(state.of(Y, top, metrics=["P", "smECE"]).result())
     with pytest.raises(ArgumentError, match="top must be given with a single Y"):
         state.of(Y, metrics="P")
+
+
+# ---------------------------------------------------------------- calibration and intervals
+
+
+def test_cross_fitting_from_counts_is_that_of_the_pairs():
+    Y, top, *_ = rows(18, n=200)
+    names = ["ECE@5", "ACE@5", "Brier@5", "NLL@5", "P@5"]
+    parts = [xc.State(5, names, exact=True, n_rows=200, folds=7) for _ in range(3)]
+    for part, some in zip(parts, (slice(130, 200), slice(0, 55), slice(55, 130)), strict=True):
+        part.add(Y[some], top.rows(some), some.start)
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    for method in ("isotonic", "platt", "beta"):
+        want = xc.calibrate.cross_fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids], method, folds=7)
+        present = top.ids >= 0
+        pairs = want[present], (Y.toarray()[np.arange(200)[:, None], top.ids] > 0)[present]
+        found = merged.calibrated(method).set_index("metric")["value"]
+        assert found.index.tolist() == ["ECE", "ACE", "Brier", "NLL"]
+        for name, metric in (("ECE", "ece"), ("ACE", "ace"), ("Brier", "brier"), ("NLL", "nll")):
+            assert found[name] == pytest.approx(getattr(xc.metrics, metric)(*pairs), abs=1e-12), (method, name)
+        again = merged.cross_fit(5, method).predict(top.scores[130:], 130)
+        assert again[present[130:]].tolist() == want[130:][present[130:]].tolist()
+    isotonic = xc.calibrate.Isotonic().fit_counts(*merged.scores(5).runs())
+    assert isotonic.predict(top.scores)[present].tolist() == (
+        xc.calibrate.Isotonic().fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids]).predict(top.scores)
+    )[present].tolist()  # fmt: skip
+
+
+def test_the_grid_stays_within_its_bounds_and_its_memory():
+    rng = np.random.default_rng(19)
+    names = ["ACE", "smECE", "Brier"]
+    grid, exact = xc.State((1, 5), names), xc.State((1, 5), names, exact=True)
+    for _ in range(6):
+        said = rng.random((2000, 30))
+        Y, top = sp.csr_matrix(rng.random(said.shape) < said**2), xc.TopK.from_scores(said, 5)
+        grid.add(Y, top)
+        exact.add(Y, top)
+    bounds = grid.bounds().set_index(["metric", "k"])["value"]
+    one, other = (state.result().set_index(["metric", "k"])["value"] for state in (grid, exact))
+    for name in ("ACE", "smECE"):
+        for k in (1, 5):
+            assert abs(one[name, k] - other[name, k]) <= bounds[name, k] < 2e-4
+    assert (one["Brier"] == other["Brier"]).all()
+    assert (exact.bounds()["value"] == 0).all()
+
+
+def test_intervals_merge_as_all_else_does(tmp_path):
+    Y, top, w, *_ = rows(20, n=120)
+    options = {"inverse_propensity": w, "samples": 200, "seed": 3}
+    names = ["P", "PSP@3", "nDCG@5", "coverage"]
+    whole = xc.State((1, 5), names, **options).add(Y, top, 0)
+    one, other = (
+        xc.State((1, 5), names, **options).add(Y[s], top.rows(s), s.start) for s in (slice(70, 120), slice(0, 70))
+    )
+    merged = one.merge(other)
+    assert merged.intervals().equals(whole.intervals())
+    assert bits(merged, tmp_path) == bits(whole, tmp_path)
+    assert xc.State.load(tmp_path / "state.npz").intervals(0.9).equals(whole.intervals(0.9))
+    found = whole.intervals()
+    assert found["metric"].tolist() == ["P", "P", "PSP", "nDCG"]
+    # the samples are those of rows copied as often as their weights say
+    times = xc.metrics.poisson_weights(3, np.arange(120), 200)
+    drawn = [
+        xc.metrics.precision(Y[rows], top.rows(rows), 5)[0]
+        for s in range(200)
+        for rows in [np.repeat(np.arange(120), times[:, s])]
+    ]
+    assert found[["low", "high"]].iloc[1].tolist() == pytest.approx(
+        np.quantile(drawn, [0.025, 0.975]).tolist(), abs=1e-12
+    )
+    usual = xc.metrics.confidence_intervals(Y, top, 5, metrics="P", samples=1000)[0]
+    assert found["high"][1] - found["low"][1] == pytest.approx(usual.high - usual.low, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda Y, top: xc.State(1, "coverage", samples=50),
+            "samples must go with a metric that is made of sums over rows",
+        ),
+        (lambda Y, top: xc.State(1, "P", samples=50).add(Y, top), "first_row must be given for samples"),
+        (lambda Y, top: xc.State(1, "P").add(Y, top).intervals(), "samples must be given up front"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).add(Y, top), "first_row must be given for cross-fitting"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).add(Y, top, 1), "must leave room for the block's 60 rows"),
+        (lambda Y, top: xc.State(1, "ACE").add(Y, top).cross_fit(1), "n_rows must be given up front"),
+        (lambda Y, top: xc.State(1, "P").add(Y, top).scores(1), "must name a metric that keeps the scores"),
+        (lambda Y, top: xc.State(1, "ACE").add(Y, top).scores(2), "k must be one of"),
+        (lambda Y, top: xc.State(1, "P").add(Y, top).counts(), "must name a label-wise metric"),
+        (lambda Y, top: xc.State(1, "ACE").bounds(), "at least one row"),
+    ],
+)
+def test_what_was_not_kept_is_named(call, message):
+    Y, top, *_ = rows(21)
+    with pytest.raises(ArgumentError, match=message):
+        call(Y, top)

@@ -29,7 +29,7 @@ from xcrepro import threads
 from xcrepro.arguments import check_rows, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, Block
-from xcrepro.folds.labels import HitLabels, LabelCounts, PreparedLabels
+from xcrepro.folds.labels import LabelCounts, PreparedLabels
 from xcrepro.folds.pairs import BINS, CAP, PairSums, bin_edges
 from xcrepro.folds.rows import RowSums
 from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores
@@ -105,20 +105,26 @@ class _Labels:
                 do = "the train rows of each label"
                 raise ArgumentError("label_counts", f"must be given for {registry.BINNED}", None, do)
             self._counts = labelwise.checked_counts(options.label_counts, block.n_labels)
-        self._here = self._of(self._prepared.count(np.ones(block.n_rows, np.int64)))
+        self._truth = block.truth.to_csr()
+        self._here = self._of(np.ones(block.n_rows, np.int64))
         self.names = [*self._here]
 
     def here(self) -> dict[str, np.ndarray]:
         return self._here
 
-    def _of(self, hit: HitLabels) -> dict[str, np.ndarray]:
-        found = {}
+    def _of(self, weights: np.ndarray) -> dict[str, np.ndarray]:
+        hit, found = self._prepared.count(weights), {}
         for metric in self._metrics:
-            found |= metric.formula(hit, self._counts) if metric.fold == "bins" else {metric.name: metric.formula(hit)}
+            if metric.fold == "bins":
+                found |= metric.formula(hit, self._counts)
+            elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
+                found[metric.name] = metric.formula(hit, [Truth.of(self._truth[weights > 0])])
+            else:
+                found[metric.name] = metric.formula(hit)
         return found
 
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
-        each = [self._of(self._prepared.count(row)) for row in times]
+        each = [self._of(row) for row in times]
         return {name: np.array([one[name] for one in each]) for name in self.names}
 
     @functools.cached_property
@@ -280,7 +286,7 @@ class _System:
         check_rows(truth.n_rows)
         block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
         self._parts, self._folds, self._of = [], {}, {}
-        for part, folds in ((_Rows, ("rows",)), (_Labels, ("labels", "bins")), (_Pairs, ("pairs", "scores"))):
+        for part, folds in ((_Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))):
             if here := [metric for metric in metrics if metric.fold in folds]:
                 self._parts.append(part(block, ks, here, options))
         for part in self._parts:
@@ -469,8 +475,8 @@ def confidence_intervals(
         Truth (n, L) and the predictions of its rows; not in blocks.
     ks : int or sequence of int
     metrics : str or sequence of str
-        Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``; all but coverage (reachable).
-        Calibration metrics need scores in [0, 1]. ``binned macro-F1`` gives one outcome a bin that has labels.
+        Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``. Calibration metrics need scores in
+        [0, 1]. ``binned macro-F1`` gives one outcome a bin that has labels.
     samples : int
         At least 20.
     seed : int
@@ -592,20 +598,11 @@ _CORRECTIONS = (None, "holm")
 _METHODS = (None, "bootstrap", "halves")
 
 
-def _wanted(metrics, ks) -> list[tuple[Metric, np.ndarray]]:
-    found = registry.wanted(metrics, ks)
-    for metric, _ in found:
-        if metric.fold == "truths":
-            do = "its denominator needs the truth of all rows, which no draw has"
-            raise ArgumentError("metrics", "must be made of rows, labels or pairs", repr(metric.name), do)
-    return found
-
-
 class _Asked:
     """The arguments that :func:`confidence_intervals` and :func:`paired_bootstrap` share, checked, and the systems."""
 
     def __init__(self, Y, tops, ks, metrics, options, samples, seed, confidence, method) -> None:
-        wanted = _wanted(metrics, ks)
+        wanted = registry.wanted(metrics, ks)
         self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
         self._confidence = real_number("confidence", confidence, above=0, below=1)
         one_of("method", method, _METHODS)
@@ -838,7 +835,7 @@ def macro_t_test(
     >>> round(test.difference, 3), round(test.t, 2), test.degrees, test.unit, test.significant()
     (0.667, 6.63, 11.0, 'labels', True)
     """
-    asked = _wanted(metrics, ks)
+    asked = registry.wanted(metrics, ks)
     whole_number("samples", samples, 20)
     whole_number("seed", seed)
     real_number("confidence", confidence, above=0, below=1)

@@ -22,6 +22,7 @@ from xcrepro.folds.rows import RowSums
 from xcrepro.folds.scores import CrossFitted, ScoreCounts, ScorePool
 from xcrepro.folds.truths import TruthRows
 from xcrepro.metrics import calibration, labelwise, registry
+from xcrepro.metrics.significance import poisson_weights
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
@@ -59,6 +60,10 @@ class State:
     n_rows, folds : int, optional
         How many rows there will be in all, and into how many contiguous folds :meth:`cross_fit` cuts them, 10 by default; each
         block then says its ``first_row``.
+    samples, seed : int
+        With ``samples``, :meth:`intervals` of sums over rows: a bootstrap whose weights are Poisson(1), drawn from the seed
+        and the row's number (:func:`xcrepro.metrics.poisson_weights`), so that it merges as all else does; each block then
+        says its ``first_row``. The sums of every sample are kept.
     allow_repeats : bool
         Take rows whose numbers it has seen.
 
@@ -95,6 +100,8 @@ class State:
         exact: bool = False,
         n_rows: int | None = None,
         folds: int = 10,
+        samples: int = 0,
+        seed: int = 0,
         allow_repeats: bool = False,
     ) -> None:
         if metrics is None:
@@ -113,6 +120,10 @@ class State:
         PairSums([1], **self._calibration)  # checks them
         self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
         self._cross_fit = {"n_rows": n_rows, "folds": folds}
+        self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed)
+        if self._samples and not any(metric.interval == "bootstrap" for metric, _ in self._wanted):
+            do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
+            raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
         self._allow_repeats = bool(allow_repeats)
         self._folds: dict[str, object] | None = None
         self._n_labels: int | None = None
@@ -141,6 +152,8 @@ class State:
         if "rows" in kinds:
             columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
             found["rows"] = RowSums(self._at("rows"), columns, self._weights, self._beta)
+            if self._samples:
+                found["drawn"] = RowSums(self._at("rows"), columns, self._weights, self._beta, self._samples)
         if kinds & {"labels", "bins", "truths"}:
             found["labels"] = LabelCounts(n_labels, self._at("labels", "bins", "truths"))
         if "truths" in kinds:
@@ -187,8 +200,17 @@ class State:
         rows = [] if block.first_row is None else [(block.first_row, block.first_row + block.n_rows)]
         ranges = self._joined(rows)
         fresh = self._open(block.n_labels)
-        for fold in fresh.values():
-            fold.add(block)
+        for name, fold in fresh.items():
+            if name == "drawn":
+                if block.first_row is None:
+                    do = "say where the block begins"
+                    raise ArgumentError(
+                        "first_row", "must be given for samples, whose weights follow from it", None, do
+                    )
+                numbers = np.arange(block.first_row, block.first_row + block.n_rows)
+                fold.add(block, poisson_weights(self._seed, numbers, self._samples))
+            else:
+                fold.add(block)
         self._take(fresh, block.n_labels, ranges, block.n_rows)
         return self
 
@@ -320,6 +342,47 @@ class State:
         ]
         return pd.DataFrame(rows, columns=["metric", "k", "value"])
 
+    def intervals(self, confidence: float = 0.95) -> pd.DataFrame:
+        """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``samples`` only.
+
+        Each sample counts a row 0, 1, 2, ... times, independently of the others, where the bootstrap of
+        :func:`xcrepro.metrics.confidence_intervals` draws exactly n rows: a sample has n rows give or take their root. Means
+        and ratios feel that no more than by 1/n. Metrics of labels and calibration errors are left out, which no drawing
+        with replacement serves.
+
+        Parameters
+        ----------
+        confidence : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        DataFrame
+            metric, k, value, low, high: the ends are quantiles of the samples, linear between them.
+
+        Raises
+        ------
+        ArgumentError
+            Without ``samples`` or rows.
+        """
+        import pandas as pd
+
+        real_number("confidence", confidence, above=0, below=1)
+        if not self._samples:
+            raise ArgumentError("samples", "must be given up front for intervals", 0, "State(..., samples=1000)")
+        check_rows(self.n_rows)
+        rows, tail = [], (1.0 - confidence) / 2.0
+        whole, drawn = self._folds["rows"], self._folds["drawn"]
+        for metric, at in self._wanted:
+            if metric.interval != "bootstrap":
+                continue
+            values, samples = metric.formula(whole), metric.formula(drawn)
+            low, high = np.quantile(samples[drawn.n_rows[:, 0] > 0], [tail, 1.0 - tail], axis=0)
+            for k in at.tolist():
+                i = int(np.searchsorted(whole.ks, k))
+                rows.append((metric.name, k, float(values[i]), float(low[i]), float(high[i])))
+        return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
+
     def counts(self) -> labelwise.Counts:
         """The per-label counts, where a label-wise metric was asked for."""
         if "labels" not in self._open(0):
@@ -450,6 +513,8 @@ class State:
             "exact": self._exact,
             "rows announced": self._cross_fit["n_rows"],
             "folds": self._cross_fit["folds"],
+            "samples": self._samples,
+            "seed": self._seed,
         }
 
     def save(self, path: str | os.PathLike) -> None:
@@ -509,7 +574,9 @@ class State:
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
         try:
             given = {name: arrays.get(name) for name in ("inverse_propensity", "label_counts")}
-            options = {name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds")}
+            options = {
+                name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed")
+            }
             options |= {"n_rows": header["rows announced"], "allow_repeats": allow_repeats}
             state = cls(1, header["metrics"], **given, **options)
             if header["n_labels"] is not None:
