@@ -216,7 +216,7 @@ def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) ->
         Over the test points; for calibration metrics its scores lie in [0, 1] (:func:`linked`).
     k : int
     metrics : sequence of str
-        Names of :data:`xcrepro.metrics.calibration.METRICS`, or ``"P"`` for P@k. ECE has the bins of the authors' code
+        Names of :func:`xcrepro.metrics.table`, or ``"P"`` for P@k. ECE has the bins of the authors' code
         (:data:`CLOSED`).
 
     Returns

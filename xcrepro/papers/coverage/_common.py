@@ -204,18 +204,18 @@ def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = 
         (percent of it; NaN where that is 0), in this order of metrics and rising k and labels.
     """
     truth, counts = Truth.of(ds.test.Y), ds.label_counts
-    names = ["P", "R", "nDCG (ideal k)", "abandonment", "micro-F1", "PSP", "PSnDCG"]
+    names = ["P", "R", "nDCG (ideal k)", "served", "micro-F1", "PSP", "PSnDCG"]
     names += ["coverage", "macro-P", "macro-R", "macro-F1", "label entropy", "binned macro-F1"]
     rows = []
     for (n, model), k in itertools.product(found.items(), KS):
         top = RULES[rule](model, k)
         table = metrics.evaluate(truth, top, k, inverse_propensity=weights(ds), label_counts=counts, metrics=names)
         value = dict(zip(table["metric"], table["value"], strict=True))
-        value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), 1 - value.pop("abandonment")
+        value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), value.pop("served")
         value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
         value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
         if calibrated:
-            value["ECE"] = metrics.ece(*metrics.pairs(truth, top))
+            value["ECE"] = metrics.ece(truth, top)
         rows += [(name, k, n, float(v) * (1 if name == "label entropy" else 100)) for name, v in value.items()]
     table = pd.DataFrame(rows, columns=["metric", "k", "labels", "value"])
     return kept(in_order(table, metric=dict.fromkeys([*METRICS, *table["metric"]]), k=None, labels=None))

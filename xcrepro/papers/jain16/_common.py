@@ -72,7 +72,7 @@ def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: It
     kept : ndarray, shape (L,) or (n, L)
         The probability with which a relevant label is observed.
     metrics : sequence of str
-        Names in :data:`xcrepro.metrics.ranking.FORMULAS`.
+        Names of :func:`xcrepro.metrics.table`.
     w, n_relevant
         Inverse propensities and numbers of relevant labels, for the metrics that take them.
     rngs : iterable of numpy.random.Generator

@@ -21,7 +21,7 @@ from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
-# Gain -> group of the table, our function, and the names of the plain and the scored form in ranking.FORMULAS.
+# Gain -> group of the table, our function, and the names of the plain and the scored form in metrics.table().
 GAINS = {
     "Precision@k": ("a", "metrics.psp(..., normalize=False)", "P", "PSP (bare)"),
     "nDCG@k": ("a", 'metrics.psndcg(..., normalize=False, ideal="k")', "nDCG (ideal k)", "PSnDCG (bare, ideal k)"),

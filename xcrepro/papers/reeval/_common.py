@@ -19,15 +19,19 @@ from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets, trained
+from xcrepro.metrics import registry
 from xcrepro.models import Model
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 KS = (1, 3, 5)
-TABLES = {3: {"P": "P", "micro_F1": "micro-F1", "macro_F1": "macro-F1"}, 4: {"N": "nDCG", "PSP": "PSP"}}
+TABLES = {
+    table: {code: registry.printed(code)[0] for code in codes}
+    for table, codes in ((3, ("P", "micro_F1", "macro_F1")), (4, ("N", "PSP")))
+}
 """The paper's table -> its metrics as printed -> ours."""
 METRICS = TABLES[3] | TABLES[4]
-F1 = {"micro_F1": "micro-F1", "macro_F1": "macro-F1"}
+F1 = {code: name for code, name in TABLES[3].items() if code.endswith("F1")}
 """The rows of figure 2 as printed -> ours."""
 BASELINE = "SVM"
 MODELS = {"SVM": "DiSMEC", "Logistic": "1-vs-All", "PLT": "PLT", "PfastreXML": "PfastreXML", "Neural": "Neural"}

@@ -12,13 +12,13 @@ from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import weights
-from xcrepro.metrics import ranking
+from xcrepro.metrics import ranking, registry
 from xcrepro.metrics.significance import jackknife_blocks, jackknife_error
 from xcrepro.papers.xcrepo._common import KS, METRICS, compute_metrics
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-PRINTED_AS = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
+PRINTED_AS = {code: registry.printed(code)[0] for code in ("P", "N", "PSP", "PSN")}
 """The record's name of a metric -> ours."""
 OTHER_DEFINITION = {"nDCG": "nDCG (ideal k)", "PSnDCG": "PSnDCG (ideal k)"}
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "Parabel", "PLT", "FastXML", "PfastXML", "PfastreXML", "Neural")
