@@ -25,6 +25,9 @@ from xcrepro.kernels import truth as kernel
 from xcrepro.matrices import checked_matrix, row_of
 
 
+_ROWS_A_THREAD = 2**17  # a few nanoseconds a row: below twice as many a second thread costs more than it gains
+
+
 @dataclass(frozen=True, eq=False)
 class Truth:
     """Canonical ground truth: ``indices[indptr[i]:indptr[i + 1]]`` are row i's relevant labels, rising.
@@ -73,7 +76,7 @@ class Truth:
         data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
         n_rows, n_labels = Y.shape
         found = threads.over_rows(
-            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, lo, hi), min_rows=32768
+            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, lo, hi), min_rows=_ROWS_A_THREAD
         )
         for state, place in found:
             if state > kernel.UNTIDY:
@@ -113,7 +116,8 @@ class Truth:
         ndarray of bool, shape (n, k)
         """
         found = np.zeros(ids.shape, np.bool_)
-        threads.over_rows(len(ids), lambda lo, hi: kernel.hits(self.indptr, self.indices, ids, lo, hi, found))
+        given = self.indptr, self.indices, ids
+        threads.over_rows(len(ids), lambda lo, hi: kernel.hits(*given, lo, hi, found), min_rows=_ROWS_A_THREAD)
         return found
 
     def weight_sums(self, weights: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ BINS = 10
 CAP = 100.0
 CLOSED = ("left", "right", "torchmetrics")
 
+_PAIRS_A_THREAD = 2**17  # below twice as many a second thread gains nothing
 COUNT, HITS, SCORE, SQUARE, SCORE_OF_HITS = range(5)  # the rows of `Pairs.table`
 
 
@@ -56,6 +57,7 @@ class PairSums:
             "square": np.zeros((*shape, 1 + kernel.PARTS), np.int64),
             "loss": np.zeros((self.ks.size, 1 + kernel.PARTS), np.int64),
             "capped": np.zeros(self.ks.size, np.int64),
+            "lifted": np.zeros(self.ks.size, np.int64),
         }
         self._dtype: np.dtype | None = None
 
@@ -98,7 +100,7 @@ class PairSums:
                 return kernel.sums(*given, first + lo, first + hi, tables, totals), tables, totals
 
             # Many bins make a table large; a stretch of rows should be larger still.
-            at_least = max(2**15, 32 * self._state["score"].size) // k
+            at_least = max(_PAIRS_A_THREAD, 32 * self._state["score"].size) // k
             parts = threads.over_rows(last - first, part, min_rows=max(at_least, 1))
             for fault, _, _ in parts:
                 if fault >= 0:
@@ -106,6 +108,7 @@ class PairSums:
             for _, tables, totals in parts:
                 self._state["count"] += tables[..., kernel.COUNT]
                 self._state["capped"] += totals[:, kernel.CAPPED]
+                self._state["lifted"] += totals[:, kernel.LIFTED]
                 for name, of, start in _SUMS:
                     array = tables if of == "table" else totals
                     self._state[name][..., 1:] += array[..., start : start + kernel.PARTS]
@@ -183,18 +186,19 @@ def _rounded(total) -> np.ndarray:
 class Pairs:
     """The sums of the pairs of one top k, each rounded once.
 
-    Attributes
-    ----------
-    n : int
-        How many pairs.
-    table : ndarray of float64, (5, bins)
-        COUNT, HITS, SCORE, SQUARE and SCORE_OF_HITS: of each bin the number of pairs, of hits, and the sums of the scores, of
-        their squares and of the scores of the hits.
-    score, hits, squared_error, log_loss : float
-        Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability, at
-        most ``cap`` each.
-    bins, closed, cap
-        As for :class:`PairSums`.
+        Attributes
+        ----------
+        n : int
+            How many pairs.
+        table : ndarray of float64, (5, bins)
+            _PAIRS_A_THREAD = 2**17  # below twice as many a second thread gains nothing
+    COUNT, HITS, SCORE, SQUARE and SCORE_OF_HITS: of each bin the number of pairs, of hits, and the sums of the scores, of
+            their squares and of the scores of the hits.
+        score, hits, squared_error, log_loss : float
+            Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability, at
+            most ``cap`` each.
+        bins, closed, cap
+            As for :class:`PairSums`.
     """
 
     def __init__(self, state: dict[str, np.ndarray], of: PairSums) -> None:
@@ -211,6 +215,7 @@ class Pairs:
         )
         capped = int(state["capped"])
         self.log_loss = float(_rounded(_exactly("loss", state["loss"]))[0])
+        self.log_loss += int(state["lifted"]) * kernel.LIFT
         self.log_loss += capped * self.cap if capped else 0.0  # none times an infinite cap is 0 here
 
 

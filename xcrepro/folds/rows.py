@@ -15,6 +15,7 @@ from xcrepro.kernels import exact
 from xcrepro.kernels import ranking as kernel
 from xcrepro.kernels import truth as truth_kernel
 
+_ROWS_A_THREAD = 2**15  # below twice as many a second thread gains nothing
 _BEST = {kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS}
 
 
@@ -68,7 +69,7 @@ class RowSums:
                 adder.add(values, n, None if weights is None else weights[first : first + n])
             return adder.totals()
 
-        for totals in threads.over_rows(block.n_rows, part):
+        for totals in threads.over_rows(block.n_rows, part, min_rows=_ROWS_A_THREAD):
             self._sums.add_totals(totals)
         block.all_found()
         self.n_rows = self.n_rows + (weights.sum(axis=0, dtype=np.int64)[:, None] if self.samples else block.n_rows)

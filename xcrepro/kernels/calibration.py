@@ -1,7 +1,7 @@
 """Sums over (score, hit) pairs for the calibration metrics, in one pass and without rounding: whole numbers in int64.
 
 A real number is parted into whole multiples of 2^-40, 2^-80, ...: one part is all there is of most float32 scores, two of their
-squares. Only +, -, *, / and comparisons are used, the logarithm included (``_log``), so that the bits depend neither on the
+squares. Only +, -, *, / and comparisons are used, the logarithm included (``logs``), so that the bits depend neither on the
 order of the pairs nor on a machine's mathematical library.
 """
 
@@ -20,7 +20,9 @@ FIELDS = SQUARE + PARTS
 # Of the totals
 LOSS = 0  # sum of -log(probability of what happened), of the pairs that are not capped
 CAPPED = PARTS  # how many are
-TOTALS = PARTS + 1
+LIFTED = PARTS + 1  # how many probabilities were multiplied by 2^100 before the logarithm: each lacks LIFT
+TOTALS = PARTS + 2
+LIFT = 100.0 * 0.6931471805599453
 MOST = 2**20  # pairs in one table, as often as they count: each part of a number is at most 2^42
 
 # Faults of `marginal`
@@ -28,39 +30,7 @@ OUTSIDE = 1  # a probability outside [0, 1], or NaN
 DUPLICATE = 2
 
 _LN2 = 0.6931471805599453
-_CELLS = 1024
-
-
-def _log_table():
-    """_CELLS / j and log(j / _CELLS), by the series of atanh; j below half of _CELLS is never asked for."""
-    j = np.maximum(np.arange(_CELLS + 1), 1)
-    inverse = _CELLS / j
-    z = (inverse - 1.0) / (inverse + 1.0)
-    square, series = z * z, np.zeros(j.size)
-    for power in range(30, -1, -1):
-        series = series * square + 1.0 / (2 * power + 1)
-    logs = -2.0 * z * series
-    logs[_CELLS // 2] = -_LN2  # so that log(1) is 0
-    return inverse, logs
-
-
-_INVERSE, _LOG = _log_table()
-
-
-@njit(nogil=True, cache=True)
-def _log(x):
-    """Natural logarithm of a normal x in (0, 1], to 2e-16 of it or of 1, whichever is more.
-
-    With x = 2^e m, m in [1/2, 1), and c = j/1024 the nearest to m: e log 2 + log c + log(1 + r), where r = m/c - 1 is at most
-    0.001 from 0. No branch: half of them would be guessed wrong.
-    """
-    bits = np.float64(x).view(np.int64)
-    exponent = (bits >> 52) - 1022
-    mantissa = np.int64((bits & 0xFFFFFFFFFFFFF) | (1022 << 52)).view(np.float64)
-    j = int(mantissa * _CELLS + 0.5)
-    r = mantissa * _INVERSE[j] - 1.0
-    series = 0.5 - r * (1.0 / 3.0 - r * (0.25 - r * 0.2))
-    return exponent * _LN2 + (_LOG[j] + (r - r * r * series))
+_BATCH = 64  # logarithms that are taken together, in vector instructions
 
 
 @njit(nogil=True, cache=True)
@@ -71,6 +41,45 @@ def _add_rest(rest, fields, place, times):
         whole = np.int64(rest)
         fields[place + part] += times * whole
         rest -= whole
+
+
+@njit(nogil=True, cache=True)
+def logs(x, n, mantissas, out):
+    """``out[:n]``: natural logarithms of normal ``x[:n]`` in (0, 1], each right to 2e-16 of it or of 1, whichever is more.
+
+    With x = 2^e m, m in [sqrt(1/2), sqrt(2)): e log 2 + 2 atanh((m - 1) / (m + 1)). No branch, so that compilers take several at
+    once; ``mantissas`` is room for n.
+    """
+    bits, of_mantissas = x.view(np.int64), mantissas.view(np.int64)
+    for i in range(n):
+        out[i] = (bits[i] >> 52) - 1022
+        of_mantissas[i] = (bits[i] & 0xFFFFFFFFFFFFF) | (1022 << 52)
+    for i in range(n):
+        small = np.float64(mantissas[i] < 0.7071067811865476)
+        m = mantissas[i] * (1.0 + small)
+        z = (m - 1.0) / (m + 1.0)
+        q = z * z
+        series = 1.0 / 21.0 + q * (1.0 / 23.0 + q * (1.0 / 25.0))
+        series = 1.0 / 15.0 + q * (1.0 / 17.0 + q * (1.0 / 19.0 + q * series))
+        series = 1.0 / 9.0 + q * (1.0 / 11.0 + q * (1.0 / 13.0 + q * series))
+        series = 1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * series))
+        out[i] = (out[i] - small) * _LN2 + (2.0 * z + 2.0 * z * q * series)
+
+
+@njit(nogil=True, cache=True)
+def _add_losses(happened, often, n, mantissas, losses, total):
+    """Add -log of ``happened[:n]``, each as often as it counts, to the totals."""
+    logs(happened, n, mantissas, losses)
+    for i in range(n):
+        rest = -losses[i] * 2.0**LOSS_BITS
+        whole = np.int64(rest)
+        total[LOSS] += often[i] * whole
+        rest = (rest - whole) * 2.0**BITS
+        whole = np.int64(rest)
+        total[LOSS + 1] += often[i] * whole
+        rest -= whole
+        if rest != 0.0:
+            _add_rest(rest, total, LOSS, often[i])
 
 
 @njit(nogil=True, cache=True)
@@ -86,6 +95,10 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
     width = edges.size - 2
     places = scores.shape[1]
     one = 2.0**BITS
+    # Of each bucket, what happened's probabilities that wait for their logarithms
+    waits, weights = np.empty((totals.shape[0], _BATCH)), np.empty((totals.shape[0], _BATCH), np.int64)
+    waiting = np.zeros(totals.shape[0], np.int64)
+    mantissas, losses = np.empty(_BATCH), np.empty(_BATCH)
     for row in range(lo, hi):
         often = times[row] if times.size else 1
         for place in range(places):
@@ -127,23 +140,22 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
             if not with_loss:
                 continue
             happened = abs((1.0 - hit) - p)  # p or 1 - p, without a branch
-            total = totals[bucket[place]]
+            t = bucket[place]
             if happened <= floor:
-                total[CAPPED] += often
+                totals[t, CAPPED] += often
                 continue
-            loss = 0.0
             if happened < 2.0**-1000:  # a mantissa of its own needs a normal number
                 happened *= 2.0**100
-                loss = 100.0 * _LN2
-            rest = (loss - _log(happened)) * 2.0**LOSS_BITS
-            whole = np.int64(rest)
-            total[LOSS] += often * whole
-            rest = (rest - whole) * one
-            whole = np.int64(rest)
-            total[LOSS + 1] += often * whole
-            rest -= whole
-            if rest != 0.0:
-                _add_rest(rest, total, LOSS, often)
+                totals[t, LIFTED] += often
+            n = waiting[t]
+            waits[t, n] = happened
+            weights[t, n] = often
+            waiting[t] = n + 1
+            if n + 1 == _BATCH:
+                _add_losses(waits[t], weights[t], _BATCH, mantissas, losses, totals[t])
+                waiting[t] = 0
+    for t in range(waiting.size):
+        _add_losses(waits[t], weights[t], waiting[t], mantissas, losses, totals[t])
     return -1
 
 
