@@ -24,7 +24,6 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as kernel
 from xcrepro.matrices import checked_matrix, row_of
 
-
 _ROWS_A_THREAD = 2**17  # a few nanoseconds a row: below twice as many a second thread costs more than it gains
 
 

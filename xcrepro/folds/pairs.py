@@ -195,8 +195,8 @@ class Pairs:
     COUNT, HITS, SCORE, SQUARE and SCORE_OF_HITS: of each bin the number of pairs, of hits, and the sums of the scores, of
             their squares and of the scores of the hits.
         score, hits, squared_error, log_loss : float
-            Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability, at
-            most ``cap`` each.
+            Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability,
+            at most ``cap`` each.
         bins, closed, cap
             As for :class:`PairSums`.
     """

@@ -47,8 +47,8 @@ def _add_rest(rest, fields, place, times):
 def logs(x, n, mantissas, out):
     """``out[:n]``: natural logarithms of normal ``x[:n]`` in (0, 1], each right to 2e-16 of it or of 1, whichever is more.
 
-    With x = 2^e m, m in [sqrt(1/2), sqrt(2)): e log 2 + 2 atanh((m - 1) / (m + 1)). No branch, so that compilers take several at
-    once; ``mantissas`` is room for n.
+    With x = 2^e m, m in [sqrt(1/2), sqrt(2)): e log 2 + 2 atanh((m - 1) / (m + 1)). No branch, so that compilers take several
+    at once; ``mantissas`` is room for n.
     """
     bits, of_mantissas = x.view(np.int64), mantissas.view(np.int64)
     for i in range(n):
