@@ -19,7 +19,7 @@ from xcrepro.metrics import registry
 
 KS = (1, 5)
 POPULATION = 200_000
-CASES = ((300, 500, 300), (4000, 4000, 200))  # rows, labels, repetitions
+CASES = ((300, 500, 200), (4000, 4000, 100))  # rows, labels, repetitions
 METRICS = (
     *("P", "R", "nDCG", "MRR", "micro-F1", "Hamming", "abandonment", "PSP", "PSnDCG", "PSP (bare)", "PSnDCG (bare)"),
     *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "label entropy", registry.BINNED),

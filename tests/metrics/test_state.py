@@ -168,6 +168,7 @@ def test_what_cannot_be_computed_is_named(metrics, message):
 def test_every_metric_has_what_the_documentation_shows():
     table = registry.table()
     assert table["metric"].tolist() == EVERYTHING
+    assert table["source"].str.len().min() > 3
     assert set(table["better"]) <= {"higher", "lower", ""}
     assert set(table["unit"]) <= {"fraction", "labels", "nats", "pairs"}
     assert all(xc.metrics.METRICS[name].name == name for name in EVERYTHING)

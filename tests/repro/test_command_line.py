@@ -56,6 +56,24 @@ def test_evaluate_is_the_functions_result(files, capsys):
     assert capsys.readouterr().out.splitlines()[0].split() == ["metric", "k", "value"]
 
 
+def test_evaluate_takes_metrics_by_name(files, capsys):
+    folder, truth, _, top = files
+    command = ["evaluate", str(folder / "truth.npz"), str(folder / "top.npz"), "--csv", "-k", "1"]
+    assert main([*command, "--metrics", "P", "nDCG@5", "AP@4"]) == 0
+    expected = evaluate(truth, top, metrics=["P@1", "nDCG@5", "AP@4"])
+    assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
+    assert main([*command, "--metrics", "NDCG@5"]) == 2
+    assert "did you mean 'nDCG@5'?" in capsys.readouterr().err
+    assert main([*command, "--metrics", "binned macro-F1@5"]) == 2
+    assert "label_counts must be given for binned macro-F1" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        main(["evaluate", "--list"])
+    shown = capsys.readouterr().out.splitlines()
+    assert left.value.code == 0
+    assert len(shown) == 1 + len(METRICS)
+    assert shown[1].startswith("P ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
