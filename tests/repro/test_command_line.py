@@ -12,6 +12,7 @@ from scipy import sparse
 
 from xcrepro import TopK, evaluate, propensity
 from xcrepro.__main__ import main
+from xcrepro.metrics import METRICS
 
 
 @pytest.fixture
