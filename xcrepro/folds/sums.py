@@ -44,11 +44,6 @@ class ExactSums:
         """Add what :meth:`Adder.totals` gave."""
         self._totals = self._totals + totals.ravel()
 
-    def add_integers(self, integers, weight_bits: int) -> None:
-        """Add whole numbers, an object or integer array of the sums' size, in units of 2^-weight_bits."""
-        up = UNIT_BITS - weight_bits
-        self._totals = self._totals + np.array([*(int(i) << up for i in np.ravel(integers)), None], object)[:-1]
-
     def merge(self, other: ExactSums) -> None:
         """Add another's sums."""
         self._totals = self._totals + other._totals

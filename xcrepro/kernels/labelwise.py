@@ -272,16 +272,6 @@ def add_rows(cell, row, weights, cells):
 
 
 @njit(nogil=True, cache=True)
-def weighted_sums(values, weights, out):
-    """``out[c] = sum of weights[row] * values[row, c]``, row after row."""
-    out[:] = 0.0
-    for row in range(values.shape[0]):
-        if weights[row] != 0:
-            for c in range(values.shape[1]):
-                out[c] += weights[row] * values[row, c]
-
-
-@njit(nogil=True, cache=True)
 def reachable(indptr, indices, label_indptr, label_rows, ks):
     """How many different labels the rows can show when each has ``k`` places for labels of its own, for each rising k.
 

@@ -72,6 +72,12 @@ class State:
     n_rows : int
         Rows so far.
 
+    Notes
+    -----
+    What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met, until a
+    table of all L is smaller; ``coverage (reachable)`` keeps the truth of all rows, since which labels can be shown beside
+    each other depends on all of them (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
+
     Examples
     --------
     >>> import numpy as np
