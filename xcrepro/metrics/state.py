@@ -240,9 +240,15 @@ class State:
         """
         if not isinstance(other, State):
             raise ArgumentError("other", "must be a State", type(other).__name__)
-        mine, theirs = self.fingerprint(), other.fingerprint()
+        mine, theirs = self._options(), other._options()
         if self._n_labels is None or other._n_labels is None:
             mine["n_labels"] = theirs["n_labels"] = None
+        for name, ours, given in (
+            ("inverse_propensity", self._weights, other._weights),
+            ("label_counts", self._counts, other._counts),
+        ):
+            if ours is not given and (ours is None or given is None or not np.array_equal(ours, given)):
+                mine[name], theirs[name] = _hash(ours), _hash(given)
         differ = [f"{name} {mine[name]} here and {theirs[name]} there" for name in mine if mine[name] != theirs[name]]
         if differ:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
@@ -507,13 +513,16 @@ class State:
 
     def fingerprint(self) -> dict[str, object]:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
+        hashes = {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
+        return self._options() | hashes
+
+    def _options(self) -> dict[str, object]:
+        """The fingerprint without the weights."""
         return {
             "format": _FORMAT,
             "version": xcrepro.__version__,
             "metrics": [f"{metric.name}@{k}" for metric, at in self._wanted for k in at.tolist()],
             "n_labels": self._n_labels,
-            "inverse_propensity": _hash(self._weights),
-            "label_counts": _hash(self._counts),
             **self._calibration,
             "beta": self._beta,
             "exact": self._exact,
