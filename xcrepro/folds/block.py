@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -93,11 +92,6 @@ class Block:
     def all_found(self) -> None:
         """Every row went through :meth:`find`."""
         self._missing = False
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """(n,) int64: relevant labels of each row."""
-        return self.truth.sizes
 
 
 def blocks(Y, top: TopK | None, k_max: int, n_relevant=None) -> Iterator[Block]:

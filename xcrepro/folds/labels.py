@@ -325,7 +325,7 @@ class PreparedLabels:
         # The truth's labels, numbered as they rise.
         [(labels, _)] = once._truth.lists()
         number[true_labels] = np.arange(true_labels.size, dtype=np.int32)
-        self._true_cell, self._true_row = _sorted_together(number[labels], np.repeat(row_numbers, block.sizes))
+        self._true_cell, self._true_row = _sorted_together(number[labels], np.repeat(row_numbers, block.truth.sizes))
         self._n_true, self._hit_cell = true_labels.size, number[hit.labels]
 
     def count(self, weights: np.ndarray) -> HitLabels:

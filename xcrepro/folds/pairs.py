@@ -186,19 +186,18 @@ def _rounded(total) -> np.ndarray:
 class Pairs:
     """The sums of the pairs of one top k, each rounded once.
 
-        Attributes
-        ----------
-        n : int
-            How many pairs.
-        table : ndarray of float64, (5, bins)
-            _PAIRS_A_THREAD = 2**17  # below twice as many a second thread gains nothing
-    COUNT, HITS, SCORE, SQUARE and SCORE_OF_HITS: of each bin the number of pairs, of hits, and the sums of the scores, of
-            their squares and of the scores of the hits.
-        score, hits, squared_error, log_loss : float
-            Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability,
-            at most ``cap`` each.
-        bins, closed, cap
-            As for :class:`PairSums`.
+    Attributes
+    ----------
+    n : int
+        How many pairs.
+    table : ndarray of float64, (5, bins)
+        COUNT, HITS, SCORE, SQUARE and SCORE_OF_HITS: of each bin the number of pairs, of hits, and the sums of the scores, of
+        their squares and of the scores of the hits.
+    score, hits, squared_error, log_loss : float
+        Over all pairs: the sums of the scores, of the hits, of (score - hit)^2, and of -log of what happened's probability,
+        at most ``cap`` each; the last is NaN where no logarithms were taken.
+    bins, closed, cap
+        As for :class:`PairSums`.
     """
 
     def __init__(self, state: dict[str, np.ndarray], of: PairSums) -> None:
@@ -217,6 +216,8 @@ class Pairs:
         self.log_loss = float(_rounded(_exactly("loss", state["loss"]))[0])
         self.log_loss += int(state["lifted"]) * kernel.LIFT
         self.log_loss += capped * self.cap if capped else 0.0  # none times an infinite cap is 0 here
+        if not of.loss:
+            self.log_loss = math.nan
 
 
 def bin_edges(bins: int, closed: str, dtype: np.dtype) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from xcrepro import threads
-from xcrepro.arguments import label_values, real_number
+from xcrepro.arguments import real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.sums import Adder, ExactSums
@@ -29,7 +29,7 @@ class RowSums:
     columns : iterable of int
         Of :mod:`xcrepro.kernels.ranking`.
     inverse_propensity : float64 array, (L,), optional
-        Positive and finite; needed by the kernel's columns from WEIGHTED on.
+        Checked (positive and finite, one a label) by whoever makes this; needed by the kernel's columns from WEIGHTED on.
     beta : float
         Of the F columns, above 0.
     samples : int
@@ -87,13 +87,12 @@ class RowSums:
         none = np.zeros(0)
         if self._weights is None:
             return none, none, none
-        self._weights = label_values("inverse_propensity", self._weights, block.n_labels, zero=False)
         own = block.truth.weight_sums(self._weights) if self._own else none
         return self._weights, own, check_n_relevant(block.n_relevant, block.n_rows) if self._given_truth else none
 
     def _stretches(self, block: Block, inputs, lo: int, hi: int):
         """Yield (first row, rows, values) of short stretches of the rows [lo, hi), one array used again and again."""
-        truth, sizes, (weights, own, given) = block.truth, block.sizes, inputs
+        truth, sizes, (weights, own, given) = block.truth, block.truth.sizes, inputs
         longest = min(exact.ROWS, hi - lo)
         best = np.empty((longest if self._best else 0, block.ids.shape[1]))
         out = np.empty((longest, self.columns.size, self.ks.size))
@@ -127,17 +126,11 @@ class RowSums:
 
     def __getitem__(self, column: int) -> np.ndarray:
         """The sum of a column, float64 ([samples,] K)."""
-        return self._rounded()[..., int(np.searchsorted(self.columns, column)), :]
+        return self._sums.rounded(np.s_[..., int(np.searchsorted(self.columns, column)), :])
 
     def mean(self, column: int) -> np.ndarray:
         """The mean over rows of a column, float64 ([samples,] K)."""
         return self[column] / self.n_rows
-
-    def _rounded(self) -> np.ndarray:
-        # Kept for the next formula, until the sums change (each change makes a new array).
-        if getattr(self, "_kept", (None,))[0] is not self._sums._totals:
-            self._kept = self._sums._totals, self._sums.rounded()
-        return self._kept[1]
 
 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:

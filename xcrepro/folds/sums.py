@@ -48,9 +48,9 @@ class ExactSums:
         """Add another's sums."""
         self._totals = self._totals + other._totals
 
-    def rounded(self) -> np.ndarray:
-        """float64, of ``shape``: each sum rounded to the nearest float64, once."""
-        return np.array([total / _ONE for total in self._totals], np.float64).reshape(self.shape)
+    def rounded(self, which=...) -> np.ndarray:
+        """float64, of ``shape`` or of the part that ``which`` indexes: each sum rounded to the nearest float64, once."""
+        return (self.integers()[which] / _ONE).astype(np.float64)
 
     def integers(self) -> np.ndarray:
         """object array of ``shape``: the sums in units of 2^-UNIT_BITS."""

@@ -42,7 +42,7 @@ def values(
     Y, top, ks, inverse_propensity
         See the module.
     n_relevant : float array, (n,), optional
-        The complete truth's label counts (:func:`check_n_relevant`), where a formula needs them.
+        The complete truth's label counts (:func:`xcrepro.folds.rows.check_n_relevant`), where a formula needs them.
     beta : float
         Of the F formulas, above 0.
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.arguments import check_rows, one_of, real_number, whole_number
+from xcrepro.arguments import check_rows, label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, Block
 from xcrepro.folds.labels import LabelCounts, PreparedLabels
@@ -75,7 +75,10 @@ class _Rows:
         self.names = [metric.name for metric in metrics]
         self._metrics, self._n = metrics, block.n_rows
         columns = {column for metric in metrics for column in metric.columns}
-        self._fold = RowSums(ks, columns, options.inverse_propensity)
+        weights = options.inverse_propensity
+        if weights is not None:
+            weights = label_values("inverse_propensity", weights, block.n_labels, zero=False)
+        self._fold = RowSums(ks, columns, weights)
         self._fold.add(block)
         self._rows = self._fold.values(block)
 

@@ -141,9 +141,8 @@ class State:
 
     def _at(self, *folds: str) -> np.ndarray:
         """The ks, rising, of all metrics on some folds."""
-        return np.unique(np.concatenate([at for metric, at in self._wanted if metric.fold in folds] or [[]])).astype(
-            np.int64
-        )
+        found = [k for metric, at in self._wanted if metric.fold in folds for k in at.tolist()]
+        return np.array(sorted({*found}), np.int64)
 
     def _open(self, n_labels: int) -> dict[str, object]:
         """The folds that the metrics need, empty."""
@@ -308,7 +307,7 @@ class State:
 
     def _values(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         check_rows(self.n_rows)
-        found, hit, pairs = [], None, {}
+        found, hit, pairs, pools = [], None, {}, {}
         for metric, at in self._wanted:
             if metric.fold == "rows":
                 sums = self._folds["rows"]
@@ -319,8 +318,9 @@ class State:
                 for k in at.tolist():
                     if k not in pairs:
                         pairs[k] = calibration.check_any(self._folds["pairs"].at(k))
-                    given = (pairs[k],) if metric.fold == "pairs" else (self._folds["scores"].pool(k), pairs[k])
-                    values.append(metric.formula(*given))
+                    if metric.fold == "scores" and k not in pools:
+                        pools[k] = self._folds["scores"].pool(k)
+                    values.append(metric.formula(*([pools[k]] if metric.fold == "scores" else []), pairs[k]))
                 found.append((metric.name, at, np.array(values)))
                 continue
             hit = hit or self._folds["labels"].hit_labels()
