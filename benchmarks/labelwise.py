@@ -27,7 +27,7 @@ from benchmarks.metrics import (
     thread_count,
     without_number,
 )
-from xcrepro.metrics import labelwise
+from xcrepro.metrics.ranking import values
 
 METRICS = ("coverage", "macro-F1")
 FROM_SCORES = "xcrepro, warm, 2 threads, from the scores"
@@ -157,7 +157,7 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
 
     def ours(threads: int, ranking: xc.TopK = top) -> dict[str, np.ndarray]:
         with thread_count(threads):
-            return labelwise.values(METRICS, case.truth, ranking, KS)
+            return values(METRICS, case.truth, ranking, KS)
 
     expected = ours(1)
     for other in (ours(2), ours(2, long)):

@@ -16,6 +16,7 @@ from tests.naive import as_matrices, small_rankings
 from xcrepro.data.registry import BINS
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import labelwise, registry
+from xcrepro.metrics.ranking import values
 
 KS = (1, 2, 3, 5)
 m = xc.metrics
@@ -429,7 +430,7 @@ def test_the_benchmark_runs_and_refuses_other_values(monkeypatch):
     assert all(row["seconds"] > 0 for row in rows)
     case = make_case(150, 300, 20, dense=False, seed=3)
     top = xc.TopK.from_scores(case.scores, 5)
-    right = labelwise.values(benchmark.METRICS, case.truth, top)
+    right = values(benchmark.METRICS, case.truth, top)
     assert right["coverage"].tolist() == m.coverage(case.truth, top).tolist()
     wrong = {name: values + 0.01 for name, values in right.items()}
     for peer in benchmark.PEERS:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -242,36 +241,6 @@ def _counted(Y, top, ks) -> LabelCounts:
         fold.add(block)
     check_rows(0 if fold is None else fold.n_rows)
     return fold
-
-
-# What is made of the counts, by the name under which `evaluate` reports it.
-FORMULAS: dict[str, Callable[[HitLabels], np.ndarray]] = {
-    "macro-P": lambda c: label_mean(c, kernel.PRECISION),
-    "macro-R": lambda c: label_mean(c, kernel.RECALL),
-    "macro-F1": lambda c: label_mean(c, kernel.F_BETA),
-    "coverage": lambda c: label_mean(c, kernel.COVERED),
-    "coverage (test)": lambda c: label_mean(c, kernel.COVERED, "test"),
-    "label entropy": lambda c: entropy(c),
-}
-
-
-def values(names: Iterable[str], Y, top=None, ks=KS) -> dict[str, np.ndarray]:
-    """Several of :data:`FORMULAS` from one count.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of :data:`FORMULAS`.
-    Y, top, ks
-        See the module.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Name -> float64 (K,), one value for each k.
-    """
-    hit = hit_labels(Y, top, ks)
-    return {name: FORMULAS[name](hit) for name in names}
 
 
 def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:

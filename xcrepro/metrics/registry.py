@@ -19,6 +19,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.folds.labels import HitLabels
 from xcrepro.folds.rows import RowSums
 from xcrepro.folds.sums import ratio
+from xcrepro.kernels import labelwise as label_kernel
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import calibration, labelwise
 from xcrepro.metrics.coverage import covered_of_reachable
@@ -141,6 +142,10 @@ _DECIDED = kernel.HITS, kernel.PREDICTED, kernel.RELEVANT
 _DECIDED_PS = kernel.PS_HITS, kernel.PREDICTED, kernel.LABEL_WEIGHTS
 
 
+def _label_mean(column: int, over: str = "all") -> Callable:
+    return lambda hit: labelwise.label_mean(hit, column, over)
+
+
 def _by_bin(hit: HitLabels, label_counts: np.ndarray) -> dict[str, np.ndarray]:
     names, sizes, values = labelwise.binned_values(hit, label_counts)
     return {f"macro-F1 ({name})": values[b] for b, name in enumerate(names) if sizes[b]}
@@ -166,12 +171,12 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("served", "coverage, eq. 12 and tables, there called abandonment", _mean(kernel.SERVED), default=False,
           printed_as=("Abandonment",)),
     # counts by label
-    _labels("macro-P", "coverage, eq. 11", labelwise.FORMULAS["macro-P"], printed_as=("macro_P", "macro-precision")),
-    _labels("macro-R", "coverage, eq. 11", labelwise.FORMULAS["macro-R"], printed_as=("macro_R", "macro-recall")),
-    _labels("macro-F1", "reeval, section 2.3; coverage, eq. 11", labelwise.FORMULAS["macro-F1"], printed_as=("macro_F1",)),
-    _labels("coverage", "coverage, eq. 13", labelwise.FORMULAS["coverage"], printed_as=("Cov", "coverage")),
-    _labels("coverage (test)", "napkinXC", labelwise.FORMULAS["coverage (test)"]),
-    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.FORMULAS["label entropy"], unit="nats", averages=""),
+    _labels("macro-P", "coverage, eq. 11", _label_mean(label_kernel.PRECISION), printed_as=("macro_P", "macro-precision")),
+    _labels("macro-R", "coverage, eq. 11", _label_mean(label_kernel.RECALL), printed_as=("macro_R", "macro-recall")),
+    _labels("macro-F1", "reeval, section 2.3; coverage, eq. 11", _label_mean(label_kernel.F_BETA), printed_as=("macro_F1",)),
+    _labels("coverage", "coverage, eq. 13", _label_mean(label_kernel.COVERED), printed_as=("Cov", "coverage")),
+    _labels("coverage (test)", "napkinXC", _label_mean(label_kernel.COVERED, "test")),
+    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.entropy, unit="nats", averages=""),
     Metric("coverage (reachable)", "truths", covered_of_reachable, "jain16, table 4 (c)", default=False,
            printed_as=("Cov_norm",)),
     # sums over rows of weights, inverse propensities
