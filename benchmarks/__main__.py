@@ -11,7 +11,7 @@ from importlib import metadata
 
 from xcrepro.paths import atomic_path, project_root
 
-JOBS = ("loader", "metrics", "labelwise", "decide", "calibration", "cross_fit", "trees", "startup")
+JOBS = ("loader", "metrics", "labelwise", "decide", "calibration", "cross_fit", "trees", "linear", "startup")
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
 
 
