@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,7 +73,8 @@ def scikit_learn(X, y, loss, C):
         oracle = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000)
     else:
         oracle = LinearSVC(C=C, fit_intercept=False, dual=False, tol=1e-10, max_iter=10000)
-    return oracle.fit(X, y).coef_.ravel()
+    with warnings.catch_warnings(action="ignore"):  # that it gets no further is as near as it comes
+        return oracle.fit(X, y).coef_.ravel()
 
 
 # ------------------------------------------------------------------------------ what is learned
