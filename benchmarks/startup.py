@@ -190,6 +190,7 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     plt = xc.models.PLT(trees=2, max_leaf=10)
     yield "PLT", lambda: (plt.fit(scores, truth).predict(scores, 3), plt.predict_coverage(scores, 3))
     yield "FastXML family", lambda: xc.models.PfastreXML(trees=2).fit(scores, truth).predict(scores, 3)
+    yield "one-vs-rest", lambda: xc.models.OneVsRest().fit(scores, truth)
     yield "neural", lambda: xc.models.NeuralOneVsAll(epochs=1).fit(scores, truth).predict(scores, 3)
 
 

@@ -85,7 +85,7 @@ def test_every_class_is_found_under_its_name():
 
 def test_parameters_are_those_of_init_and_fit_leaves_them_alone():
     model = OneVsRest(C=3.0)
-    want = {"loss": "logistic", "C": 3.0, "eps": 0.01, "threshold": 0.01, "seed": 0}
+    want = {"loss": "logistic", "C": 3.0, "eps": 0.0001, "threshold": 0.01, "seed": 0}
     assert model.get_params() == want
     assert model.get_params(deep=False) == want
     assert model.fit(X, Y) is model
@@ -95,7 +95,7 @@ def test_parameters_are_those_of_init_and_fit_leaves_them_alone():
 
 
 def test_repr_is_how_to_build_it():
-    assert repr(DiSMEC(seed=2)) == "DiSMEC(C=1.0, eps=0.01, threshold=0.01, seed=2)"
+    assert repr(DiSMEC(seed=2)) == "DiSMEC(C=1.0, eps=0.0001, threshold=0.01, seed=2)"
     assert repr(Popularity()) == "Popularity()"
 
 

@@ -1,13 +1,14 @@
-"""napkinXC's models behind our interface: against scikit-learn's optimum, napkinXC itself, the edges, and Bibtex."""
+"""Linear one-vs-rest, held to scikit-learn, its own duality gap and napkinXC; and napkinXC's tree behind our interface."""
 
 from __future__ import annotations
 
 import gc
+import math
 import os
-import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
@@ -36,28 +39,118 @@ def dense_margins(model):
     return np.vstack([model.weights_.toarray(), model.bias_])
 
 
+def with_bias(X):
+    """Unit rows in float64, and a column of ones."""
+    X = sp.csr_matrix(X).toarray().astype(float)
+    length = np.sqrt((X**2).sum(axis=1, keepdims=True))
+    return np.hstack([np.divide(X, length, out=np.zeros_like(X), where=length > 0), np.ones((len(X), 1))])
+
+
+def objective_and_gap(X, y, w, loss, C):
+    """Of one label, from the definitions: the dual variable of a point is C times minus the derivative of its loss."""
+    primal, dual = float(w @ w) / 2, 0.0
+    a = np.zeros(len(y))
+    for i, margin in enumerate(y * (X @ w)):
+        if loss == "logistic":
+            p = 1 / (1 + math.exp(margin)) if margin < 700 else 0.0
+            primal += C * (math.log1p(math.exp(-margin)) if margin > 0 else math.log1p(math.exp(margin)) - margin)
+            a[i] = C * p
+            dual -= C * sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
+        else:
+            short = max(0.0, 1 - margin)
+            primal += C * short**2
+            a[i] = 2 * C * short
+            dual += a[i] - a[i] ** 2 / (4 * C)
+    v = X.T @ (a * y)
+    return primal, primal - (dual - float(v @ v) / 2)
+
+
+def scikit_learn(X, y, loss, C):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    if loss == "logistic":
+        oracle = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000)
+    else:
+        oracle = LinearSVC(C=C, fit_intercept=False, dual=False, tol=1e-10, max_iter=10000)
+    with warnings.catch_warnings(action="ignore"):  # that it gets no further is as near as it comes
+        return oracle.fit(X, y).coef_.ravel()
+
+
 # ------------------------------------------------------------------------------ what is learned
+
+
+each_loss = pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 
 
 @pytest.mark.parametrize(("loss", "C"), [("logistic", 10.0), ("logistic", 0.5), ("squared_hinge", 1.0)])
 def test_weights_are_those_of_scikit_learn_at_the_optimum(loss, C):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.svm import LinearSVC
-
     X, Y = multilabel_problem()
-    model = xc.models.OneVsRest(loss, C=C, eps=1e-6, threshold=0.0).fit(X, Y)
-    X = X.toarray().astype(float)
-    length = np.sqrt((X**2).sum(axis=1, keepdims=True))
-    with_bias = np.hstack([np.divide(X, length, out=np.zeros_like(X), where=length > 0), np.ones((len(X), 1))])
+    model = xc.models.OneVsRest(loss, C=C, eps=1e-9, threshold=0.0).fit(X, Y)
     for label in range(Y.shape[1]):
         y = Y[:, [label]].toarray().ravel()
         if y.any():
-            if loss == "logistic":
-                oracle = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000)
-            else:
-                oracle = LinearSVC(C=C, fit_intercept=False, dual=False, tol=1e-10, max_iter=10000)
-            want = oracle.fit(with_bias, y).coef_.ravel()
-            np.testing.assert_allclose(dense_margins(model)[:, label], want, rtol=2e-3, atol=2e-3)
+            want = scikit_learn(with_bias(X), y, loss, C)
+            np.testing.assert_allclose(dense_margins(model)[:, label], want, rtol=1e-3, atol=1e-3)
+
+
+@st.composite
+def problems(draw):
+    """X with rows and features that may be empty, all the same or huge, and one label with both kinds of points."""
+    n, n_features = draw(st.integers(2, 30)), draw(st.integers(1, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < draw(st.sampled_from([0.2, 0.7, 1.0])))
+    size = draw(st.sampled_from([1.0, 1e30, 1e-30, 0.0]))
+    X = X * size if size else np.sign(X)
+    X[0, 0] = 1.0
+    if draw(st.booleans()):
+        X[:, -1] = 3.0
+    y = rng.random(n) < draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    y[:2] = True, False
+    return X, y.astype(float)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.sampled_from(["logistic", "squared_hinge"]), st.sampled_from([0.01, 1.0, 10.0, 1000.0]))
+def test_the_duality_gap_is_as_small_as_eps_says(problem, loss, C):
+    X, y = problem
+    for eps in (1e-1, 1e-5):
+        model = xc.models.OneVsRest(loss, C=C, eps=eps, threshold=0.0).fit(X, y[:, None])
+        w = dense_margins(model)[:, 0].astype(float)
+        objective, gap = objective_and_gap(with_bias(X), 2 * y - 1, w, loss, C)
+        assert gap <= 1.05 * eps * objective + 1e-12
+    best = scikit_learn(with_bias(X), y, loss, C)
+    assert objective <= objective_and_gap(with_bias(X), 2 * y - 1, best, loss, C)[0] * (1 + 2e-5)
+
+
+@each_loss
+def test_large_problems_sample_their_hessian_and_reach_the_optimum_all_the_same(loss, twin, monkeypatch):
+    """More points than the sample takes; whichever these are, the objective is the same."""
+    X, Y = twin.train.X, twin.train.Y
+    models = [xc.models.OneVsRest(loss, eps=1e-6, threshold=0.0, seed=seed).fit(X, Y) for seed in (0, 1)]
+    assert not same_bits(*(model.predict(X, 3) for model in models))
+    rows, counts = with_bias(X), np.asarray(Y.sum(axis=0)).ravel()
+    for label in np.argsort(-counts)[:3]:
+        y = 2 * sp.csr_matrix(Y)[:, [label]].toarray().ravel() - 1
+        C = linear._LOSSES[loss][1]
+        found = [objective_and_gap(rows, y, dense_margins(model)[:, label].astype(float), loss, C) for model in models]
+        assert found[0][0] == pytest.approx(found[1][0], rel=2e-6)
+        assert max(gap / objective for objective, gap in found) < 2e-6
+
+
+@each_loss
+@pytest.mark.parametrize("C", [1e-8, 1e5])
+def test_extreme_costs_end(loss, C):
+    """Where the weights are only as near as float32 brings them."""
+    X, Y = multilabel_problem()
+    model = xc.models.OneVsRest(loss, C=C, threshold=0.0).fit(X, Y)
+    learned, rows = dense_margins(model).astype(float), with_bias(X)
+    assert np.isfinite(model.weights_.data).all()
+    for label in (0, 1, 2):
+        y = 2 * Y[:, [label]].toarray().ravel() - 1
+        objective, gap = objective_and_gap(rows, y, learned[:, label], loss, C)
+        assert gap <= 0.01 * objective
+        assert objective < objective_and_gap(rows, y, np.zeros(13), loss, C)[0]
 
 
 def test_default_cost_is_ten_for_logistic_and_one_for_the_hinge():
@@ -68,16 +161,16 @@ def test_default_cost_is_ten_for_logistic_and_one_for_the_hinge():
         assert not same_bits(by_default.predict(X), other.fit(X, Y).predict(X))
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@each_loss
 def test_probabilities_and_margins_are_napkinxc_s(loss, twin):
     from napkinxc.models import BR
 
     X, Y, Xt = twin.train.X, twin.train.Y, twin.test.X
-    model = xc.models.OneVsRest(loss).fit(X, Y)
+    model = xc.models.OneVsRest(loss, eps=1e-8, threshold=0).fit(X, Y)
     top = model.predict(Xt, Y.shape[1])
     name, C = linear._LOSSES[loss]
     with tempfile.TemporaryDirectory() as folder, linear._seeded(0):
-        napkin = BR(folder, loss=name, liblinear_c=C, liblinear_eps=0.01, weights_threshold=0.01, threads=1)
+        napkin = BR(folder, loss=name, liblinear_c=C, liblinear_eps=1e-4, weights_threshold=0, threads=1)
         napkin.fit(X, Y)
         theirs = napkin.predict_proba(Xt, top_k=int(Y.shape[1]))
     want = xc.TopK.from_pairs([dict(sorted(row)).items() for row in theirs], n_labels=Y.shape[1]).to_csr().toarray()
@@ -85,7 +178,7 @@ def test_probabilities_and_margins_are_napkinxc_s(loss, twin):
         top = xc.TopK(top.ids, np.exp(-(np.maximum(0, 1 - top.scores) ** 2)), top.n_labels)
     got = top.to_csr().toarray()
     seen = np.asarray(Y.sum(axis=0)).ravel() > 0
-    np.testing.assert_allclose(got[:, seen], want[:, seen], atol=2e-5)
+    np.testing.assert_allclose(got[:, seen], want[:, seen], atol=1e-3)
     assert not got[:, ~seen].any()
 
 
@@ -122,15 +215,34 @@ def test_dismec_is_one_vs_rest_with_the_squared_hinge():
 # ------------------------------------------------------------------------------ repeatable
 
 
-def test_fits_at_the_same_time_do_not_disturb_each_other(twin):
+@pytest.mark.parametrize("model", [xc.models.DiSMEC, xc.models.NapkinPLT])
+def test_fits_at_the_same_time_do_not_disturb_each_other(model, twin):
     def work(_):
-        return xc.models.DiSMEC(eps=0.5).fit(twin.train.X, twin.train.Y).predict(twin.test.X)
+        return model(eps=0.5).fit(twin.train.X, twin.train.Y).predict(twin.test.X)
 
     with ThreadPoolExecutor(2) as pool:
         assert same_bits(*pool.map(work, range(2)))
 
 
-def test_training_gives_its_memory_back():
+@each_loss
+def test_same_bits_for_any_threads_neighbours_and_calls(loss, twin, monkeypatch):
+    X, Y = twin.train.X, sp.csc_matrix(twin.train.Y)
+    monkeypatch.setenv("XCREPRO_THREADS", "1")
+    whole = dense_margins(xc.models.OneVsRest(loss).fit(X, Y))
+    monkeypatch.setenv("XCREPRO_THREADS", "2")
+    np.testing.assert_array_equal(dense_margins(xc.models.OneVsRest(loss).fit(X, Y)), whole)
+    backwards = dense_margins(xc.models.OneVsRest(loss).fit(X, Y[:, ::-1]))
+    np.testing.assert_array_equal(backwards[:, ::-1], whole)
+    seen = np.flatnonzero(np.diff(Y.indptr))[:20]
+    for lanes, at_once in ((1, 3), (5, 256)):
+        monkeypatch.setattr(linear, "_LANES", lanes)
+        monkeypatch.setattr(linear, "_AT_ONCE", at_once)
+        few = dense_margins(xc.models.OneVsRest(loss).fit(X, Y[:, seen]))
+        np.testing.assert_array_equal(few, whole[:, seen])
+
+
+@pytest.mark.parametrize("model", [xc.models.DiSMEC(), xc.models.NapkinPLT(loss="squared_hinge", max_leaves=1000)])
+def test_training_gives_its_memory_back(model):
     """What the primal solvers of napkinXC do not: with them this grew by about 150 MB."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
@@ -142,9 +254,9 @@ def test_training_gives_its_memory_back():
     def megabytes():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
-    xc.models.DiSMEC().fit(X[:, :100], Y[:, :5])
+    model.fit(X[:, :100], Y[:, :5])
     before = megabytes()
-    xc.models.DiSMEC().fit(X, Y)
+    model.fit(X, Y)
     gc.collect()
     assert megabytes() - before < 60
 
@@ -162,18 +274,6 @@ for model in (xc.models.OneVsRest(), xc.models.NapkinPLT(max_leaves=4, ensemble=
     assert [int(line) for line in run.stdout.split()] == [
         zlib.crc32(top.ids.tobytes() + top.scores.tobytes()) for top in here
     ]
-
-
-def test_label_batches_do_not_change_the_weights(monkeypatch, capfd):
-    """With little memory napkinXC trains the labels in batches."""
-    X, Y = sp.vstack([sp.eye(90)] * 20), sp.vstack([sp.eye(90)] * 20)
-    whole = xc.models.OneVsRest().fit(X, Y)
-    options = linear.OneVsRest._options
-    monkeypatch.setattr(linear, "_MEMORY", 0.0)
-    monkeypatch.setattr(linear.OneVsRest, "_options", lambda model: options(model) | {"verbose": 2})
-    cramped = xc.models.OneVsRest().fit(X, Y)
-    assert capfd.readouterr().err.count("Assigning labels for base estimators") > 1
-    np.testing.assert_array_equal(dense_margins(cramped), dense_margins(whole))
 
 
 # ------------------------------------------------------------------------------ edges
@@ -281,49 +381,6 @@ def test_every_tree_type_reaches_every_seen_label(tree_type):
     X, Y = multilabel_problem()
     top = xc.models.NapkinPLT(tree_type=tree_type, max_leaves=2).fit(X, Y).predict(X, 7)
     assert (np.sort(top.ids, axis=1) == [0, 1, 2, 4, 5, 6, 7]).all()
-
-
-def entry(classes=2, first=1, size=4, pairs=False, body=b"", gradients=0):
-    head = struct.pack("<iii", classes, first, 0)
-    return head + struct.pack("<QQQQ?", size, 2, size, 2, pairs) + body + bytes([gradients]) if classes > 1 else head
-
-
-DENSE = np.array([0, 0.5, 2.0, 0.0], "<f4").tobytes()
-
-
-def test_the_weights_file_is_read_in_both_forms(tmp_path):
-    pairs = struct.pack("<ifif", 1, 0.25, 3, -4.0)
-    content = (
-        struct.pack("<i", 3)
-        + entry(body=DENSE)
-        + entry(first=0, pairs=True, body=pairs)
-        + entry(classes=1)
-        + entry(classes=1, first=0)  # filler
-    )
-    (tmp_path / "w").write_bytes(content)
-    weights, bias = linear._read_weights(tmp_path / "w", 2, 3)
-    assert weights.toarray().tolist() == [[2, 0, 0], [0, 4, 0]]
-    assert bias.tolist() == [0.5, -0.25, 10]
-
-
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        (b"", "unpack_from requires"),
-        (struct.pack("<i", 2) + entry(body=DENSE), "2 labels instead of 1"),
-        (struct.pack("<i", 1) + entry(body=DENSE)[:-4], "buffer is smaller"),
-        (struct.pack("<i", 1) + entry(classes=3, body=DENSE), "3 classes, the first 1, for label 0"),
-        (struct.pack("<i", 1) + entry(classes=1, first=0), "1 classes, the first 0, for label 0"),
-        (struct.pack("<i", 1) + entry(body=DENSE, gradients=1), "gradients for label 0"),
-        (struct.pack("<i", 1) + entry(body=DENSE) + entry(classes=1), "12 bytes too many"),
-        (struct.pack("<i", 1) + entry(size=5, body=DENSE + DENSE[8:12]), "index 2 exceeds"),
-    ],
-)
-def test_a_weights_file_of_another_form_is_refused(tmp_path, content, found):
-    (tmp_path / "w").write_bytes(content)
-    with pytest.raises(DataError, match="weights as napkinXC") as caught:
-        linear._read_weights(tmp_path / "w", 2, 1)
-    assert found in str(caught.value)
 
 
 def test_importing_the_models_does_not_import_napkinxc():

@@ -1,0 +1,435 @@
+"""Training linear one-vs-rest classifiers: sub-sampled Newton steps, for several labels at a time.
+
+A label's weights minimise |w|^2 / 2 + C sum loss(y w.x), squared hinge or logistic; the bias is the weight of a feature that is
+always 1. Labels that are trained at the same time stand side by side, one in each *lane*: an entry of X is read once for all
+lanes, and they take it in by vector instructions. Lanes never touch each other, so a label's bits depend neither on its
+neighbours nor on the number of threads.
+
+A step is Newton's, but for two things. Its Hessian is a sum over a sample of the points, drawn in proportion to what each
+adds: there are few points with a curvature worth counting where a label has few positives. And the equation is solved by
+conjugate gradients, to a fifth. Gradient, line search and the rule to stop take all points.
+
+The rule: with the dual variables that belong to w, the duality gap is exactly |gradient|^2 / 2, so the objective is proved to
+be no more than that above its minimum.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_ROUNDS = 1000  # steps of a label at most
+_STUCK = 3  # steps in a row that do not lower the objective, after which rounding is what moves it
+_FORCING = 0.2  # what conjugate gradients leave of the residual's length
+_PER_POSITIVE, _LEAST = 15, 500  # points in the sample of the Hessian: as many for each positive, at least
+_TURNS = 12  # looks of a line search at most
+_FLAT = 0.1  # what a line search leaves of the slope
+
+
+@njit(nogil=True, cache=True)
+def _dot(indptr, indices, data, direction, out):
+    """out[i, l] = direction[:, l] . (x_i, 1)."""
+    bias = direction[direction.shape[0] - 1]
+    for i in range(indptr.size - 1):
+        z = out[i]
+        for l in range(z.size):
+            z[l] = bias[l]
+        lo, hi = indptr[i], indptr[i + 1]
+        # Four entries at a time: z is then read and written a quarter as often.
+        for j in range(lo, hi - 3, 4):
+            v0, v1, v2, v3 = data[j], data[j + 1], data[j + 2], data[j + 3]
+            d0, d1 = direction[indices[j]], direction[indices[j + 1]]
+            d2, d3 = direction[indices[j + 2]], direction[indices[j + 3]]
+            for l in range(z.size):
+                z[l] += (v0 * d0[l] + v1 * d1[l]) + (v2 * d2[l] + v3 * d3[l])
+        for j in range(hi - (hi - lo) % 4, hi):
+            v, d = data[j], direction[indices[j]]
+            for l in range(z.size):
+                z[l] += v * d[l]
+
+
+@njit(nogil=True, cache=True)
+def _add_up(indptr, indices, data, coefficient, out):
+    """out[:, l] = sum over i of coefficient[i, l] (x_i, 1)."""
+    for f in range(out.shape[0]):
+        row = out[f]
+        for l in range(row.size):
+            row[l] = 0.0
+    bias = np.zeros(out.shape[1])
+    used = np.empty(out.shape[1], np.int64)
+    for i in range(indptr.size - 1):
+        c = coefficient[i]
+        n = 0
+        for l in range(c.size):
+            used[n] = l
+            n += c[l] != 0.0
+            bias[l] += c[l]
+        if n > 6:
+            for j in range(indptr[i], indptr[i + 1]):
+                v, row = data[j], out[indices[j]]
+                for l in range(c.size):
+                    row[l] += v * c[l]
+        elif n > 0:
+            # With the squared hinge most points are far on the right side of most labels.
+            for j in range(indptr[i], indptr[i + 1]):
+                v, row = data[j], out[indices[j]]
+                for k in range(n):
+                    l = used[k]
+                    row[l] += v * c[l]
+    last = out[out.shape[0] - 1]
+    for l in range(last.size):
+        last[l] = bias[l]
+
+
+@njit(nogil=True, cache=True)
+def _misses(margin, miss):
+    """1 / (1 + exp(m)) of a row of margins.
+
+    exp(-a) = exp(-a / 1024)^1024, to 1e-8: multiplications alone, which go over all lanes at once and give the same bits with
+    any C library.
+    """
+    for l in range(miss.size):
+        m = margin[l]
+        a = abs(m)
+        a = (a if a < 40.0 else 40.0) * (1.0 / 1024.0)
+        e = 1.0 - a * (
+            1.0 - a * (1.0 / 2.0) * (1.0 - a * (1.0 / 3.0) * (1.0 - a * (1.0 / 4.0) * (1.0 - a * (1.0 / 5.0))))
+        )
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        e *= e
+        miss[l] = np.divide(e if m > 0.0 else 1.0, 1.0 + e)  # a plain / looks for 0, one lane after the other
+
+
+@njit(nogil=True, cache=True)
+def _slopes(logistic, C, sign, output, change, step, slope, curvature):
+    """First and second derivatives, by the step t, of C sum loss(y (z + t v)), for each lane."""
+    lanes = step.size
+    margin, miss = np.empty(lanes), np.empty(lanes)
+    slope[:] = 0.0
+    curvature[:] = 0.0
+    for i in range(output.shape[0]):
+        y, z, v = sign[i], output[i], change[i]
+        for l in range(lanes):
+            margin[l] = y[l] * (z[l] + step[l] * v[l])
+        if logistic:
+            _misses(margin, miss)
+            for l in range(lanes):
+                p, u = miss[l], np.float64(v[l])
+                slope[l] -= y[l] * p * u
+                curvature[l] += p * (1.0 - p) * (u * u)
+        else:
+            for l in range(lanes):
+                short, u = 1.0 - margin[l], np.float64(v[l])
+                short = short if short > 0.0 else 0.0
+                slope[l] -= 2.0 * y[l] * short * u
+                curvature[l] += 2.0 * (u * u) if short > 0.0 else 0.0
+    for l in range(lanes):
+        slope[l] *= C
+        curvature[l] *= C
+
+
+@njit(nogil=True, cache=True)
+def _move(logistic, C, sign, output, change, step, loss, curved):
+    """Take the step; then ``change`` holds the derivatives of the losses by the outputs. Adds up losses and second derivatives.
+
+    The loss -log(1 - p) of a small p is taken from below, by its series.
+    """
+    lanes = step.size
+    margin, miss = np.empty(lanes), np.empty(lanes)
+    loss[:] = 0.0
+    curved[:] = 0.0
+    for i in range(output.shape[0]):
+        y, z, v = sign[i], output[i], change[i]
+        for l in range(lanes):
+            z[l] += step[l] * v[l]
+            margin[l] = y[l] * z[l]
+        if logistic:
+            _misses(margin, miss)
+            large = False
+            for l in range(lanes):
+                p = miss[l]
+                v[l] = -C * y[l] * p
+                curved[l] += p * (1.0 - p)
+                large = large or p > 0.05
+                loss[l] += p * (1.0 + p * (0.5 + p * (1.0 / 3.0 + p * 0.25))) if p <= 0.05 else 0.0
+            if large:
+                for l in range(lanes):
+                    if miss[l] > 0.05:
+                        m = margin[l]
+                        loss[l] += math.log1p(math.exp(-m)) if m > 0.0 else math.log1p(math.exp(m)) - m
+        else:
+            for l in range(lanes):
+                short = 1.0 - margin[l]
+                short = short if short > 0.0 else 0.0
+                v[l] = -2.0 * C * y[l] * short
+                loss[l] += short * short
+                curved[l] += 2.0 if short > 0.0 else 0.0
+    for l in range(lanes):
+        loss[l] *= C
+        curved[l] *= C
+
+
+@njit(nogil=True, cache=True)
+def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
+    """The points in the sample of each lane's Hessian: rows[l, :size[l]], and what they count there.
+
+    A point of curvature d is one with probability min(1, d / limit[l]), as ``draw`` decides, and counts as max(d, limit[l]).
+    """
+    size[:] = 0
+    bar = np.empty(limit.size)
+    for i in range(derivative.shape[0]):
+        c = derivative[i]
+        for l in range(bar.size):
+            bar[l] = limit[l] * draw[i]
+        for l in range(bar.size):
+            a = abs(np.float64(c[l]))
+            d = a * (1.0 - a / C) if logistic else (2.0 * C if a > 0.0 else 0.0)
+            if d > bar[l]:
+                rows[l, size[l]], weight[l, size[l]] = i, max(d, limit[l])
+                size[l] += 1
+
+
+@njit(nogil=True, cache=True)
+def _direction(indptr, indices, data, rows, curvature, gradient, direction, place):
+    """The step for one lane: H s = -gradient, with H = 1 + the sum of curvature x_i x_i' over the sample's points.
+
+    Only features of the sample take part in the conjugate gradients: for the others H is 1. place: -1 for every feature,
+    before and after.
+    """
+    n_features = gradient.size - 1
+    n = rows.size
+    entries = 0
+    for i in rows:
+        entries += indptr[i + 1] - indptr[i]
+    # The sample's rows, with its features numbered as they come.
+    start = np.empty(n + 1, np.int64)
+    index = np.empty(entries, np.uint32)
+    value = np.empty(entries, np.float32)
+    feature = np.empty(min(entries, n_features) + 1, np.int64)
+    used = at = 0
+    for r in range(n):
+        start[r] = at
+        for j in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            f = indices[j]
+            if place[f] < 0:
+                place[f] = used
+                feature[used] = f
+                used += 1
+            index[at], value[at] = place[f], data[j]
+            at += 1
+    start[n] = at
+    for k in range(used):
+        place[feature[k]] = -1
+    feature[used] = n_features
+    m = used + 1
+    for f in range(n_features + 1):
+        direction[f] = -gradient[f]
+    residual, heading, image, step = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
+    length = 0.0
+    for k in range(m):
+        residual[k] = heading[k] = -gradient[feature[k]]
+        length += residual[k] * residual[k]
+    enough = _FORCING * _FORCING * length
+    for _ in range(m):
+        if length <= enough:
+            break
+        bias, bias_image = heading[used], heading[used]
+        for k in range(used):
+            image[k] = heading[k]
+        for r in range(n):
+            # Two sums: one alone waits for its last addition at each entry.
+            a, b = bias, 0.0
+            lo, hi = start[r], start[r + 1]
+            ids, values = index[lo:hi], value[lo:hi]
+            for j in range(0, values.size - 1, 2):
+                a += values[j] * heading[ids[j]]
+                b += values[j + 1] * heading[ids[j + 1]]
+            if values.size % 2:
+                a += values[values.size - 1] * heading[ids[values.size - 1]]
+            a = (a + b) * curvature[r]
+            for j in range(values.size):
+                image[ids[j]] += values[j] * a
+            bias_image += a
+        image[used] = bias_image
+        across = 0.0
+        for k in range(m):
+            across += heading[k] * image[k]
+        along = length / across
+        before, length = length, 0.0
+        for k in range(m):
+            step[k] += along * heading[k]
+            residual[k] -= along * image[k]
+            length += residual[k] * residual[k]
+        for k in range(m):
+            heading[k] = residual[k] + length / before * heading[k]
+    for k in range(m):
+        direction[feature[k]] = step[k]
+
+
+@njit(nogil=True, cache=True)
+def train(indptr, indices, data, total, label_start, positive, logistic, C, eps, draw, lanes, threshold):
+    """Train the classifiers of some labels.
+
+    indptr, indices (uint32), data (float32): the rows; total: their sum, (D,).
+    positive[label_start[l]:label_start[l + 1]]: the rows of label l's positives: one at least, and not all.
+    draw: a random number in [0, 1) for each row. A label ends when its objective is at most the fraction ``eps`` of itself
+    above its minimum, or when rounding lets no step lower it any more. Weights below ``threshold`` in size are dropped, never
+    the bias.
+    Returns (start, feature, weight, bias, objective, gap, rounds): label l's weights are start[l]:start[l + 1].
+    """
+    n, n_features, n_labels = indptr.size - 1, total.size, label_start.size - 1
+    lanes = min(lanes, n_labels)
+    sign = np.empty((n, lanes), np.float32)
+    output = np.empty((n, lanes), np.float32)
+    change = np.empty((n, lanes), np.float32)
+    gradient = np.empty((n_features + 1, lanes), np.float32)
+    direction = np.zeros((n_features + 1, lanes), np.float32)
+    w = np.empty((n_features + 1, lanes))
+    g, s = np.empty(n_features + 1), np.empty(n_features + 1)
+    place = np.full(n_features, -1, np.int32)
+    sample, heavy, size = np.empty((lanes, n), np.int32), np.empty((lanes, n)), np.empty(lanes, np.int64)
+    limit = np.empty(lanes)
+    label = np.full(lanes, -1)
+    count = np.empty(lanes, np.int64)
+    best, stuck = np.empty(lanes), np.empty(lanes, np.int64)
+    loss, curved = np.empty(lanes), np.empty(lanes)
+    norm, across, square, first = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    step, low, high = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    slope, curvature = np.empty(lanes), np.empty(lanes)
+    settled = np.empty(lanes, np.bool_)
+
+    # Room for all weights there could be: pages that are never written to take no memory.
+    feature = np.empty(n_labels * n_features, np.int32)
+    weight = np.empty(n_labels * n_features, np.float32)
+    kept_start, kept_stop = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    bias = np.empty(n_labels, np.float32)
+    objective, gap = np.empty(n_labels), np.empty(n_labels)
+    rounds = np.zeros(n_labels, np.int64)
+    kept = started = ended = 0
+    while True:
+        for l in range(lanes):
+            if label[l] >= 0:
+                # The gradient, and with it the proof of how near the minimum is.
+                length = norm[l] = 0.0
+                for f in range(n_features + 1):
+                    gradient[f, l] += w[f, l]
+                    length += gradient[f, l] * gradient[f, l]
+                    norm[l] += w[f, l] * w[f, l]
+                now = norm[l] / 2 + loss[l]
+                k = label[l]
+                stuck[l] = 0 if now < best[l] else stuck[l] + 1
+                best[l] = min(best[l], now)
+                if length / 2 <= eps * now or rounds[k] == _ROUNDS or stuck[l] == _STUCK:
+                    kept_start[k] = kept
+                    for f in range(n_features):
+                        if w[f, l] != 0.0 and abs(w[f, l]) >= threshold:
+                            feature[kept], weight[kept] = f, w[f, l]
+                            kept += 1
+                    kept_stop[k] = kept
+                    bias[k], objective[k], gap[k] = w[n_features, l], now, length / 2
+                    label[l] = -1
+                    ended += 1
+            if label[l] < 0:
+                # The next label starts with a bias alone, whose gradient needs no walk over the rows.
+                if started == n_labels:
+                    for f in range(n_features + 1):
+                        direction[f, l] = 0.0
+                    limit[l] = np.inf
+                    continue
+                k = label[l] = started
+                started += 1
+                rows = positive[label_start[k] : label_start[k + 1]]
+                count[l] = rows.size
+                share = rows.size / n
+                if logistic:
+                    b = math.log(share / (1.0 - share))
+                    wrong, missed = C * share, C * (1.0 - share)
+                    curved[l] = C * share * (1.0 - share) * n
+                else:
+                    b = (2.0 * share - 1.0) * (2.0 * C * n) / (1.0 + 2.0 * C * n)
+                    wrong, missed = 2.0 * C * (1.0 + b), 2.0 * C * (1.0 - b)
+                    curved[l] = 2.0 * C * n
+                for i in range(n):
+                    sign[i, l], output[i, l], change[i, l] = -1.0, b, wrong
+                for f in range(n_features):
+                    w[f, l] = 0.0
+                    gradient[f, l] = wrong * total[f]
+                w[n_features, l] = b
+                gradient[n_features, l] = b + wrong * (n - rows.size) - missed * rows.size
+                for i in rows:
+                    sign[i, l], change[i, l] = 1.0, -missed
+                    for j in range(indptr[i], indptr[i + 1]):
+                        gradient[indices[j], l] -= (wrong + missed) * data[j]
+                norm[l], best[l], stuck[l] = b * b, np.inf, 0
+            rounds[label[l]] += 1
+            limit[l] = curved[l] / max(_LEAST, _PER_POSITIVE * count[l])
+        if ended == n_labels:
+            break
+
+        _sample(logistic, C, change, limit, draw, sample, heavy, size)
+        for l in range(lanes):
+            if label[l] < 0:
+                continue
+            for f in range(n_features + 1):
+                g[f] = gradient[f, l]
+            _direction(indptr, indices, data, sample[l, : size[l]], heavy[l, : size[l]], g, s, place)
+            across[l] = square[l] = first[l] = 0.0
+            for f in range(n_features + 1):
+                direction[f, l] = s[f]
+                s[f] = direction[f, l]
+                across[l] += w[f, l] * s[f]
+                square[l] += s[f] * s[f]
+                first[l] += g[f] * s[f]
+        _dot(indptr, indices, data, direction, change)
+        # The objective along a direction is convex: Newton's method for the place where its slope is 0, kept between a place
+        # that lies before it and one behind it.
+        for l in range(lanes):
+            low[l], high[l] = 0.0, np.inf
+            settled[l] = label[l] < 0
+            step[l] = 0.0 if settled[l] else 1.0
+        for turn in range(_TURNS):
+            _slopes(logistic, C, sign, output, change, step, slope, curvature)
+            left = 0
+            for l in range(lanes):
+                if settled[l]:
+                    continue
+                d = across[l] + step[l] * square[l] + slope[l]
+                if abs(d) <= _FLAT * abs(first[l]):
+                    settled[l] = True
+                    continue
+                left += 1
+                if d < 0.0:
+                    low[l] = step[l]
+                else:
+                    high[l] = step[l]
+                step[l] -= d / (square[l] + curvature[l])
+                if not low[l] < step[l] < high[l]:
+                    step[l] = (low[l] + high[l]) / 2
+                if turn == _TURNS - 1:
+                    step[l] = low[l]
+            if left == 0:
+                break
+        _move(logistic, C, sign, output, change, step, loss, curved)
+        for f in range(n_features + 1):
+            for l in range(lanes):
+                w[f, l] += step[l] * direction[f, l]
+        _add_up(indptr, indices, data, change, gradient)
+    # In the order of the labels: they ended in another.
+    start = np.zeros(n_labels + 1, np.int64)
+    for k in range(n_labels):
+        start[k + 1] = start[k] + kept_stop[k] - kept_start[k]
+    in_order, its = np.empty(kept, np.int32), np.empty(kept, np.float32)
+    for k in range(n_labels):
+        in_order[start[k] : start[k + 1]] = feature[kept_start[k] : kept_stop[k]]
+        its[start[k] : start[k + 1]] = weight[kept_start[k] : kept_stop[k]]
+    return start, in_order, its, bias, objective, gap, rounds
