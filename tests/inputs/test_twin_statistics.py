@@ -58,5 +58,6 @@ def test_against_dense_loops(seed):
     with np.errstate(invalid="ignore", divide="ignore"):
         phi = np.nan_to_num([[np.corrcoef(Y[:, a], X[:, f] > 0)[0, 1] for f in range(7)] for a in used])
     if used.size:
-        assert found["features with phi > 0.1 a label"] == pytest.approx((phi > 0.1).sum(1).mean())
+        least, most = ((phi > 0.1 + off).sum(1).mean() for off in (1e-9, -1e-9))
+        assert least <= found["features with phi > 0.1 a label"] <= most
         assert found["best phi"] == pytest.approx(np.maximum(phi.max(1), 0).mean())
