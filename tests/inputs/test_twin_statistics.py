@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -38,6 +38,7 @@ def test_by_hand():
     assert np.isnan(found["best phi"])
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_against_dense_loops(seed):
     rng = np.random.default_rng(seed)

@@ -49,10 +49,7 @@ class Block:
         self.first_row = first_row
         if self.ids.size and self.ids.max() >= self.truth.n_labels:
             row, place = np.argwhere(self.ids >= self.truth.n_labels)[0]
-            rule, do = (
-                f"must name labels below its n_labels, {self.n_labels}",
-                "make it with TopK.from_ids, which checks",
-            )
+            rule, do = f"must name labels below its n_labels, {self.n_labels}", "make it with TopK.from_ids, which checks"
             raise ArgumentError("top", rule, f"{self.ids[row, place]} in row {row}", do)
         self._found = np.zeros(self.ids.shape, np.bool_)
         self._missing = self.n_rows > 0  # are the hits still to be found?
