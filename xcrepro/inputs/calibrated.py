@@ -270,7 +270,7 @@ def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
         0 at absent places.
     """
     ids = np.maximum(top.ids, 0)
-    found = np.asarray(ds.test.marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
+    found = np.asarray(ds.test.observed_marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
     return np.where(top.ids >= 0, found, 0.0)
 
 
