@@ -294,7 +294,7 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     --------
     >>> import xcrepro as xc
     >>> ds = xc.twin("bibtex", scale=0.1)
-    >>> true_error(ds, TopK.from_scores(ds.test.marginals, k=5)) < 1e-7
+    >>> true_error(ds, TopK.from_scores(ds.test.observed_marginals, k=5)) < 1e-7
     True
     """
     if not isinstance(ds, Twin):
