@@ -185,7 +185,7 @@ def test_a_separator_with_nothing_to_gain_is_empty():
 @pytest.fixture(scope="module")
 def fitted(twin):
     model = PfastreXML(trees=4, max_leaf=8, labels_per_leaf=6, seed=3)
-    return model.fit(twin.train.X, twin.train.Y_observed)
+    return model.fit(twin.train.X, twin.train.Y)
 
 
 def leaf_of(model, tree, x):
@@ -234,7 +234,7 @@ def test_re_ranking_is_equation_8(twin, fitted):
     def unit(X):
         return X / np.linalg.norm(X, axis=1, keepdims=True)
 
-    train, Y = unit(twin.train.X.toarray().astype(np.float64)), twin.train.Y_observed.toarray() > 0
+    train, Y = unit(twin.train.X.toarray().astype(np.float64)), twin.train.Y.toarray() > 0
     means = [train[Y[:, label]].mean(axis=0) if Y[:, label].any() else None for label in range(Y.shape[1])]
     X = twin.test.X[:60]
     want = []
@@ -249,14 +249,14 @@ def test_re_ranking_is_equation_8(twin, fitted):
 
 def test_re_ranking_does_not_depend_on_the_length_of_a_row(twin):
     # Without a bias and with trees that are one leaf the length of a row cannot reach the trees.
-    model = PfastreXML(trees=1, max_leaf=10**6, bias=0.0).fit(twin.train.X, twin.train.Y_observed)
+    model = PfastreXML(trees=1, max_leaf=10**6, bias=0.0).fit(twin.train.X, twin.train.Y)
     a, b = model.predict(twin.test.X), model.predict(twin.test.X * 7)
     np.testing.assert_array_equal(a.ids, b.ids)
     np.testing.assert_allclose(a.scores, b.scores, rtol=1e-5)
 
 
 def test_leaves_hold_the_shares_of_the_train_rows_that_reach_them(twin, fitted):
-    rows, Y = dense_rows(twin.train.X), twin.train.Y_observed.toarray() > 0
+    rows, Y = dense_rows(twin.train.X), twin.train.Y.toarray() > 0
     weights = xc.propensity.inverse(Y.sum(axis=0), len(Y), 0.55, 1.5)
     np.testing.assert_allclose(fitted.inverse_propensity_, weights)
     split_somewhere = cut_somewhere = False
@@ -280,7 +280,7 @@ def test_leaves_hold_the_shares_of_the_train_rows_that_reach_them(twin, fitted):
 
 
 def test_trees_learn(twin):
-    Y = twin.train.Y_observed
+    Y = twin.train.Y
     model = FastXML(trees=10).fit(twin.train.X, Y)
     most = xc.TopK.from_ids(np.full((twin.test.X.shape[0], 1), Y.sum(axis=0).argmax()), n_labels=Y.shape[1])
     got = xc.metrics.precision(twin.test.Y, model.predict(twin.test.X, 1), (1,))[0]
@@ -288,7 +288,7 @@ def test_trees_learn(twin):
 
 
 def test_alpha_1_is_pfastxml_exactly(twin, fitted):
-    alone = PfastXML(trees=4, max_leaf=8, labels_per_leaf=6, seed=3).fit(twin.train.X, twin.train.Y_observed)
+    alone = PfastXML(trees=4, max_leaf=8, labels_per_leaf=6, seed=3).fit(twin.train.X, twin.train.Y)
     same = copy.copy(fitted).set_params(alpha=1.0).predict(twin.test.X, k=10)
     for other in (alone, fitted.pfastxml()):
         assert type(other) is PfastXML
@@ -297,14 +297,14 @@ def test_alpha_1_is_pfastxml_exactly(twin, fitted):
 
 
 def test_pfastxml_with_equal_propensities_is_fastxml(twin):
-    X, Y = twin.train.X, twin.train.Y_observed
+    X, Y = twin.train.X, twin.train.Y
     plain = FastXML(trees=2, ideal="L").fit(X, Y).predict(twin.test.X)
     ones = PfastXML(trees=2, inverse_propensity=np.ones(Y.shape[1])).fit(X, Y).predict(twin.test.X)
     assert same_bits(plain, ones)
 
 
 def test_a_smaller_ensemble_is_the_beginning_of_a_larger_one(twin):
-    less, more = (PfastreXML(trees=n).fit(twin.train.X, twin.train.Y_observed) for n in (2, 4))
+    less, more = (PfastreXML(trees=n).fit(twin.train.X, twin.train.Y) for n in (2, 4))
     nodes = less.left_.size
     np.testing.assert_array_equal(less.left_, more.left_[:nodes])
     np.testing.assert_array_equal(less.w_data_, more.w_data_[: more.w_indptr_[nodes]])
@@ -376,7 +376,7 @@ def test_a_parameter_broken_after_fit_is_named(twin, fitted):
 
 
 def test_weights_come_back_and_are_shown_by_their_number(twin, tmp_path):
-    X, Y = twin.train.X, twin.train.Y_observed
+    X, Y = twin.train.X, twin.train.Y
     weights = np.linspace(1, 3, Y.shape[1])
     PfastreXML(trees=2, inverse_propensity=weights).fit(X, Y).save(tmp_path / "model")
     back = load(tmp_path / "model")

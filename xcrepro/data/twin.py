@@ -23,33 +23,43 @@ from xcrepro.kernels import twin as kernels
 
 _TOPIC_WORDS = 60
 _LABEL_WORDS = 10
-_DEPTH = 3
-# A label may hang below one that is at least this many times as frequent.
-_GAP = 3.0
-# What is exactly 0, to keep the marginals sparse: a label's sigmoid below this, given its parent, and a root's. Roots
-# have to add up to more than 1 in every row, so less is cut off there.
-_CUT = 0.01
-_ROOT_CUT = 1e-3
-# Topics that more than this share of the points should have are candidates everywhere, however weak their words.
-_EVERYWHERE = 0.1
-_SWEEPS = 200
-_BALANCED = 1e-3
+# The share of a point's words that are its topics'.
+_ABOUT = 0.2
+# A label with more than this share of what a topic has belongs to none: it would be in every point that has the topic.
+_GENERAL = 0.3
+# The least share of its points that a label comes to by itself, not as another's companion.
+_OWN = 0.3
+# Labels with a chance in a point: so many, and so many more for each that a point has on average. Further ones have none
+# that would be kept: EURLex-4K's points have 35 of the 56 left.
+_NEAR, _NEAR_PER_LABEL = 24, 6
+# A probability below this is exactly 0, to keep the marginals sparse; the share that a sum of probabilities can come to.
+_CUT, _MOST = 1e-3, 0.95
+# The fit ends when 99 of 100 labels are within a hundredth of their target, far less than a draw scatters.
+_SWEEPS, _BALANCED = 40, 1e-2
+# Expected counts below the least are none (a label that one data set in 50 has), and so are those of labels beyond so
+# many times the published number.
+_LEAST, _LONGEST = 0.02, 4
+# The group of the catalogue that has label features.
+_WITH_LABEL_FEATURES = "label-features"
 
 
 @dataclass(frozen=True)
 class TwinSplit(Split):
-    """One half of a twin: a :class:`Split` whose ``Y`` is the complete truth, and what is known about it.
+    """One half of a twin: a :class:`Split` whose ``Y`` is the observed truth, and what is known about it.
 
     Attributes
     ----------
-    Y_observed : csr_matrix of float32, (n, L)
-        Ones, a subset of ``Y``: what is left after each relevant label went missing.
+    Y_complete : csr_matrix of float32, (n, L)
+        Ones, among them all of ``Y``: the relevant labels, before any went missing.
     marginals : csr_matrix of float32, (n, L)
-        In (0, 1]: P(y_l = 1 | x) of the complete truth; absent is exactly 0.
+        In (0, 1]: the probability that a label of the complete truth is relevant; absent is exactly 0.
+    observed_marginals : csr_matrix of float32, (n, L)
+        The same of ``Y``: ``marginals`` times the labels' propensities.
     """
 
-    Y_observed: csr_matrix
+    Y_complete: csr_matrix
     marginals: csr_matrix
+    observed_marginals: csr_matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,23 +69,24 @@ class Twin(Dataset):
     Attributes
     ----------
     propensities : float64, (L,)
-        In (0, 1]: the probability that label l of the complete truth is observed.
-    parents : int32, (L,)
-        The label above, relevant wherever the label is; -1 for a root.
+        In (0, 1]: the probability that a relevant label is observed.
     expected_counts : float64, (L,)
         The expected number of train points of the complete truth, the sum of ``marginals`` over the train points.
         ``expected_counts * propensities`` is the expected observed number.
+    label_features : csr_matrix of float32, (L, D), or None
+        Of the datasets that have label features: the words of the labels, rows of unit length; ``label_names`` is the same
+        as text.
     """
 
     train: TwinSplit
     test: TwinSplit
     propensities: np.ndarray = field(repr=False)
-    parents: np.ndarray = field(repr=False)
     expected_counts: np.ndarray = field(repr=False)
+    label_features: csr_matrix | None = field(default=None, repr=False)
 
 
 def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
-    """A synthetic dataset in the published shape of ``name``, of which everything is known. Same arguments, same bytes.
+    """A synthetic dataset that passes for ``name``, of which everything is known. Same arguments, same bytes.
 
     Parameters
     ----------
@@ -83,94 +94,76 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
         A dataset of the catalogue (``xcrepro.data.registry.names()``) whose numbers of points and labels and an average of
         labels are known.
     scale : float
-        Its size as a share of the published one, above 0; numbers of points, labels and features are multiplied by it and
-        rounded (at least 100 train and 50 test points, 16 labels, 64 features), points per label and labels per point stay.
+        Its share of the dataset's points, above 0 and at most 1; at least 100 train and 50 test points. A smaller twin is
+        as a random subsample of the points: labels a point and each label's share of the points stay,
+        counts shrink with the points.
     seed : int
         0 to 2**63 - 1.
 
     Returns
     -------
     Twin
-        ``train`` and ``test`` with ``X``, ``Y``, ``Y_observed`` and ``marginals``, and the labels' ``propensities``,
-        ``parents`` and ``expected_counts``. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name a file.
+        ``train`` and ``test`` with ``X``, ``Y`` (observed), ``Y_complete``, ``marginals`` and ``observed_marginals``,
+        and the labels' ``propensities`` and ``expected_counts``. A label that no train point has observed is in
+        neither split; so a point may be left without any. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name a
+        file.
 
     Raises
     ------
     ArgumentError
         An unknown name (with the near ones), one of which too little is known (with the keys that its ``dataset.toml``
-        needs), a scale that is not above 0, a seed out of range.
+        needs), a scale out of range, a seed out of range.
 
     Notes
     -----
-    **What it keeps of the dataset.** The numbers of points, labels and features. Labels per point, hence points per
-    label, within 1 % in train (small scales: 2 %). For the datasets whose label bins are published (reeval, table 2)
-    the share of labels per bin, unseen ones included, within 2 points; otherwise a long tail that meets the average,
-    its head and end chosen by us. Rows of X are tf-idf of unit length, sparse, with the Zipf background of text. What
-    linear models reach: on small twins (about 2,500 points, at least 100 labels) a napkinXC PLT, the mean of three
-    seeds, comes within about 3 points of Parabel's printed P@1, 3 and 5 for all datasets that print them but three,
-    named below; a single seed or training scatters by 1 or 2 points more. ``xcrepro/data/catalogue``
-    has all of them, and ``python tests/data/test_twin.py`` prints them again.
+    **What is like the dataset.** ``xcrepro.inputs.twin_statistics`` counts it in real data and in twins: the share of points
+    that the frequent labels have, labels a point and their scatter, the label bins (where they are published; otherwise
+    a long tail that meets the averages), how labels go together, how much single features tell, what Popularity and linear
+    models reach, and that the latter say less than they are right.
 
-    **What it does not keep.** There are no words, only numbers: no text, no label names, no label features. A row has
-    55 to 260 features, more where points have more labels (titles 10 to 27), not the dataset's number. Test points come
-    from the distribution of the train points; but where the shift of a label was fitted to one or two train points, it
-    is a few percent more frequent in test.
-    Label correlations are those of the topics and the hierarchy below. Precision drifts away from the scale it was
-    fitted at: a larger twin has more words to tell its topics apart and comes out higher. EURLex-4K at scale 1 reaches
-    86 / 73 / 59 (printed: 82 / 69 / 58), WikiSeeAlsoTitles-350K at 0.02 23 / 12 / 8 (17 / 12 / 9), Amazon-670K at 0.02
-    54 / 43 / 36 (45 / 40 / 36), AmazonTitles-670K at 0.02 54 / 40 / 32 (38 / 34 / 30). Not reached by a search over the
-    recipes: WikiTitles-500K and LF-WikiTitles-500K fall too slowly from P@1 to P@5 (P@5 is 4 to 6 points too high), and
-    so does LF-AmazonTitles-1.3M (P@1 3 points too low, P@5 4 too high): with as many points per label as theirs, the
-    frequent labels of a small twin are in a large share of its points, and easy to name.
-    Very small twins (below about 100 labels, or where a label would be in more than half of the points) lose
-    the bins first. Propensities are the model's; whether the dataset's own labels went missing that way nobody knows.
-    Bytes do not depend on the number of threads, nor on NumPy's generators (none is used); another processor or C
-    library may round an exponential differently, which can move a single draw.
+    **What is not.** Words are numbers. There is no hierarchy of labels. Sets of labels repeat less often than in real data.
+    What is relevant and what is observed are a model's draws: nobody knows how the dataset's own labels went missing.
 
-    **How it is made.** The most frequent labels are roots, each with a topic of 60 words. The others hang below them in
-    trees of depth 3 at most, each with a signature of 10 words: some (half, unless fitted otherwise) from its parent's
-    words, the others its own. A point has a few topics, some labels of each by frequency, and words from the labels'
-    signatures, the topics and a Zipf background. Then, from the finished features alone, probabilities are *defined*:
+    **How it is made.** Labels have topics, but the most frequent none; each has a companion, a more frequent label of its
+    topic that it brings along, some always, some hardly ever. A point has a number of labels to be observed, up to three
+    topics, and labels from these by frequency, the most frequent of all besides. It has words from its labels' signatures (10
+    words each, some of them its topic's), from its topics and from a Zipf background: tf-idf, unit length. Then, from the
+    finished features, probabilities are *defined*:
 
-    - roots: eta_r(x) = sigmoid(alpha cos(x, topic_r) + b_r + a(x)) for the topics nearest to x, 0 for the others. The
-      b_r make the train sums meet the targets, a(x) makes the sum over r the same m >= 1.1 for every point;
-    - below: eta_l(x) = eta_parent(x) q(beta cos(x, signature_l) + b_l), where q is a sigmoid lowered by 0.01 and
-      stretched back to [0, 1], so that far labels get exactly 0. b_l makes the train sum meet the target.
+        eta_l(x_i) = sigmoid(alpha cos(x_i, signature_l) + b_l + a_i)
 
-    The complete truth ``Y`` is drawn with these. The roots of a point come by one systematic draw (a comb of unit pitch
-    over its probabilities): every point has m of them, rounded down or up, so none is without labels. The labels below
-    come by one systematic draw a label over the points where the parent was drawn, in shuffled order, so that counts
-    stay near their targets and few labels are never seen. ``Y_observed`` keeps each relevant label independently with
-    probability p_l.
+    for the labels nearest to the point, and 0 for all others. The b_l make the sums over the points what the
+    points' labels ask for; the a_i make the expected number of observed labels, the sum of eta_l p_l, the point's number.
+    All points together are fitted, so that test points are as train points are.
 
-    **What is guaranteed.**
+    p_l is the propensity of label l, 1 / (1 + m C (N_l + B)^-A), C = (log N - 1)(B + 1)^A: the model of jain16 (eq. 1) at the
+    twin's own N and expected observed counts N_l, with the odds of missing multiplied by m (``missing`` in
+    ``dataset.toml``). With m = 1 no model could reach what is printed: where labels go missing by the model, the mean of
+    y / p over the predicted labels is at most 1, and on EURLex-4K DiSMEC's printed PSP@1 says that it is 2.
 
-    - P(y_il = 1 | X) is ``marginals[i, l]``, exactly, for each pair: alone, not jointly. Within a point a label needs
-      its parent, and roots exclude each other a little. Across points, roots are independent given X; the labels below
-      are not: a rare label drawn in one point is less likely elsewhere. Ranking a row by ``marginals`` has the highest
-      expected P@k there is, and averages over a test set vary a little less than those of independent points.
-    - ``Y`` is closed under ``parents``. ``Y_observed`` is not, which is what the estimate of propensities from a
-      hierarchy (jain16, section 5) uses. That estimate is far too high here, as rare descendants go missing too.
-    - p_l = 1 / (1 + C (N_l + B)^-A), C = (log N - 1)(B + 1)^A (jain16, eq. 1), N_l being the expected OBSERVED train
-      count: the one solution of N_l = N*_l p(N_l), N*_l = ``expected_counts[l]``. It is ``Y``, not ``Y_observed``, that
-      has the published counts.
+    The observed labels of a point come by one systematic draw (a comb of unit pitch over eta_l p_l): as many as its number.
+    A label that is not observed is relevant with what is left of its probability.
+
+    **What is guaranteed.** P(y_il = 1 | x_i, the point's number of labels) is ``marginals[i, l]`` in the complete truth and
+    ``observed_marginals[i, l]`` in the observed one, and a relevant label is observed with probability ``propensities[l]``,
+    exactly, for each pair: alone, not jointly. Labels of one point exclude each other a little, points are independent.
+    Where a label falls out because no train point has it, that is a draw as well: in train, the rarest labels that are left are
+    a little more frequent than their marginals say; in test they are not. Bytes depend neither on the number of threads
+    nor on the processor: random numbers, exponentials and logarithms are our own.
 
     Examples
     --------
     >>> tw = twin("eurlex-4k", scale=0.05)
-    >>> tw.name, tw.train.X.shape, tw.test.Y.shape
-    ('eurlex-4k@0.05-seed0', (777, 250), (190, 200))
+    >>> tw.name, tw.train.X.shape, tw.test.X.shape
+    ('eurlex-4k@0.05-seed0', (777, 5000), (190, 5000))
     >>> abs(tw.train.Y.nnz / tw.n_train - tw.published["xcrepo:dataset-table"]["avg_labels_per_point"]) < 0.1
     True
-    >>> l = int(tw.label_counts.argmax())
-    >>> bool(abs(tw.label_counts[l] - tw.expected_counts[l]) < 4 * tw.expected_counts[l] ** 0.5)
-    True
-    >>> bool((tw.train.Y_observed > tw.train.Y).nnz == 0 and tw.propensities[l] == tw.propensities.max())
+    >>> bool((tw.train.Y > tw.train.Y_complete).nnz == 0 and tw.label_counts.min() > 0)
     True
     """
     entry = registry.get(name)
-    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) or not 0 < scale < math.inf:
-        raise ArgumentError("scale", "must be a number above 0", repr(scale), "1.0 is the published size")
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) or not 0 < scale <= 1:
+        raise ArgumentError("scale", "must be a number above 0 and at most 1", repr(scale), "1.0 is the published size")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
     return _build(_complete(entry), entry.twin, float(scale), int(seed))
@@ -194,31 +187,32 @@ def _complete(entry: Entry) -> Entry:
 
 
 def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
-    n_train = max(100, round(entry.n_train * scale))
-    n = n_train + max(50, round(entry.n_test * scale))
-    plan = _plan(entry, recipe, scale, n_train, seed)
-    X = _features(plan, n, n_train, seed)
-    roots = _roots(plan, X, n_train, recipe, seed)
-    row, label, probability, relevant, expected = _labels(plan, X, roots, n_train, recipe.below, seed)
+    n_train, n_test = max(100, round(entry.n_train * scale)), max(50, round(entry.n_test * scale))
+    plan = _plan(entry, recipe, n_train, seed)
+    points = _points(plan, entry, recipe, n_train, n_test, seed)
+    signatures = _signatures(plan, points, recipe, seed)
+    X, idf = _features(plan, points, signatures, recipe, n_train, seed)
+    propensities = plan.propensity[points.ids]
+    marginals, complete, observed = _truth(points, signatures, propensities, X, recipe, seed)
 
-    shape = (n, plan.ids.size)
-    marginals = csr_matrix((probability, (row, plan.ids[label])), shape=shape)
-    row, label = row[relevant], label[relevant]
-    Y = csr_matrix((np.ones(row.size, np.float32), (row, plan.ids[label])), shape=shape)
-    for matrix in (marginals, Y):
-        matrix.sort_indices()
-
-    expected_counts = np.empty(plan.ids.size)
-    expected_counts[plan.ids] = expected
-    parents = np.full(plan.ids.size, -1, np.int32)
-    below = plan.parent >= 0
-    parents[plan.ids[below]] = plan.ids[plan.parent[below]]
-    propensities = _propensities(expected_counts, n_train, entry.A, entry.B)
-    observed = _observe(Y, propensities, seed)
+    # Labels that no train point has are not in the data set.
+    kept = np.flatnonzero(np.bincount(observed[:n_train].indices, minlength=points.ids.size))
+    kept = kept[_permutation(seed, kernels.LABEL_IDS, kept.size)]
+    marginals, complete, observed = (_columns(matrix, kept) for matrix in (marginals, complete, observed))
+    propensities = propensities[kept]
+    seen = (marginals.data * propensities[marginals.indices]).astype(np.float32)
+    observed_marginals = csr_matrix((seen, marginals.indices, marginals.indptr), shape=marginals.shape)
+    in_train = marginals[:n_train]
     train, test = (
-        TwinSplit(X=X[part], Y=Y[part], Y_observed=observed[part], marginals=marginals[part])
-        for part in (slice(0, n_train), slice(n_train, n))
-    )
+        TwinSplit(
+            X=X[part], Y=observed[part], Y_complete=complete[part], marginals=marginals[part],
+            observed_marginals=observed_marginals[part],
+        )
+        for part in (slice(0, n_train), slice(n_train, None))
+    )  # fmt: skip
+    named = {}
+    if entry.group == _WITH_LABEL_FEATURES:
+        named = _label_features(signatures.words[kept], signatures.weights[kept], idf)
     return Twin(
         name=f"{entry.name}@{scale!r}-seed{seed}",
         train=train,
@@ -228,119 +222,218 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
         published=entry.published,
         entry=entry,
         propensities=propensities,
-        parents=parents,
-        expected_counts=expected_counts,
+        expected_counts=np.bincount(in_train.indices, in_train.data.astype(np.float64), kept.size),
+        **named,
     )
+
+
+def _columns(matrix: csr_matrix, kept: np.ndarray) -> csr_matrix:
+    matrix = matrix[:, kept]
+    matrix.sort_indices()
+    return matrix
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything about labels and words before any point exists. Labels are stored topic by topic, the root first, then
-    by falling target; ``ids`` maps that order to the public ids."""
+    """Everything about the labels before any point exists; labels by falling frequency, the general ones first.
 
-    ids: np.ndarray
-    target: np.ndarray
-    starts: np.ndarray
-    parent: np.ndarray
-    topic_words: np.ndarray
-    topic_weights: np.ndarray
-    words: np.ndarray
-    weights: np.ndarray
+    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t + 1]]``
+    are topic t's labels, ``topic`` is -1 for the general ones.
+    """
+
+    propensity: np.ndarray
+    frequency: np.ndarray
+    n_general: int
+    topic: np.ndarray
+    topic_starts: np.ndarray
+    by_topic: np.ndarray
+    companion: np.ndarray
+    follow: np.ndarray
     n_words: int
     words_per_point: int
-    share: np.ndarray
-    extra: float
 
 
-def _plan(entry: Entry, recipe: TwinShape, scale: float, n_train: int, seed: int) -> _Plan:
-    average = entry.avg_labels_per_point
-    n_labels = max(16, round(entry.n_labels * scale))
-    # One dataset's number of features is not published.
-    n_words = max(64, round((entry.n_features or 100_000) * scale))
-    target = _targets(entry, recipe, n_labels, n_train)
-    # The most frequent labels are the roots: one in ``topic``, as long as a point has a fair share, at least 1.
-    upto = np.cumsum(target) / n_train
-    most = int(np.searchsorted(upto, recipe.roots * average))
-    n_topics = max(2, min(round(n_labels / recipe.topic), most), int(np.searchsorted(upto, 1.1)) + 1)
-    n_topics = min(n_topics, n_labels // 2)
-    roots = target[:n_topics]
-    # Frequent topics have more labels, but less than in proportion: so that none grows beyond bounds.
-    weight = np.cumsum(np.sqrt(roots))
-    drawn = _uniforms(seed, kernels.TOPICS, n_labels - n_topics) * weight[-1]
-    topic = np.concatenate([np.arange(n_topics), np.searchsorted(weight[:-1], drawn, side="right")])
-    target = target[np.argsort(topic, kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(topic, minlength=n_topics))])
-    parent = np.empty(n_labels, np.int32)
-    kernels.grow_trees(seed, starts, target, _DEPTH, _GAP, parent)
-
-    topic_words = np.empty((n_topics, min(_TOPIC_WORDS, n_words // 3)), np.int32)
-    topic_weights = np.empty(topic_words.shape, np.float32)
-    words = np.zeros((n_labels, _LABEL_WORDS), np.int32)
-    weights = np.zeros(words.shape, np.float32)
-    kernels.write_signatures(seed, n_words, recipe.shared, starts, parent, topic_words, topic_weights, words, weights)
-    share = roots / n_train
+def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
+    expected = _expected(entry, recipe) * (n_train / entry.n_train)
+    n_labels = expected.size
+    propensity = _propensities(expected, n_train, entry.A, entry.B, recipe.missing)
+    frequency = expected / propensity
+    n_topics = max(1, round(n_labels / recipe.topic))
+    n_general = int((frequency > _GENERAL * frequency.sum() / n_topics).sum())
+    topic = np.empty(n_labels, np.int32)
+    kernels.deal_topics(seed, n_general, n_topics, frequency, topic)
+    by_topic = np.argsort(topic, kind="stable").astype(np.int32)[n_general:]
+    topic_starts = np.searchsorted(topic[by_topic], np.arange(n_topics + 1))
+    companion, follow, own = np.empty(n_labels, np.int32), np.empty(n_labels), np.empty(n_labels)
+    # The last label of a point brings none.
+    room = max(0.0, 1 - 1 / entry.avg_labels_per_point)
+    kernels.deal_companions(
+        seed, topic_starts, by_topic, frequency, recipe.follow, room, _OWN, companion, follow, own
+    )  # fmt: skip
     return _Plan(
-        ids=_permutation(seed, kernels.LABEL_IDS, n_labels),
-        target=target,
-        starts=starts,
-        parent=parent,
-        topic_words=topic_words,
-        topic_weights=topic_weights,
-        words=words,
-        weights=weights,
-        n_words=n_words,
-        words_per_point=recipe.words or round(min(max(100.0, 15 * average), 300.0)),
-        share=share,
-        extra=max(0.0, average / share.sum() - 1),
+        propensity=propensity,
+        frequency=own,
+        n_general=n_general,
+        topic=topic,
+        topic_starts=topic_starts,
+        by_topic=by_topic,
+        companion=companion,
+        follow=follow,
+        # One dataset's number of features is not published.
+        n_words=entry.n_features or 100_000,
+        words_per_point=recipe.words or round(min(max(100.0, 15 * entry.avg_labels_per_point), 300.0)),
     )
 
 
-def _targets(entry: Entry, recipe: TwinShape, n_labels: int, n_train: int) -> np.ndarray:
-    """Expected train counts, falling: (n_labels,) float64 with the published labels per point.
+def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
+    """Expected observed train counts of the whole data set, falling: float64, with the published labels per point.
 
-    Between fixed points - the head, the published bins' edges, the tail - log(count) is linear in rank ** power, and
-    one power, found by bisection, meets the average. Near 0 that is a power law. Where even a power law has too many,
-    the head is lowered. A smaller twin takes every (1/scale)-th label, so counts and bins stay as they are; only what
-    would be in more points than there are is cut down.
+    Between fixed points - the head, the published bins' edges, the tail - log(count) is linear in rank ** power. Two
+    unknowns meet two numbers: the power the average, the height of the curve at the last label how many labels are
+    seen. Where labels may be unseen the curve goes on beyond the last one, down to next to nothing: the labels of
+    a data set are those that were drawn.
     """
-    at = [1.0, entry.n_labels + 1.0]
-    log_count = np.log([recipe.head * entry.n_train, recipe.tail])
+    n_labels = entry.n_labels
+    at, height = [1.0], [recipe.head * entry.n_train]
     if entry.bins is not None:
         in_bin = np.array([entry.bins[name] for name in reversed(registry.BINS)])
-        per_label = entry.n_labels / entry.published[entry.bins_source].get("n_labels", entry.n_labels)
-        at[1:1] = np.cumsum(in_bin) * per_label + 0.5
-        # Drawn counts scatter about the targets, most of all near 0, where few should stay without a train point.
-        edges = [999.5, 99.5, 9.5, recipe.rare]
-        log_count = np.log([recipe.head * entry.n_train, *edges, recipe.rare / 2])
-    rank = (np.arange(n_labels) + 0.5) * entry.n_labels / n_labels + 0.5
-    total = n_train * entry.avg_labels_per_point
-    # The last: in a tiny twin, twice what all labels would have if they were equally frequent.
-    cap = max(recipe.cap * n_train, recipe.head * n_train, min(0.5 * n_train, 2 * total / n_labels))
+        at += list(np.cumsum(in_bin)[:3] + 0.5)
+        height += [999.5, 99.5, 9.5]
+        n_labels = int(in_bin.sum())
+    at, log_height = np.array([*at, n_labels + 0.5]), _log([*height, 1.0])
+    total = entry.n_train * entry.avg_labels_per_point
+    # Ranks one by one where the curve is steep, then in groups: fits need only sums.
+    ranks = np.arange(1, _LONGEST * n_labels + 1, dtype=np.float64)
+    edges = np.unique(np.concatenate([np.arange(min(300, ranks.size)), np.linspace(0, ranks.size, 1200).astype(int)]))
+    group, size = (edges[:-1] + edges[1:] + 1) / 2, np.diff(edges)
 
-    def curve(power: float, log_head: float) -> np.ndarray:
-        height = np.concatenate([[log_head], log_count[1:]])
-        return np.minimum(np.exp(np.interp(rank**power, np.power(at, power), height)), cap)
+    def curve(rank: np.ndarray, power: float, end: float, top: float) -> np.ndarray:
+        x, points = _power(rank, power), _power(at, power)
+        y = np.concatenate([[top], log_height[1:-1], [end]])
+        # Line by line, the last one beyond its end; not np.interp, which may round otherwise on other processors.
+        piece = np.clip(np.searchsorted(points, x, side="right") - 1, 0, points.size - 2)
+        slope = (y[1:] - y[:-1]) / (points[1:] - points[:-1])
+        line = y[piece] + slope[piece] * (x - points[piece])
+        return line if recipe.tail is None else np.where(rank <= at[-1], line, -np.inf)
 
-    straight = 1e-3
-    if curve(straight, log_count[0]).sum() > total:
-        head = _bisect(lambda x: curve(straight, x).sum(), total, log_count[1], log_count[0])
-        target = curve(straight, head)
+    def counts(rank: np.ndarray, *shape: float) -> np.ndarray:
+        return np.where((c := _exp(curve(rank, *shape))) >= _LEAST, c, 0.0)
+
+    def end_of(power: float, top: float) -> float:
+        if recipe.tail is not None:
+            return float(_log([recipe.tail])[0])
+        return _bisect(
+            lambda end: (size * (1 - _exp(-counts(group, power, end, top)))).sum(),
+            n_labels,
+            -10.0,
+            min(float(log_height[-2]), top) - 0.01,
+        )
+
+    def mass(power: float, top: float) -> float:
+        return (size * counts(group, power, end_of(power, top), top)).sum()
+
+    straight, top = 0.02, float(log_height[0])
+    power = straight
+    if mass(straight, top) > total:
+        top = _bisect(lambda x: mass(straight, x), total, float(log_height[1]) if len(at) > 2 else 0.0, top)
     else:
-        target = curve(_bisect(lambda x: curve(x, log_count[0]).sum(), total, straight, 20.0), log_count[0])
-    # Next to nothing, but for twins so small that no curve through the fixed points meets the average.
-    factor = _bisect(lambda x: np.minimum(target * x, cap).sum(), total, 0.0, 100.0)
-    return np.minimum(target * factor, cap)
+        power = _bisect(lambda x: mass(x, top), total, straight, 5.0)
+    found = counts(ranks, power, end_of(power, top), top)
+    found = found[found > 0]
+    return found * (total / found.sum())
 
 
-def _features(plan: _Plan, n: int, n_train: int, seed: int) -> csr_matrix:
-    """The texts of all points, train first, as tf-idf rows of unit length. Two passes over the same random numbers:
-    the first counts, the second writes."""
-    order = _permutation(seed, kernels.TOPIC_ORDER, plan.share.size)
+@dataclass(frozen=True)
+class _Points:
+    """What each point is about: ``labels[i, : counts[i]]``, places in ``ids``, the labels that come up at all; up to three
+    ``topics`` (-1: none); ``sizes[i]`` labels are to be observed."""
+
+    ids: np.ndarray
+    sizes: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+    topics: np.ndarray
+
+
+def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: int, seed: int) -> _Points:
+    n, average, n_labels = n_train + n_test, entry.avg_labels_per_point, plan.propensity.size
+    chance = _label_numbers(average, recipe.spread * average, n_labels)
+    # A comb over the distribution in shuffled order: the numbers of a few points have its mean as well, in either split.
+    order = _permutation(seed, kernels.SIZES, n)
+    place = np.empty(n)
+    for rows in (order[order < n_train], order[order >= n_train]):
+        place[rows] = (np.arange(rows.size) + 0.5) / rows.size
+    sizes = 1.0 + np.searchsorted(np.cumsum(chance)[:-1], place, side="right")
+    topic_mass = np.cumsum(plan.frequency[plan.by_topic])
+    mass = np.concatenate([[0.0], topic_mass])[plan.topic_starts[1:]]
+    share = np.minimum(plan.frequency[: plan.n_general] / n_train, _MOST)
+    # Room for all that a point can be about: some more than are observed.
+    width = min(2 * int(sizes.max()) + 8, n_labels)
+    labels, counts, topics = np.empty((n, width), np.int32), np.empty(n, np.int64), np.empty((n, 3), np.int32)
+    args = (
+        sizes, average, plan.propensity, share, plan.n_general, plan.topic_starts, plan.by_topic, topic_mass, mass,
+        np.cumsum(plan.frequency), plan.companion, plan.follow, labels, counts, topics,
+    )  # fmt: skip
+    threads.over_rows(n, lambda lo, hi: kernels.draw_labels(lo, hi, seed, *args), min_rows=1024)
+    named = np.arange(width) < counts[:, None]
+    ids = np.flatnonzero(np.bincount(labels[named], minlength=n_labels))
+    number = np.zeros(n_labels, np.int32)
+    number[ids] = np.arange(ids.size)
+    labels[named] = number[labels[named]]
+    return _Points(ids, sizes, labels, counts, topics)
+
+
+def _label_numbers(mean: float, deviation: float, most: int) -> np.ndarray:
+    """Chances of 1 to ``most`` labels: of all distributions with this mean and deviation the one with the most entropy.
+
+    That is a normal one, cut off; where the deviation is large, a geometric one, which has the largest of them.
+    """
+    number = np.arange(1.0, min(math.ceil(mean + 12 * deviation + 1), most) + 1)
+
+    def chance(bend: float) -> np.ndarray:
+        def at(tilt: float) -> np.ndarray:
+            log = tilt * (number - mean) - bend * (number - mean) ** 2
+            weight = _exp(log - log.max())
+            return weight / weight.sum()
+
+        return at(_bisect(lambda tilt: (at(tilt) * number).sum(), mean, -50.0, 50.0))
+
+    def variance(bend: float) -> float:
+        return (chance(bend) * (number - mean) ** 2).sum()
+
+    return chance(_bisect(lambda x: -variance(x), -(deviation**2), 0.0, 20.0))
+
+
+@dataclass(frozen=True)
+class _Signatures:
+    """Words of the topics; words of the labels that come up, and their weights, which add up to 1."""
+
+    topic_words: np.ndarray
+    words: np.ndarray
+    weights: np.ndarray
+
+
+def _signatures(plan: _Plan, points: _Points, recipe: TwinShape, seed: int) -> _Signatures:
+    topic_words = np.empty((plan.topic_starts.size - 1, min(_TOPIC_WORDS, plan.n_words // 3)), np.int32)
+    words = np.empty((points.ids.size, min(_LABEL_WORDS, plan.n_words // 3)), np.int32)
+    weights = np.empty(words.shape)
+    kernels.write_signatures(
+        seed, plan.n_words, recipe.shared, points.ids, plan.topic[points.ids], topic_words, words, weights
+    )
+    return _Signatures(topic_words, words, weights)
+
+
+def _features(
+    plan: _Plan, points: _Points, signatures: _Signatures, recipe: TwinShape, n_train: int, seed: int
+) -> tuple[csr_matrix, np.ndarray]:
+    """The texts of all points, train first, as tf-idf rows of unit length, and the words' idf. Two passes over the same
+    random numbers: the first counts, the second writes."""
+    n = points.sizes.size
     background = np.cumsum(1.0 / (np.arange(plan.n_words) + 3.0))
     text = (
-        np.cumsum(plan.share[order]), order, plan.starts, np.cumsum(plan.target), plan.extra, plan.topic_words,
-        plan.words, background / background[-1], _permutation(seed, kernels.WORD_IDS, plan.n_words),
-        plan.words_per_point,
+        points.labels, points.counts, points.topics, signatures.topic_words, signatures.words, signatures.weights,
+        background / background[-1], _permutation(seed, kernels.WORD_IDS, plan.n_words), plan.words_per_point,
+        recipe.told, _ABOUT, recipe.weak,
     )  # fmt: skip
     sizes, indptr = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     idf, indices, data = np.empty(0), np.empty(0, np.int32), np.empty(0, np.float32)
@@ -351,124 +444,113 @@ def _features(plan: _Plan, n: int, n_train: int, seed: int) -> csr_matrix:
         return in_points
 
     in_points = sum(threads.over_rows(n, lambda lo, hi: write(lo, hi, False), min_rows=1024))
-    idf = np.log1p(n_train / np.maximum(in_points, 1))
+    idf = _log(1.0 + n_train / np.maximum(in_points, 1))
     np.cumsum(sizes, out=indptr[1:])
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     threads.over_rows(n, lambda lo, hi: write(lo, hi, True), min_rows=1024)
-    return csr_matrix((data, indices, indptr), shape=(n, plan.n_words))
+    return csr_matrix((data, indices, indptr), shape=(n, plan.n_words)), idf
 
 
-@dataclass(frozen=True)
-class _Roots:
-    """The (row, topic) pairs with a chance, as (n, width) arrays, and the same sorted by topic: ``pairs[starts[t] :
-    starts[t + 1]]`` are topic t's flat places, rows ascending, the first ``in_train[t]`` of them train rows."""
+def _label_features(words: np.ndarray, weights: np.ndarray, idf: np.ndarray) -> dict[str, object]:
+    """The labels' words as tf-idf rows of unit length, and as text, the telling ones first."""
+    value = weights * idf[words]
+    value /= np.sqrt((value * value).sum(axis=1, keepdims=True))
+    indptr = np.arange(0, words.size + 1, words.shape[1])
+    features = csr_matrix((value.ravel().astype(np.float32), words.ravel(), indptr), shape=(len(words), idf.size))
+    features.sort_indices()
+    order = np.argsort(-weights, axis=1, kind="stable")
+    names = tuple(" ".join(f"word{w}" for w in row) for row in np.take_along_axis(words, order, axis=1).tolist())
+    return {"label_features": features, "label_names": names}
 
-    probability: np.ndarray
-    drawn: np.ndarray
-    pairs: np.ndarray
-    starts: np.ndarray
-    in_train: np.ndarray
 
+def _truth(
+    points: _Points, signatures: _Signatures, propensity: np.ndarray, X: csr_matrix, recipe: TwinShape, seed: int
+) -> tuple[csr_matrix, ...]:
+    """Marginals of the complete truth, the complete truth, the observed one."""
+    n, n_labels, n_words = X.shape[0], points.ids.size, X.shape[1]
+    # A point's labels count for so much that as many as it should have are observed, in expectation.
+    named = np.arange(points.labels.shape[1]) < points.counts[:, None]
+    row, label = np.nonzero(named)[0], points.labels[named]
+    each = points.sizes / np.bincount(row, propensity[label], n)
+    wanted = np.bincount(label, each[row], n_labels)
+    prior = _log(wanted / n)
 
-def _roots(plan: _Plan, X: csr_matrix, n_train: int, recipe: TwinShape, seed: int) -> _Roots:
-    n, n_topics = X.shape[0], plan.share.size
-    per_row = plan.share.sum()
-    n_everywhere = int((plan.share > _EVERYWHERE).sum())
-    width = min(n_topics, n_everywhere + recipe.near + math.ceil(2 * per_row))
-
-    flat = plan.topic_words.ravel()
+    flat = signatures.words.ravel()
     by_word = np.argsort(flat, kind="stable")
-    word_ptr = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=plan.n_words))])
-    word_topic = by_word // plan.topic_words.shape[1]
-    word_weight = plan.topic_weights.ravel()[by_word]
-    topics = np.empty((n, width), np.int32)
-    topics[:, :n_everywhere] = np.arange(n_everywhere)
-    logits = np.empty((n, width), np.float32)
+    word_ptr = np.searchsorted(flat[by_word], np.arange(n_words + 1))
+    length = np.sqrt((signatures.weights * signatures.weights).sum(axis=1, keepdims=True))
+    word_weight = (signatures.weights / length).ravel()[by_word]
+    word_label = (by_word // signatures.words.shape[1]).astype(np.int32)
+
+    width = min(n_labels, _NEAR + math.ceil(_NEAR_PER_LABEL * points.sizes.mean()))
+    labels, logits = np.empty((n, width), np.int32), np.empty((n, width), np.float32)
 
     def near(lo: int, hi: int) -> None:
-        kernels.near_topics(
-            lo, hi, X.indptr, X.indices, X.data, word_ptr, word_topic, word_weight, n_topics, n_everywhere, topics,
-            logits,
-        )  # fmt: skip
+        kernels.near_labels(
+            lo, hi, X.indptr, X.indices, X.data, word_ptr, word_label, word_weight, recipe.alpha, prior, labels, logits
+        )
 
     threads.over_rows(n, near, min_rows=1024)
-    logits *= np.float32(recipe.alpha)
 
-    # Alternate: topics' shifts to meet the targets over the train rows, rows' shifts to have per_row roots each.
-    pairs = np.argsort(topics.ravel(), kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(topics.ravel(), minlength=n_topics))])
-    in_train = np.bincount(topics[:n_train].ravel(), minlength=n_topics)
-    wanted = plan.share * n_train
-    topic_shift = np.zeros(n_topics)
-    row_shift = np.zeros(n)
-    off = np.empty(n_topics)
+    # Alternate: labels' shifts to meet their targets, points' shifts to have their number of labels.
+    pairs = np.argsort(labels.ravel(), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(labels.ravel(), minlength=n_labels))])
+    label_shift, row_shift, off = prior.copy(), np.zeros(n), np.empty(n_labels)
 
-    def balance_topics(lo: int, hi: int) -> None:
-        kernels.balance_topics(lo, hi, starts, in_train, pairs, logits, row_shift, wanted, topic_shift, off)
+    def fit_labels(lo: int, hi: int) -> None:
+        kernels.fit_labels(lo, hi, starts, pairs, logits, row_shift, wanted, _MOST, label_shift, off)
 
-    def balance_rows(lo: int, hi: int) -> None:
-        kernels.balance_rows(lo, hi, topics, logits, topic_shift, per_row, row_shift)
+    def fit_rows(lo: int, hi: int) -> None:
+        kernels.fit_rows(lo, hi, labels, logits, label_shift, propensity, points.sizes, _MOST, row_shift)
 
     for _ in range(_SWEEPS):
-        threads.over_rows(n_topics, balance_topics, min_rows=16)
-        if off.max() < _BALANCED:
+        threads.over_rows(n_labels, fit_labels, min_rows=256)
+        threads.over_rows(n, fit_rows, min_rows=1024)
+        if np.sort(off)[int(0.99 * (off.size - 1))] < _BALANCED:
             break
-        threads.over_rows(n_train, balance_rows, min_rows=1024)
-    # Rows last, the test rows among them: a point's probabilities depend on the other points through the shifts alone.
-    threads.over_rows(n, balance_rows, min_rows=1024)
 
-    probability = np.empty(topics.shape, np.float32)
-    drawn = np.empty(topics.shape, np.bool_)
+    eta = np.empty(labels.shape, np.float32)
+    observed, relevant = np.empty(labels.shape, np.bool_), np.empty(labels.shape, np.bool_)
 
     def draw(lo: int, hi: int) -> None:
-        kernels.draw_roots(lo, hi, seed, topics, logits, topic_shift, row_shift, _ROOT_CUT, probability, drawn)
+        kernels.draw(
+            lo, hi, seed, labels, logits, label_shift, row_shift, propensity, points.sizes, _MOST, _CUT, eta, observed,
+            relevant,
+        )  # fmt: skip
 
     threads.over_rows(n, draw, min_rows=1024)
-    return _Roots(probability.ravel(), drawn.ravel(), pairs, starts, in_train)
+
+    def matrix(values: np.ndarray) -> csr_matrix:
+        chosen = values > 0
+        indptr = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))])
+        return csr_matrix((values[chosen].astype(np.float32), labels[chosen], indptr), shape=(n, n_labels))
+
+    return matrix(eta), matrix(relevant), matrix(observed)
 
 
-def _labels(plan: _Plan, X: csr_matrix, roots: _Roots, n_train: int, below: float, seed: int) -> tuple[np.ndarray, ...]:
-    """(row, label, probability, relevant) of every possible pair, and the labels' expected train counts."""
-    width = roots.pairs.size // X.shape[0]
-    expected = np.empty(plan.target.size)
-
-    def work(lo: int, hi: int) -> list[tuple[np.ndarray, ...]]:
-        scratch = np.full(plan.n_words, -1, np.int32)
-        found = []
-        for t in range(lo, hi):
-            mine = roots.pairs[roots.starts[t] : roots.starts[t + 1]]
-            found.append(
-                kernels.label_topic(
-                    seed, t, plan.starts, plan.parent, plan.target, plan.words, plan.weights, mine // width,
-                    roots.in_train[t], roots.probability[mine], roots.drawn[mine], X.indptr, X.indices, X.data, below,
-                    _CUT, scratch, expected,
-                )
-            )  # fmt: skip
-        return found
-
-    parts = [part for block in threads.over_rows(plan.share.size, work, min_rows=1) for part in block]
-    return (*(np.concatenate(column) for column in zip(*parts, strict=True)), expected)
+def _propensities(expected: np.ndarray, n_train: int, A: float, B: float, missing: float) -> np.ndarray:
+    """The model of jain16, eq. (1), with ``missing`` times its odds that a relevant label is missing: (L,) in (0, 1]."""
+    C = (float(_log([n_train])[0]) - 1) * float(_power(np.array([B + 1]), A)[0])
+    return 1 / (1 + missing * C * _power(expected + B, -A))
 
 
-def _propensities(expected: np.ndarray, n_train: int, A: float, B: float) -> np.ndarray:
-    """p_l with p_l = model(N*_l p_l), jain16 eq. (1): (L,) float64 in (0, 1].
-
-    N / p(N) grows with N, so the expected observed count N = N*_l p(N) is the one crossing, found by bisection.
-    """
-    C = (math.log(n_train) - 1) * (B + 1) ** A
-    low, high = np.zeros_like(expected), expected.copy()
-    for _ in range(60):
-        N = 0.5 * (low + high)
-        complete = N * (1 + C * (N + B) ** -A)
-        low, high = np.where(complete < expected, N, low), np.where(complete < expected, high, N)
-    return 1 / (1 + C * (0.5 * (low + high) + B) ** -A)
+def _exp(values) -> np.ndarray:
+    return _with(kernels.exp, values)
 
 
-def _observe(Y: csr_matrix, propensities: np.ndarray, seed: int) -> csr_matrix:
-    kept = np.empty(Y.nnz, np.bool_)
-    threads.over_rows(Y.shape[0], lambda lo, hi: kernels.observe(lo, hi, seed, Y.indptr, Y.indices, propensities, kept))
-    indptr = np.concatenate([[0], np.cumsum(kept)])[Y.indptr]
-    return csr_matrix((Y.data[kept], Y.indices[kept], indptr), shape=Y.shape)
+def _log(values) -> np.ndarray:
+    return _with(kernels.log, values)
+
+
+def _power(values, power: float) -> np.ndarray:
+    return _exp(power * _log(values))
+
+
+def _with(kernel: Callable, values) -> np.ndarray:
+    values = np.asarray(values, np.float64)
+    out = np.empty(values.shape)
+    kernel(values.ravel(), out.ravel())
+    return out
 
 
 def _uniforms(seed: int, stream: int, n: int) -> np.ndarray:
@@ -483,7 +565,7 @@ def _permutation(seed: int, stream: int, n: int) -> np.ndarray:
 
 def _bisect(growing: Callable[[float], float], wanted: float, low: float, high: float) -> float:
     """Where the growing function reaches ``wanted``; the nearer end where it does not."""
-    for _ in range(60):
+    for _ in range(40):
         mid = 0.5 * (low + high)
         if growing(mid) < wanted:
             low = mid

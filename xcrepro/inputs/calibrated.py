@@ -270,7 +270,7 @@ def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
         0 at absent places.
     """
     ids = np.maximum(top.ids, 0)
-    found = np.asarray(ds.test.marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
+    found = np.asarray(ds.test.observed_marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
     return np.where(top.ids >= 0, found, 0.0)
 
 
@@ -294,7 +294,7 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     --------
     >>> import xcrepro as xc
     >>> ds = xc.twin("bibtex", scale=0.1)
-    >>> true_error(ds, TopK.from_scores(ds.test.marginals, k=5)) < 1e-7
+    >>> true_error(ds, TopK.from_scores(ds.test.observed_marginals, k=5)) < 1e-7
     True
     """
     if not isinstance(ds, Twin):

@@ -1,10 +1,13 @@
-"""The synthetic twin's loops: random numbers by counting, words, near topics, probabilities, draws.
+"""The synthetic twin's loops: random numbers by counting, labels and words of points, probabilities, draws.
 
-Every random number is a hash of (seed, stream, item, count), so that no result depends on how rows or topics are
-divided among threads, nor on the version of any random generator.
+Every random number is a hash of (seed, stream, item, count), so that no result depends on how rows are divided among
+threads, nor on the version of any random generator. Exponentials and logarithms are our own: those of C libraries and of
+NumPy differ in the last digit from processor to processor, which can move a draw.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -16,9 +19,64 @@ _S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(
 _UNIT = 2.0**-53
 
 # Streams: what a random number is for. The values only have to differ.
-LABEL_IDS, TOPICS, TOPIC_ORDER, HIERARCHY, TOPIC_WORDS, SIGNATURES, WORD_IDS, TEXT, ROOTS, CHILDREN, OBSERVED = range(
-    11
-)
+LABEL_IDS, TOPICS, COMPANIONS, SIZES, TOPIC_WORDS, SIGNATURES, WORD_IDS, LABELS, TEXT, OBSERVED, MISSED = range(11)
+
+
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+
+
+@njit(nogil=True, cache=True)
+def _exp(x):
+    """e to the power x, to about 1e-15 of it: by additions, products and powers of two, which are exact everywhere."""
+    if x < -700.0:
+        return 0.0
+    x = min(x, 700.0)
+    n = np.floor(x / (_LN2_HIGH + _LN2_LOW) + 0.5)
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    # Taylor's series to the 12th power, |r| < 0.35: the next term is below 1e-15.
+    total = 1.0 / 479001600.0
+    total = total * r + 1.0 / 39916800.0
+    total = total * r + 1.0 / 3628800.0
+    total = total * r + 1.0 / 362880.0
+    total = total * r + 1.0 / 40320.0
+    total = total * r + 1.0 / 5040.0
+    total = total * r + 1.0 / 720.0
+    total = total * r + 1.0 / 120.0
+    total = total * r + 1.0 / 24.0
+    total = total * r + 1.0 / 6.0
+    total = total * r + 0.5
+    total = total * r + 1.0
+    total = total * r + 1.0
+    return math.ldexp(total, int(n))
+
+
+@njit(nogil=True, cache=True)
+def _log(x):
+    """The natural logarithm of x > 0: 2 artanh((m - 1) / (m + 1)) of the mantissa m, and the exponent."""
+    m, e = math.frexp(x)
+    if m < 0.7071067811865476:
+        m *= 2.0
+        e -= 1
+    s = (m - 1.0) / (m + 1.0)
+    square = s * s
+    total = 0.0
+    for i in range(23, 0, -2):
+        total = total * square + 1.0 / i
+    return e * _LN2_HIGH + (2.0 * s * total + e * _LN2_LOW)
+
+
+@njit(nogil=True, cache=True)
+def exp(values, out):
+    """_exp of every value."""
+    for i in range(values.size):
+        out[i] = _exp(values[i])
+
+
+@njit(nogil=True, cache=True)
+def log(values, out):
+    """_log of every value, all above 0."""
+    for i in range(values.size):
+        out[i] = _log(values[i])
 
 
 @njit(nogil=True, cache=True)
@@ -63,31 +121,6 @@ def _find(cumulative, lo, hi, x):
 
 
 @njit(nogil=True, cache=True)
-def grow_trees(seed, starts, target, depth_limit, gap, parent):
-    """The parent of every label, labels stored topic by topic, root first, then by falling target.
-
-    A label hangs on its topic's root or, half of the time, on a label at least ``gap`` times as frequent.
-    """
-    depth = np.zeros(parent.size, np.int32)
-    for t in range(starts.size - 1):
-        root = starts[t]
-        parent[root] = -1
-        for l in range(root + 1, starts[t + 1]):
-            key = _key(seed, HIERARCHY, l)
-            best = root
-            if _uniform(key, 0) < 0.5:
-                for attempt in range(4):
-                    u = _uniform(key, 1 + attempt)
-                    # The square leans towards the frequent labels, so that some collect many descendants.
-                    other = root + int(u * u * (l - root))
-                    if target[other] >= gap * target[l] and depth[other] < depth_limit:
-                        best = other
-                        break
-            parent[l] = best
-            depth[l] = depth[best] + 1
-
-
-@njit(nogil=True, cache=True)
 def _fresh(words, used, candidate, n_words):
     """The candidate, or the next word after it that is not yet among words[:used]."""
     i = 0
@@ -101,95 +134,189 @@ def _fresh(words, used, candidate, n_words):
 
 
 @njit(nogil=True, cache=True)
-def write_signatures(seed, n_words, shared, starts, parent, topic_words, topic_weights, words, weights):
-    """Words and weights of the topics, then of the labels below the roots.
+def deal_topics(seed, n_general, n_topics, frequency, topic):
+    """Each label's topic: of two drawn at random the one with the fewer points yet; the first ``n_general`` have none."""
+    key = _key(seed, TOPICS, 0)
+    mass = np.zeros(n_topics, np.float64)
+    for l in range(topic.size):
+        topic[l] = -1
+        if l >= n_general:
+            one, other = int(_uniform(key, 2 * l) * n_topics), int(_uniform(key, 2 * l + 1) * n_topics)
+            topic[l] = one if mass[one] <= mass[other] else other
+            mass[topic[l]] += frequency[l]
 
-    A label's first ``shared`` words are its parent's, the others its own.
-    Weights are those of a flat Dirichlet, scaled to unit Euclidean length. Roots keep their topic's words and leave
-    their row of ``words`` unused.
+
+@njit(nogil=True, cache=True)
+def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, companion, follow, own):
+    """Each label's companion, a more frequent one of its topic (-1: none), and how often the label brings it along.
+
+    Of the more frequent ones those near in frequency are the likelier. follow: uniform up to ``most``; some labels are
+    never seen without their companion. room: the share of draws that leave room for one more. own: what is left of
+    each label's frequency for it to come by itself, at least the share ``least``.
+    """
+    own[:] = frequency
+    companion[:] = -1
+    follow[:] = 0.0
+    for t in range(topic_starts.size - 1):
+        first, stop = topic_starts[t], topic_starts[t + 1]
+        for at in range(stop - 1, first, -1):
+            l = by_topic[at]
+            key = _key(seed, COMPANIONS, l)
+            follow[l] = most * _uniform(key, 0)
+            brought = follow[l] * room * frequency[l]
+            for attempt in range(1, 9):
+                u = _uniform(key, attempt)
+                other = by_topic[at - 1 - int(u * u * (at - first))]
+                if own[other] - brought >= least * frequency[other]:
+                    companion[l] = other
+                    own[other] -= brought
+                    break
+
+
+@njit(nogil=True, cache=True)
+def write_signatures(seed, n_words, shared, ids, topic, topic_words, words, weights):
+    """Words of the topics; words and weights of the labels ``ids``, a row of each a label.
+
+    A label's first ``shared`` words are its topic's, the others its own; a label without a topic (-1) has its own only.
+    Weights are those of a flat Dirichlet.
     """
     for t in range(topic_words.shape[0]):
         key = _key(seed, TOPIC_WORDS, t)
-        total = 0.0
         for j in range(topic_words.shape[1]):
-            topic_words[t, j] = _fresh(topic_words[t], j, int(_uniform(key, 2 * j) * n_words), n_words)
-            w = 1e-6 - np.log(1.0 - _uniform(key, 2 * j + 1))
-            topic_weights[t, j] = w
-            total += w * w
-        for j in range(topic_words.shape[1]):
-            topic_weights[t, j] /= np.sqrt(total)
+            topic_words[t, j] = _fresh(topic_words[t], j, int(_uniform(key, j) * n_words), n_words)
     size = words.shape[1]
-    for t in range(topic_words.shape[0]):
-        for l in range(starts[t] + 1, starts[t + 1]):
-            key = _key(seed, SIGNATURES, l)
-            total = 0.0
-            for j in range(size):
-                u = _uniform(key, 2 * j)
-                if j >= shared:
-                    w = int(u * n_words)
-                elif parent[l] == starts[t]:
-                    w = topic_words[t, int(u * topic_words.shape[1])]
-                else:
-                    w = words[parent[l], int(u * size)]
-                words[l, j] = _fresh(words[l], j, w, n_words)
-                weight = 1e-6 - np.log(1.0 - _uniform(key, 2 * j + 1))
-                weights[l, j] = weight
-                total += weight * weight
-            for j in range(size):
-                weights[l, j] /= np.sqrt(total)
+    for l in range(topic.size):
+        key = _key(seed, SIGNATURES, ids[l])
+        total = 0.0
+        for j in range(size):
+            u = _uniform(key, 2 * j)
+            w = int(u * n_words)
+            if j < shared and topic[l] >= 0:
+                w = topic_words[topic[l], int(u * topic_words.shape[1])]
+            words[l, j] = _fresh(words[l], j, w, n_words)
+            weights[l, j] = -_log(1.0 - _uniform(key, 2 * j + 1)) + 1e-6
+            total += weights[l, j]
+        for j in range(size):
+            weights[l, j] /= total
+
+
+@njit(nogil=True, cache=True)
+def _holds(labels, n, label):
+    found = False
+    for i in range(n):
+        found = found or labels[i] == label
+    return found
+
+
+@njit(nogil=True, cache=True)
+def draw_labels(
+    lo, hi, seed, sizes, mean, propensity, share, n_general, topic_starts, by_topic, topic_mass, mass, frequent,
+    companion, follow, labels, counts, topics,
+):  # fmt: skip
+    """The labels that each point is about: as many as let ``sizes[row]`` of them be expected to be observed.
+
+    General labels (the first ``n_general``) by their share of points, one systematic draw a row. The others from up to
+    three topics, by frequency. topic_mass: cumulative frequency, labels in the order ``by_topic``; mass: the same topic by
+    topic; frequent: the same label by label, of all.
+    """
+    width = labels.shape[1]
+    for row in range(lo, hi):
+        key = _key(seed, LABELS, row)
+        wanted = sizes[row]
+        x = _uniform(key, 0)
+        held = 0
+        seen = 0.0
+        for l in range(n_general):
+            # Points with more labels have it more often: share[l] at the average number, nearly so on average.
+            chance = 1.0 - _exp(wanted / mean * _log(1.0 - share[l]))
+            if np.floor(x + chance) > np.floor(x) and held < width:
+                labels[row, held] = l
+                held += 1
+                seen += propensity[l]
+            x += chance
+        n_topics = 1 + int(3.0 * _uniform(key, 1))
+        total = mass[-1]
+        for j in range(3):
+            topics[row, j] = -1
+        if total > 0.0:
+            for j in range(n_topics):
+                topics[row, j] = _find(mass, 0, mass.size, _uniform(key, 2 + j) * total)
+        count = 5
+        tries = 0
+        last = -1
+        while held < width:
+            label = -1
+            if last >= 0 and companion[last] >= 0 and _uniform(key, count) < follow[last]:
+                label = companion[last]
+                last = -1
+                if _holds(labels[row], held, label):
+                    label = -1
+            count += 1
+            if label >= 0:
+                pass
+            elif total > 0.0 and tries < 20:
+                t = topics[row, int(_uniform(key, count) * n_topics)]
+                first, stop = topic_starts[t], topic_starts[t + 1]
+                base = topic_mass[first - 1] if first > 0 else 0.0
+                at = _find(topic_mass, first, stop, base + _uniform(key, count + 1) * (topic_mass[stop - 1] - base))
+                label = by_topic[at]
+            else:
+                label = _find(frequent, 0, frequent.size, _uniform(key, count + 1) * frequent[-1])
+            count += 2
+            if _holds(labels[row], held, label):
+                # Small topics are soon used up: then any label, and in the end no more.
+                tries += 1
+                if tries > 40:
+                    break
+                continue
+            p = propensity[label]
+            if held > 0 and seen + p - wanted > wanted - seen:
+                break
+            labels[row, held] = label
+            last = label
+            held += 1
+            seen += p
+        counts[row] = held
 
 
 @njit(nogil=True, cache=True)
 def _draw_words(
-    seed, row, share, order, starts, mass, extra, topic_words, words, background, word_ids, length, buffer, intended
-):
+    seed, row, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told, about, weak,
+    buffer, emphasis,
+):  # fmt: skip
     """The words of one point, sorted, into buffer; returns how many (repeats included)."""
     key = _key(seed, TEXT, row)
     count = 0
-    # Topics: one from every unit of the cumulative share, so that topic t comes with probability share_t. At least one.
-    n_labels = 0
-    total = share[-1]
-    strata = int(np.ceil(total))
-    for j in range(strata):
-        x = j + _uniform(key, count)
-        count += 1
-        if x >= total:
-            if n_labels > 0:
-                continue
-            x = 0.0
-        t = order[_find(share, 0, share.size, x)]
-        lo, hi = starts[t], starts[t + 1]
-        base = mass[lo - 1] if lo > 0 else 0.0
-        # 1 + Poisson(extra) labels of the topic, by frequency.
-        stop = np.exp(-extra)
-        product = 1.0
-        while n_labels < intended.shape[0]:
-            x = base + _uniform(key, count) * (mass[hi - 1] - base)
-            intended[n_labels, 0] = t
-            intended[n_labels, 1] = _find(mass, lo, hi, x)
-            n_labels += 1
-            product *= _uniform(key, count + 1)
-            count += 2
-            if product <= stop:
-                break
+    # Some labels are written of at length, others hardly.
+    total = 0.0
+    for j in range(n_labels):
+        total += -_log(1.0 - _uniform(key, count)) - _log(1.0 - _uniform(key, count + 1))
+        emphasis[j] = total
+        count += 2
+    if _uniform(key, count) < weak:
+        told = 0.1 * told
+    count += 1
+    n_topics = 0
+    while n_topics < topics.size and topics[n_topics] >= 0:
+        n_topics += 1
     # Lengths spread by about half: the exponential of a sum of uniforms, which is nearly normal.
     spread = 0.0
     for _ in range(4):
         spread += _uniform(key, count) - 0.5
         count += 1
-    n = int(length * np.exp(0.8 * spread))
-    n = min(max(n, 3), buffer.size)
+    n = min(max(int(length * _exp(0.8 * spread)), 3), buffer.size)
     for i in range(n):
-        kind = _uniform(key, count)
-        pick = _uniform(key, count + 1)
-        which = _uniform(key, count + 2)
+        kind, pick, which = _uniform(key, count), _uniform(key, count + 1), _uniform(key, count + 2)
         count += 3
-        e = int(which * n_labels)
-        t, l = intended[e, 0], intended[e, 1]
-        if kind < 0.5 and l != starts[t]:
-            w = words[l, int(pick * words.shape[1])]
-        elif kind < 0.7:
-            w = topic_words[t, int(pick * topic_words.shape[1])]
+        if kind < told:
+            l = labels[_find(emphasis, 0, n_labels, which * total)]
+            j = 0
+            while j < words.shape[1] - 1 and pick >= weights[l, j]:
+                pick -= weights[l, j]
+                j += 1
+            w = words[l, j]
+        elif kind < told + about and n_topics > 0:
+            w = topic_words[topics[int(which * n_topics)], int(pick * topic_words.shape[1])]
         else:
             w = word_ids[_find(background, 0, background.size, pick)]
         buffer[i] = w
@@ -207,19 +334,19 @@ def _draw_words(
 
 @njit(nogil=True, cache=True)
 def write_words(
-    lo, hi, n_train, seed, share, order, starts, mass, extra, topic_words, words, background, word_ids, length, second,
-    sizes, in_points, idf, indptr, indices, data,
+    lo, hi, n_train, seed, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told,
+    about, weak, second, sizes, in_points, idf, indptr, indices, data,
 ):  # fmt: skip
     """Two passes over the same random numbers. First: how many different words each point has (sizes), and in how many
     train points each word is (in_points). Second: the tf-idf rows of unit length; tf is 1 + log(count).
     """
     buffer = np.empty(4 * length, np.int32)
-    intended = np.empty((256, 2), np.int64)
     value = np.empty(4 * length, np.float64)
+    emphasis = np.empty(labels.shape[1], np.float64)
     for row in range(lo, hi):
         n = _draw_words(
-            seed, row, share, order, starts, mass, extra, topic_words, words, background, word_ids, length, buffer,
-            intended,
+            seed, row, labels[row], n_labels[row], topics[row], topic_words, words, weights, background, word_ids,
+            length, told, about, weak, buffer, emphasis,
         )  # fmt: skip
         different = 0
         total = 0.0
@@ -230,7 +357,7 @@ def write_words(
             while j < n and buffer[j] == w:
                 j += 1
             if second:
-                v = (1.0 + np.log(j - i)) * idf[w]
+                v = (1.0 + _log(float(j - i))) * idf[w]
                 indices[indptr[row] + different] = w
                 value[different] = v
                 total += v * v
@@ -246,84 +373,70 @@ def write_words(
 
 
 @njit(nogil=True, cache=True)
-def near_topics(
-    lo, hi, indptr, indices, data, word_ptr, word_topic, word_weight, n_topics, n_always, topics, cosines
-):  # fmt: skip
-    """Each row's candidate topics: the first ``n_always`` places hold those every row has, topics 0 to n_always - 1,
-    the rest the nearest by cosine (ties to the lowest topic). Fewer near ones than places: topics by number fill up,
-    at cosine 0.
+def near_labels(lo, hi, indptr, indices, data, word_ptr, word_label, word_weight, alpha, prior, labels, logits):
+    """Each row's candidates: the labels with the highest alpha * cosine + prior, ascending, and alpha * cosine.
+
+    Only labels that share a word with the row count; where they are too few, the first labels fill up, at cosine 0.
     """
-    score = np.zeros(n_topics, np.float64)
-    touched = np.empty(n_topics, np.int64)
-    width = topics.shape[1]
+    score = np.zeros(prior.size, np.float64)
+    touched = np.empty(prior.size, np.int32)
+    width = labels.shape[1]
+    best = np.empty(width, np.float64)
     for row in range(lo, hi):
         n_touched = 0
         for e in range(indptr[row], indptr[row + 1]):
             w = indices[e]
             for k in range(word_ptr[w], word_ptr[w + 1]):
-                t = word_topic[k]
-                if score[t] == 0.0:
-                    touched[n_touched] = t
+                l = word_label[k]
+                if score[l] == 0.0:
+                    touched[n_touched] = l
                     n_touched += 1
-                score[t] += data[e] * word_weight[k]
-        for j in range(n_always):
-            cosines[row, j] = score[topics[row, j]]
-        held = n_always
+                score[l] += data[e] * word_weight[k]
+        held = 0
         for i in range(n_touched):
-            t = touched[i]
-            if t < n_always:
-                continue
-            s = score[t]
-            # Keep the best places sorted by falling cosine.
-            j = held
+            l = touched[i]
+            s = alpha * score[l] + prior[l]
             if held == width:
-                if width == n_always:
+                if s < best[held - 1] or (s == best[held - 1] and l > labels[row, held - 1]):
                     continue
-                last = topics[row, width - 1]
-                if s < score[last] or (s == score[last] and t > last):
-                    continue
-                j = width - 1
-            else:
-                held += 1
-            while j > n_always:
-                other = topics[row, j - 1]
-                if score[other] > s or (score[other] == s and other < t):
-                    break
-                topics[row, j] = other
+                held -= 1
+            j = held
+            while j > 0 and (best[j - 1] < s or (best[j - 1] == s and labels[row, j - 1] > l)):
+                best[j] = best[j - 1]
+                labels[row, j] = labels[row, j - 1]
                 j -= 1
-            topics[row, j] = t
-        for j in range(n_always, held):
-            cosines[row, j] = score[topics[row, j]]
-        t = n_always
+            best[j] = s
+            labels[row, j] = l
+            held += 1
+        l = 0
         while held < width:
-            if score[t] == 0.0:
-                topics[row, held] = t
-                cosines[row, held] = 0.0
+            if score[l] == 0.0:
+                labels[row, held] = l
                 held += 1
-            t += 1
+            l += 1
+        labels[row] = np.sort(labels[row])
+        for j in range(width):
+            logits[row, j] = alpha * score[labels[row, j]]
         for i in range(n_touched):
             score[touched[i]] = 0.0
 
 
 @njit(nogil=True, cache=True)
-def _shift(z, n, wanted, start):
-    """The c with sum(sigmoid(z[:n] + c)) = wanted (0 < wanted < n), and the sum at the start.
-
-    Newton's steps, kept inside a bracket.
-    """
-    low, high = -1e3, 1e3
+def _shift(z, weight, n, wanted, start):
+    """The c with sum(weight sigmoid(z + c)) = wanted, and the sum at the start. Newton's steps, kept inside a bracket."""
+    low, high = -100.0, 100.0
     c = start
     before = 0.0
     for step in range(60):
         total = 0.0
         slope = 0.0
         for i in range(n):
-            s = 1.0 / (1.0 + np.exp(-(z[i] + c)))
-            total += s
-            slope += s * (1.0 - s)
+            s = 1.0 / (1.0 + _exp(-(z[i] + c)))
+            total += weight[i] * s
+            slope += weight[i] * s * (1.0 - s)
         if step == 0:
             before = total
-        if abs(total - wanted) <= 1e-9 * wanted:
+        if abs(total - wanted) <= 1e-6 * wanted:
             break
         if total < wanted:
             low = c
@@ -336,181 +449,82 @@ def _shift(z, n, wanted, start):
 
 
 @njit(nogil=True, cache=True)
-def balance_rows(lo, hi, topics, logits, topic_shift, per_row, row_shift):
-    """row_shift so that every row's root probabilities add up to ``per_row``."""
-    width = topics.shape[1]
-    z = np.empty(width, np.float64)
-    for row in range(lo, hi):
-        for j in range(width):
-            z[j] = logits[row, j] + topic_shift[topics[row, j]]
-        row_shift[row], _ = _shift(z, width, per_row, row_shift[row])
-
-
-@njit(nogil=True, cache=True)
-def balance_topics(lo, hi, starts, in_train, pairs, logits, row_shift, wanted, topic_shift, off):
-    """topic_shift so that every topic's root probabilities over the train rows add up to its target.
+def fit_labels(lo, hi, starts, pairs, logits, row_shift, wanted, most, label_shift, off):
+    """label_shift so that every label's probabilities add up to its target; at most a share ``most`` of its pairs.
 
     off: by which share of the target they missed it before.
     """
     width = logits.shape[1]
-    z = np.empty(row_shift.size, np.float64)
-    for t in range(lo, hi):
-        n = in_train[t]
+    longest = 0
+    for l in range(lo, hi):
+        longest = max(longest, starts[l + 1] - starts[l])
+    z = np.empty(longest, np.float64)
+    ones = np.ones(longest, np.float64)
+    for l in range(lo, hi):
+        n = starts[l + 1] - starts[l]
+        off[l] = 0.0
+        if n == 0 or wanted[l] <= 0.0:
+            continue
         for i in range(n):
-            p = pairs[starts[t] + i]
+            p = pairs[starts[l] + i]
             z[i] = logits[p // width, p % width] + row_shift[p // width]
-        off[t] = 0.0
-        if n > 0:
-            reachable = min(wanted[t], 0.98 * n)
-            topic_shift[t], before = _shift(z, n, reachable, topic_shift[t])
-            off[t] = abs(before - reachable) / reachable
+        target = min(wanted[l], most * n)
+        label_shift[l], before = _shift(z, ones, n, target, label_shift[l])
+        off[l] = abs(before - target) / target
 
 
 @njit(nogil=True, cache=True)
-def draw_roots(lo, hi, seed, topics, logits, topic_shift, row_shift, cut, eta, drawn):
-    """Root probabilities (float32, below ``cut`` exactly 0) and one systematic draw a row.
-
-    A row's probabilities are laid end to end and a comb of unit pitch is dropped on them: each root comes with exactly
-    its probability, and their number is the sum rounded down or up.
-    """
-    width = topics.shape[1]
+def fit_rows(lo, hi, labels, logits, label_shift, propensity, sizes, most, row_shift):
+    """row_shift so that every row's observed labels are expected to be ``sizes[row]``, or the share ``most`` of what
+    they can be."""
+    width = labels.shape[1]
+    z = np.empty(width, np.float64)
+    weight = np.empty(width, np.float64)
     for row in range(lo, hi):
-        x = _uniform(_key(seed, ROOTS, row), 0)
+        possible = 0.0
         for j in range(width):
-            p = np.float32(1.0 / (1.0 + np.exp(-(logits[row, j] + topic_shift[topics[row, j]] + row_shift[row]))))
-            if p < cut:
-                p = np.float32(0.0)
-            eta[row, j] = p
-            drawn[row, j] = np.floor(x + p) > np.floor(x)
-            x += p
+            l = labels[row, j]
+            z[j] = logits[row, j] + label_shift[l]
+            weight[j] = propensity[l]
+            possible += weight[j]
+        row_shift[row], _ = _shift(z, weight, width, min(sizes[row], most * possible), row_shift[row])
 
 
 @njit(nogil=True, cache=True)
-def _conditional(logit, cut, cut_logit):
-    """P(child | parent): a sigmoid lowered by ``cut`` and stretched back to 1, so that it is exactly 0 far below."""
-    if logit <= cut_logit:
-        return 0.0
-    return (1.0 / (1.0 + np.exp(-logit)) - cut) / (1.0 - cut)
+def draw(lo, hi, seed, labels, logits, label_shift, row_shift, propensity, sizes, most, cut, eta, observed, relevant):
+    """Probabilities (float32, below ``cut`` exactly 0, the rest lifted to the same sum) and one draw of both truths.
 
-
-@njit(nogil=True, cache=True)
-def label_topic(
-    seed, t, starts, parent, target, words, weights, rows, n_train_rows, root_eta, root_drawn, indptr, indices, data,
-    alpha, cut, head, out_expected,
-):  # fmt: skip
-    """Probabilities and draws of one topic's labels for the rows that have it as a candidate.
-
-    rows: ascending, the first ``n_train_rows`` of them train. head: (D,) int32 scratch of -1, left as found.
-    Returns (row, label, probability, drawn) of every probability above 0, rows ascending, labels ascending in a row.
+    The observed labels of a row come by one systematic draw: their probabilities are laid end to end and a comb of unit
+    pitch is dropped on them, so that each has exactly its probability and their number is the sum. A label that
+    is not observed is relevant with what is left of its probability.
     """
-    first = starts[t]
-    size = starts[t + 1] - first
-    n = rows.size
-    cut_logit = np.log(cut) - np.log1p(-cut)
-    width = words.shape[1]
-    # One list a word: which of the topic's labels have it in their signature.
-    follow = np.empty(size * width, np.int32)
-    for j in range(1, size):
-        for k in range(width):
-            w = words[first + j, k]
-            follow[j * width + k] = head[w]
-            head[w] = j * width + k
-    # Cosines at first; each label's row is then overwritten by its probabilities.
-    eta = np.zeros((size, n), np.float32)
-    for i in range(n):
-        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            at = head[indices[e]]
-            while at >= 0:
-                eta[at // width, i] += data[e] * weights[first + at // width, at % width]
-                at = follow[at]
-    for j in range(1, size):
-        for k in range(width):
-            head[words[first + j, k]] = -1
-
-    drawn = np.zeros((size, n), np.bool_)
-    total = 0.0
-    for i in range(n):
-        eta[0, i] = root_eta[i]
-        drawn[0, i] = root_drawn[i]
-        if i < n_train_rows:
-            total += root_eta[i]
-    out_expected[first] = total
-    z = np.empty(n, np.float64)
-    weight = np.empty(n, np.float64)
-    places = np.empty(n, np.int64)
-    for j in range(1, size):
-        up = parent[first + j] - first
-        m = 0
-        for i in range(n_train_rows):
-            if eta[up, i] > 0:
-                z[m] = alpha * eta[j, i]
-                weight[m] = eta[up, i]
-                m += 1
-        wanted = min(target[first + j], 0.99 * out_expected[first + up])
-        low, high = cut_logit - alpha, 30.0
-        for _ in range(60):
-            b = 0.5 * (low + high)
-            total = 0.0
-            for i in range(m):
-                total += weight[i] * _conditional(z[i] + b, cut, cut_logit)
-            if abs(total - wanted) <= 1e-7 * wanted:
-                break
-            if total < wanted:
-                low = b
-            else:
-                high = b
-        total = 0.0
-        for i in range(n):
-            eta[j, i] = eta[up, i] * _conditional(alpha * eta[j, i] + b, cut, cut_logit)
-            if i < n_train_rows:
-                total += eta[j, i]
-        out_expected[first + j] = total
-        # Draw within the parent's points: a comb of unit pitch over their conditional probabilities, shuffled.
-        key = _key(seed, CHILDREN, first + j)
-        count = 0
-        for part in range(2):
-            lo, hi = (0, n_train_rows) if part == 0 else (n_train_rows, n)
-            m = 0
-            for i in range(lo, hi):
-                if drawn[up, i] and eta[j, i] > 0:
-                    places[m] = i
-                    m += 1
-            x = _uniform(key, count)
-            count += 1
-            for a in range(m):
-                pick = a + int(_uniform(key, count) * (m - a))
-                count += 1
-                i = places[pick]
-                places[pick] = places[a]
-                q = np.float64(eta[j, i]) / np.float64(eta[up, i])
-                drawn[j, i] = np.floor(x + q) > np.floor(x)
-                x += q
-
-    kept = 0
-    for j in range(size):
-        for i in range(n):
-            if eta[j, i] > 0:
-                kept += 1
-    out_row = np.empty(kept, np.int32)
-    out_label = np.empty(kept, np.int32)
-    out_eta = np.empty(kept, np.float32)
-    out_drawn = np.empty(kept, np.bool_)
-    at = 0
-    for i in range(n):
-        for j in range(size):
-            if eta[j, i] > 0:
-                out_row[at] = rows[i]
-                out_label[at] = first + j
-                out_eta[at] = eta[j, i]
-                out_drawn[at] = drawn[j, i]
-                at += 1
-    return out_row, out_label, out_eta, out_drawn
-
-
-@njit(nogil=True, cache=True)
-def observe(lo, hi, seed, indptr, indices, propensity, kept):
-    """Which of the relevant labels are seen: each with its own propensity, by (row, label)."""
+    width = labels.shape[1]
+    z = np.empty(width, np.float64)
+    weight = np.empty(width, np.float64)
+    place = np.empty(width, np.int64)
     for row in range(lo, hi):
-        key = _key(seed, OBSERVED, row)
-        for e in range(indptr[row], indptr[row + 1]):
-            kept[e] = _uniform(key, indices[e]) < propensity[indices[e]]
+        n = 0
+        possible = 0.0
+        for j in range(width):
+            eta[row, j] = 0.0
+            observed[row, j] = False
+            relevant[row, j] = False
+            l = labels[row, j]
+            logit = logits[row, j] + label_shift[l]
+            if 1.0 / (1.0 + _exp(-(logit + row_shift[row]))) >= cut:
+                z[n], weight[n], place[n] = logit, propensity[l], j
+                possible += weight[n]
+                n += 1
+        if n == 0:
+            continue
+        shift, _ = _shift(z, weight, n, min(sizes[row], most * possible), row_shift[row])
+        x = _uniform(_key(seed, OBSERVED, row), 0)
+        key = _key(seed, MISSED, row)
+        for i in range(n):
+            p = np.float32(1.0 / (1.0 + _exp(-(z[i] + shift))))
+            eta[row, place[i]] = p
+            q = np.float64(p) * weight[i]
+            seen = np.floor(x + q) > np.floor(x)
+            x += q
+            observed[row, place[i]] = seen
+            relevant[row, place[i]] = seen or _uniform(key, i) * (1.0 - q) < np.float64(p) - q

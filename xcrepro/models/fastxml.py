@@ -178,9 +178,9 @@ class PfastXML(FastXML):
     --------
     >>> import xcrepro as xc
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
-    >>> model = PfastXML(trees=3, A=0.55, B=1.5).fit(data.train.X, data.train.Y_observed)
+    >>> model = PfastXML(trees=3, A=0.55, B=1.5).fit(data.train.X, data.train.Y)
     >>> model.predict(data.test.X, k=3)
-    TopK(n=76, k=3, n_labels=80)
+    TopK(n=76, k=3, n_labels=816)
     """
 
     ideal: str = "L"
@@ -237,7 +237,7 @@ class PfastreXML(PfastXML):
     --------
     >>> import xcrepro as xc
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
-    >>> model = PfastreXML(trees=3).fit(data.train.X, data.train.Y_observed)
+    >>> model = PfastreXML(trees=3).fit(data.train.X, data.train.Y)
     >>> plain = model.pfastxml().predict(data.test.X, k=3)
     >>> bool((model.set_params(alpha=1.0).predict(data.test.X, k=3).ids == plain.ids).all())
     True

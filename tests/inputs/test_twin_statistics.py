@@ -1,0 +1,64 @@
+"""The statistics that a twin is held to, against plain loops over dense matrices and worked by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from xcrepro.data.dataset import Dataset, Split
+from xcrepro.inputs.twin_statistics import statistics
+
+
+def dataset(train, test=None, X=None):
+    def split(Y, X=None):
+        return Split(
+            None if X is None else sparse.csr_matrix(X, dtype=np.float32), sparse.csr_matrix(Y, dtype=np.float32)
+        )
+
+    return Dataset("mine", split(train, X), split(train if test is None else test), A=0.55, B=1.5)
+
+
+def test_by_hand():
+    Y = np.zeros((10, 4))
+    Y[:6, 0], Y[:5, 1], Y[9, 2] = 1, 1, 1
+    found = statistics(dataset(Y, [[1, 0, 0, 0], [0, 1, 0, 1]]))
+    assert found["head share"] == 0.6
+    assert found["labels a point"] == pytest.approx(1.2)
+    assert found["points with at most 2 labels"] == 1
+    assert found["labels with at most 5 points"] == pytest.approx(2 / 3)
+    assert found["test labels without a train point"] == pytest.approx(1 / 3)
+    assert found["always beside another"] == 0.5  # label 1 beside 0; 2 has too few points
+    assert found["nearest label"] == pytest.approx(5 / 30**0.5)
+    assert found["pairs that co-occur"] == pytest.approx(1 / 3)
+    assert found["distinct label sets"] == pytest.approx(4 / 10)
+    assert (found["Popularity P@1"], found["Popularity P@3"]) == pytest.approx((50, 100 * 2 / 6))
+    assert np.isnan(found["best phi"])
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_against_dense_loops(seed):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((60, 5)) < rng.uniform(0.2, 0.9, 5)).astype(float)
+    Y[0] = 1
+    X = (rng.random((60, 7)) < 0.4) * rng.random((60, 7))
+    X[:, 0] = Y[:, 0]
+    found = statistics(dataset(Y, X=X))
+    counts = Y.sum(0)
+    assert found["sd of labels a point"] == pytest.approx(Y.sum(1).std())
+    assert found["distinct label sets"] == pytest.approx(len(set(map(tuple, Y))) / 60)
+    gini = np.abs(counts[:, None] - counts[None]).mean() / (2 * counts.mean())
+    assert found["Gini of label counts"] == pytest.approx(gini)
+    often = counts >= 5
+    beside = [any(all(Y[Y[:, a] > 0, b]) for b in range(5) if b != a) for a in np.flatnonzero(often)]
+    assert found["always beside another"] == pytest.approx(np.mean(beside))
+    used = np.flatnonzero(counts >= 20)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        phi = np.nan_to_num([[np.corrcoef(Y[:, a], X[:, f] > 0)[0, 1] for f in range(7)] for a in used])
+    if used.size:
+        least, most = ((phi > 0.1 + off).sum(1).mean() for off in (1e-9, -1e-9))
+        assert least <= found["features with phi > 0.1 a label"] <= most
+        assert found["best phi"] == pytest.approx(np.maximum(phi.max(1), 0).mean())

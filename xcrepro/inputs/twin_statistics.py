@@ -1,0 +1,115 @@
+"""The statistics on which conclusions about extreme classification turn: what a twin must share with its dataset."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro import metrics, propensity
+from xcrepro.data.dataset import Dataset
+from xcrepro.models.popularity import Popularity
+
+KS = (1, 3, 5)
+# A label in fewer points can be beside another one in all of them, or follow a feature, by chance.
+_COMPANION_POINTS = 5
+_FEATURE_POINTS = 20
+
+
+def statistics(ds: Dataset) -> dict[str, float]:
+    """What is counted in the labels and features of a dataset, train points where nothing else is said.
+
+    Parameters
+    ----------
+    ds : Dataset
+        At least 3 labels; of a twin ``Y``, the observed truth, is counted. Without ``X`` what needs features is NaN.
+
+    Returns
+    -------
+    dict of str to float
+        ``head share``: points with the most frequent label, a share. ``labels a point``, ``sd of labels a point``,
+        ``points with at most 2 labels`` (share). ``Gini of label counts``: 0 where all labels are equally frequent, of
+        those with a point. ``labels with at most 5 points``: share of those with a point. ``test labels without a train
+        point``: share of the labels of the test split. ``always beside another``: share of the labels with 5 or more points
+        that have one other label in all of them. ``nearest label``: their highest cosine with another label's column,
+        mean. ``pairs that co-occur``: share of all pairs of labels with a point. ``distinct label sets``: share of points.
+        ``features a point``; ``features with phi > 0.1 a label``, ``best phi`` and ``second to best phi``: correlation of a
+        feature's presence with a label's, mean over the labels with 20 or more points. ``best gain``: the mean over test
+        points with labels of the largest 1/p of their labels, p by the propensity model: times a printed PSP@1, the mean
+        of 1/p over the hits, which is at most 1 wherever labels went missing by the model.
+        ``Popularity P@k`` and ``Popularity PSP@k``, k = 1, 3, 5: test points, percent.
+
+    Examples
+    --------
+    >>> import xcrepro as xc
+    >>> found = statistics(xc.twin("bibtex", scale=0.1))
+    >>> round(found["labels a point"], 1), found["head share"] < 0.5
+    (2.4, True)
+    """
+    Y, counts = ds.train.Y.astype(np.float64).tocsr(), ds.label_counts
+    sizes, seen = np.diff(Y.indptr), counts > 0
+    in_test = np.bincount(ds.test.Y.indices, minlength=counts.size) > 0
+    found = {
+        "head share": counts.max() / Y.shape[0],
+        "labels a point": sizes.mean(),
+        "sd of labels a point": sizes.std(),
+        "points with at most 2 labels": (sizes <= 2).mean(),
+        "Gini of label counts": _gini(counts[seen]),
+        "labels with at most 5 points": (counts[seen] <= 5).mean(),
+        "test labels without a train point": (~seen[in_test]).mean(),
+    }
+    found |= _companions(Y[:, seen], counts[seen])
+    sets = {Y.indices[lo:hi].tobytes() for lo, hi in zip(Y.indptr, Y.indptr[1:], strict=False)}
+    found["distinct label sets"] = len(sets) / Y.shape[0]
+    found |= _features(ds.train.X, Y[:, counts >= _FEATURE_POINTS])
+    weight = propensity.inverse(counts, ds.n_train, ds.A, ds.B)
+    gains = ds.test.Y.multiply(weight).max(axis=1).toarray().ravel()
+    found["best gain"] = gains[np.diff(ds.test.Y.indptr) > 0].mean()
+    top = Popularity().fit(sparse.csr_matrix((Y.shape[0], 1)), Y).predict(sparse.csr_matrix((ds.test.Y.shape[0], 1)), 5)
+    for name, values in (
+        ("P", metrics.precision(ds.test.Y, top, KS)),
+        ("PSP", metrics.psp(ds.test.Y, top, KS, inverse_propensity=weight)),
+    ):
+        found |= {f"Popularity {name}@{k}": 100 * value for k, value in zip(KS, values, strict=True)}
+    return {name: float(value) for name, value in found.items()}
+
+
+def _gini(counts: np.ndarray) -> float:
+    """Half the mean difference of two labels' counts, over their mean."""
+    rank = np.arange(1, counts.size + 1)
+    return 2 * (rank * np.sort(counts)).sum() / (counts.size * counts.sum()) - (counts.size + 1) / counts.size
+
+
+def _companions(Y: sparse.csr_matrix, counts: np.ndarray) -> dict[str, float]:
+    """How labels go together; every column has a point."""
+    together = (Y.T @ Y).tocsr()
+    together.setdiag(0)
+    together.eliminate_zeros()
+    often = counts >= _COMPANION_POINTS
+    beside = together.max(axis=1).toarray().ravel()
+    cosine = sparse.diags(1 / np.sqrt(counts)) @ together @ sparse.diags(1 / np.sqrt(counts))
+    return {
+        "always beside another": (beside[often] == counts[often]).mean(),
+        "nearest label": cosine.max(axis=1).toarray().ravel()[often].mean(),
+        "pairs that co-occur": together.nnz / (counts.size * (counts.size - 1)),
+    }
+
+
+def _features(X: sparse.csr_matrix | None, Y: sparse.csr_matrix) -> dict[str, float]:
+    """How much single features tell of single labels (phi), and how many a point has."""
+    names = "features a point", "features with phi > 0.1 a label", "best phi", "second to best phi"
+    if X is None or Y.shape[1] == 0:
+        return dict.fromkeys(names, np.nan)
+    present = X.astype(bool).astype(np.float64).tocsr()
+    n, with_feature = X.shape[0], np.bincount(present.indices, minlength=X.shape[1]).astype(float)
+    with_label = np.bincount(Y.indices, minlength=Y.shape[1]).astype(float)
+    both = (Y.T @ present).tocsr()
+    informative, best, second = [], [], []
+    for label, (lo, hi) in enumerate(zip(both.indptr, both.indptr[1:], strict=False)):
+        f, m = with_feature[both.indices[lo:hi]], with_label[label]
+        phi = (n * both.data[lo:hi] - f * m) / np.sqrt(np.maximum(f * (n - f) * m * (n - m), 1.0))
+        informative.append((phi > 0.1).sum())
+        top = np.sort(np.append(phi, [0.0, 0.0]))[-2:]
+        best.append(top[1])
+        second.append(top[0] / top[1] if top[1] > 0 else 0.0)
+    values = np.diff(present.indptr).mean(), np.mean(informative), np.mean(best), np.mean(second)
+    return dict(zip(names, values, strict=True))
