@@ -34,7 +34,13 @@ NO_PROBABILITIES = ("DiSMEC", "PfastXML", "PfastreXML", "Neural, squared hinge")
 
 
 def data(
-    dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str = "", train_points: int = 0
+    dataset: str,
+    size: str = "small",
+    scale: float = 1.0,
+    seed: int = 0,
+    folder: str = "",
+    train_points: int = 0,
+    split: int | None = None,
 ) -> Dataset:
     """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points.
 
@@ -43,7 +49,7 @@ def data(
 
     Parameters
     ----------
-    dataset, size, scale, seed, folder
+    dataset, size, scale, seed, folder, split
         As :func:`xcrepro.inputs.datasets.pick` takes them.
     train_points : int
         0: all. Of real data all train points stay, whatever this says.
@@ -57,7 +63,7 @@ def data(
     ArgumentError
         For ``train_points`` below 0.
     """
-    ds = datasets.pick(dataset, size, scale, seed, folder)
+    ds = datasets.pick(dataset, size, scale, seed, folder, split)
     if train_points < 0:
         raise ArgumentError("train_points", "must be 0 (all) or more", train_points)
     cut = isinstance(ds, Twin) and 0 < train_points < ds.n_train

@@ -6,6 +6,7 @@ with a subfolder for each, named by its key in the catalogue (:func:`pick_many`,
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,14 @@ from xcrepro.published import record
 
 
 def pick(
-    dataset: str, size: str = "small", scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = ""
+    dataset: str,
+    size: str = "small",
+    scale: float = 1.0,
+    seed: int = 0,
+    folder: str | os.PathLike = "",
+    split: int | None = None,
+    A: float | None = None,
+    B: float | None = None,
 ) -> Dataset:
     """The real ``dataset`` where ``folder`` is given or at size paper, else its twin.
 
@@ -40,6 +48,10 @@ def pick(
         Of the twin (see :func:`xcrepro.twin`); they do nothing for real data.
     folder : path
         The dataset's own folder.
+    split : int, optional
+        Which of the real dataset's splits, from 0; None: the first. A twin has one.
+    A, B : float, optional
+        Of the propensities that a propensity-scored metric weighs with; None: the dataset's.
 
     Returns
     -------
@@ -51,9 +63,12 @@ def pick(
     DataError
         Where the folder holds another number of points, features or labels than the name has.
     """
-    if folder:
-        return load(dataset, folder)
-    return load(dataset) if size == "paper" else twin(dataset, scale=scale, seed=seed)
+    if folder or size == "paper":
+        return load(dataset, folder or None, split=split or 0, A=A, B=B)
+    if split:
+        raise ArgumentError("split", "must be None or 0 for a twin, which has one split", split)
+    ds = twin(dataset, scale=scale, seed=seed)
+    return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
 
 
 def pick_many(
