@@ -13,7 +13,7 @@ from xcrepro import metrics, paths, propensity
 from xcrepro.data import twin as twins
 from xcrepro.data.read import read_sparse, read_xc
 from xcrepro.errors import DataError
-from xcrepro.papers.xcrepo._common import KS, METRICS
+from xcrepro.inputs.ranked import KS, METRICS
 from xcrepro.predictions import TopK
 
 
