@@ -387,3 +387,13 @@ def test_importing_the_models_does_not_import_napkinxc():
     code = "import sys, xcrepro; xcrepro.models.OneVsRest(); print('napkinxc' in sys.modules, 'sklearn' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
     assert run.stdout.split() == ["False", "False"]
+
+
+def test_features_that_no_point_has_change_nothing():
+    X, Y = multilabel_problem()
+    wide = sp.csr_matrix((X.data, 3 * X.indices + 1, X.indptr), (X.shape[0], 3 * X.shape[1] + 2))
+    narrow, same = xc.models.OneVsRest().fit(X, Y), xc.models.OneVsRest().fit(wide, Y)
+    assert same.weights_.shape[0] == wide.shape[1]
+    assert (same.weights_[1 : 3 * X.shape[1] + 1 : 3] != narrow.weights_).nnz == 0
+    assert same.weights_.nnz == narrow.weights_.nnz
+    assert same_bits(same.predict(wide, 3), narrow.predict(X, 3))
