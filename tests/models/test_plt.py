@@ -136,7 +136,7 @@ def test_ties_everywhere(seed, trees, arity, max_leaf, k):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
 def test_coverage_is_algorithm_1_over_all_probabilities(models, data, kind, k, beta, update):
-    model, X = models[kind], data.test.X
+    model, X = models[kind], data.test.X[:120]
     eta = model.predict_proba(X, k=model.n_labels_)
     want = xc.decide.greedy_coverage(eta, k, beta, update=update)
     top, proba = model.predict_coverage(X, k, beta, update=update, return_proba=True)
@@ -182,7 +182,7 @@ def alone(model: PLT, tree: int) -> PLT:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("update", "beta"), [("gain", 0.0), ("gain", 0.25), ("probability", 0.0), ("gain", np.inf)])
 def test_per_tree_is_the_mean_gain_of_trees_that_choose_alone(models, data, kind, update, beta):
-    model, X, k = models[kind], data.test.X[:150], 4
+    model, X, k = models[kind], data.test.X[:60], 4
     total = np.full((X.shape[0], model.n_labels_), -np.inf)
     for tree in range(model.trees):
         eta = alone(model, tree).predict_proba(X, k=model.n_labels_)
@@ -200,7 +200,7 @@ def test_the_number_of_threads_changes_no_choice_per_tree(models, data, monkeypa
     for count in "1", "2":
         monkeypatch.setenv("XCREPRO_THREADS", count)
         for beta in (0.0, np.inf):
-            top = models[3, "logistic"].predict_coverage(data.test.X, 3, beta, update="gain", per_tree=True)
+            top = models[3, "logistic"].predict_coverage(data.test.X[:130], 3, beta, update="gain", per_tree=True)
             found.append(top.ids.tobytes() + top.scores.tobytes())
     assert found[:2] == found[2:]
 
