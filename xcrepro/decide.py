@@ -22,7 +22,7 @@ Common to all:
 Decide with the k that is evaluated. The first places of a selection for k = 5 are no selection for k = 1: greedy gives
 them to the gains, but its places 2 to 5 cover labels as well, and later rows count on that; on small data
 :func:`weighted` can then have the higher Cov@1. (The coverage paper draws its random baseline once, for k = 5, and evaluates
-the first places, ``top.head(1)`` and ``top.head(3)``; of its greedy rows it does not say.)
+the first places, ``top.head(1)`` and ``top.head(3)``; of its greedy rows it does not say, its program does the same.)
 """
 
 from __future__ import annotations

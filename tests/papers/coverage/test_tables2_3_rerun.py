@@ -38,7 +38,7 @@ def test_random_selection_is_drawn_once_for_five(run):
 
 
 def test_each_rule_metric_k_and_run_is_compared_once(twin, run):
-    found = item.compute(twin, [run, Run(1, run.probabilities, None)], BETAS)
+    found = item.compute(twin, [run, Run(1, run.probabilities, run.tree)], BETAS)
     names, metrics = [*NAMES, *PER_TREE, "BRS-PLT"], ("P", "PSP", "P complete", "Cov")
     cells = [
         (n, i, m, k) for n in names for m in metrics for k in (1, 3, 5) for i in (0, 1) if i == 0 or n not in PER_TREE

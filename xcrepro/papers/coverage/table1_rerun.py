@@ -16,7 +16,8 @@ from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
 models, wide = _common.models, _common.wide
-ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "PSP", "coverage", "macro-P", "macro-R", "macro-F1")
+ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "nDCG complete", "PSP", "P complete", "coverage")
+ORDER += ("macro-P", "macro-R", "macro-F1")
 
 
 def compute(ds: Dataset, found: Models) -> pd.DataFrame:
@@ -129,8 +130,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         From :func:`compute`.
     ax : array of three Axes, optional
     """
-    place = {name: i for i, name in enumerate(ORDER)}
     table = table[table["metric"].isin(ORDER)]
+    place = {name: i for i, name in enumerate(name for name in ORDER if name in set(table["metric"]))}
     *heads, most = sorted(table["labels"].unique())
     hollow = {"color": looks.RUST, "fillstyle": "none", "markersize": 7, "linestyle": "none"}
     colours = looks.INK, looks.TEAL, looks.AMBER, looks.VIOLET, looks.SKY
@@ -145,7 +146,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             panel.plot(part["printed kept"], y, "s", **hollow, label="printed: AmazonCat-13K, 1,000 of 13,330")
             panel.set(xlabel=f"kept of the metric @{k}, %", title=f"k = {k}")
             figures.draws(panel, x=("kept", "printed kept"))
-        axes[0].set_yticks(list(place.values()), ORDER)
+        axes[0].set_yticks(list(place.values()), list(place))
         axes[0].invert_yaxis()
         looks.legend(fig, axes[0])
         looks.title(fig, describe_loss(table))
