@@ -25,9 +25,10 @@ def test_rare_labels_by_hand():
     assert row["% of pairs in the top 1 % of labels"] == pytest.approx(100 * 200 / 997)
 
 
-def test_the_title_counts_labels_under_five_points():
-    tails = [Tail("a", np.array([9, 5, 4, 1, 0]), True), Tail("b", np.array([7]), False)]
-    assert fig1._few(fig1.compute(tails)) == "a 50 %, b 0 %"
+def test_the_legend_counts_labels_under_five_points():
+    tails = [Tail(name, np.array(counts), True) for name, counts in (("a", [9, 5, 4, 1, 0]), ("b", [7]), ("c", [2, 4]))]
+    curves = fig1.compute(tails).groupby("dataset")
+    assert [fig1._few(curve) for _, curve in curves] == [50, 0, 100]
 
 
 def test_the_caption_as_printed():

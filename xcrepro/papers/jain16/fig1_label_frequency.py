@@ -98,19 +98,18 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     with figures.new(looks.NARROW, 3.6, ax=ax) as (fig, ax):
         for name, curve in table.groupby("dataset", sort=False):
             width = 2.2 if curve["real"].iloc[0] else 1.4
-            ax.step(curve["rank %"], curve["count"], where="pre", label=name, linewidth=width)
+            label = f"{name}: {_few(curve):.0f} %"
+            ax.step(curve["rank %"], curve["count"], where="pre", label=label, linewidth=width)
         ax.axhline(FEW, color="0.35", linewidth=0.8, linestyle=":")
         looks.name(ax, f"{FEW} points", (0.012, FEW), (0, 2), xycoords=("axes fraction", "data"), color="0.35")
         ax.set(xscale="log", yscale="log", ylim=(0.8, None))
         ax.set(xlabel="label rank, % of the labels that occur", ylabel="points that carry the label")
-        looks.title(fig, f"Of the labels that occur, with fewer than {FEW} points: {_few(table)}")
+        looks.title(fig, f"Label frequency by rank (legend: labels with fewer than {FEW} points)")
         ax.legend(loc="upper right")
         figures.draws(ax, x="rank %", y="count")
     return fig
 
 
-def _few(table: pd.DataFrame) -> str:
-    """The share of each dataset's labels that have fewer than :data:`FEW` points, in words."""
-    curves = table.groupby("dataset", sort=False)
-    shares = {name: 100 - curve.loc[curve["count"] >= FEW, "rank %"].max() for name, curve in curves}
-    return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())
+def _few(curve: pd.DataFrame) -> float:
+    """The percentage of a dataset's labels that occur with fewer than :data:`FEW` points."""
+    return 100 - curve.loc[curve["count"] >= FEW, "rank %"].max() if (curve["count"] >= FEW).any() else 100.0

@@ -113,11 +113,9 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
             ax.plot(x, table[name], label=label, **look.line())
         ax.set(xlabel="labels missing, % of the pairs", ylabel=f"nDCG@{K} of {model}, %", ylim=(0, None))
         most = table.iloc[-1]
-        off = [
-            f"{most[name] - most['complete']:+.1f} {by} 1/p" for name, by in (("scored", "with"), ("plain", "without"))
-        ]
-        missing = f"{most['missing %']:.0f} % missing: nDCG@{K} off by"
-        looks.title(fig, f"{missing} {off[0]}, {off[1]} (points; bands: 95 % of draws)")
+        scored, plain = (most[name] - most["complete"] for name in ("scored", "plain"))
+        off = f"{most['missing %']:.0f} % missing: off by {scored:+.1f} points with 1/p, {plain:+.1f} without"
+        looks.title(fig, f"{off} (bands: 95 % of draws)")
         ax.legend(loc="lower left")
         figures.draws(ax, x="missing %", y=[f"{name}{end}" for name in LOOKS for end in ("", " low", " high")])
     return fig

@@ -304,7 +304,8 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
     ax : array of Axes, optional
         Two.
     """
-    titles = {"missing": "labels missing with p", "complete": "nothing missing"}
+    titles, last = {"missing": "labels missing", "complete": "nothing missing"}, max(KS)
+    gains = compute_gains(table).set_index(["ranking", "source", "k", "world"])
     with figures.new(looks.MEDIUM, 3.8, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for axis, (world, title) in zip(axes, titles.items(), strict=True):
             for (source, k), part in table[table["world"] == world].groupby(["source", "k"], sort=False):
@@ -316,17 +317,14 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
                 axis.annotate("", stop, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0})
                 axis.plot(*stop, linestyle="none")  # so that the axes reach it
                 looks.name(axis, f"{k}", tuple(start), (5, -9) if source == KNOWN else (-10, -9))
-            axis.set(title=title, xlabel="P@k of the complete truth, %")
+            gain = gains.loc[(MODELLED, KNOWN, last, world)]
+            about = f"PSP {gain['PSP model']:+.1f}, P {gain['P complete']:+.1f}"
+            axis.set(title=f"{title}: {about}", xlabel="P@k of the complete truth, %")
             axis.margins(0.12)
             figures.draws(axis, x="P complete", y="PSP model")
         axes[0].set_ylabel("PSP@k as published, %")
         looks.legend(fig, axes[0], title="ranked by (number: k; arrow: divided by the model's p)")
-        gains, k = compute_gains(table).set_index(["ranking", "source", "k", "world"]), max(KS)
-        known = [gains.loc[(MODELLED, KNOWN, k, world)] for world in titles]
-        first, second = (f"PSP {gain['PSP model']:+.1f}, P {gain['P complete']:+.1f}" for gain in known)
-        looks.title(
-            fig, f"Dividing by the model's p, k = {k}: {first} where labels are missing; {second} where none is"
-        )
+        looks.title(fig, f"The twin's own probabilities divided by the model's p, points at k = {last}:")
     return fig
 
 
