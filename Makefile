@@ -4,7 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help env figures test lint bench lock clean
+# What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
+LONG   ?=
+
+.PHONY: help env figures recorded test lint bench lock clean
 help:      ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -14,14 +17,18 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
-figures: $(READY)  ## every figure and table, offline, from the synthetic twins and the committed counts
+figures: $(READY)  ## every figure and table, offline, from the synthetic twins and the committed counts (LONG=1: the long ones too)
 	@mkdir -p build
-	$(BIN)/python -m papermill notebooks/00_regenerate_all.ipynb build/00_regenerate_all.ipynb --log-output --no-progress-bar
+	$(BIN)/python -m papermill notebooks/00_regenerate_all.ipynb build/00_regenerate_all.ipynb --log-output --no-progress-bar$(if $(LONG), -p long True)
 
-test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook
-	$(BIN)/python -m pytest -n 2
+recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, DIR with a folder for each dataset
+	@test -n "$(DATA)" || { echo "make recorded DATA=DIR: DIR holds a folder for each dataset (data/recorded/README.md)"; exit 2; }
+	$(BIN)/xcrepro run --record --data "$(DATA)"
+
+test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
+	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
-	XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
+	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
 
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .

@@ -2,20 +2,25 @@
 
 nbval runs the cells; what it got and what is committed are brought into the form in which outputs are committed (no pictures,
 no stderr, no timings) and compared by :mod:`xcrepro.repro.outputs`. Cells tagged ``nbval-ignore-output`` are run alone.
+Items that the manifest marks as long are left out unless ``$XCREPRO_LONG`` is set.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nbval.plugin import IPyNbCell
 
 from xcrepro.repro import golden, manifest, outputs, tidy
 
-# It runs all the others.
-collect_ignore = ["00_regenerate_all.ipynb"]
 _HERE = Path(__file__).resolve().parent
-_TOLERANCE = {entry.notebook.resolve(): entry.tolerance for entry in manifest.load(_HERE.parent).values()}
+_ENTRIES = manifest.load(_HERE.parent).values()
+_TOLERANCE = {entry.notebook.resolve(): entry.tolerance for entry in _ENTRIES}
+# The first runs all the others; those that take long run where XCREPRO_LONG is set.
+collect_ignore = ["00_regenerate_all.ipynb"]
+if not os.environ.get("XCREPRO_LONG"):
+    collect_ignore += [f"{entry.id}.ipynb" for entry in _ENTRIES if entry.long]
 
 
 def _compare(cell: IPyNbCell, test: list[dict], ref: list[dict], skip_compare=None) -> bool:

@@ -50,6 +50,8 @@ def of(name: str = "demo/one", **values) -> items.Item:
         (ITEM + ITEM, "not valid TOML"),
         (ITEM.replace("demo/one", "demo/none"), r"none\.ipynb is not there"),
         (ITEM + 'needs = "demo/two"', "needs must be a list"),
+        (ITEM + 'long = "yes"', "long must be true or false; got 'yes'"),
+        (ITEM + "recorded = { bibtex = 3 }", "recorded.bibtex must be a table of parameters; got 3"),
         (ITEM + "tolerance = 0.02", "tolerance must be the name"),
         (ITEM + 'tolerance = "wide"', r"has no \[tolerance.wide\]"),
         (WIDE + ITEM, "no item has the tolerance 'wide'"),

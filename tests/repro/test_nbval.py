@@ -23,8 +23,8 @@ def committed(project, root):
     """``nbval(said, tolerance)``: the exit status where the first cell's committed output is ``said``."""
     shutil.copy(root / "notebooks/conftest.py", project.root / "notebooks/conftest.py")
 
-    def nbval(said: str, tolerance: str = "") -> int:
-        keys = {"tolerance": f'"{tolerance}"'} if tolerance else {}
+    def nbval(said: str, tolerance: str = "", **keys: str) -> int:
+        keys |= {"tolerance": f'"{tolerance}"'} if tolerance else {}
         path = project.add("one", *(source for source, _ in CELLS), **keys)
         notebook = notebooks.read(path)
         code = notebooks.code_cells(notebook)
@@ -52,3 +52,10 @@ def test_an_output_without_a_tag_is_compared(committed):
 def test_numbers_may_differ_within_the_items_tolerance(committed):
     assert committed("PLT leads by 0.503 points\n", "wide") == 0
     assert committed("PLT leads by 0.510 points\n", "wide") == 1
+
+
+def test_what_takes_long_is_left_out(committed, monkeypatch):
+    nothing_collected = 5
+    assert committed("planted", long="true") == nothing_collected
+    monkeypatch.setenv("XCREPRO_LONG", "1")
+    assert committed("planted", long="true") == 1

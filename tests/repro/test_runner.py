@@ -116,6 +116,30 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert "demo/good: 4 of 4 values agree\n" in notebooks.code_cells(notebook)[1]["outputs"][0]["text"]
 
 
+def test_what_takes_long_runs_where_it_is_asked_for(project, capsys):
+    """Left out of everything, with a word; run by name, by --long, and where another item needs it."""
+    project.add("quick", "pass")
+    project.add("slow", "pass", long="true")
+    before = {"quick": "would run", "slow": "left out"}
+    assert outcomes(runner.run(dry=True)) == before
+    printed = capsys.readouterr().out
+    assert "demo/slow  left out  (it takes long: name it, or ask for the long ones too)" in printed
+    assert "2 items: 1 would run, 1 left out" in printed
+    assert runner.run(dry=True).ok
+    assert outcomes(runner.run(dry=True, long=True)) == {"quick": "would run", "slow": "would run"}
+    assert main(["run", "--dry", "--long"]) == 0
+    assert "2 items: 2 would run" in capsys.readouterr().out
+    assert outcomes(runner.run("demo/slow", dry=True)) == {"slow": "would run"}
+    assert outcomes(runner.run("demo", dry=True)) == {"quick": "would run", "slow": "would run"}
+    assert runner.Report((runner.Result("a", "unchanged", ""), runner.Result("b", "left out", "")), 0).summary() == (
+        "2 items: all unchanged, nothing to do; 1 left out (0.0 s)"
+    )
+    project.add("builds", "pass", needs='["demo/slow"]')
+    assert outcomes(runner.run(dry=True)) == {"quick": "would run", "slow": "would run", "builds": "would run"}
+    assert main(["list"]) == 0
+    assert "(long) Item slow" in capsys.readouterr().out
+
+
 @pytest.fixture
 def stamped(demo, monkeypatch):
     """The item demo/good as if it had just run."""

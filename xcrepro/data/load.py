@@ -161,6 +161,30 @@ def load(
     )
 
 
+def count_splits(name: str, path: str | os.PathLike) -> int:
+    """How many splits the data in a folder have: columns of the split files, 1 in other layouts.
+
+    Parameters
+    ----------
+    name, path
+        As :func:`load` takes them.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ArgumentError, DataError, DataMissing
+        As :func:`load`, for what the folder holds.
+    """
+    from xcrepro.data import splits
+
+    folder = Path(path).expanduser()
+    files = _find_named(_entry_of(name, folder)[0], folder, archived=False)
+    return splits.count_columns(files["train_rows"]) if "train_rows" in files else 1
+
+
 def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
     """Put a dataset into the cache and return its folder; do nothing where it is there already.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from xcrepro import paths, propensity
 from xcrepro.data import registry
@@ -49,7 +50,8 @@ def pick(
     folder : path
         The dataset's own folder.
     split : int, optional
-        Which of the real dataset's splits, from 0; None: the first. A twin has one.
+        Which of the real dataset's splits, from 0; None: the first. A twin has one. ``"mean"`` is no split: a run has one,
+        and ``xcrepro run`` runs all of them in turn.
     A, B : float, optional
         Of the propensities that a propensity-scored metric weighs with; None: the dataset's.
 
@@ -60,9 +62,18 @@ def pick(
 
     Raises
     ------
+    ArgumentError
+        For ``split`` of a twin, and ``"mean"``.
     DataError
         Where the folder holds another number of points, features or labels than the name has.
     """
+    if split == "mean":
+        raise ArgumentError(
+            "split",
+            "must be one split's number here",
+            repr(split),
+            "xcrepro run ITEM -p split mean -p folder DIR runs each",
+        )
     if folder or size == "paper":
         return load(dataset, folder or None, split=split or 0, A=A, B=B)
     if split:
@@ -252,3 +263,8 @@ def weights(ds: Dataset) -> np.ndarray:
         See :func:`xcrepro.propensity.inverse`.
     """
     return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+
+
+def complete(ds: Dataset) -> csr_matrix | None:
+    """The complete truth of a twin's test points, before labels went missing; None of real data, where nobody knows it."""
+    return ds.test.Y_complete if isinstance(ds, Twin) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from xcrepro import paths
 from xcrepro.errors import XCError
-from xcrepro.repro import manifest, notebooks, tidy
+from xcrepro.repro import manifest, notebooks, recording, tidy
 
 MAX_BYTES = 200_000
 MAX_LINES = 10
@@ -26,11 +26,11 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     """Everything wrong with a notebook, one sentence each.
 
     Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest
-    says of size paper fits it, that the notebook shows its figure, and that its cells check exactly the tables that
-    have a golden file; execution counts 1..n; no error output, memory address or path of a machine in the outputs; no
-    last line with ``;``; at most 10 lines that are not blank in a cell; the kernel ``python3``; no installs and shell
-    commands; image links that lead to a file; no pictures and papermill metadata inside; at most 200,000 bytes; and
-    that ``xcrepro tidy`` would change nothing.
+    says of size paper fits it, that the notebook shows its figure, that its cells check exactly the tables that have a
+    golden file, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
+    address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell;
+    the kernel ``python3``; no installs and shell commands; image links that lead to a file; no pictures and papermill
+    metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
 
     Parameters
     ----------
@@ -81,11 +81,13 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
 def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     """The item's golden files, each held against one ``item.check(table)`` or ``item.check(table, "part")`` in the
     cells."""
-    found, parts = [], set()
+    found, parts, shows = [], set(), 0
     for number, cell in enumerate(notebooks.code_cells(notebook), start=1):
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
-            if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "item.check"):
+            name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+            shows += name == "item.show_recorded"
+            if name != "item.check":
                 continue
             given = [*call.args[1:], *(keyword.value for keyword in call.keywords if keyword.arg == "part")]
             if not call.args or any(not isinstance(part, ast.Constant) for part in given):
@@ -98,6 +100,8 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     golden = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.golden_files("small")}
     found += [f"no cell checks the golden file of {part or 'the main table'!r}" for part in sorted(golden - parts)]
     found += [f"{part or 'the main table'!r} is checked and has no golden file" for part in sorted(parts - golden)]
+    if shows != bool(entry.recorded):
+        found.append(f"item.show_recorded() stands {shows} times; what is recorded is shown once, before the twin's")
     return found
 
 
@@ -176,7 +180,7 @@ def project() -> dict[str, list[str]]:
     """What is wrong in the whole project.
 
     Looked at: every notebook, with its manifest entry; notebooks the manifest does not know; golden files and figures
-    without an item.
+    without an item; whether ``data/recorded`` has exactly what the manifest says.
 
     Returns
     -------
@@ -203,4 +207,5 @@ def project() -> dict[str, list[str]]:
     standing = [*(root / "tests" / "golden").rglob("*.*"), *(root / "figures").rglob("*.*")]
     for path in sorted(path for path in standing if path.is_file() and path not in known):
         report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
+    report |= recording.problems(entries, root)
     return {name: found for name, found in report.items() if found}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xcrepro import paths
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import compare, figures, golden, manifest, notebooks, outputs, record, tables
+from xcrepro.repro import compare, figures, golden, manifest, notebooks, outputs, record, recorded, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,7 @@ class Item:
         """Compare the :meth:`stable` part of ``table`` with its golden file (:func:`xcrepro.repro.golden.check`).
 
         The tolerance is the manifest's. Tells when there is nothing to compare: the run's parameters are not the
-        manifest's.
+        manifest's. A run that is recorded (:mod:`xcrepro.repro.recording`) keeps that part of the table.
 
         Parameters
         ----------
@@ -145,8 +145,27 @@ class Item:
         """
         if self.official:
             golden.check(self.name(part), self.stable(table, part), self.size, self.entry.tolerance)
-        else:
-            print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+            return
+        if recorded.asked():
+            recorded.note(part, self.stable(table, part))
+        print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+
+    def show_recorded(self, part: str | None = None) -> None:
+        """Show what the item came to on real data (:mod:`xcrepro.repro.recorded`); nothing where nothing is recorded.
+
+        Parameters
+        ----------
+        part : str, optional
+            Which of the recorded tables; by default the first that the item checks.
+        """
+        found = [recorded.read(path) for path in recorded.files(self.entry.id)]
+        if (shown := recorded.lay_out(found, part)) is None:
+            return
+        several = "; ± is the standard deviation over splits" if any("±" in str(row) for row in shown.rows) else ""
+        print(f"On real data, recorded in data/recorded/{self.entry.id}{several}:")
+        for one in found:
+            print(f"{recorded.words(one)}, xcrepro {one.provenance['version']}: {one.provenance['command']}")
+        tables.display(shown)
 
     def published(
         self,

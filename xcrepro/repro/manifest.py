@@ -55,6 +55,11 @@ class Entry:
         Why the tolerance is wider than the default; empty where it is not.
     paper : dict or None
         The parameters that differ at size paper; None where the item has no such size.
+    long : bool
+        Left out where all items run, unless the long ones are asked for.
+    recorded : dict of str to dict
+        The real datasets on which the item's numbers are recorded -> the parameters that such a run needs besides its
+        dataset and folder (:mod:`xcrepro.repro.recording`).
     """
 
     id: str
@@ -64,6 +69,8 @@ class Entry:
     tolerance: float | None = None
     reason: str = ""
     paper: dict | None = None
+    long: bool = False
+    recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
 
     @property
     def notebook(self) -> Path:
@@ -211,6 +218,8 @@ _TYPES = {
     "needs": (list, "a list of texts"),
     "tolerance": (str, "the name of a [tolerance.NAME]"),
     "paper": (dict, "a table of parameters"),
+    "long": (bool, "true or false"),
+    "recorded": (dict, "a table of datasets, each a table of parameters"),
 }
 
 
@@ -232,8 +241,19 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
     if tolerance is not None and tolerance not in tolerances:
         raise refuse(f"tolerance {tolerance!r} has no [tolerance.{tolerance}] with relative and why")
     of = tolerances.get(tolerance, {"relative": None, "why": ""})
+    recorded = table.get("recorded", {})
+    if odd := [name for name, values in recorded.items() if not isinstance(values, dict)]:
+        raise refuse(f"recorded.{odd[0]} must be a table of parameters; got {recorded[odd[0]]!r}")
     entry = Entry(
-        id, table["title"], root, tuple(table.get("needs", ())), of["relative"], of["why"], table.get("paper")
+        id,
+        table["title"],
+        root,
+        needs=tuple(table.get("needs", ())),
+        tolerance=of["relative"],
+        reason=of["why"],
+        paper=table.get("paper"),
+        long=table.get("long", False),
+        recorded=recorded,
     )
     if not entry.notebook.is_file():
         raise refuse(f"its notebook {entry.notebook} is not there")

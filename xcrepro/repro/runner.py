@@ -43,8 +43,9 @@ class Result:
     Attributes
     ----------
     id : str
-    outcome : {"ok", "unchanged", "failed", "not run", "not offered", "would run"}
-        Ran; skipped; failed (also: it is new); something it needs failed; no such size; in a dry run, would run.
+    outcome : {"ok", "unchanged", "failed", "not run", "not offered", "left out", "would run"}
+        Ran; skipped; failed (also: it is new); something it needs failed; no such size; takes long and was not asked
+        for; in a dry run, would run.
     why : str
         The reason for running, skipping or failing.
     seconds : float
@@ -75,7 +76,7 @@ class Report:
     Attributes
     ----------
     results : tuple of Result
-        In the manifest's order, after them those of items that do not offer the size.
+        In the manifest's order, after them those of items that do not offer the size or were left out.
     seconds : float
         Of the whole run.
     """
@@ -93,8 +94,9 @@ class Report:
         outcomes = [result.outcome for result in self.results]
         counts = [f"{outcomes.count(name)} {name}" for name in dict.fromkeys(sorted(outcomes, key=_ORDER.index))]
         said = ", ".join(counts) or "the manifest is empty"
-        if set(outcomes) == {"unchanged"}:
-            said = "all unchanged, nothing to do"
+        if set(outcomes) - {"left out"} == {"unchanged"}:
+            left = outcomes.count("left out")
+            said = "all unchanged, nothing to do" + (f"; {left} left out" if left else "")
         return f"{len(outcomes)} items: {said} ({self.seconds:.1f} s)"
 
     def failures(self) -> str:
@@ -133,7 +135,7 @@ class Report:
         return "all items stand"
 
 
-_ORDER = ("ok", "would run", "unchanged", "not offered", "not run", "failed")
+_ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "not run", "failed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,6 +159,7 @@ def run(
     accept: bool = False,
     write_back: bool = False,
     dry: bool = False,
+    long: bool = False,
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
@@ -167,7 +170,8 @@ def run(
     Parameters
     ----------
     items : str or list of str, optional
-        Ids or paper names, as a list or one text separated by commas; empty for all.
+        Ids or paper names, as a list or one text separated by commas; empty for all but those that the manifest marks
+        as long.
     size : {"small", "paper"}
         With all items, those that do not offer it are left out and said.
     force : bool
@@ -184,6 +188,8 @@ def run(
         Put the outputs, tidied, into the committed notebooks (size small only).
     dry : bool
         Run nothing, say what would run and why.
+    long : bool
+        With all items, also those that are marked as long. One that is named, or needed, always runs.
 
     Returns
     -------
@@ -211,13 +217,17 @@ def run(
         raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
     entries = manifest.load(root)
     named = manifest.find(entries, items)
+    left = [] if items or long else [name for name in named if entries[name].long]
+    named = [name for name in named if name not in left]
     plan, results = _plan(entries, named, size, force or accept, parameters or {})
+    left = [name for name in left if name not in plan]
+    results |= {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, len(plan)))
     scheduler = _Scheduler(root, plan, results, at_once, max(1, cores // at_once), set(named) if accept else set())
-    with _alone(root):
+    with alone(root):
         scheduler.say() if dry else scheduler.run()
         if write_back and not dry:
             for name in named:
@@ -233,7 +243,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def alone(root: Path) -> Iterator[None]:
     """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its
     process."""
     from filelock import FileLock, Timeout
@@ -281,6 +291,58 @@ def _plan(
     return plan, absent
 
 
+def _environment(root: Path, threads_each: int) -> dict[str, str]:
+    """The variables of a papermill process."""
+    kept = {name: value for name, value in os.environ.items() if name != "XCREPRO_ACCEPT"}
+    return {
+        **kept,
+        **dict.fromkeys(_THREAD_LIMITS, str(threads_each)),
+        "XCREPRO_ROOT": str(root),
+        # This environment's kernel, also where the user has registered another one as `python3`.
+        "JUPYTER_PREFER_ENV_PATH": "1",
+    }
+
+
+def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: dict[str, str]) -> str:
+    """Run one item alone, on all cores, with a reader's own parameters; nothing is compared or stamped.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    values : dict
+        All its parameters, checked.
+    executed : Path
+        Where the executed notebook goes, a log beside it.
+    environment : dict of str to str
+        Variables besides the usual ones.
+
+    Returns
+    -------
+    str
+        What went wrong, with cell, message and path; empty when nothing did.
+    """
+    job = _Job(entry, values, official=False, inject=True, force=True, label="other")
+    variables = {**_environment(entry.root, threads.count()), **environment}
+    child = _Child(entry.root, job, {}, "", executed, variables)
+    try:
+        _wait(child)
+        if child.fault() and not child.ran_a_cell():
+            child.start()
+            _wait(child)
+    finally:
+        stop([child.process])
+    return child.fault()
+
+
+def _wait(child: _Child) -> None:
+    spoken = time.monotonic()
+    while child.process.poll() is None:
+        time.sleep(_POLL)
+        if time.monotonic() - spoken > _HEARTBEAT:
+            spoken = time.monotonic()
+            print(f"still running: {child.job.entry.id} {spoken - child.began:.0f} s", flush=True)
+
+
 class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
@@ -291,14 +353,7 @@ class _Scheduler:
         self.running: dict[str, _Child] = {}
         self.digests: dict[str, str] = {}
         self.versions = stamps.versions()
-        self.environment = {
-            **os.environ,
-            **dict.fromkeys(_THREAD_LIMITS, str(threads_each)),
-            "XCREPRO_ROOT": str(root),
-            # This environment's kernel, also where the user has registered another one as `python3`.
-            "JUPYTER_PREFER_ENV_PATH": "1",
-        }
-        self.environment.pop("XCREPRO_ACCEPT", None)
+        self.environment = _environment(root, threads_each)
         self.shown = 0
 
     def run(self) -> None:

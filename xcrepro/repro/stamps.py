@@ -20,11 +20,11 @@ from pathlib import Path
 
 import xcrepro
 from xcrepro import paths
-from xcrepro.repro import manifest, notebooks
+from xcrepro.repro import manifest, notebooks, recorded
 
 PACKAGE = Path(xcrepro.__file__).resolve().parent
 WHOLE = ("data", "metrics", "models", "published")
-ENGINE = ("compare.py", "figures.py", "golden.py", "items.py", "tables.py")
+ENGINE = ("compare.py", "figures.py", "golden.py", "items.py", "recorded.py", "tables.py")
 _SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
 _LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
 
@@ -207,7 +207,7 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
     Returns
     -------
     dict
-        Of what JSON can hold: code, parameters, tolerance, sources, golden, versions, needs.
+        Of what JSON can hold: code, parameters, tolerance, sources, golden, recorded, versions, needs.
     """
     return {
         "code": notebooks.code_hash(notebooks.read(entry.notebook)),
@@ -215,6 +215,8 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
         "tolerance": entry.tolerance,
         "sources": sources(entry),
         "golden": _hashes(entry.root, entry.golden_files(values["size"])),
+        # One that was not there when the item ran shall be shown too.
+        "recorded": _hashes(entry.root, recorded.files(entry.id, entry.root)),
         "versions": installed,
         "needs": needs,
     }
@@ -295,9 +297,10 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
         ("parameters", "parameter"),
         ("sources", "source"),
         ("golden", "input"),
+        ("recorded", "input"),
         ("versions", "installed"),
     ):
-        if was.get(key) != new[key]:
+        if was.get(key, {}) != new[key]:
             return f"{words} {_difference(was.get(key, {}), new[key], show=key in ('parameters', 'versions'))}"
     if was.get("needs") != new["needs"]:
         changed = [name for name in new["needs"] if was.get("needs", {}).get(name) != new["needs"][name]]

@@ -252,6 +252,13 @@ class Shown:
         return f"<table>\n<thead>{row('th', self.names)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
+def display(shown: Shown) -> None:
+    """Show a table where a cell does not end with it; printed where there is no notebook."""
+    from IPython.display import display
+
+    display(shown)
+
+
 def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     """The one way a notebook shows a table: its text does not depend on pandas' version or options.
 

@@ -1,0 +1,427 @@
+"""Real results: what a recorded run keeps, how it is compared and shown, and that what is committed comes out again."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcrepro.__main__ import main
+from xcrepro.data.load import count_splits
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "data/recorded").glob("*/*/*.csv"))
+QUICK = {("coverage/frontier_rerun", "bibtex"), ("jain16/theorem43_bound", "bibtex")}
+"""Run by every `make test`; the others where XCREPRO_LONG is set."""
+
+PARAMETERS = 'size = "small"\ndataset = "toy"\nseed = 0\nfolder = ""\nsplit = None\npredictions = ""'
+CELL = """
+import pandas as pd
+from pathlib import Path
+from xcrepro import repro
+item = repro.item("demo/one", globals())
+shift = float(Path(folder, "number.txt").read_text()) if folder else 0.0
+table = pd.DataFrame({"model": ["PLT", "BR"], "k": [1, 3], "P": [1 / 3 + shift + (split or 0), 0.25]})
+item.check(table)
+item.check(table.head(0), "printed")
+item.check(table[["model"]].assign(hits=7 + (split or 0)), "hits")
+"""
+
+
+def noted(table: pd.DataFrame, part: str = "") -> dict:
+    return {part: list(tables.exact(table))}
+
+
+# ---------------------------------------------------------------- the files
+
+
+def record(table: dict[str, recorded.Table], **provenance: str) -> recorded.Record:
+    said = {"dataset": "toy", "split": "0", "splits": "1", "version": "0", "command": "xcrepro run demo/one --record"}
+    return recorded.Record({**said, **provenance}, table)
+
+
+cells = st.one_of(st.floats().map(repr), st.integers().map(str), st.text(st.characters(exclude_categories=["C"])))
+
+
+@given(st.lists(st.lists(st.tuples(cells, cells), min_size=2, max_size=2), min_size=1, max_size=4))
+def test_a_file_says_what_was_written(tmp_path_factory, rows):
+    table = recorded.Table(
+        ["a", "b, c"], [[v for v, _ in row] for row in rows], [[sd for _, sd in row] for row in rows]
+    )
+    wanted = record({"": table, "part": table})
+    path = tmp_path_factory.mktemp("recorded") / "toy.csv"
+    recorded.write(path, wanted)
+    assert recorded.read(path) == wanted
+    assert list(pd.read_csv(path)) == list(recorded.COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("table,row", "part,row", "found the columns part"),
+        (",1,k,1,\n", ",1,k,1\n", "4 fields"),
+        (",2,k,3,\n", ",3,k,3,\n", "row '3', column 'k'"),
+        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", "each cell once"),
+        (",2,k,3,\n", "", "other columns in row 2"),
+        ("provenance,1,version,0,\n", "", "found the provenance"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "toy.csv"
+    recorded.write(path, record(recorded.mean([noted(pd.DataFrame({"k": [1, 3], "P": [0.5, 0.25]}))])))
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    with pytest.raises(DataError, match=message):
+        recorded.read(path)
+
+
+# ---------------------------------------------------------------- means
+
+
+values = st.integers(-(10**6), 10**6).map(lambda whole: whole / 1000)
+
+
+@given(st.lists(values, min_size=2, max_size=5), st.integers(-9, 9))
+def test_mean_and_standard_deviation_are_those_of_pandas(values, first):
+    runs = [noted(pd.DataFrame({"model": ["PLT"], "P": [value], "k": [first + i]})) for i, value in enumerate(values)]
+    table = recorded.mean(runs)[""]
+    series = {"P": pd.Series(values), "k": pd.Series([first + i for i in range(len(values))])}
+    row, sds = (dict(zip(table.names, part[0], strict=True)) for part in (table.rows, table.sds))
+    assert (row["model"], sds["model"]) == ("PLT", "")
+    for name, column in series.items():
+        scale = column.abs().max()
+        assert float(row[name]) == pytest.approx(column.mean(), rel=1e-5, abs=1e-6 * scale)
+        if column.nunique() > 1:
+            assert float(sds[name]) == pytest.approx(column.std(), rel=1e-5, abs=1e-6 * scale)
+        else:
+            assert sds[name] == ""
+
+
+def test_where_splits_have_no_mean():
+    table = pd.DataFrame({"model": ["PLT", "BR"], "P": [0.5, float("nan")]})
+    assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""].rows[1] == ["BR", "nan"]
+    for other, message in (
+        (table.iloc[::-1].reset_index(drop=True), "have no mean"),
+        (table.head(1), "another form on another split"),
+        (table.rename(columns={"P": "R"}), "another form"),
+    ):
+        with pytest.raises(recorded.RecordMismatch, match=message):
+            recorded.mean([noted(table), noted(other)])
+    with pytest.raises(recorded.RecordMismatch, match="other tables"):
+        recorded.mean([noted(table), noted(table, "part")])
+    assert recorded.mean([noted(table.head(0)) | noted(table, "part")]).keys() == {"part"}
+
+
+# ---------------------------------------------------------------- comparing
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"P": [0.500004, 0.25]}, ""),
+        ({"P": [0.50001, 0.25]}, r"row 1, column P: recorded 0\.5, now 0\.50001"),
+        ({"P": [0.5, float("nan")]}, "now nan"),
+        ({"k": [1, 4]}, "row 2, column k: recorded 3, now 4"),
+        ({"model": ["PLT", "OVR"]}, "recorded BR, now OVR"),
+    ],
+)
+def test_numbers_agree_within_the_tolerance_and_the_rest_exactly(change, message):
+    table = pd.DataFrame({"model": ["PLT", "BR"], "k": [1, 3], "P": [0.5, 0.25]})
+    committed, now = (record(recorded.mean([noted(one)])) for one in (table, table.assign(**change)))
+    if not message:
+        assert recorded.compare(now, committed) == "6 of 6 values agree"
+        return
+    with pytest.raises(recorded.RecordMismatch, match=message):
+        recorded.compare(now, committed)
+
+
+def test_a_wider_tolerance_is_the_items():
+    table = pd.DataFrame({"P": [50.0]})
+    now, committed = (record(recorded.mean([noted(one)])) for one in (table + 0.4, table))
+    assert recorded.compare(now, committed, 0.01)
+    with pytest.raises(recorded.RecordMismatch):
+        recorded.compare(now, committed, 0.005)
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [("dataset", "other"), ("split", "1"), ("splits", "2"), ("command", "xcrepro run demo/two --record")],
+)
+def test_another_run_is_another_record(field, said):
+    table = recorded.mean([noted(pd.DataFrame({"P": [50.0]}))])
+    assert recorded.compare(record(table, version="9"), record(table))
+    with pytest.raises(recorded.RecordMismatch, match=field):
+        recorded.compare(record(table, **{field: said}), record(table))
+
+
+def test_a_standard_deviation_counts():
+    runs = [noted(pd.DataFrame({"P": [value]})) for value in (40.0, 60.0)]
+    now = record(recorded.mean(runs))
+    off = dataclasses.replace(now, tables={"": recorded.Table(["P"], [["50.0"]], [["14.2"]])})
+    with pytest.raises(recorded.RecordMismatch, match=r"recorded 50\.0 ± 14\.2, now 50\.0 ± 14\.1421"):
+        recorded.compare(now, off)
+
+
+# ---------------------------------------------------------------- a recorded run
+
+
+@pytest.fixture
+def toy(project, tmp_path, monkeypatch):
+    """A project with an item, and a toy dataset beside it that has as many splits as its folder says."""
+    project.add("one", CELL, parameters=PARAMETERS, recorded='{ toy = { split = "mean" } }')
+    home = tmp_path / "given" / "toy"
+    home.mkdir(parents=True)
+    (home / "number.txt").write_text("0.5")
+    (home / "splits.txt").write_text("2")
+    monkeypatch.setattr("xcrepro.data.load.count_splits", lambda name, path: int(Path(path, "splits.txt").read_text()))
+    return project, home
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Runs in this process, which is quicker: the list of the splits that ran."""
+    ran = []
+
+    def run_own(entry, values, executed, environment):
+        ran.append(values["split"])
+        executed.parent.mkdir(parents=True, exist_ok=True)
+        namespace = dict(values)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                for cell in notebooks.code_cells(notebooks.read(entry.notebook))[1:]:
+                    exec(notebooks.text(cell["source"]), namespace)
+            except AssertionError as error:
+                return f"AssertionError: {error}"
+        return ""
+
+    monkeypatch.setattr(recording.runner, "run_own", run_own)
+    return ran
+
+
+def test_a_failed_run_is_said_and_records_nothing(toy, capsys):
+    project, home = toy
+    project.add("one", CELL.replace("item.check(table)\n", "raise ValueError('planted')\n"), parameters=PARAMETERS)
+    assert main(["run", "demo/one", "-p", "folder", str(home), "--record"]) == 1
+    printed = capsys.readouterr().out
+    assert "demo/one toy split 0 failed: In [3]: ValueError: planted" in printed
+    assert "see build/notebooks/recorded/demo/one/toy-0.ipynb" in printed
+    assert not (project.root / "data").exists()
+
+
+def test_record_from_the_run_to_the_notebook(toy, capsys, request):
+    """By hand, by the manifest, again, with a planted change, and shown."""
+    project, home = toy
+    path = project.root / "data/recorded/demo/one/toy.csv"
+    by_hand = ["run", "demo/one", "-p", "folder", str(home), "-p", "dataset", "toy", "--record"]
+    assert main(by_hand) == 0
+    made = recorded.read(path)
+    assert made.provenance["command"] == "xcrepro run demo/one -p dataset toy -p folder DIR --record"
+    assert str(project.root) not in path.read_text()
+    assert made.tables[""].rows == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
+    assert list(made.tables) == ["", "hits"]
+    said = guard.project()["data/recorded/demo/one/toy.csv"][0]
+    assert said.startswith(f"was made by `{made.provenance['command']}`, the manifest has `xcrepro run")
+
+    capsys.readouterr()
+    ran = request.getfixturevalue("in_process")
+    everything = ["run", "--record", "--data", str(home.parent)]
+    assert main(everything) == 0
+    printed = capsys.readouterr().out
+    assert "split 1  ran" in printed
+    assert ran == [0, 1]
+    assert "data/recorded/demo/one/toy.csv written: split: recorded 0, now mean" in printed
+    made = recorded.read(path)
+    assert made.tables[""].rows[0] == ["PLT", "1", "1.33333"]
+    assert made.tables[""].sds == [["", "", "0.707107"], ["", "", ""]]
+    assert made.tables["hits"].rows == [["PLT", "7.5"], ["BR", "7.5"]]
+    assert "data/recorded/demo/one/toy.csv" not in guard.project()
+
+    # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
+    before = path.read_bytes()
+    assert main(everything) == 0
+    assert ran == [0, 1]
+    printed = capsys.readouterr().out
+    assert "split 0  unchanged" in printed
+    assert "data/recorded/demo/one/toy.csv: 10 of 10 values agree" in printed
+    assert path.read_bytes() == before
+    path.write_text(path.read_text().replace("1.33333", "1.33444"))
+    assert main(everything) == 0
+    assert "row 1, column P: recorded 1.33444" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+    # In the notebook: the first table of every dataset, and what made it; it counts as an input of the item.
+    values = notebooks.parameters(project.root / "notebooks/demo/one.ipynb")
+    items.item("demo/one", values).show_recorded()
+    shown = capsys.readouterr().out
+    assert "toy, the mean of its 2 splits, xcrepro" in shown
+    assert "-p folder DIR -p split mean --record" in shown
+    assert "1.333 ± 0.707" in shown
+    entry = manifest.load()["demo/one"]
+    assert list(stamps.fingerprint(entry, values, {}, {})["recorded"]) == ["data/recorded/demo/one/toy.csv"]
+
+
+def test_a_run_goes_on_where_it_was(toy, capsys, in_process):
+    """The second split fails, and runs alone when it is asked for again. Other data, and other code, run anew."""
+    project, home = toy
+    broken = CELL.replace("item.check(table)\n", "assert split != 1, 'planted'\nitem.check(table)\n")
+    project.add("one", broken, parameters=PARAMETERS, recorded='{ toy = { split = "mean" } }')
+    everything = ["run", "--record", "--data", str(home.parent)]
+    assert main(everything) == 1
+    printed = capsys.readouterr().out
+    assert "split 0  ran" in printed
+    assert "split 1 failed: AssertionError: planted" in printed
+    assert "1 records: 0 stand, 1 failed" in printed
+    assert not (project.root / "data").exists()
+    assert main(everything) == 1
+    assert in_process == [0, 1, 1]
+    (home / "number.txt").write_text("0.6")
+    assert main(everything) == 1
+    assert in_process == [0, 1, 1, 0, 1]
+    project.add("one", CELL, parameters=PARAMETERS, recorded='{ toy = { split = "mean" } }')
+    assert main(everything) == 0
+    assert in_process == [0, 1, 1, 0, 1, 0, 1]
+    assert main([*everything, "--force"]) == 0
+    assert in_process == [0, 1, 1, 0, 1, 0, 1, 0, 1]
+
+
+def test_the_mean_without_a_record_commits_nothing(toy, capsys, in_process):
+    project, home = toy
+    assert main(["run", "demo/one", "-p", "folder", str(home), "-p", "split", "mean"]) == 0
+    assert "build/recorded/demo/one/toy.csv written: new" in capsys.readouterr().out
+    assert not (project.root / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({}, ArgumentError, "what is recorded is of real data"),
+        ({"folder": "HOME", "predictions": "mine.npz"}, ArgumentError, "predictions must be empty"),
+        ({"folder": "HOME", "fodler": 1}, ArgumentError, "did you mean 'folder'"),
+        ({"folder": "HOME/none"}, DataMissing, "no such folder"),
+        ({"folder": "HOME", "dataset": "../up"}, ArgumentError, "dataset must be a name"),
+        ({"folder": "HOME", "split": "mean"}, ArgumentError, "where the data have one split"),
+    ],
+)
+def test_what_cannot_be_recorded(toy, given, error, message):
+    _, home = toy
+    given = {
+        name: value.replace("HOME", str(home)) if isinstance(value, str) else value for name, value in given.items()
+    }
+    with pytest.raises(error, match=message):
+        recording.of(manifest.load()["demo/one"], given, lambda *_: 1)
+
+
+def test_a_reader_is_told_at_the_command_line(toy, capsys):
+    _, home = toy
+    for arguments, message in (
+        (["run", "--record"], "needs named items"),
+        (["run", "--data", str(home)], "goes with --record"),
+        (["run", "demo/one", "--record"], "what is recorded is of real data"),
+        (["run", "--record", "--data", str(home), "-p", "seed", "1"], "goes without -p"),
+        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "must be small"),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
+    assert main(["run", "--record", "--data", str(home)]) == 0
+    assert f"left out: {home}/toy is not there" in capsys.readouterr().out
+
+
+def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
+    project.add("two", parameters='size = "small"\nnames = ["a", "b"]\nscales = [1.0]\nks = [5]\nfolder = ""',
+                recorded="{ a = { ks = [2] } }")  # fmt: skip
+    (tmp_path / "a").mkdir()
+    entry = manifest.load()["demo/two"]
+    made = recording.of(entry, recording.planned(entry, "a", tmp_path), lambda *_: 1)
+    assert made.command == """xcrepro run demo/two -p names '["a"]' -p scales '[]' -p ks '[2]' -p folder DIR --record"""
+    assert (made.home, made.values["folder"]) == (tmp_path / "a", str(tmp_path))
+    id, parsed = recording.parse(made.command)
+    assert (id, {**parsed, "folder": str(tmp_path)}) == ("demo/two", recording.planned(entry, "a", tmp_path))
+    with pytest.raises(ArgumentError, match="one dataset"):
+        recording.of(entry, {"folder": str(tmp_path)}, lambda *_: 1)
+
+
+def test_a_record_that_the_manifest_does_not_have_is_found(project):
+    project.add("one", parameters=PARAMETERS, recorded="{ toy = {} }")
+    (project.root / "data/recorded/demo/one").mkdir(parents=True)
+    (project.root / "data/recorded/demo/one/toys.csv").write_text("")
+    found = guard.project()
+    assert found["data/recorded/demo/one/toy.csv"] == [
+        "is not there: xcrepro run demo/one -p dataset toy -p folder DIR --record"
+    ]
+    assert "no item of manifest.toml has it" in found["data/recorded/demo/one/toys.csv"][0]
+    assert any("item.show_recorded() stands 0 times" in text for text in found["notebooks/demo/one.ipynb"])
+    project.add("one", parameters=PARAMETERS, recorded='{ toy = { dataset = "x" } }')
+    with pytest.raises(manifest.ManifestError, match="must not hold dataset"):
+        guard.project()
+
+
+def test_splits_are_counted(tmp_path):
+    for name, text in (("data", "1 1 1\n0 0:1\n"), ("trSplit", "1 2 3\n"), ("tstSplit", "2 1 1\n")):
+        (tmp_path / f"toy_{name}.txt").write_text(text)
+    assert count_splits("toy", tmp_path) == 3
+
+
+# ---------------------------------------------------------------- what is committed
+
+
+def test_the_readme_has_the_commands(root):
+    text = (root / "data/recorded/README.md").read_text()
+    for entry in manifest.load(root).values():
+        for dataset in entry.recorded:
+            assert recording.command(entry, recording.planned(entry, dataset, "DIR")) in text
+
+
+@pytest.fixture
+def rerun(real_data, monkeypatch):
+    """``rerun(path)``: the committed record and the same run now."""
+    monkeypatch.setenv("XCREPRO_ROOT", str(ROOT))
+
+    def run(path: Path) -> tuple[recorded.Record, recorded.Record, manifest.Entry]:
+        committed = recorded.read(path)
+        id, given = recording.parse(committed.provenance["command"])
+        entry = manifest.load(ROOT)[id]
+        home = real_data(committed.provenance["dataset"])
+        given["folder"] = str(home.parent if "names" in given else home)
+        return recording.collect(recording.of(entry, given, count_splits)), committed, entry
+
+    return run
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT / "data/recorded").as_posix())
+def test_a_record_comes_out_again(path, rerun):
+    id = path.parent.relative_to(ROOT / "data/recorded").as_posix()
+    if (id, path.stem) not in QUICK and not os.environ.get("XCREPRO_LONG"):
+        pytest.skip("takes long: XCREPRO_LONG=1, or make test LONG=1")
+    now, committed, entry = rerun(path)
+    recorded.compare(now, committed, entry.tolerance)
+    # A number that nobody computed is found, in every table.
+    for part, table in committed.tables.items():
+        for c in range(len(table.names)):
+            rows = [[*row] for row in table.rows]
+            try:
+                rows[-1][c] = repr(1.5 * float(rows[-1][c]) + 1)
+            except ValueError:
+                continue
+            planted = {**committed.tables, part: dataclasses.replace(table, rows=rows)}
+            if rows[-1][c] != "nan":
+                with pytest.raises(recorded.RecordMismatch):
+                    recorded.compare(now, dataclasses.replace(committed, tables=planted), entry.tolerance)
+
+
+def test_records_hold_aggregates_alone():
+    """No table of a record has as many rows as a dataset has points."""
+    for path in FILES:
+        with open(path, newline="") as file:
+            rows = [int(line["row"]) for line in csv.DictReader(file)]
+        assert max(rows) < 1000, path

@@ -1,0 +1,392 @@
+"""What items came to on real data, committed as ``data/recorded/<paper>/<item>/<dataset>.csv``.
+
+A file is one long table of texts with the columns table, row, column, value, sd. Its first rows, of the table
+``provenance``, say what ran: dataset, split, splits (how many the data have), version, command. The others are the cells
+of the tables that the item checks (:meth:`xcrepro.repro.items.Item.check`), the main one with an empty name: rows from 1,
+floats to six significant digits. ``sd`` is the standard deviation over the splits where the value is their mean, else
+empty. :mod:`xcrepro.repro.recording` makes the files.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro import paths
+from xcrepro.errors import DataError, XCError
+from xcrepro.repro import tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("table", "row", "column", "value", "sd")
+PROVENANCE = "provenance"
+"""Name of the table that says what ran."""
+FIELDS = ("dataset", "split", "splits", "version", "command")
+DIGITS = 6
+RTOL = 1e-5
+"""Below this two numbers of :data:`DIGITS` significant digits may differ by their rounding."""
+SHOWN_ROWS = 24
+"""Of each dataset in a notebook."""
+_ASKED = "XCREPRO_TABLES"
+
+
+class RecordMismatch(XCError):
+    """A run on real data came to something else than what is recorded."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """One table as texts.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns.
+    rows : list of list of str
+        Values as :func:`xcrepro.repro.tables.cell` writes them.
+    sds : list of list of str
+        Of the same shape: standard deviation over the splits, empty where there is none.
+    """
+
+    names: list[str]
+    rows: list[list[str]]
+    sds: list[list[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """The content of one file.
+
+    Attributes
+    ----------
+    provenance : dict of str to str
+        :data:`FIELDS` -> text.
+    tables : dict of str to Table
+        Part -> table, in the order in which the item checks them.
+    """
+
+    provenance: dict[str, str]
+    tables: dict[str, Table]
+
+
+# ---------------------------------------------------------------- what a run notes
+
+
+def note(part: str, table: pd.DataFrame) -> None:
+    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to.
+
+    Parameters
+    ----------
+    part : str
+        As for :meth:`xcrepro.repro.items.Item.name`.
+    table : DataFrame
+    """
+    with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
+        file.write(json.dumps([part, *tables.exact(table)]) + "\n")
+
+
+def asked() -> bool:
+    """Whether this run's tables are wanted."""
+    return _ASKED in os.environ
+
+
+def environment(target: Path) -> dict[str, str]:
+    """The variables with which a run writes its tables to ``target``."""
+    return {_ASKED: str(target)}
+
+
+def noted(path: Path) -> dict[str, list]:
+    """What a run wrote: part -> [names, kinds, rows], as :func:`xcrepro.repro.tables.exact` has them."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return {part: table for part, *table in map(json.loads, lines)}
+
+
+def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
+    """The tables of one run, or of several (one a split) their mean, rounded to :data:`DIGITS` digits.
+
+    A table without rows is left out. A cell that is the same in all runs stays as it is. Where any run has NaN, the mean
+    is NaN. The standard deviation is that of the splits, with one degree of freedom less than there are.
+
+    Parameters
+    ----------
+    runs : sequence of mapping
+        Of :func:`noted`.
+
+    Returns
+    -------
+    dict of str to Table
+
+    Raises
+    ------
+    RecordMismatch
+        Where the runs do not have the same tables, columns, number of rows and texts: then there is no mean.
+
+    Examples
+    --------
+    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
+    >>> mean(runs)[""]
+    Table(names=['model', 'P'], rows=[['PLT', '0.55']], sds=[['', '0.0707107']])
+    """
+    first, found = runs[0], {}
+    if any(list(run) != list(first) for run in runs):
+        raise RecordMismatch(f"the splits' runs check other tables: {[list(run) for run in runs]}")
+    for part, (names, kinds, rows) in first.items():
+        others = [run[part] for run in runs]
+        shapes = {(tuple(other[0]), len(other[2])) for other in others}
+        if len(shapes) > 1:
+            raise RecordMismatch(
+                f"table {part!r} has another form on another split: rows {sorted(shape[1] for shape in shapes)}; "
+                f"record one split"
+            )
+        if not rows:
+            continue
+        kinds = ["float" if any(other[1][c] == "float" for other in others) else k for c, k in enumerate(kinds)]
+        cells = [
+            [
+                _mean(part, f"row {r + 1}, {names[c]}", kinds[c], [other[2][r][c] for other in others])
+                for c in range(len(names))
+            ]
+            for r in range(len(rows))
+        ]
+        found[part] = Table(
+            list(names), [[v for v, _ in row] for row in cells], [[sd for _, sd in row] for row in cells]
+        )
+    return found
+
+
+def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]:
+    if len(set(texts)) == 1:
+        return (_rounded(float(texts[0])) if kind == "float" else texts[0]), ""
+    if kind not in ("int", "float"):
+        raise RecordMismatch(
+            f"table {part!r}, {where}: {sorted(set(texts))} on different splits have no mean; record one split"
+        )
+    numbers = [float(text) for text in texts]
+    if not all(map(math.isfinite, numbers)):
+        return "nan", "nan"
+    return _rounded(statistics.fmean(numbers)), _rounded(statistics.stdev(numbers))
+
+
+def _rounded(value: float) -> str:
+    return repr(float(f"{value:.{DIGITS}g}"))
+
+
+# ---------------------------------------------------------------- the files
+
+
+def folder(id: str, root: Path | None = None) -> Path:
+    """``data/recorded/<id>`` of the project, whether it is there or not."""
+    return (root or paths.project_root()) / "data" / "recorded" / id
+
+
+def files(id: str, root: Path | None = None) -> list[Path]:
+    """The records of an item that are there, by dataset."""
+    return sorted(folder(id, root).glob("*.csv"))
+
+
+def write(path: Path, record: Record) -> None:
+    """Write the file of a record, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    record : Record
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((PROVENANCE, 1, name, record.provenance[name], "") for name in FIELDS)
+    for part, table in record.tables.items():
+        for number, (row, sds) in enumerate(zip(table.rows, table.sds, strict=True), 1):
+            writer.writerows((part, number, *cell) for cell in zip(table.names, row, sds, strict=True))
+    with paths.atomic_path(path) as temporary:
+        temporary.write_text(out.getvalue(), encoding="utf-8", newline="\n")
+
+
+def read(path: Path) -> Record:
+    """The record that a file holds.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Record
+
+    Raises
+    ------
+    DataError
+        For a file of another form.
+    """
+    with open(path, encoding="utf-8", newline="") as file:
+        head, *lines = list(csv.reader(file)) or [[]]
+    if tuple(head) != COLUMNS:
+        raise DataError(path, f"the columns {', '.join(head)}", ", ".join(COLUMNS), line=1)
+    found: dict[str, list[dict[str, tuple[str, str]]]] = {}
+    for number, line in enumerate(lines, 2):
+        if len(line) != len(COLUMNS):
+            raise DataError(path, f"{len(line)} fields", f"{len(COLUMNS)}", line=number)
+        part, row, column, value, sd = line
+        rows = found.setdefault(part, [])
+        if row == str(len(rows) + 1):
+            rows.append({})
+        if row != str(len(rows)) or column in rows[-1]:
+            raise DataError(path, f"row {row!r}, column {column!r}", "rows from 1 on, each cell once", line=number)
+        rows[-1][column] = value, sd
+    provenance = {name: value for row in found.pop(PROVENANCE, []) for name, (value, _) in row.items()}
+    if tuple(provenance) != FIELDS:
+        raise DataError(path, f"the provenance {', '.join(provenance) or 'none'}", ", ".join(FIELDS))
+    result = {}
+    for part, rows in found.items():
+        names = list(rows[0])
+        if odd := [number for number, row in enumerate(rows, 1) if list(row) != names]:
+            raise DataError(path, f"other columns in row {odd[0]} of table {part!r}", ", ".join(names))
+        values, sds = ([[cell[i] for cell in row.values()] for row in rows] for i in (0, 1))
+        result[part] = Table(names, values, sds)
+    return Record(provenance, result)
+
+
+def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
+    """Hold a record against the committed one.
+
+    Texts and whole numbers are exact; numbers with a point agree within ``rtol`` of themselves (or of 0.001), standard
+    deviations within ``rtol`` of their mean. What ran must be the same, the version of the kit apart.
+
+    Parameters
+    ----------
+    now, committed : Record
+    rtol : float, optional
+        The item's tolerance; at least :data:`RTOL` is allowed.
+
+    Returns
+    -------
+    str
+        How many values agree.
+
+    Raises
+    ------
+    RecordMismatch
+        With the first cell that differs.
+    """
+    rtol = max(rtol or 0.0, RTOL)
+    for name in FIELDS:
+        if name != "version" and now.provenance[name] != committed.provenance[name]:
+            raise RecordMismatch(f"{name}: recorded {committed.provenance[name]}, now {now.provenance[name]}")
+    if list(now.tables) != list(committed.tables):
+        raise RecordMismatch(f"tables: recorded {list(committed.tables)}, now {list(now.tables)}")
+    total = 0
+    for part, table in now.tables.items():
+        old = committed.tables[part]
+        if (table.names, len(table.rows)) != (old.names, len(old.rows)):
+            raise RecordMismatch(
+                f"table {part!r}: recorded {len(old.rows)} rows of {old.names}, now {len(table.rows)} of {table.names}"
+            )
+        for r, row in enumerate(table.rows):
+            for c, name in enumerate(table.names):
+                total += 1
+                cells = row[c], old.rows[r][c], table.sds[r][c], old.sds[r][c]
+                if not _agree(*cells, rtol):
+                    shown = [text + (f" ± {sd}" if sd else "") for text, sd in zip(cells[:2], cells[2:], strict=True)]
+                    raise RecordMismatch(
+                        f"table {part!r}, row {r + 1}, column {name}: recorded {shown[1]}, now {shown[0]}, "
+                        f"allowed difference relative {rtol:g}"
+                    )
+    return f"{total} of {total} values agree"
+
+
+def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float) -> bool:
+    if (now, sd) == (old, old_sd):
+        return True
+    a, b = _float(now), _float(old)
+    if a is None or b is None:
+        return False
+    allowed = rtol * max(abs(a), abs(b), 0.001) * 1.000001
+    # A value that is the same on all splits, or all but, has a standard deviation of 0.
+    spread = abs((_float(sd) or 0.0) - (_float(old_sd) or 0.0))
+    return (now == old or abs(a - b) <= allowed) and spread <= allowed
+
+
+def _float(text: str) -> float | None:
+    """A number with a point, an exponent or none of a number's digits; None for whole numbers and texts."""
+    try:
+        return float(text) if not text.lstrip("-").isdigit() else None
+    except ValueError:
+        return None
+
+
+# ---------------------------------------------------------------- in a notebook
+
+
+def words(record: Record) -> str:
+    """Dataset and split in words, such as ``delicious, the mean of its 10 splits``."""
+    said = record.provenance
+    of = "its one split" if said["splits"] == "1" else f"split {said['split']} of {said['splits']} (from 0)"
+    return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
+
+
+def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown | None:
+    """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each.
+
+    Parameters
+    ----------
+    records : sequence of Record
+    part : str, optional
+        Which table; by default each record's first.
+
+    Returns
+    -------
+    Shown or None
+        Four digits of a column's largest number; ``±`` is the standard deviation over the splits. None where no record
+        has the table.
+    """
+    chosen = []
+    for record in records:
+        key = next(iter(record.tables), None) if part is None else part
+        if key in record.tables:
+            chosen.append((record.provenance["dataset"], record.tables[key]))
+    if not chosen:
+        return None
+    names = list(dict.fromkeys(name for _, table in chosen for name in table.names))
+    cells: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
+    datasets: list[tuple[str, str]] = []
+    for dataset, table in chosen:
+        for row, sds in zip(table.rows[:SHOWN_ROWS], table.sds, strict=False):
+            datasets.append((dataset, ""))
+            held = dict(zip(table.names, zip(row, sds, strict=True), strict=True))
+            for name in names:
+                cells[name].append(held.get(name, ("", "")))
+    if "dataset" not in cells:
+        cells = {"dataset": datasets, **cells}
+    columns = {name: _for_people(column) for name, column in cells.items()}
+    kinds = [kind for kind, _ in columns.values()]
+    rows = [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)]
+    return tables.Shown(list(columns), kinds, rows)
+
+
+def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
+    """Kind and texts of a column."""
+    numbers = [_float(value) for value, _ in column]
+    whole = [value == "" or value.lstrip("-").isdigit() for value, _ in column]
+    if not all(w or n is not None for n, w in zip(numbers, whole, strict=True)):
+        return "text", [value or "-" for value, _ in column]
+    if all(whole):
+        return "int", [value or "-" for value, _ in column]
+    largest = max((abs(n) for n in numbers if n is not None and math.isfinite(n)), default=0.0)
+    places = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest else 3
+
+    def text(value: str, sd: str) -> str:
+        if value in ("", "nan"):
+            return "-"
+        return f"{float(value):.{places}f}" + (f" ± {float(sd):.{places}f}" if sd else "")
+
+    return "float", [text(*cell) for cell in column]

@@ -1,0 +1,405 @@
+"""Run items on real data and commit what they come to (:mod:`xcrepro.repro.recorded`).
+
+What is recorded stands in the manifest: ``recorded = { bibtex = {}, delicious = { split = "mean" } }`` names, for each
+dataset, the parameters that a run needs besides ``dataset`` (or ``names``) and ``folder``. ``split = "mean"`` runs every
+split of the data in turn and records mean and standard deviation. A run that has ended is kept under ``build/recorded``, so
+that an interrupted recording goes on where it was.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import xcrepro
+from xcrepro import paths
+from xcrepro.arguments import did_you_mean
+from xcrepro.errors import ArgumentError, DataMissing, XCError
+from xcrepro.repro import manifest, notebooks, recorded, runner, stamps
+
+MEAN = "mean"
+"""The value of ``split`` that stands for all splits in turn."""
+Count = Callable[[str, str], int]
+"""``(dataset, its folder)`` -> how many splits the data have; the engine itself does not read data."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """An item on a real dataset.
+
+    Attributes
+    ----------
+    entry : manifest.Entry
+    dataset : str
+    home : Path
+        The dataset's own folder.
+    split : int or "mean"
+    splits : int
+        How many the data have.
+    command : str
+        That makes it, with DIR for the folder.
+    values : dict
+        All parameters of the notebook; of ``split`` what was asked for.
+    """
+
+    entry: manifest.Entry
+    dataset: str
+    home: Path
+    split: int | str
+    splits: int
+    command: str
+    values: dict
+
+    @property
+    def target(self) -> Path:
+        """The committed file, whether it is there or not."""
+        return recorded.folder(self.entry.id, self.entry.root) / f"{self.dataset}.csv"
+
+    @property
+    def runs(self) -> dict[int, dict]:
+        """Split -> the parameters of its run."""
+        if self.split == MEAN:
+            return {split: {**self.values, "split": split} for split in range(self.splits)}
+        return {self.split: self.values}
+
+
+# ---------------------------------------------------------------- which
+
+
+def value(text: str) -> object:
+    """A parameter as a Python literal where it is one, else the text itself.
+
+    >>> value("3"), value("0.5"), value("None"), value("../data"), value("'3'")
+    (3, 0.5, None, '../data', '3')
+    """
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _text(given: object) -> str:
+    """What :func:`value` reads as ``given``, quoted for a shell."""
+    if isinstance(given, str) and value(given) == given:
+        return shlex.quote(given)
+    text = repr(given)
+    # Double quotes need no escape inside the shell's single ones.
+    return shlex.quote(text if '"' in text else text.replace("'", '"'))
+
+
+def command(entry: manifest.Entry, given: dict) -> str:
+    """The command that records an item, in one form however it was typed.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    given : dict
+        The parameters besides the notebook's own; ``folder`` becomes DIR.
+
+    Returns
+    -------
+    str
+    """
+    defaults = entry.official("small")
+    kept = [
+        name for name in defaults if name in ("dataset", "names") or given.get(name, defaults[name]) != defaults[name]
+    ]
+    kept.sort(key=lambda name: name not in ("dataset", "names"))
+    words = [f"-p {name} {'DIR' if name == 'folder' else _text(given.get(name, defaults[name]))}" for name in kept]
+    return " ".join(["xcrepro run", entry.id, *words, "--record"])
+
+
+def parse(text: str) -> tuple[str, dict]:
+    """The item and the parameters of a :func:`command`, ``folder`` as it stands there."""
+    words = shlex.split(text)
+    return words[2], {words[i + 1]: value(words[i + 2]) for i, word in enumerate(words) if word == "-p"}
+
+
+def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dict:
+    """The parameters with which the manifest has an item recorded on a dataset.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    dataset : str
+        A key of ``entry.recorded``.
+    data : path
+        Holds a folder for each dataset.
+
+    Returns
+    -------
+    dict
+        Besides the notebook's own.
+
+    Raises
+    ------
+    ManifestError
+        For one that is set by the dataset itself.
+    """
+    defaults, own = entry.official("small"), entry.recorded[dataset]
+    if odd := {"size", "dataset", "names", "folder", "predictions"} & own.keys():
+        raise manifest.ManifestError(f"item {entry.id}: recorded.{dataset} must not hold {sorted(odd)[0]}")
+    if "names" in defaults:
+        scales = {"scales": []} if "scales" in defaults else {}
+        return {"names": [dataset], **scales, "folder": str(data), **own}
+    return {"dataset": dataset, "folder": os.path.join(data, dataset), **own}
+
+
+def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
+    """What ``given`` asks to be recorded; everything is checked here.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    given : dict
+        Parameters besides the notebook's own.
+    count : callable
+        See :data:`Count`.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    ArgumentError
+        For a parameter that the notebook does not have, no folder, saved predictions, more than one dataset, and the mean
+        of one split.
+    DataMissing
+        Where the folder is not there.
+    """
+    defaults = entry.official("small")
+    notebooks.check_values(entry.notebook.name, defaults, given)
+    values = {**defaults, **{name: notebooks.plain(one) for name, one in given.items()}}
+    if not values.get("folder"):
+        rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"
+        raise ArgumentError(f"folder of {entry.id}", rule, "none", "-p folder DIR")
+    if values.get("predictions"):
+        raise ArgumentError("predictions", "must be empty in a recorded run", values["predictions"])
+    if "names" in values:
+        if len(values["names"]) != 1:
+            raise ArgumentError(
+                "names", "must be one dataset in a recorded run", values["names"], "record one after the other"
+            )
+        dataset = values["names"][0]
+        home = Path(values["folder"]).expanduser().resolve() / dataset
+    elif "dataset" in values:
+        dataset, home = values["dataset"], Path(values["folder"]).expanduser().resolve()
+    else:
+        raise ArgumentError("item", "must have the parameter dataset or names to be recorded", entry.id)
+    if not isinstance(dataset, str) or not _NAME.fullmatch(dataset):
+        raise ArgumentError("dataset", "must be a name of letters, digits, dots and dashes", repr(dataset))
+    if not home.is_dir():
+        raise DataMissing(f"{home}: no such folder; it should hold the files of {dataset}")
+    values["folder"] = str(home.parent if "names" in values else home)
+    split = values.get("split") or 0
+    splits = count(dataset, str(home))
+    if split == MEAN and splits == 1:
+        raise ArgumentError("split", "must be None where the data have one split", repr(split), f"{home} has one")
+    return Recording(entry, dataset, home, split, splits, command(entry, given), values)
+
+
+def all_planned(
+    entries: Iterable[manifest.Entry], data: str | os.PathLike, count: Count
+) -> tuple[list[Recording], list[str]]:
+    """What the manifest has of ``entries``, dataset by dataset.
+
+    Parameters
+    ----------
+    entries : iterable of manifest.Entry
+    data : path
+        Holds a folder for each dataset, named by its key.
+    count : callable
+        See :data:`Count`.
+
+    Returns
+    -------
+    list of Recording
+    list of str
+        Datasets that are not there.
+    """
+    found, missing = {}, {}
+    for entry in entries:
+        for dataset in entry.recorded:
+            if not (Path(data).expanduser() / dataset).is_dir():
+                missing[dataset] = None
+                continue
+            found.setdefault(dataset, []).append(of(entry, planned(entry, dataset, data), count))
+    return [one for several in found.values() for one in several], list(missing)
+
+
+# ---------------------------------------------------------------- run
+
+
+def _fingerprint(recording: Recording, values: dict) -> dict:
+    """All that decides what a run comes to; where the data lie is no part of it."""
+    whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, stamps.versions(), {})
+    files = sorted(path for path in recording.home.rglob("*") if path.is_file())
+    data = {path.relative_to(recording.home).as_posix(): stamps.file_hash(path) for path in files}
+    kept = ("code", "parameters", "sources", "versions")
+    # As JSON has it, so that what is read back is equal.
+    return json.loads(json.dumps({**{key: whole[key] for key in kept}, "data": data}))
+
+
+def collect(recording: Recording, force: bool = False, say: Callable[[str], None] = print) -> recorded.Record:
+    """Run a recording's splits, those that have not run yet, and put them together.
+
+    Parameters
+    ----------
+    recording : Recording
+    force : bool
+        Run all of them.
+    say : callable
+        Gets a line for each run.
+
+    Returns
+    -------
+    Record
+
+    Raises
+    ------
+    RunFailed
+        Where a run fails, or checks no table.
+    RecordMismatch
+        Where the splits have no mean.
+    """
+    entry, found = recording.entry, []
+    for split, values in recording.runs.items():
+        name = f"{recording.dataset}-{split}"
+        kept = entry.root / "build" / "recorded" / entry.id / f"{name}.json"
+        executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{name}.ipynb"
+        what = f"{entry.id} {recording.dataset} split {split}"
+        fingerprint = _fingerprint(recording, values)
+        old = _kept(kept)
+        if old and old["fingerprint"] == fingerprint and not force:
+            say(f"{what}  unchanged")
+            found.append(old["tables"])
+            continue
+        began = time.monotonic()
+        noted = executed.with_suffix(".tables")
+        noted.unlink(missing_ok=True)
+        if fault := runner.run_own(entry, values, executed, recorded.environment(noted)):
+            raise runner.RunFailed(f"{what} failed: {fault}")
+        if not (tables := recorded.noted(noted)):
+            raise runner.RunFailed(f"{what} failed: no table came to item.check, so there is nothing to record")
+        with paths.atomic_path(kept) as part:
+            part.write_text(json.dumps({"fingerprint": fingerprint, "tables": tables}), encoding="utf-8")
+        say(f"{what}  ran {time.monotonic() - began:.1f} s")
+        found.append(tables)
+    provenance = (
+        recording.dataset,
+        str(recording.split),
+        str(recording.splits),
+        xcrepro.__version__,
+        recording.command,
+    )
+    return recorded.Record(dict(zip(recorded.FIELDS, provenance, strict=True)), recorded.mean(found))
+
+
+def _kept(path: Path) -> dict | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:
+    """Run and write recordings one after the other; a line for each run and each file.
+
+    A committed record that the run agrees with, within the item's tolerance, is left as it is. One that fails is said,
+    and the others go on.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+    force : bool
+        Also run what has not changed.
+    commit : bool
+        Write into ``data/recorded``; else into ``build/recorded``.
+
+    Returns
+    -------
+    bool
+        Whether none failed.
+    """
+    failed = 0
+    for number, recording in enumerate(recordings, 1):
+        at = f"[{number:>{len(str(len(recordings)))}}/{len(recordings)}] "
+        try:
+            record = collect(recording, force, lambda text, at=at: print(at + text, flush=True))
+            said = _settle(recording, record, commit)
+        except XCError as error:
+            failed += 1
+            said = str(error)
+        print(f"{at}{said}", flush=True)
+    print(f"{len(recordings)} records: {len(recordings) - failed} stand, {failed} failed", flush=True)
+    return not failed
+
+
+def _settle(recording: Recording, record: recorded.Record, commit: bool) -> str:
+    root, target = recording.entry.root, recording.target
+    if not commit:
+        target = root / "build" / "recorded" / recording.entry.id / f"{recording.dataset}.csv"
+    shown = stamps.short(root, target)
+    why = "new"
+    if target.is_file():
+        try:
+            agreed = recorded.compare(record, recorded.read(target), recording.entry.tolerance)
+            return f"{shown}: {agreed}"
+        except XCError as error:
+            why = str(error)
+    recorded.write(target, record)
+    return f"{shown} written: {why}"
+
+
+# ---------------------------------------------------------------- what stands
+
+
+def problems(entries: dict[str, manifest.Entry], root: Path) -> dict[str, list[str]]:
+    """Where ``data/recorded`` and the manifest say different things.
+
+    Parameters
+    ----------
+    entries : dict of str to manifest.Entry
+    root : Path
+        The project.
+
+    Returns
+    -------
+    dict of str to list of str
+        File, from the project folder -> problems.
+    """
+    found: dict[str, list[str]] = {}
+    home = root / "data" / "recorded"
+    wanted = {
+        recorded.folder(entry.id, root) / f"{dataset}.csv": command(entry, planned(entry, dataset, "DIR"))
+        for entry in entries.values()
+        for dataset in entry.recorded
+    }
+    standing = {path for path in home.glob("*/*/*") if path.is_file()}
+    for path in sorted(standing | set(wanted)):
+        name = path.relative_to(root).as_posix()
+        if path not in wanted:
+            close = did_you_mean(name, [stamps.short(root, one) for one in wanted], 1)
+            found[name] = [f"no item of manifest.toml has it under `recorded`{': ' + close if close else ''}"]
+        elif path not in standing:
+            found[name] = [f"is not there: {wanted[path]}"]
+        else:
+            try:
+                made = recorded.read(path).provenance
+            except XCError as error:
+                found[name] = [str(error)]
+                continue
+            if made["command"] != wanted[path]:
+                found[name] = [f"was made by `{made['command']}`, the manifest has `{wanted[path]}`"]
+            elif made["dataset"] != path.stem:
+                found[name] = [f"holds the dataset {made['dataset']}"]
+    return found
