@@ -124,10 +124,12 @@ class TwinShape:
         The share of a point's words that are its labels'; the share of points where only a tenth of these are.
     missing : float
         The odds that a relevant label is missing, as a share of what the propensity model says.
-    topic : float
-        Labels a topic, on average.
+    topic, topics : float, int
+        Labels a topic, on average; how many topics a point has, at most.
     follow : float
         How often labels bring their companion along, a more frequent label of the topic: at most; some hardly ever.
+    even : int
+        How evenly a point writes of its labels: their shares of its words are those of sums of so many exponentials.
     shared : int
         How many of the 10 words of a label are its topic's.
     words : int, optional
@@ -151,6 +153,8 @@ class TwinShape:
     weak: float = 0.1
     missing: float = 0.03
     topic: float = 50.0
+    topics: int = 3
+    even: int = 2
     follow: float = 1.0
     shared: int = 5
     words: int | None = None
@@ -705,7 +709,8 @@ _FORMAT = {
     "expected": _ROW,
     "published": [_ROW],
     "twin": {
-        "head": _SHARE, "follow": _SHARE, "told": _SHARE, "weak": _SHARE, "missing": _SHARE, "words": _whole(1),
+        "head": _SHARE, "follow": _SHARE, "told": _SHARE, "weak": _SHARE, "missing": _SHARE,
+        "words": _whole(1), "topics": _whole(1), "even": _whole(1),
         "shared": _Rule("a whole number from 0 to 10", lambda v: type(v) is int and 0 <= v <= 10),
         **dict.fromkeys(("tail", "spread", "alpha", "topic"), _ABOVE),
         "hierarchy": _Rule("true or false", lambda v: type(v) is bool),

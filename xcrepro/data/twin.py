@@ -131,12 +131,13 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     models reach, and that the latter say less than they are right.
 
     **What is not.** Words are numbers. Unless asked for, there is no hierarchy of labels. Sets of labels repeat less often
-    than in real data. What is relevant and what is observed are a model's draws: nobody knows how the dataset's own labels
-    went missing.
+    than in real data: trees that average over a few near points (FastXML) find fewer labels at k = 3 and 5 than is printed.
+    What is relevant and what is observed are a model's draws: nobody knows how the dataset's own labels went missing.
 
     **How it is made.** Labels have topics, but the most frequent none; each has a companion, a more frequent label of its
-    topic that it brings along, some always, some hardly ever. A point has a number of labels to be observed, up to three
-    topics, and labels from these by frequency, the most frequent of all besides. It has words from its labels' signatures (10
+    topic that it brings along, some always, some hardly ever. A point has a number of labels to be observed, one or more
+    topics, and labels from these by frequency. The most frequent labels of all come besides, by a comb over their shares of the
+    points, so that each has its partners, those that lie a unit away. It has words from its labels' signatures (10
     words each, some of them its topic's), from its topics and from a Zipf background: tf-idf, unit length. Then, from the
     finished features, probabilities are *defined*:
 
@@ -381,7 +382,7 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Points:
-    """What each point is about: ``labels[i, : counts[i]]``, places in ``ids``, the labels that come up at all; up to three
+    """What each point is about: ``labels[i, : counts[i]]``, places in ``ids``, the labels that come up at all; its
     ``topics`` (-1: none); ``sizes[i]`` labels are to be observed."""
 
     ids: np.ndarray
@@ -405,10 +406,11 @@ def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: 
     share = np.minimum(plan.frequency[: plan.n_general] / n_train, _MOST)
     # Room for all that a point can be about: some more than are observed.
     width = min(2 * int(sizes.max()) + 8, n_labels)
-    labels, counts, topics = np.empty((n, width), np.int32), np.empty(n, np.int64), np.empty((n, 3), np.int32)
+    labels, counts = np.empty((n, width), np.int32), np.empty(n, np.int64)
+    topics = np.empty((n, recipe.topics), np.int32)
     args = (
         sizes, average, plan.propensity, share, plan.n_general, plan.topic_starts, plan.by_topic, topic_mass, mass,
-        np.cumsum(plan.frequency), plan.companion, plan.follow, labels, counts, topics,
+        np.cumsum(plan.frequency), plan.companion, plan.follow, recipe.topics, labels, counts, topics,
     )  # fmt: skip
     threads.over_rows(n, lambda lo, hi: kernels.draw_labels(lo, hi, seed, *args), min_rows=1024)
     named = np.arange(width) < counts[:, None]
@@ -469,7 +471,7 @@ def _features(
     text = (
         points.labels, points.counts, points.topics, signatures.topic_words, signatures.words, signatures.weights,
         background / background[-1], _permutation(seed, kernels.WORD_IDS, plan.n_words), plan.words_per_point,
-        recipe.told, _ABOUT, recipe.weak,
+        recipe.told, _ABOUT, recipe.weak, recipe.even,
     )  # fmt: skip
     sizes, indptr = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
     idf, indices, data = np.empty(0), np.empty(0, np.int32), np.empty(0, np.float32)

@@ -237,13 +237,13 @@ def _holds(labels, n, label):
 @njit(nogil=True, cache=True)
 def draw_labels(
     lo, hi, seed, sizes, mean, propensity, share, n_general, topic_starts, by_topic, topic_mass, mass, frequent,
-    companion, follow, labels, counts, topics,
+    companion, follow, most_topics, labels, counts, topics,
 ):  # fmt: skip
     """The labels that each point is about: as many as let ``sizes[row]`` of them be expected to be observed.
 
     General labels (the first ``n_general``) by their share of points, one systematic draw a row. The others from up to
-    three topics, by frequency. topic_mass: cumulative frequency, labels in the order ``by_topic``; mass: the same topic by
-    topic; frequent: the same label by label, of all.
+    ``most_topics`` topics, by frequency. topic_mass: cumulative frequency, labels in the order ``by_topic``; mass: the same
+    topic by topic; frequent: the same label by label, of all.
     """
     width = labels.shape[1]
     for row in range(lo, hi):
@@ -260,14 +260,13 @@ def draw_labels(
                 held += 1
                 seen += propensity[l]
             x += chance
-        n_topics = 1 + int(3.0 * _uniform(key, 1))
+        n_topics = 1 + int(most_topics * _uniform(key, 1))
         total = mass[-1]
-        for j in range(3):
-            topics[row, j] = -1
+        topics[row] = -1
         if total > 0.0:
             for j in range(n_topics):
                 topics[row, j] = _find(mass, 0, mass.size, _uniform(key, 2 + j) * total)
-        count = 5
+        count = 2 + most_topics
         tries = 0
         last = -1
         while held < width:
@@ -308,17 +307,20 @@ def draw_labels(
 @njit(nogil=True, cache=True)
 def _draw_words(
     seed, row, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told, about, weak,
-    buffer, emphasis,
+    even, buffer, emphasis,
 ):  # fmt: skip
     """The words of one point, sorted, into buffer; returns how many (repeats included)."""
     key = _key(seed, TEXT, row)
     count = 0
-    # Some labels are written of at length, others hardly.
+    # Some labels are written of at length, others hardly: the smaller ``even``, the more so.
     total = 0.0
     for j in range(n_labels):
-        total += -_log(1.0 - _uniform(key, count)) - _log(1.0 - _uniform(key, count + 1))
+        part = 0.0
+        for _ in range(even):
+            part -= _log(1.0 - _uniform(key, count))
+            count += 1
+        total += part
         emphasis[j] = total
-        count += 2
     if _uniform(key, count) < weak:
         told = 0.1 * told
     count += 1
@@ -361,7 +363,7 @@ def _draw_words(
 @njit(nogil=True, cache=True)
 def write_words(
     lo, hi, n_train, seed, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told,
-    about, weak, second, sizes, in_points, idf, indptr, indices, data,
+    about, weak, even, second, sizes, in_points, idf, indptr, indices, data,
 ):  # fmt: skip
     """Two passes over the same random numbers. First: how many different words each point has (sizes), and in how many
     train points each word is (in_points). Second: the tf-idf rows of unit length; tf is 1 + log(count).
@@ -372,7 +374,7 @@ def write_words(
     for row in range(lo, hi):
         n = _draw_words(
             seed, row, labels[row], n_labels[row], topics[row], topic_words, words, weights, background, word_ids,
-            length, told, about, weak, buffer, emphasis,
+            length, told, about, weak, even, buffer, emphasis,
         )  # fmt: skip
         different = 0
         total = 0.0
