@@ -15,6 +15,8 @@ from xcrepro.inputs import baselines, calibrated
 from xcrepro.repro import figures
 
 MORE, FEWER = "more labels", "fewer points"
+EXPECTED = 4
+"""Train points of a label in the smallest share, on average: with 4, one label in 50 has none."""
 _SIZES = ["labels", "train points", "points per label", "labels a point"]
 
 
@@ -62,8 +64,9 @@ def compute_fewer(
     dataset, scale, models, seed, repeats
         As for :func:`compute_more`.
     shares : sequence of float
-        Of the train points, drawn at random; the points of a smaller share are among those of a larger one. The labels
-        are at every share those that the smallest has.
+        Of the train points, drawn at random; the points of a smaller share are among those of a larger one. The labels are
+        at every share those of :data:`EXPECTED` points or more in the smallest, on average, and one at least. (Were one
+        alone asked for, the smallest share would hold, of the labels that it chose, more than its part.)
 
     Returns
     -------
@@ -74,8 +77,9 @@ def compute_fewer(
     def cut(ds: Twin, share: float, seed: int) -> Twin:
         order = np.random.default_rng(seed).permutation(ds.n_train)
         few, rows = (np.sort(order[: max(1, round(part * ds.n_train))]) for part in (min(shares), share))
-        seen = np.flatnonzero(np.bincount(ds.train.Y[few].indices, minlength=ds.train.Y.shape[1]))
-        return calibrated.keep_train_points(calibrated.keep_labels(ds, seen), rows)
+        seen = np.bincount(ds.train.Y[few].indices, minlength=ds.train.Y.shape[1]) > 0
+        labels = np.flatnonzero(seen & (ds.label_counts * min(shares) >= EXPECTED))
+        return calibrated.keep_train_points(calibrated.keep_labels(ds, labels), rows)
 
     return _average(dataset, scale, shares, models, range(seed, seed + repeats), cut)
 
