@@ -191,7 +191,6 @@ def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
         ax.axvline(100, color="black", linewidth=0.8)
         ax.set_yticks(part.index, part["gain"])
         ax.invert_yaxis()
-        ax.set_xlim(0, None)
         ax.set_xlabel(f"mean over {draws:,} draws, % of the complete truth's value at k = {k}")
         inside = int((compute_sigmas(part)["scored"] <= SIGMAS).sum())
         looks.title(fig, f"With propensities {inside} of {len(part)} gains come out at the complete truth's value")
