@@ -171,6 +171,29 @@ def test_a_standard_deviation_counts():
         recorded.compare(now, off)
 
 
+# ---------------------------------------------------------------- in a notebook
+
+
+def test_datasets_stand_in_one_table():
+    """Columns of both, digits by the largest number, the first rows, what is missing as a dash."""
+    n = recorded.SHOWN_ROWS + 1
+    long = record(recorded.mean([noted(pd.DataFrame({"k": range(n), "P": [100.0] + [3.25] * (n - 1)}))]))
+    runs = [noted(pd.DataFrame({"k": [1], "ECE": [value]}), "errors") for value in (0.25, 0.35)]
+    short = record(recorded.mean(runs), dataset="other", split="mean", splits="2")
+    shown, said = recorded.lay_out([long, short])
+    assert shown.names == ["dataset", "k", "P", "ECE"]
+    assert shown.rows[:2] == [["toy", "0", "100.00", "-"], ["toy", "1", "3.25", "-"]]
+    assert shown.rows[n - 1 :] == [["other", "1", "-", "0.3000 ± 0.0707"]]
+    assert said == f"the first {n - 1} rows of a dataset; ± is the standard deviation over splits"
+    assert recorded.lay_out([long, short], "errors")[0].rows == [["other", "1", "0.3000 ± 0.0707"]]
+    assert recorded.lay_out([long], "errors") is recorded.lay_out([]) is None
+    assert [recorded.words(one) for one in (long, short, record({}, split="3", splits="10"))] == [
+        "toy, its one split",
+        "other, the mean of its 2 splits",
+        "toy, split 3 of 10 (from 0)",
+    ]
+
+
 # ---------------------------------------------------------------- a recorded run
 
 

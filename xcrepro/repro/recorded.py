@@ -334,7 +334,7 @@ def words(record: Record) -> str:
     return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
 
 
-def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown | None:
+def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
     """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each.
 
     Parameters
@@ -345,9 +345,12 @@ def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown 
 
     Returns
     -------
-    Shown or None
-        Four digits of a column's largest number; ``±`` is the standard deviation over the splits. None where no record
-        has the table.
+    Shown
+        Four digits of a column's largest number; ``±`` is the standard deviation over the splits.
+    str
+        What must be said of it: that rows are left out, what ``±`` is.
+
+    None in their place where no record has the table.
     """
     chosen = []
     for record in records:
@@ -370,7 +373,10 @@ def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown 
     columns = {name: _for_people(column) for name, column in cells.items()}
     kinds = [kind for kind, _ in columns.values()]
     rows = [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)]
-    return tables.Shown(list(columns), kinds, rows)
+    said = [f"the first {SHOWN_ROWS} rows of a dataset"] if any(len(t.rows) > SHOWN_ROWS for _, t in chosen) else []
+    if any(sd for _, table in chosen for row in table.sds for sd in row):
+        said.append("± is the standard deviation over splits")
+    return tables.Shown(list(columns), kinds, rows), "; ".join(said)
 
 
 def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -382,7 +388,8 @@ def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
     if all(whole):
         return "int", [value or "-" for value, _ in column]
     largest = max((abs(n) for n in numbers if n is not None and math.isfinite(n)), default=0.0)
-    places = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest else 3
+    # 100 % needs no other places than 99 %.
+    places = min(max(3 - math.floor(math.log10(0.999999 * largest)), 0), 6) if largest else 3
 
     def text(value: str, sd: str) -> str:
         if value in ("", "nan"):

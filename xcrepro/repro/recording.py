@@ -244,6 +244,8 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, stamps.versions(), {})
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
     data = {path.relative_to(recording.home).as_posix(): stamps.file_hash(path) for path in files}
+    # What a table comes to does not rest on the engine, which only shows and compares it.
+    whole["sources"] = {name: content for name, content in whole["sources"].items() if "/repro/" not in name}
     kept = ("code", "parameters", "sources", "versions")
     # As JSON has it, so that what is read back is equal.
     return json.loads(json.dumps({**{key: whole[key] for key in kept}, "data": data}))
