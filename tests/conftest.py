@@ -43,7 +43,7 @@ def misjudged():
     """``misjudged(twin, k, power)``: the twin's own probabilities to a power as predictions, too high below 1."""
 
     def make(ds, k: int, power: float = 1.0) -> xc.TopK:
-        chance = ds.test.marginals
+        chance = ds.test.observed_marginals
         return xc.TopK.from_scores(
             csr_matrix((chance.data.astype(float) ** power, chance.indices, chance.indptr), chance.shape), k
         )

@@ -21,6 +21,16 @@ from xcrepro.kernels import decide as kernel
 # ---------------------------------------------------------------- oracles: rows are dicts {label: Fraction}
 
 
+def naive_gain(rows, k, beta=0, order=None):
+    """The same where a chosen label's f loses its gain; the labels, and f in the end."""
+    f, chosen = {}, {}
+    for i in range(len(rows)) if order is None else order:
+        gain = {label: (f.get(label, Fraction(1)) + beta) * eta for label, eta in rows[i].items()}
+        chosen[i] = naive.ranked(gain, k)
+        f |= {label: f.get(label, Fraction(1)) * max(0, 1 - gain[label]) for label in chosen[i]}
+    return [chosen[i] for i in range(len(rows))], f
+
+
 def naive_greedy(rows, k, beta=0, order=None, passes=1):
     """Algorithm 1 with g = (f + beta) eta; with more passes f is worked out anew from all OTHER rows."""
     chosen = {}
@@ -90,6 +100,24 @@ def test_greedy_is_algorithm_1(case, beta, passes, random):
         assert (top.scores[top.ids < 0] == -np.inf).all()
 
 
+@settings(max_examples=120, deadline=None)
+@given(cases(), st.sampled_from([0, Fraction(1, 4), Fraction(1), Fraction(64)]), st.randoms())
+def test_the_gain_rule_takes_the_gain_from_f(case, beta, random):
+    """Squares of quarters leave float64 after some six choices of one label, hence six rows at most and few ties."""
+    rows, n_labels, k, order = case
+    want, f = naive_gain(rows, k, beta, order)
+    assert beta or all(f[label] <= 1 / (1 + hits(rows, want, label)) for label in f)
+    for dtype in (np.float32, np.float64):
+        eta = to_csr(rows, n_labels, dtype, random)
+        top = decide.greedy_coverage(eta, k, float(beta), update="gain", order=np.array(order))
+        assert labels_of(top) == want
+
+
+def hits(rows, chosen, label):
+    """To expect of a label: the sum of its probabilities where it was chosen."""
+    return sum(rows[i][label] for i, labels in enumerate(chosen) if label in labels)
+
+
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_expectations_and_marginals_equal_their_oracles(case):
@@ -155,6 +183,18 @@ def test_weighted_on_long_rows(crowd):
     assert labels_of(decide.weighted(crowd, 5, weights)) == want
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.25, 3.0])
+def test_the_gain_rule_on_long_rows(crowd, beta):
+    f = [1.0] * crowd.shape[1]
+    top = decide.greedy_coverage(crowd, 5, beta, update="gain")
+    for row, labels in zip(as_rows(crowd), labels_of(top), strict=True):
+        gain = {label: (f[label] + beta) * eta for label, eta in row.items()}
+        assert labels == naive.ranked(gain, 5)
+        for label in labels:
+            f[label] *= max(0.0, 1 - gain[label])
+    assert labels_of(decide.greedy_coverage(crowd, 5, beta)) != labels_of(top)
+
+
 # ---------------------------------------------------------------- is it any good?
 
 
@@ -171,6 +211,47 @@ def test_greedy_between_half_the_optimum_and_the_optimum(seed):
     assert optimum / 2 <= found[0]
     assert found[-1] <= optimum + 1e-12
     assert (np.diff(found) >= -1e-12).all()
+
+
+# What one label is worth after s expected hits, by rule; f is its derivative (see the notes of greedy_coverage).
+UTILITY = {
+    ("probability", 0.0): lambda s: 1 - np.exp(-s),
+    ("probability", 0.25): lambda s: 1 - np.exp(-s) + 0.25 * s,
+    ("gain", 0.0): np.log1p,
+    ("gain", 0.25): lambda s: np.log((1.25 * np.exp(0.25 * s) - 1) / 0.25),
+}
+
+
+@pytest.mark.parametrize(("update", "beta"), UTILITY)
+def test_small_steps_climb_the_utility(update, beta):
+    """One label, 2,000 rows of probability 0.005: the gains up to each row add up to its utility there."""
+    eta = np.full((2000, 1), 0.005)
+    gains = decide.greedy_coverage(eta, 1, beta, update=update).scores.ravel().astype(float)
+    s = 0.005 * np.arange(1, 2001)
+    utility = UTILITY[update, beta]
+    np.testing.assert_allclose(np.cumsum(gains), utility(s), rtol=5e-3)
+    np.testing.assert_allclose(gains / 0.005, np.gradient(utility(s), s), rtol=0.03)
+
+
+def test_each_update_does_better_by_its_own_utility(crowd):
+    """And near the best: forty times smaller probabilities, so that steps are small, in forty copies of the rows.
+    The bound: a concave utility is at most its tangent, and along the tangents each row's best choice is the top k."""
+    rare = (crowd @ sp.diags(np.linspace(1, 0.01, 300, dtype=np.float32))).tocsr()
+    eta = sp.vstack([rare / np.float32(40)] * 40).tocsr()
+    for beta in (0.0, 0.25):
+        reached = {}
+        for update in decide.UPDATES:
+            top = decide.greedy_coverage(eta, 3, beta, update=update)
+            values = decide.marginals(eta, top)
+            reached[update] = np.bincount(top.ids.ravel(), values.ravel(), minlength=300)
+        for update, other in (("probability", "gain"), ("gain", "probability")):
+            utility = UTILITY[update, beta]
+            ours = utility(reached[update])
+            assert ours.sum() > 1.01 * utility(reached[other]).sum()
+            slope = (utility(reached[update] + 1e-4) - ours) / 1e-4
+            linear = decide.weighted(rare, 3, slope)
+            most = (ours - slope * reached[update]).sum() + linear.scores.astype(float).sum()
+            assert ours.sum() > 0.95 * most
 
 
 def test_more_passes_never_lower_the_objective(crowd):
@@ -352,6 +433,11 @@ def test_a_certain_label_is_covered_for_good():
     assert decide.greedy_coverage(eta, 1).ids.ravel().tolist() == [0, 1, 1]
     assert decide.greedy_coverage(eta[:, ::-1], 1).ids.ravel().tolist() == [1, 0, 0]
     assert decide.greedy_coverage(eta[:, :1], 1).scores.ravel().tolist() == [1, 0, 0]
+    assert decide.greedy_coverage(eta[:, :1], 1, 1.0, update="gain").scores.ravel().tolist() == [
+        2,
+        1,
+        1,
+    ]  # never below 0
 
 
 def test_products_that_underflow_come_back_in_later_passes():
@@ -381,7 +467,8 @@ def test_products_that_underflow_come_back_in_later_passes():
 
 def test_infinite_beta_is_the_plain_top_k(crowd):
     want = decide.top_k(crowd, 5)
-    assert naive.same_bits(decide.greedy_coverage(crowd, 5, math.inf), want)
+    for update in decide.UPDATES:
+        assert naive.same_bits(decide.greedy_coverage(crowd, 5, math.inf, update=update), want)
     assert decide.greedy_coverage(crowd, 5, 1e12).ids.tolist() == want.ids.tolist()
 
 
@@ -431,7 +518,16 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
     for count in "1", "2":
         monkeypatch.setenv("XCREPRO_THREADS", count)
         top, by_weight = decide.greedy_coverage(eta, 3, passes=2), decide.weighted(eta, 3, np.arange(40))
-        arrays = [top.ids, top.scores, by_weight.ids, by_weight.scores, decide.marginals(eta, top)]
+        by_gain = decide.greedy_coverage(eta, 3, update="gain")
+        arrays = [
+            top.ids,
+            top.scores,
+            by_gain.ids,
+            by_gain.scores,
+            by_weight.ids,
+            by_weight.scores,
+            decide.marginals(eta, top),
+        ]
         arrays += [decide.expected_coverage(eta, top, (1, 3)), decide.expected_precision(eta, top, (1, 3))]
         found.append([array.tobytes() for array in arrays])
     assert found[0] == found[1]
@@ -475,6 +571,8 @@ ETA = np.array([[0.5, 0.25], [0.5, 0.25]])
         (lambda: decide.greedy_coverage(ETA, 1, math.nan), r"beta must be a number .*at least 0"),
         (lambda: decide.greedy_coverage(ETA, 1, "given"), r"beta must be a number .*at least 0"),
         (lambda: decide.greedy_coverage(ETA, 1, passes=0), "passes must be a whole number"),
+        (lambda: decide.greedy_coverage(ETA, 1, update="gains"), "did you mean 'gain'"),
+        (lambda: decide.greedy_coverage(ETA, 1, update="gain", passes=2), 'passes must be 1 with update="gain"'),
         (lambda: decide.greedy_coverage(ETA, 1, order=[0, 0]), "order must be a permutation of the 2 rows"),
         (lambda: decide.greedy_coverage(ETA, 1, order=[0, 1, 2]), "order must be a permutation of the 2 rows"),
         (lambda: decide.greedy_coverage(ETA, 1, order=[0.0, 1.0]), "order must be a permutation of the 2 rows"),
@@ -538,7 +636,8 @@ def leads(Y, eta, weights, above=0.0):
 
 
 def test_greedy_leads_on_the_twins_true_marginals(twin):
-    leads(twin.test.Y, twin.test.marginals, 1 / twin.propensities)
+    leads(twin.test.Y, twin.test.observed_marginals, 1 / twin.propensities)
+    leads(twin.test.Y_complete, twin.test.marginals, np.ones(twin.propensities.size) / twin.propensities)
 
 
 def test_greedy_leads_on_a_trained_models_probabilities(twin):
@@ -548,9 +647,11 @@ def test_greedy_leads_on_a_trained_models_probabilities(twin):
     leads(twin.test.Y, tree.predict_proba(twin.test.X, k=twin.test.Y.shape[1]), 1 / twin.propensities, above=0.015)
 
 
-def test_expectations_on_the_twin_meet_what_is_counted(twin):
+@pytest.mark.parametrize("truth", ["observed", "complete"])
+def test_expectations_on_the_twin_meet_what_is_counted(twin, truth):
     """Truth is drawn from the marginals (labels of a row depend on each other, so hits are given more room)."""
-    eta, Y = twin.test.marginals, twin.test.Y
+    test = twin.test
+    eta, Y = (test.observed_marginals, test.Y) if truth == "observed" else (test.marginals, test.Y_complete)
     for top in (decide.top_k(eta, 5), decide.greedy_coverage(eta, 5, 0.25), decide.greedy_coverage(eta, 5)):
         precision, coverage = realised(Y, top)
         np.testing.assert_allclose(decide.expected_precision(eta, top), precision, atol=0.03)

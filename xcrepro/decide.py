@@ -34,13 +34,16 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import threads
-from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, real_number, whole_number
+from xcrepro.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import decide as kernel
 from xcrepro.kernels import topk as topk_kernel
 from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK, as_float, check_pair, empty_places
 from xcrepro.truth import Truth
+
+UPDATES = {"probability": kernel.PROBABILITY, "gain": kernel.GAIN}
+"""What :func:`greedy_coverage` takes from a chosen label's f."""
 
 # where for_precision looks for a first beta that is large enough; beyond the last there is only the plain top k
 _GRID = [4.0**power for power in range(-4, 6)]
@@ -158,7 +161,9 @@ def bounded_random(probabilities, k: int, b: int = 2, *, seed=0) -> TopK:
     return TopK(np.take_along_axis(pool.ids, drawn, 1), np.take_along_axis(pool.scores, drawn, 1), pool.n_labels)
 
 
-def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, passes: int = 1) -> TopK:
+def greedy_coverage(
+    probabilities, k: int, beta: float = 0.0, *, update: str = "probability", order=None, passes: int = 1
+) -> TopK:
     """Greedy selection for coverage: each row takes the k labels that add most to what the rows before have covered.
 
     Coverage's algorithm 1. f_l, at first 1, is the probability that label l was a miss wherever it was
@@ -170,6 +175,8 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     from then on; a row that can add nothing takes its lowest label ids. Over a label tree
     ``xc.models.PLT.predict_coverage`` makes the same choice without all marginals (algorithm 2).
 
+    ``update="gain"`` is another rule, see the notes.
+
     Parameters
     ----------
     probabilities, k
@@ -177,13 +184,16 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     beta : float
         0 or more. 0 is the plain greedy algorithm; larger values give up coverage for precision (section 5.3; 0.25 in the
         paper's table 2), and ``math.inf`` is :func:`top_k`.
+    update : {"probability", "gain"}
+        What a chosen label's f loses: f <- (1 - eta) f, line 7 of algorithm 1, or f <- max(0, 1 - g) f.
     order : array_like of int, shape (n,), optional
         A permutation of the rows, ``order[0]`` first; None: as they stand. Early rows get the likely labels, late ones the
         rest, so the order decides which rows lose precision: ``np.random.default_rng(0).permutation(n)`` spreads it.
     passes : int
         1 is the paper's algorithm. In each further pass every row gives its labels back and chooses anew, knowing what all
         the others chose, until nothing changes or the passes are spent. That never lowers the expected number of covered
-        labels plus beta times that of hits (block coordinate ascent); five passes take most of what it gains.
+        labels plus beta times that of hits (block coordinate ascent); five passes take most of what it gains. With
+        ``update="gain"`` there is one pass: its f depends on the order of the rows, so nothing can be given back.
 
     Returns
     -------
@@ -193,7 +203,20 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     Raises
     ------
     ArgumentError
-        For what the module says, a negative or NaN beta, an order that is no permutation, passes below 1.
+        For what the module says, a negative or NaN beta, another update, an order that is no permutation, passes below 1
+        or, with ``update="gain"``, above 1.
+
+    Notes
+    -----
+    **What the gain rule maximises.** With beta = 0 it makes 1/f <- (1/f) / (1 - f eta), which adds eta and a term of
+    order f eta^2: f is at most 1 / (1 + s), where s is the sum of the label's eta over the rows that chose it, its expected
+    hits, and comes near that where each eta is small. To choose by f eta is then to climb the sum over labels of
+    log(1 + s), a utility that never saturates. The probability rule has f at most exp(-s), and climbs 1 - exp(-s), the
+    expected coverage, of which nothing is left to gain after a few expected hits. So the gain rule goes on choosing
+    likely labels where the probability rule has turned to unlikely ones: as a rule more hits, and less expected coverage.
+
+    With beta > 0, for small eta, f = beta / ((1 + beta) exp(beta s) - 1), and what is climbed is the sum over labels of
+    log(((1 + beta) exp(beta s) - 1) / beta) = beta s + log(1 + (1 - exp(-beta s)) / beta).
 
     Examples
     --------
@@ -206,11 +229,20 @@ def greedy_coverage(probabilities, k: int, beta: float = 0.0, *, order=None, pas
     [[0], [1]]
     >>> greedy_coverage(eta, 1, beta=1).ids.tolist()     # 1.1 * 0.8 > 2 * 0.3
     [[0], [0]]
+    >>> often = [[0.5, 0.15]] * 3
+    >>> greedy_coverage(often, 1).scores.T                    # f_0 is 1, 0.5, 0.25, and 0.25 * 0.5 < 0.15
+    array([[0.5 , 0.25, 0.15]], dtype=float32)
+    >>> greedy_coverage(often, 1, update="gain").scores.T     # f_0 is 1, 0.5, 0.5 * (1 - 0.25)
+    array([[0.5   , 0.25  , 0.1875]], dtype=float32)
     """
     do = "0 is greedy, math.inf the plain top k"
     beta, passes = real_number("beta", beta, at_least=0, finite=False, do=do), whole_number("passes", passes, 1)
+    one_of("update", update, tuple(UPDATES))
+    if update == "gain" and passes > 1:
+        do = "its f depends on the order of the rows, so no row can give its labels back"
+        raise ArgumentError("passes", 'must be 1 with update="gain"', passes, do)
     candidates = _Candidates.of(probabilities)
-    return candidates.greedy(k, beta, _order(order, candidates.n_rows), passes)
+    return candidates.greedy(k, beta, _order(order, candidates.n_rows), passes, UPDATES[update])
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,16 +511,16 @@ class _Candidates:
         """The k labels of largest weight times probability; rows are independent of each other."""
         parts = self.indptr, self.indices, self.data, np.arange(self.n_rows)
         out = self._empty(k)
-        threads.over_rows(self.n_rows, lambda lo, hi: kernel.select(*parts, lo, hi, weights, 0.0, False, *out))
+        threads.over_rows(self.n_rows, lambda lo, hi: kernel.select(*parts, lo, hi, weights, 0.0, kernel.KEEP, *out))
         return TopK(*out[:2], self.n_labels)
 
-    def greedy(self, k: int, beta: float, order: np.ndarray, passes: int) -> TopK:
+    def greedy(self, k: int, beta: float, order: np.ndarray, passes: int, update: int = kernel.PROBABILITY) -> TopK:
         ones = np.ones(self.n_labels)
         if math.isinf(beta):
             return self.select(k, ones)
         parts = self.indptr, self.indices, self.data, order
         ids, scores, chosen = self._empty(k)
-        kernel.select(*parts, 0, self.n_rows, ones, beta, True, ids, scores, chosen)
+        kernel.select(*parts, 0, self.n_rows, ones, beta, update, ids, scores, chosen)
         for _ in range(passes - 1):
             if not kernel.revise(*parts, beta, self.n_labels, ids, scores, chosen):
                 break

@@ -250,15 +250,15 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     ``labels_per_bin``, the last bin taking what is left. Labels that no point carries are in no bin.
 
     The result is too high where descendants go missing as well: a point that lost l and all its descendants is not counted
-    in N_l*. Rare descendants go missing more, so this is no small matter. On a synthetic twin, where p is known, the bins
-    have 0.70 to 0.95 where the truth is 0.30 to 0.72 (EURLex-4K's shape). Nothing in the data shows it.
+    in N_l*. Rare descendants go missing more, so this can be no small matter, and nothing in the data shows it. A synthetic
+    twin with a hierarchy (``xcrepro.twin(name, hierarchy=True)``) has the p_l to hold it to.
 
     Parameters
     ----------
     Y : sparse matrix or array_like, shape (n, L)
         The OBSERVED truth.
     parents : array_like of int, shape (L,) or (m, 2)
-        The label above, -1 for none (as :class:`xcrepro.data.twin.Twin` has it); or pairs (child, parent), for labels with
+        The label above, -1 for none (as a twin with a hierarchy has it); or pairs (child, parent), for labels with
         several parents. Not every ancestor has to be given: they are followed upwards.
     min_descendants, labels_per_bin : int
         See above; 1 or more.

@@ -22,13 +22,13 @@ def ds():
 
 @pytest.fixture(scope="module")
 def top(ds):
-    return TopK.from_scores(ds.test.marginals, 5)
+    return TopK.from_scores(ds.test.observed_marginals, 5)
 
 
 def test_every_form_under_its_file_name(ds, top, tmp_path):
     top.save(tmp_path / "ours.npz")
-    sparse.save_npz(tmp_path / "pyxclib.npz", ds.test.marginals)
-    write_sparse(tmp_path / "text.txt", ds.test.marginals)
+    sparse.save_npz(tmp_path / "pyxclib.npz", ds.test.observed_marginals)
+    write_sparse(tmp_path / "text.txt", ds.test.observed_marginals)
     with gzip.open(tmp_path / "packed.txt.gz", "wb") as file:
         file.write((tmp_path / "text.txt").read_bytes())
     top.to_calibration_npz(tmp_path / "interchange.npz", ds.test.Y)
@@ -82,7 +82,7 @@ def test_what_cannot_be_the_datasets(ds, top, tmp_path, match):
 
 def test_two_files_of_a_name(ds, top, tmp_path):
     top.save(tmp_path / "model.npz")
-    write_sparse(tmp_path / "model.txt", ds.test.marginals)
+    write_sparse(tmp_path / "model.txt", ds.test.observed_marginals)
     with pytest.raises(DataError, match="second file for the name 'model'"):
         baselines.saved(str(tmp_path), ds)
 

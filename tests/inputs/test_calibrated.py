@@ -16,17 +16,35 @@ from xcrepro.predictions import TopK
 # ---------------------------------------------------------------- data and links
 
 
-def test_a_twin_is_cut_in_train_and_nowhere_else(twin):
-    cut = calibrated.data("bibtex", "small", 0.2, 0, "", train_points=300)
-    assert cut.n_train == 300
-    assert cut.train.marginals.shape[0] == 300
-    assert (twin.train.X[:300] != cut.train.X).nnz == 0
+def test_a_twin_cut_in_train_loses_the_labels_that_no_point_has(twin):
+    cut = calibrated.data("bibtex", "small", 0.2, 0, "", train_points=60)
+    kept = np.flatnonzero(np.asarray(twin.train.Y[:60].sum(axis=0)).ravel())
+    assert 0 < kept.size < twin.train.Y.shape[1]
+    assert cut.n_train == 60
+    assert cut.label_counts.min() > 0
+    assert (twin.train.X[:60] != cut.train.X).nnz == 0
     assert (cut.test.X != twin.test.X).nnz == 0
-    assert (twin.train.Y[:300] != cut.train.Y).nnz == 0
+    for name in ("Y", "Y_complete", "marginals", "observed_marginals"):
+        assert (getattr(twin.train, name)[:60][:, kept] != getattr(cut.train, name)).nnz == 0
+        assert (getattr(twin.test, name)[:, kept] != getattr(cut.test, name)).nnz == 0
+    assert (cut.propensities == twin.propensities[kept]).all()
+    np.testing.assert_allclose(cut.expected_counts, np.asarray(cut.train.marginals.sum(axis=0)).ravel(), rtol=1e-5)
     for points in (0, 10**9):
-        assert calibrated.data("bibtex", "small", 0.2, 0, "", points).n_train == twin.n_train
+        whole = calibrated.data("bibtex", "small", 0.2, 0, "", points)
+        assert (whole.n_train, whole.train.Y.shape) == (twin.n_train, twin.train.Y.shape)
     with pytest.raises(ArgumentError, match="train_points"):
         calibrated.data("bibtex", "small", 0.2, 0, "", -1)
+
+
+def test_labels_are_kept_in_the_order_asked_for():
+    ds = xc.twin("lf-amazontitles-131k", scale=0.001)
+    wanted = np.array([7, 2, 5])
+    cut = calibrated.keep_labels(ds, wanted)
+    assert (cut.train.Y.toarray() == ds.train.Y.toarray()[:, wanted]).all()
+    assert (cut.test.observed_marginals.toarray() == ds.test.observed_marginals.toarray()[:, wanted]).all()
+    assert cut.label_names == tuple(ds.label_names[label] for label in wanted)
+    assert (cut.label_features != ds.label_features[wanted]).nnz == 0
+    assert cut.train.Y.has_sorted_indices
 
 
 def test_real_data_are_never_cut(real_data):
@@ -81,7 +99,9 @@ def test_true_probabilities_are_the_marginals_place_by_place(twin, misjudged):
     top = misjudged(twin, 4)
     there = np.arange(4) < 3
     top = TopK(np.where(there, top.ids, np.int32(-1)), np.where(there, top.scores, np.float32(-np.inf)), top.n_labels)
-    dense = np.pad(twin.test.marginals.toarray(), ((0, 0), (0, 1)))  # id -1, an absent place, is the column of zeros
+    dense = np.pad(
+        twin.test.observed_marginals.toarray(), ((0, 0), (0, 1))
+    )  # id -1, an absent place, is the column of zeros
     expected = np.take_along_axis(dense, top.ids.astype(int), 1)
     np.testing.assert_allclose(calibrated.true_probabilities(twin, top), expected, atol=1e-7)
 

@@ -125,20 +125,84 @@ def test_ties_everywhere(seed, trees, arity, max_leaf, k):
     weights = rng.choice([0.0, 0.5, 1.0], L)
     k = min(k, L)
     np.testing.assert_array_equal(model.predict(queries, k, weights).ids, brute_force(weights * eta, k))
-    np.testing.assert_array_equal(
-        model.predict_coverage(queries, k, 0.5).ids, xc.decide.greedy_coverage(eta, k, 0.5).ids
-    )
+    for update in xc.decide.UPDATES:
+        np.testing.assert_array_equal(
+            model.predict_coverage(queries, k, 0.5, update=update).ids,
+            xc.decide.greedy_coverage(eta, k, 0.5, update=update).ids,
+        )
+
+
+@pytest.mark.parametrize("update", ["probability", "gain"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
+def test_coverage_is_algorithm_1_over_all_probabilities(models, data, kind, k, beta, update):
+    model, X = models[kind], data.test.X
+    eta = model.predict_proba(X, k=model.n_labels_)
+    want = xc.decide.greedy_coverage(eta, k, beta, update=update)
+    top, proba = model.predict_coverage(X, k, beta, update=update, return_proba=True)
+    assert same_bits(top, want)
+    np.testing.assert_array_equal(proba, np.take_along_axis(eta.toarray(), want.ids, 1))
+
+
+def alone(model: PLT, tree: int) -> PLT:
+    """One tree of an ensemble as a model of its own: its chunks' arrays cut out, nodes numbered anew from its root."""
+    forest = model._forest
+    owner, start = forest.owner.tolist(), forest.child_start
+    number, chunks = {tree: 0}, []
+    for c, v in enumerate(owner):
+        if v in number:
+            chunks.append(c)
+            number |= {int(u): len(number) + i for i, u in enumerate(range(start[c], start[c + 1]))}
+    nodes = np.array(list(number))
+    parts = [np.arange(forest.feature_start[c], forest.feature_start[c + 1]) for c in chunks]
+    features = np.concatenate(parts)
+    weights = np.concatenate([np.arange(forest.weight_start[i], forest.weight_start[i + 1]) for i in features])
+    place = {c: i for i, c in enumerate(chunks)} | {-1: -1}
+    leaf = np.array([[number.get(int(v), -1) for v in forest.leaf[tree]]], np.int32)
+    state = {
+        "chunk": np.array([place[int(c)] for c in forest.chunk[nodes]], np.int32),
+        "label": forest.label[nodes],
+        "above": np.array([place[int(c)] for c in forest.above[nodes]], np.int32),
+        "owner": np.array([number[owner[c]] for c in chunks], np.int32),
+        "child_start": 1 + np.cumsum([0, *(start[c + 1] - start[c] for c in chunks)]),
+        "leaf": leaf,
+        "feature_start": np.cumsum([0, *map(len, parts)]),
+        "features": forest.features[features],
+        "weight_start": np.cumsum([0, *(np.diff(forest.weight_start)[features])]),
+        "child": forest.child[weights],
+        "weight": forest.weight[weights],
+        "bias": forest.bias[nodes],
+    }
+    one = PLT(trees=1, loss=model.loss)
+    one._restore({**state, "n_points": model._n_points[chunks], "squared_hinge": np.array(model._squared_hinge)})
+    one.n_features_, one.n_labels_ = model.n_features_, model.n_labels_
+    return one
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
-def test_coverage_is_algorithm_1_over_all_probabilities(models, data, kind, k, beta):
-    model, X = models[kind], data.test.X
-    eta = model.predict_proba(X, k=model.n_labels_)
-    want = xc.decide.greedy_coverage(eta, k, beta)
-    top, proba = model.predict_coverage(X, k, beta, return_proba=True)
-    assert same_bits(top, want)
-    np.testing.assert_array_equal(proba, np.take_along_axis(eta.toarray(), want.ids, 1))
+@pytest.mark.parametrize(("update", "beta"), [("gain", 0.0), ("gain", 0.25), ("probability", 0.0), ("gain", np.inf)])
+def test_per_tree_is_the_mean_gain_of_trees_that_choose_alone(models, data, kind, update, beta):
+    model, X, k = models[kind], data.test.X[:150], 4
+    total = np.full((X.shape[0], model.n_labels_), -np.inf)
+    for tree in range(model.trees):
+        eta = alone(model, tree).predict_proba(X, k=model.n_labels_)
+        top = xc.decide.greedy_coverage(eta, k, beta, update=update)
+        for row, (labels, gains) in enumerate(zip(top.ids, top.scores.astype(float), strict=True)):
+            total[row, labels] = np.maximum(total[row, labels], 0) + gains / model.trees
+    top = model.predict_coverage(X, k, beta, update=update, per_tree=True)
+    np.testing.assert_array_equal(top.ids, brute_force(total, k))
+    np.testing.assert_array_equal(top.scores, np.take_along_axis(total, brute_force(total, k), 1).astype(np.float32))
+    assert model.trees == 1 or (top.ids != model.predict_coverage(X, k, beta, update=update).ids).any()
+
+
+def test_the_number_of_threads_changes_no_choice_per_tree(models, data, monkeypatch):
+    found = []
+    for count in "1", "2":
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        for beta in (0.0, np.inf):
+            top = models[3, "logistic"].predict_coverage(data.test.X, 3, beta, update="gain", per_tree=True)
+            found.append(top.ids.tobytes() + top.scores.tobytes())
+    assert found[:2] == found[2:]
 
 
 def test_coverage_covers_more_and_beta_leads_back(models, data):
@@ -318,6 +382,10 @@ def test_arguments_that_cannot_be(models, data):
     for beta in (-0.1, np.nan, -np.inf, [1.0], "1"):
         with pytest.raises(ArgumentError, match=r"beta must be a number .infinity allowed., at least 0"):
             model.predict_coverage(X, beta=beta)
+    with pytest.raises(ArgumentError, match="did you mean 'gain'"):
+        model.predict_coverage(X, update="gains")
+    with pytest.raises(ArgumentError, match="return_proba must be False with per_tree"):
+        model.predict_coverage(X, per_tree=True, return_proba=True)
     for k in (0, 2.0):
         with pytest.raises(ArgumentError, match="k must be"):
             model.predict_proba(X, k=k)
@@ -341,9 +409,8 @@ def test_the_bound_follows_what_was_chosen(models):
     weights, best = np.ones(model.n_labels_), np.empty(forest.chunk.size)
     plt_search.best_below(forest, weights, best)
     out = np.empty((40, 3), np.int32), np.empty((40, 3), np.float32), np.empty((40, 3), np.float32)
-    plt_search.search(
-        forest, X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, weights, best, 0.0, True, False, 0, 40, *out
-    )  # fmt: skip
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    plt_search.search(forest, np.arange(3), *rows, weights, best, 0.0, plt_search.GAIN, False, 0, 40, *out)
     again = np.empty_like(best)
     plt_search.best_below(forest, weights, again)
     assert (weights < 1).sum() > 3

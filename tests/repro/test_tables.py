@@ -134,6 +134,21 @@ def test_golden_differs(accepted, change, message):
     assert golden.path("demo/t").read_bytes() == before
 
 
+def test_golden_counts_may_differ_by_so_much(accepted):
+    near = TABLE.assign(k=TABLE["k"] + [2, -2])
+    with pytest.raises(golden.GoldenMismatch, match="exact"):
+        golden.check("demo/t", near)
+    assert golden.check("demo/t", golden.within(near, {"k": 2})) == "demo/t: 4 of 4 values agree"
+    with pytest.raises(golden.GoldenMismatch, match=r"column k.*allowed difference 1\b"):
+        golden.check("demo/t", golden.within(near, {"k": 1}))
+    with pytest.raises(golden.GoldenMismatch, match="column P"):
+        golden.check("demo/t", golden.within(TABLE.assign(P=[0.11, float("nan")]), {"k": 2}))
+    golden.check("demo/t", golden.within(TABLE.assign(P=[0.11, float("nan")]), {"P": 0.02}))
+    with pytest.raises(ArgumentError, match="must name columns"):
+        golden.within(TABLE, {"hits": 1})
+    assert near.attrs == {}
+
+
 def test_golden_wants_the_same_rows_in_the_same_order(accepted):
     with pytest.raises(golden.GoldenMismatch, match="1 rows, accepted 2"):
         golden.check("demo/t", TABLE.head(1))

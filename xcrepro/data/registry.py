@@ -132,6 +132,8 @@ class TwinShape:
         How many of the 10 words of a label are its topic's.
     words : int, optional
         Words a point; None: by its number of labels.
+    hierarchy : bool
+        Whether labels have parents: see :func:`xcrepro.twin`.
 
     Notes
     -----
@@ -152,6 +154,7 @@ class TwinShape:
     follow: float = 1.0
     shared: int = 5
     words: int | None = None
+    hierarchy: bool = False
 
 
 @dataclass(frozen=True)
@@ -705,6 +708,7 @@ _FORMAT = {
         "head": _SHARE, "follow": _SHARE, "told": _SHARE, "weak": _SHARE, "missing": _SHARE, "words": _whole(1),
         "shared": _Rule("a whole number from 0 to 10", lambda v: type(v) is int and 0 <= v <= 10),
         **dict.fromkeys(("tail", "spread", "alpha", "topic"), _ABOVE),
+        "hierarchy": _Rule("true or false", lambda v: type(v) is bool),
     },
 }  # fmt: skip
 """Key -> rule; a dict: a table of these; a list: tables of these, any number."""

@@ -32,6 +32,10 @@ _OWN = 0.3
 # Labels with a chance in a point: so many, and so many more for each that a point has on average. Further ones have none
 # that would be kept: EURLex-4K's points have 35 of the 56 left.
 _NEAR, _NEAR_PER_LABEL = 24, 6
+# A parent is at least so many times as frequent as what is below it.
+_GAP = 3.0
+# Log-odds of a label that cannot be relevant, for its parent cannot.
+_NEVER = -1000.0
 # A probability below this is exactly 0, to keep the marginals sparse; the share that a sum of probabilities can come to.
 _CUT, _MOST = 1e-3, 0.95
 # The fit ends when 99 of 100 labels are within a hundredth of their target, far less than a draw scatters.
@@ -76,6 +80,8 @@ class Twin(Dataset):
     label_features : csr_matrix of float32, (L, D), or None
         Of the datasets that have label features: the words of the labels, rows of unit length; ``label_names`` is the same
         as text.
+    parents : int32, (L,), or None
+        Of a twin with a hierarchy: the label above, relevant wherever the label is; -1 for a root.
     """
 
     train: TwinSplit
@@ -83,9 +89,10 @@ class Twin(Dataset):
     propensities: np.ndarray = field(repr=False)
     expected_counts: np.ndarray = field(repr=False)
     label_features: csr_matrix | None = field(default=None, repr=False)
+    parents: np.ndarray | None = field(default=None, repr=False)
 
 
-def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
+def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None = None) -> Twin:
     """A synthetic dataset that passes for ``name``, of which everything is known. Same arguments, same bytes.
 
     Parameters
@@ -99,6 +106,8 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
         counts shrink with the points.
     seed : int
         0 to 2**63 - 1.
+    hierarchy : bool, optional
+        Whether labels have parents; None: what the catalogue says, which is False for all of its datasets.
 
     Returns
     -------
@@ -106,13 +115,13 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
         ``train`` and ``test`` with ``X``, ``Y`` (observed), ``Y_complete``, ``marginals`` and ``observed_marginals``,
         and the labels' ``propensities`` and ``expected_counts``. A label that no train point has observed is in
         neither split; so a point may be left without any. Its name, ``"eurlex-4k@0.1-seed0"``, is unique and may name a
-        file.
+        file; with a hierarchy ``"-hierarchy"`` follows.
 
     Raises
     ------
     ArgumentError
         An unknown name (with the near ones), one of which too little is known (with the keys that its ``dataset.toml``
-        needs), a scale out of range, a seed out of range.
+        needs), a scale out of range, a seed out of range, a hierarchy that is neither None, True nor False.
 
     Notes
     -----
@@ -121,8 +130,9 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
     a long tail that meets the averages), how labels go together, how much single features tell, what Popularity and linear
     models reach, and that the latter say less than they are right.
 
-    **What is not.** Words are numbers. There is no hierarchy of labels. Sets of labels repeat less often than in real data.
-    What is relevant and what is observed are a model's draws: nobody knows how the dataset's own labels went missing.
+    **What is not.** Words are numbers. Unless asked for, there is no hierarchy of labels. Sets of labels repeat less often
+    than in real data. What is relevant and what is observed are a model's draws: nobody knows how the dataset's own labels
+    went missing.
 
     **How it is made.** Labels have topics, but the most frequent none; each has a companion, a more frequent label of its
     topic that it brings along, some always, some hardly ever. A point has a number of labels to be observed, up to three
@@ -144,9 +154,19 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
     The observed labels of a point come by one systematic draw (a comb of unit pitch over eta_l p_l): as many as its number.
     A label that is not observed is relevant with what is left of its probability.
 
+    **With a hierarchy** a label's companion is its parent, one of its topic that is at least three times as frequent; the
+    label always brings it along. ``parents`` holds it (where the parent fell out, the next above). Once all is fitted, a
+    parent's log-odds are lifted to the highest below it, and the a_i are fitted again. The complete truth is drawn from the
+    roots down: a label, where its parent is relevant, with the quotient of the two probabilities, one systematic draw a level.
+    So it is closed under ``parents``, as :func:`xcrepro.propensity.estimate_from_hierarchy` assumes. Each of its labels is
+    observed with its propensity, whatever the others are. A point's number of labels is then its expected one only: it
+    scatters more than the dataset's, and more labels stand beside another wherever they are. Therefore no dataset of the
+    catalogue has a hierarchy unless asked for.
+
     **What is guaranteed.** P(y_il = 1 | x_i, the point's number of labels) is ``marginals[i, l]`` in the complete truth and
     ``observed_marginals[i, l]`` in the observed one, and a relevant label is observed with probability ``propensities[l]``,
-    exactly, for each pair: alone, not jointly. Labels of one point exclude each other a little, points are independent.
+    exactly, for each pair: alone, not jointly. Labels of one point exclude each other a little (but a label needs its
+    parent), points are independent.
     Where a label falls out because no train point has it, that is a draw as well: in train, the rarest labels that are left are
     a little more frequent than their marginals say; in test they are not. Bytes depend neither on the number of threads
     nor on the processor: random numbers, exponentials and logarithms are our own.
@@ -166,7 +186,10 @@ def twin(name: str, scale: float = 1.0, seed: int = 0) -> Twin:
         raise ArgumentError("scale", "must be a number above 0 and at most 1", repr(scale), "1.0 is the published size")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
-    return _build(_complete(entry), entry.twin, float(scale), int(seed))
+    if not (hierarchy is None or isinstance(hierarchy, bool)):
+        raise ArgumentError("hierarchy", "must be None, True or False", repr(hierarchy))
+    recipe = entry.twin if hierarchy is None else dataclasses.replace(entry.twin, hierarchy=hierarchy)
+    return _build(_complete(entry), recipe, float(scale), int(seed))
 
 
 def _complete(entry: Entry) -> Entry:
@@ -193,7 +216,8 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
     signatures = _signatures(plan, points, recipe, seed)
     X, idf = _features(plan, points, signatures, recipe, n_train, seed)
     propensities = plan.propensity[points.ids]
-    marginals, complete, observed = _truth(points, signatures, propensities, X, recipe, seed)
+    parents = _above(plan.companion, points.ids) if recipe.hierarchy else None
+    marginals, complete, observed = _truth(points, signatures, propensities, X, recipe, seed, parents)
 
     # Labels that no train point has are not in the data set.
     kept = np.flatnonzero(np.bincount(observed[:n_train].indices, minlength=points.ids.size))
@@ -210,11 +234,11 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
         )
         for part in (slice(0, n_train), slice(n_train, None))
     )  # fmt: skip
-    named = {}
+    named = {} if parents is None else {"parents": _above(parents, kept)}
     if entry.group == _WITH_LABEL_FEATURES:
-        named = _label_features(signatures.words[kept], signatures.weights[kept], idf)
+        named |= _label_features(signatures.words[kept], signatures.weights[kept], idf)
     return Twin(
-        name=f"{entry.name}@{scale!r}-seed{seed}",
+        name=f"{entry.name}@{scale!r}-seed{seed}" + "-hierarchy" * recipe.hierarchy,
         train=train,
         test=test,
         A=entry.A,
@@ -231,6 +255,17 @@ def _columns(matrix: csr_matrix, kept: np.ndarray) -> csr_matrix:
     matrix = matrix[:, kept]
     matrix.sort_indices()
     return matrix
+
+
+def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """For each label of ``kept`` its place there of the nearest label above that is kept as well; -1: none."""
+    place = np.full(parents.size + 1, -1, np.int32)
+    place[kept] = np.arange(kept.size)
+    above = parents[kept]
+    # The last place, of -1, is -1: climbing ends there.
+    while (missing := (above >= 0) & (place[above] < 0)).any():
+        above[missing] = parents[above[missing]]
+    return place[above]
 
 
 @dataclass(frozen=True)
@@ -267,9 +302,10 @@ def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
     companion, follow, own = np.empty(n_labels, np.int32), np.empty(n_labels), np.empty(n_labels)
     # The last label of a point brings none.
     room = max(0.0, 1 - 1 / entry.avg_labels_per_point)
-    kernels.deal_companions(
-        seed, topic_starts, by_topic, frequency, recipe.follow, room, _OWN, companion, follow, own
+    deal, how = (
+        (kernels.deal_parents, _GAP) if recipe.hierarchy else (kernels.deal_companions, recipe.follow)
     )  # fmt: skip
+    deal(seed, topic_starts, by_topic, frequency, how, room, _OWN, companion, follow, own)
     return _Plan(
         propensity=propensity,
         frequency=own,
@@ -464,8 +500,9 @@ def _label_features(words: np.ndarray, weights: np.ndarray, idf: np.ndarray) -> 
 
 
 def _truth(
-    points: _Points, signatures: _Signatures, propensity: np.ndarray, X: csr_matrix, recipe: TwinShape, seed: int
-) -> tuple[csr_matrix, ...]:
+    points: _Points, signatures: _Signatures, propensity: np.ndarray, X: csr_matrix, recipe: TwinShape, seed: int,
+    parents: np.ndarray | None = None,
+) -> tuple[csr_matrix, ...]:  # fmt: skip
     """Marginals of the complete truth, the complete truth, the observed one."""
     n, n_labels, n_words = X.shape[0], points.ids.size, X.shape[1]
     # A point's labels count for so much that as many as it should have are observed, in expectation.
@@ -509,6 +546,13 @@ def _truth(
         if np.sort(off)[int(0.99 * (off.size - 1))] < _BALANCED:
             break
 
+    if parents is not None:
+        lifted = np.empty(logits.shape, np.float32)
+        above = (labels, logits, label_shift, parents, _NEVER, lifted)
+        threads.over_rows(n, lambda lo, hi: kernels.lift_parents(lo, hi, *above), min_rows=1024)
+        logits, label_shift = lifted, np.zeros(n_labels)
+        threads.over_rows(n, fit_rows, min_rows=1024)
+
     eta = np.empty(labels.shape, np.float32)
     observed, relevant = np.empty(labels.shape, np.bool_), np.empty(labels.shape, np.bool_)
 
@@ -519,6 +563,9 @@ def _truth(
         )  # fmt: skip
 
     threads.over_rows(n, draw, min_rows=1024)
+    if parents is not None:
+        below = (labels, eta, parents, _depth(parents), propensity, observed, relevant)
+        threads.over_rows(n, lambda lo, hi: kernels.draw_below_parents(lo, hi, seed, *below), min_rows=1024)
 
     def matrix(values: np.ndarray) -> csr_matrix:
         chosen = values > 0
@@ -526,6 +573,15 @@ def _truth(
         return csr_matrix((values[chosen].astype(np.float32), labels[chosen], indptr), shape=(n, n_labels))
 
     return matrix(eta), matrix(relevant), matrix(observed)
+
+
+def _depth(parents: np.ndarray) -> np.ndarray:
+    """How many labels are above each."""
+    depth, above = np.zeros(parents.size, np.int32), parents
+    while (below := above >= 0).any():
+        depth += below
+        above = np.where(below, parents[above], -1)
+    return depth
 
 
 def _propensities(expected: np.ndarray, n_train: int, A: float, B: float, missing: float) -> np.ndarray:

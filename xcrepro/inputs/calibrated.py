@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from xcrepro import calibrate
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin
+from xcrepro.data.twin import Twin, TwinSplit
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, ranking
@@ -42,7 +43,7 @@ def data(
     train_points: int = 0,
     split: int | None = None,
 ) -> Dataset:
-    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points.
+    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points and their labels.
 
     An error of calibration is known no better than the test points allow; a large twin with few train points has many
     of them at little cost.
@@ -71,7 +72,9 @@ def data(
 
 
 def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
-    """The twin with these train points alone; labels and test points stay.
+    """The twin with these train points alone. Labels that none of them has observed fall out of both splits.
+
+    So it is in the twin itself: a data set has the labels that were seen. Test points stay, some without a label.
 
     Parameters
     ----------
@@ -82,9 +85,54 @@ def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
     Returns
     -------
     Twin
+
+    Examples
+    --------
+    >>> ds = datasets.pick("bibtex", scale=0.1)
+    >>> cut = keep_train_points(ds, slice(30))
+    >>> cut.n_train, int(cut.label_counts.min()), cut.train.Y.shape[1] == cut.test.Y.shape[1] < ds.train.Y.shape[1]
+    (30, 1, True)
     """
     columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
-    return dataclasses.replace(ds, train=dataclasses.replace(ds.train, **columns))
+    train = dataclasses.replace(ds.train, **columns)
+    seen = np.flatnonzero(np.bincount(train.Y.indices, minlength=train.Y.shape[1]))
+    return keep_labels(dataclasses.replace(ds, train=train), seen)
+
+
+def keep_labels(ds: Twin, labels: np.ndarray) -> Twin:
+    """The twin with these labels alone, all its points and what is known of the labels.
+
+    Parameters
+    ----------
+    ds : Twin
+    labels : array of int
+        Label ids, in the order that they shall have.
+
+    Returns
+    -------
+    Twin
+    """
+
+    def split(part: TwinSplit) -> TwinSplit:
+        of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
+        return dataclasses.replace(part, **{name: _columns(getattr(part, name), labels) for name in of_labels})
+
+    train = split(ds.train)
+    return dataclasses.replace(
+        ds,
+        train=train,
+        test=split(ds.test),
+        propensities=ds.propensities[labels],
+        expected_counts=np.bincount(train.marginals.indices, train.marginals.data.astype(np.float64), len(labels)),
+        label_features=None if ds.label_features is None else ds.label_features[labels],
+        label_names=tuple(ds.label_names[label] for label in labels) if ds.label_names else (),
+    )
+
+
+def _columns(matrix: csr_matrix, labels: np.ndarray) -> csr_matrix:
+    matrix = matrix[:, labels]
+    matrix.sort_indices()
+    return matrix
 
 
 def predictions(

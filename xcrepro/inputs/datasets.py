@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from xcrepro import paths, propensity
 from xcrepro.data import registry
@@ -262,3 +263,8 @@ def weights(ds: Dataset) -> np.ndarray:
         See :func:`xcrepro.propensity.inverse`.
     """
     return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+
+
+def complete(ds: Dataset) -> csr_matrix | None:
+    """The complete truth of a twin's test points, before labels went missing; None of real data, where nobody knows it."""
+    return ds.test.Y_complete if isinstance(ds, Twin) else None

@@ -26,18 +26,21 @@ class Tail:
         Points per label, in the order of the label ids.
     real : bool
         False for a twin.
+    whole : bool
+        False for a twin of less than its dataset's points: counts are smaller, rare labels fall out.
     """
 
     name: str
     counts: np.ndarray
     real: bool
+    whole: bool = True
 
 
 def from_dataset(ds: Dataset) -> Tail:
     """The train label counts of a dataset or a twin."""
     real = not isinstance(ds, Twin)
     name = ds.entry.printed_name if ds.entry else ds.name
-    return Tail(name if real else f"{name}, twin", ds.label_counts, real)
+    return Tail(name if real else f"{name}, twin", ds.label_counts, real, real or ds.n_train >= ds.entry.n_train)
 
 
 def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:

@@ -43,12 +43,17 @@ def _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, off
     return found
 
 
-@njit(nogil=True, cache=True)
-def select(indptr, indices, data, order, lo, hi, weights, beta, spend, ids, scores, chosen):
-    """Rows order[lo], ..., order[hi - 1], one after the other: the k labels of largest (weights[l] + beta) * p_l.
+# What a row does to the weights of the labels it chose.
+KEEP, PROBABILITY, GAIN = 0, 1, 2
 
-    ``spend``: then multiply the weight of each chosen label by 1 - p_l. Rows depend on those before them, so there is
-    only one block. Without it ``weights`` is read only. ``chosen``: the offsets into ``data`` of what was chosen.
+
+@njit(nogil=True, cache=True)
+def select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, scores, chosen):
+    """Rows order[lo], ..., order[hi - 1], one after the other: the k labels of largest gain (weights[l] + beta) * p_l.
+
+    Then, by ``update``, the weight of each chosen label is multiplied by 1 - p_l, or by 1 - gain, at least 0: rows depend
+    on those before them, so there is only one block. With ``KEEP`` ``weights`` is read only. ``chosen``: the offsets
+    into ``data`` of what was chosen.
     """
     k = ids.shape[1]
     gains = np.empty(k)
@@ -62,8 +67,10 @@ def select(indptr, indices, data, order, lo, hi, weights, beta, spend, ids, scor
             ids[row, place] = labels[place]
             scores[row, place] = gains[place]
             chosen[row, place] = offsets[place]
-            if spend:
+            if update == PROBABILITY:
                 weights[labels[place]] *= 1.0 - data[offsets[place]]
+            elif update == GAIN:
+                weights[labels[place]] *= max(0.0, 1.0 - gains[place])
 
 
 # A product of many factors below 1 is kept as scaled * _TINY ** scale, so that taking factors out again brings it back
@@ -96,7 +103,7 @@ def _miss(label, p, back, failure, scaled, scale, sure):
 
 @njit(nogil=True, cache=True)
 def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
-    """One more pass after ``select`` with ``spend``: each row gives its labels back and chooses anew, against all other
+    """One more pass after ``select`` with ``PROBABILITY``: each row gives its labels back and chooses anew, against all other
     rows. Returns the number of rows whose labels changed."""
     k = ids.shape[1]
     failure = np.ones(n_labels)

@@ -19,6 +19,8 @@ from numba import njit
 
 # Rounding eta to float32 moves it by 6e-8 of itself, or by less than 1e-45 where it is denormal.
 _SLACK, _TINY = 1.000001, 1e-44
+# What a row does to the weights of the labels it chose.
+KEEP, PROBABILITY, GAIN = 0, 1, 2
 
 # chunk, label: (nodes,) an inner node's chunk and a leaf's label, else -1. above: (nodes,) the chunk a node is in, -1 for
 # roots. owner, child_start: (chunks,), (chunks + 1,) a chunk's parent node and its nodes. leaf: (T, L) a label's node, or -1.
@@ -150,11 +152,12 @@ def _offer(scores, labels, etas, found, score, label, eta):
 
 
 @njit(nogil=True, cache=True)
-def search(forest, indptr, index, value, weights, best, beta, greedy, hinge, lo, hi, ids, scores, etas):
+def search(forest, roots, indptr, index, value, weights, best, beta, update, hinge, lo, hi, ids, scores, etas):
     """Rows [lo, hi): the k = ids.shape[1] best labels, their scores and their probabilities, best first.
 
-    weights: (L,) w, 0 or more; best: what ``best_below`` made of it. Neither changes, unless ``greedy``: then, after
-    each row, w_l is multiplied by 1 - eta_l for each label chosen and ``best`` follows: rows depend on those before them.
+    roots: of the trees to search; forest.leaf has their rows alone. weights: (L,) w, 0 or more; best: what ``best_below``
+    made of it. Neither changes with ``KEEP``. Else, after each row, w_l is multiplied by 1 - eta_l, or by 1 - score, at least
+    0, for each label chosen, and ``best`` follows: rows depend on those before them.
     """
     n_trees, n_labels = forest.leaf.shape
     k = ids.shape[1]
@@ -173,7 +176,7 @@ def search(forest, indptr, index, value, weights, best, beta, greedy, hinge, lo,
         found = 0
         tiny = 0.0
         for t in range(n_trees):
-            keys[t, 0], nodes[t, 0], size[t] = best[t] + beta, t, 1
+            keys[t, 0], nodes[t, 0], size[t] = best[roots[t]] + beta, roots[t], 1
             tiny = max(tiny, _TINY * keys[t, 0])
         while True:
             bound = 0.0
@@ -259,10 +262,14 @@ def search(forest, indptr, index, value, weights, best, beta, greedy, hinge, lo,
         for place in range(found - 1, -1, -1):
             ids[row, place], scores[row, place], etas[row, place] = top_label[0], top_score[0], top_eta[0]
             _sink(top_score, top_label, top_eta, place, top_score[place], top_label[place], top_eta[place])
-        if greedy:
+        if update != KEEP:
             for place in range(found):
                 label = ids[row, place]
-                weights[label] *= 1.0 - np.float64(etas[row, place])
+                eta = np.float64(etas[row, place])
+                if update == GAIN:
+                    weights[label] *= max(0.0, 1.0 - (weights[label] + beta) * eta)
+                else:
+                    weights[label] *= 1.0 - eta
                 for t in range(n_trees):
                     v = forest.leaf[t, label]
                     best[v] = weights[label]

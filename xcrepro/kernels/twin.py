@@ -174,6 +174,32 @@ def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, 
 
 
 @njit(nogil=True, cache=True)
+def deal_parents(seed, topic_starts, by_topic, frequency, gap, room, least, companion, follow, own):
+    """As :func:`deal_companions`, for a hierarchy: a label's companion is its parent, which it always brings along.
+
+    A parent is any label of the topic that is at least ``gap`` times as frequent and has room for the label.
+    """
+    own[:] = frequency
+    companion[:] = -1
+    follow[:] = 1.0
+    for t in range(topic_starts.size - 1):
+        first, stop = topic_starts[t], topic_starts[t + 1]
+        for at in range(stop - 1, first, -1):
+            l = by_topic[at]
+            key = _key(seed, COMPANIONS, l)
+            n = 0
+            while frequency[by_topic[first + n]] >= gap * frequency[l]:
+                n += 1
+            brought = room * frequency[l]
+            for attempt in range(8 if n > 0 else 0):
+                other = by_topic[first + int(_uniform(key, attempt) * n)]
+                if own[other] - brought >= least * frequency[other]:
+                    companion[l] = other
+                    own[other] -= brought
+                    break
+
+
+@njit(nogil=True, cache=True)
 def write_signatures(seed, n_words, shared, ids, topic, topic_words, words, weights):
     """Words of the topics; words and weights of the labels ``ids``, a row of each a label.
 
@@ -528,3 +554,65 @@ def draw(lo, hi, seed, labels, logits, label_shift, row_shift, propensity, sizes
             x += q
             observed[row, place[i]] = seen
             relevant[row, place[i]] = seen or _uniform(key, i) * (1.0 - q) < np.float64(p) - q
+
+
+@njit(nogil=True, cache=True)
+def _place(labels, label):
+    """Where a label stands among a row's ascending ones; -1 where it does not."""
+    at = np.searchsorted(labels, label)
+    return at if at < labels.size and labels[at] == label else -1
+
+
+@njit(nogil=True, cache=True)
+def lift_parents(lo, hi, labels, logits, label_shift, parents, never, lifted):
+    """Log-odds, less the row's shift, of which none is above that of a label above.
+
+    Parents are lifted to the highest log-odds below them; a label has ``never`` where one above it is no candidate.
+    """
+    width = labels.shape[1]
+    for row in range(lo, hi):
+        for j in range(width):
+            lifted[row, j] = logits[row, j] + label_shift[labels[row, j]]
+            above = parents[labels[row, j]]
+            while above >= 0:
+                if _place(labels[row], above) < 0:
+                    lifted[row, j] = never
+                above = parents[above]
+        for j in range(width):
+            z = lifted[row, j]
+            above = parents[labels[row, j]]
+            while above >= 0 and z > never:
+                at = _place(labels[row], above)
+                lifted[row, at] = max(lifted[row, at], z)
+                above = parents[above]
+
+
+@njit(nogil=True, cache=True)
+def draw_below_parents(lo, hi, seed, labels, eta, parents, depth, propensity, observed, relevant):
+    """One draw of both truths where a label needs its parent; ``eta`` of a label is at most that of its parent.
+
+    Level by level, one systematic draw each: given that the parent is relevant, a label is with the quotient of the two
+    probabilities, so that each has exactly its own. A relevant label is observed with its propensity, whatever the others
+    are.
+    """
+    width = labels.shape[1]
+    deepest = depth.max()
+    for row in range(lo, hi):
+        key, seen = _key(seed, OBSERVED, row), _key(seed, MISSED, row)
+        relevant[row] = False
+        observed[row] = False
+        for level in range(deepest + 1):
+            x = _uniform(key, level)
+            for j in range(width):
+                l = labels[row, j]
+                if depth[l] != level or eta[row, j] <= 0.0:
+                    continue
+                q = np.float64(eta[row, j])
+                if parents[l] >= 0:
+                    at = _place(labels[row], parents[l])
+                    if not relevant[row, at]:
+                        continue
+                    q /= np.float64(eta[row, at])
+                relevant[row, j] = np.floor(x + q) > np.floor(x)
+                observed[row, j] = relevant[row, j] and _uniform(seen, j) < propensity[l]
+                x += q

@@ -13,12 +13,14 @@ from scipy import sparse
 
 from xcrepro import threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
+from xcrepro.errors import ArgumentError
 from xcrepro.kernels import plt_search, plt_train
 from xcrepro.models.base import Model, unit_rows
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
+_UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
 
 @dataclass(eq=False)
@@ -109,13 +111,23 @@ class PLT(Model):
         top, proba = self._search(X, whole_number("k", k, 1), weights)
         return (top, proba) if return_proba else top
 
-    def predict_coverage(self, X, k: int = 5, beta: float = 0.0, *, return_proba: bool = False):
+    def predict_coverage(
+        self,
+        X,
+        k: int = 5,
+        beta: float = 0.0,
+        *,
+        update: str = "probability",
+        per_tree: bool = False,
+        return_proba: bool = False,
+    ):
         """Greedy choice for coverage@k in the trees (coverage, algorithm 2; with beta, section 5's COV_beta).
 
         Row after row, the k labels of greatest gain (f_l + beta) eta_l(x), where f_l is the estimated probability that l
         was right on none of the rows it was chosen for: 1 at first, times 1 - eta_l(x) whenever l is chosen. The order of the
         rows matters, so they cannot be shared among threads. It is what algorithm 1
-        (:func:`xcrepro.decide.greedy_coverage`) chooses from ``predict_proba(X, k=L)`` in float64, label for label.
+        (:func:`xcrepro.decide.greedy_coverage`) chooses from ``predict_proba(X, k=L)`` in float64, label for label, with
+        either update.
 
         Parameters
         ----------
@@ -123,28 +135,50 @@ class PLT(Model):
             As for :meth:`predict`.
         beta : float
             0 looks at coverage alone; the larger it is, the nearer to plain ``predict``, which infinity is.
+        update : {"probability", "gain"}
+            What a chosen label's f loses: see :func:`xcrepro.decide.greedy_coverage`.
+        per_tree : bool
+            Each tree chooses k labels by its own probabilities and its own f, and what is returned are the k of greatest mean
+            gain over the trees, ties to the lowest id; in a tree that did not choose a label its gain counts 0.
 
         Returns
         -------
         TopK
-            Places are in the order of gain, and scores are the gains; ``return_proba`` adds the probabilities.
+            Places are in the order of gain, and scores are the gains, their means with ``per_tree``; ``return_proba``
+            adds the probabilities.
 
         Raises
         ------
         ArgumentError
-            For a beta below 0, and as :meth:`predict`.
+            For a beta below 0, another update, ``return_proba`` with ``per_tree``, and as :meth:`predict`.
         """
         beta = real_number("beta", beta, at_least=0, finite=False)
-        if beta == np.inf:
-            return self.predict(X, k, return_proba=return_proba)
+        update, k = _UPDATES[one_of("update", update, tuple(_UPDATES))], whole_number("k", k, 1)
+        if per_tree and return_proba:
+            do = "leave one of the two out"
+            raise ArgumentError("return_proba", "must be False with per_tree, where a label has one a tree", True, do)
         X = self._features(X)
-        top, proba = self._search(X, whole_number("k", k, 1), None, beta, greedy=True)
+        if beta == np.inf:
+            update, beta = plt_search.KEEP, 0.0
+        if per_tree:
+            tops = [self._search(X, k, None, beta, update, tree)[0] for tree in range(self._forest.leaf.shape[0])]
+            return _mean_score(tops, k)
+        top, proba = self._search(X, k, None, beta, update)
         return (top, proba) if return_proba else top
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         return self._search(X, k, None)[0]
 
-    def _search(self, X: sparse.csr_matrix, k: int, weights, beta: float = 0.0, *, greedy: bool = False):
+    def _search(
+        self,
+        X: sparse.csr_matrix,
+        k: int,
+        weights,
+        beta: float = 0.0,
+        update: int = plt_search.KEEP,
+        tree: int | None = None,
+    ):
+        """The search in one tree, or in all."""
         if weights is None:
             weights = np.ones(self.n_labels_)
         weights = label_values("weights", weights, self.n_labels_)
@@ -152,19 +186,21 @@ class PLT(Model):
         n = X.shape[0]
         ids, scores = empty_places(n, k)
         proba = np.zeros((n, k), np.float32)
-        forest = self._forest
+        forest, roots = self._forest, np.arange(self._forest.leaf.shape[0])
+        if tree is not None:
+            forest, roots = forest._replace(leaf=forest.leaf[tree : tree + 1]), roots[tree : tree + 1]
         best = np.empty(forest.chunk.size)
         plt_search.best_below(forest, weights, best)
 
         def rows(lo: int, hi: int) -> None:
             plt_search.search(
-                forest, *unit[:3], weights, best, beta, greedy, self._squared_hinge, lo, hi, ids, scores, proba
+                forest, roots, *unit[:3], weights, best, beta, update, self._squared_hinge, lo, hi, ids, scores, proba
             )  # fmt: skip
 
-        if greedy:
-            rows(0, n)
-        else:
+        if update == plt_search.KEEP:
             threads.over_rows(n, rows, min_rows=64)
+        else:
+            rows(0, n)
         return TopK(ids, scores, self.n_labels_), proba
 
     # ------------------------------------------------------------------ fit
@@ -295,6 +331,15 @@ class PLT(Model):
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         self._forest = plt_search.Forest(*(np.ascontiguousarray(arrays[name]) for name in plt_search.Forest._fields))
         self._n_points, self._squared_hinge = arrays["n_points"], bool(arrays["squared_hinge"])
+
+
+def _mean_score(tops: list[TopK], k: int) -> TopK:
+    """The k labels of greatest mean score; where a label is absent it counts 0."""
+    n = len(tops[0])
+    ids, scores = np.hstack([top.ids for top in tops]), np.hstack([top.scores for top in tops]).astype(np.float64)
+    rows, places = np.nonzero(ids >= 0)
+    entries = scores[rows, places] / len(tops), (rows, ids[rows, places])
+    return TopK.from_scores(sparse.coo_matrix(entries, shape=(n, tops[0].n_labels)).tocsr(), k)
 
 
 class _Plan:

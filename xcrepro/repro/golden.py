@@ -11,6 +11,7 @@ import dataclasses
 import io
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,9 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     """Compare ``table`` with ``tests/golden/<size>/<item>.csv``; print and return one sentence.
 
     Column names, row order and number of rows, texts, whole numbers and booleans are exact. A float ``a`` agrees with
-    the golden ``b`` when ``|a - b| <= rtol * max(|a|, |b|, 0.001)``. NaN agrees with NaN, infinity with the same
-    infinity. The index counts as columns unless it is plain 0..n-1.
+    the golden ``b`` when ``|a - b| <= rtol * max(|a|, |b|, 0.001)``, or by a difference of its column's own
+    (:func:`within`). NaN agrees with NaN, infinity with the same infinity. The index counts as columns unless it is
+    plain 0..n-1.
 
     A missing golden file means that the table is new: at size small that is said and noted, so that the run goes on,
     shows its figure, and does not count as good; at size paper, whose runs few people make, it is only said. Golden
@@ -123,6 +125,35 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     return _say(f"{item}: {total} of {total} values agree")
 
 
+def within(table: pd.DataFrame, most: Mapping[str, float]) -> pd.DataFrame:
+    """The table, where some columns may be so far from their golden file, whole numbers too.
+
+    For counts that a close ranking moves by one or two, where a relative tolerance is none or too wide. It stands in
+    ``table.attrs``, which pandas drops in many operations: so this is the last step before the comparison.
+
+    Parameters
+    ----------
+    table : DataFrame
+        It stays as it is.
+    most : mapping of str to float
+        Column -> the largest difference that agrees, in the column's unit.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ArgumentError
+        For a column that is not there.
+    """
+    if missing := [name for name in most if name not in table.columns]:
+        raise ArgumentError("most", "must name columns of the table", repr(missing[0]), list(table.columns))
+    table = table.copy()
+    table.attrs["within"] = dict(most)
+    return table
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """The worst difference of a table from its golden file.
@@ -172,13 +203,14 @@ def compare(table: pd.DataFrame, accepted: str, rtol: float | None = None) -> tu
     counted = [kind in ("int", "float") for kind in kinds]
     counted = counted if any(counted) else [True] * len(kinds)
     total, bad, worst = len(rows) * sum(counted), 0, None
+    within = [table.attrs.get("within", {}).get(name, 0.0) for name in names]
     if names != old_names:
         return total, total, Difference(f"columns are {names}, accepted {old_names}")
     if len(rows) != len(old_rows):
         return total, total, Difference(f"{len(rows)} rows, accepted {len(old_rows)}")
     for r, (row, old) in enumerate(zip(rows, old_rows, strict=True)):
         for c, kind in enumerate(kinds):
-            excess = _excess(row[c], old[c] if c < len(old) else "", kind, rtol)
+            excess = _excess(row[c], old[c] if c < len(old) else "", kind, rtol, within[c])
             if excess > 1 or len(old) != len(row):
                 bad += counted[c]
                 if worst is None or excess > worst[0]:
@@ -189,8 +221,8 @@ def compare(table: pd.DataFrame, accepted: str, rtol: float | None = None) -> tu
     now, old = rows[r][c], old_rows[r][c] if c < len(old_rows[r]) else ""
     labels = [f"{names[i]}={rows[r][i]}" for i, kind in enumerate(kinds) if kind != "float" and i != c]
     where = f"row {r}" + (f" ({', '.join(labels)})" if labels else "")
-    allowed = "exact"
-    if kinds[c] == "float" and (number := _number(old)) is not None:
+    allowed = f"allowed difference {within[c]:g}" if within[c] else "exact"
+    if not within[c] and kinds[c] == "float" and (number := _number(old)) is not None:
         limit = rtol * max(abs(number), abs(float(now)), 0.001)
         finite = math.isfinite(number) and math.isfinite(float(now))
         allowed = f"allowed difference {limit:.6g} (relative {rtol:g})" if finite else "NaN and infinity exact"
@@ -204,14 +236,14 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _excess(now: str, old: str, kind: str, rtol: float) -> float:
-    """The difference over what is allowed: at most 1 agrees."""
+def _excess(now: str, old: str, kind: str, rtol: float, within: float) -> float:
+    """The difference over what is allowed, relative or, where there is one, by ``within``: at most 1 agrees."""
     if now == old:
         return 0.0
-    a, b = (_number(now), _number(old)) if kind == "float" else (None, None)
+    a, b = (_number(now), _number(old)) if kind == "float" or within else (None, None)
     if a is None or b is None or not (math.isfinite(a) and math.isfinite(b)):
         return math.inf
-    allowed = rtol * max(abs(a), abs(b), 0.001)
+    allowed = within or rtol * max(abs(a), abs(b), 0.001)
     return abs(a - b) / allowed if allowed else (0.0 if a == b else math.inf)
 
 

@@ -29,7 +29,7 @@ def test_the_metrics_on_copies_of_the_points_are_those_of_the_example():
 
 def test_scores_by_groups_are_calibrated_for_every_label(twin):
     scores = table1.score_by_groups(twin, 3)
-    chance = twin.test.marginals.toarray().astype(float)
+    chance = twin.test.observed_marginals.toarray().astype(float)
     for label in range(0, chance.shape[1], 7):
         values = np.unique(scores[:, label])
         assert len(values) <= 4  # three groups, and 0 where the label is impossible

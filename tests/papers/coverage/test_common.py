@@ -91,7 +91,22 @@ def test_measured_by_hand(small, scores):
         assert value[metric][[1, 3]].tolist() == pytest.approx(values), metric
     assert value["label entropy", 1] == pytest.approx(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)))
     assert value["ECE", 1] == pytest.approx(100 * (2 * 0.1 + 0.3) / 3)
-    assert found["metric"].unique().tolist()[: len(common.METRICS)] == list(common.METRICS)
+    names = [name for name in common.METRICS if not name.endswith("complete")]
+    assert found["metric"].unique().tolist()[: len(names)] == names
+
+
+def test_a_twins_complete_truth_stands_behind_what_estimates_it(twin):
+    """Perfect predictions of the complete truth; what is observed of it is less."""
+    found = common.measure(twin, {twin.train.Y.shape[1]: twin.test.Y_complete}).set_index(["metric", "k"])["value"]
+    assert found.index.get_level_values("metric").unique().tolist()[: len(common.METRICS)] == list(common.METRICS)
+    assert twin.test.Y_complete.nnz > twin.test.Y.nnz
+    for k in common.KS:
+        top = xc.TopK.from_scores(twin.test.Y_complete, k)
+        most = np.minimum(np.diff(twin.test.Y_complete.indptr), k).mean() / k
+        assert common.scores(twin, top, k)["P complete"] == pytest.approx(100 * most) == found["P complete", k]
+        assert list(common.scores(twin, top, k)) == list(common.SCORES)
+        assert found["P", k] < found["P complete", k]
+    assert found["nDCG complete", 1] == pytest.approx(found["P complete", 1])
 
 
 def test_abandonment_is_the_share_of_points_with_a_hit_and_needs_one_only(small):
@@ -119,6 +134,7 @@ def test_scores_are_percent_and_coverage_is_over_labels_with_a_test_point(small,
     ds = small()
     found = common.scores(ds, xc.decide.top_k(scores, 1), 1)
     w = common.weights(ds)
+    assert list(found) == ["P", "PSP", "Cov"]  # nobody knows the complete truth
     assert (found["P"], found["Cov"]) == pytest.approx((100, 200 / 3))
     best = [max(w[0], w[1]), max(w[0], w[2]), w[2]]
     assert found["PSP"] == pytest.approx(100 * (2 * w[0] + w[2]) / sum(best))

@@ -22,7 +22,7 @@ def sources(twin, run):
 
 def test_sources_are_the_models_the_calibrated_and_for_a_twin_the_true_probabilities(twin, run, sources):
     assert list(sources) == ["label tree", "label tree, isotonic", "true probabilities"]
-    assert sources["true probabilities"] is twin.test.marginals
+    assert sources["true probabilities"] is twin.test.observed_marginals
     before, after = sources["label tree"], sources["label tree, isotonic"]
     assert before.nnz == after.nnz
     assert abs(before - after).max() > 0
@@ -55,7 +55,9 @@ def test_the_constrained_selection_keeps_its_floor_in_expectation(twin):
     assert (found["P kept"] >= 90 - 1e-9).all()
     assert (found["Cov gain"] >= 0).all()
     assert "Cov gain" not in item.check_constrained(found)
-    strict, loose = (item.compute_constrained(twin, {"true": twin.test.marginals}, share) for share in (0.99, 0.8))
+    strict, loose = (
+        item.compute_constrained(twin, {"true": twin.test.observed_marginals}, share) for share in (0.99, 0.8)
+    )
     assert (strict["beta"] > loose["beta"]).all()
     assert (strict["P kept"] > loose["P kept"]).all()
 

@@ -20,9 +20,9 @@ def planted(kept: dict[int, float], metric: str = "P", view: str = item.TRAINED)
 def test_the_perfect_model_knows_its_labels_probabilities_and_no_other(twin):
     found = item.perfect(twin, [10])
     keep = item.head(twin.label_counts, 10)
-    assert np.array_equal(found[10].toarray()[:, keep], twin.test.marginals.toarray()[:, keep])
+    assert np.array_equal(found[10].toarray()[:, keep], twin.test.observed_marginals.toarray()[:, keep])
     assert found[10].toarray()[:, ~keep].sum() == 0
-    assert found[twin.train.Y.shape[1]] is twin.test.marginals
+    assert found[twin.train.Y.shape[1]] is twin.test.observed_marginals
 
 
 def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
@@ -41,7 +41,7 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
     assert all(ax.get_visible() for ax in fig.axes)
     with pytest.raises(figures.DrawingFault):
         figures.held(fig, table.rename(columns={"labels %": "kept", "kept": "labels %"}))
-    real = item.compute(Dataset("own", twin.train, twin.test, A=0.55, B=1.5), {n_labels: twin.test.marginals})
+    real = item.compute(Dataset("own", twin.train, twin.test, A=0.55, B=1.5), {n_labels: twin.test.observed_marginals})
     assert real["view"].unique().tolist() == [item.TRAINED, "trained, greedy"]
     assert [ax.get_visible() for ax in item.plot(real).axes] == [True, True, True, False]
 

@@ -25,6 +25,11 @@ def test_rare_labels_by_hand():
     assert row["% of pairs in the top 1 % of labels"] == pytest.approx(100 * 200 / 997)
 
 
+def test_the_title_counts_labels_under_five_points():
+    tails = [Tail("a", np.array([9, 5, 4, 1, 0]), True), Tail("b", np.array([7]), False)]
+    assert fig1._few(fig1.compute(tails)) == "a 50 %, b 0 %"
+
+
 def test_the_caption_as_printed():
     table = fig1.compute_printed().set_index("dataset")
     assert table.loc["WikiLSHTC-325K"].tolist() == [325_056, 246_201, pytest.approx(75.7, abs=0.05)]

@@ -60,9 +60,9 @@ def test_overlaps_with_several_parents_against_sets():
 
 
 def test_the_procedure_is_that_of_the_package():
-    ds = xc.twin("eurlex-4k", scale=0.2, seed=1)
-    theirs = propensity.estimate_from_hierarchy(ds.train.Y_observed, ds.parents)
-    ours = fig2.compute_labels(fig2.count_overlaps(ds.train.Y_observed, ds.parents))
+    ds = xc.twin("eurlex-4k", scale=0.2, seed=1, hierarchy=True)
+    theirs = propensity.estimate_from_hierarchy(ds.train.Y, ds.parents)
+    ours = fig2.compute_labels(fig2.count_overlaps(ds.train.Y, ds.parents))
     labels = theirs.labels[theirs.labels["count"] > 0]
     assert ours["label"].tolist() == labels["label"].tolist()
     assert ours["procedure"].tolist() == pytest.approx(labels["propensity"].tolist(), rel=1e-15)
@@ -97,7 +97,7 @@ def test_the_procedure_is_too_high_and_the_points_with_a_descendant_are_not():
 
 
 def test_a_twin_knows_where_its_points_went():
-    ds = xc.twin("eurlex-4k", scale=0.3, seed=2)
+    ds = xc.twin("eurlex-4k", scale=0.3, seed=2, hierarchy=True)
     found = fig2.compute_twin_labels(ds)
     assert len(found) > 20
     shares = found[["seen", "implied", "lost", "lost alone"]]
@@ -112,7 +112,7 @@ def test_a_twin_knows_where_its_points_went():
     for _ in range(10):
         under |= {i for i, above in enumerate(ds.parents) if above in under}
     under = sorted(under - {label})
-    full, seen = ds.train.Y.toarray() > 0, ds.train.Y_observed.toarray() > 0
+    full, seen = ds.train.Y_complete.toarray() > 0, ds.train.Y.toarray() > 0
     rows, size = full[:, label] & ~seen[:, label], full[:, label].sum()
     assert found["implied"].iloc[-1] == pytest.approx(seen[rows][:, under].any(axis=1).sum() / size)
     assert found["lost alone"].iloc[-1] == pytest.approx((~full[rows][:, under].any(axis=1)).sum() / size)

@@ -11,6 +11,7 @@ import pytest
 import xcrepro as xc
 from xcrepro import metrics, models, propensity
 from xcrepro.papers.jain16 import fig3c_fig3d_training as training
+from xcrepro.truth import Truth
 
 
 def test_trainings_see_the_same_labels_and_the_right_weights(tmp_path, monkeypatch):
@@ -21,8 +22,9 @@ def test_trainings_see_the_same_labels_and_the_right_weights(tmp_path, monkeypat
     # The reference is put in: there PfastXML is given either A, and FastXML has the constant normaliser too.
     assert kinds[0.1].to_dict() == {"FastXML": 2, "PfastXML": 2}
     assert kinds[0.55].to_dict() == {"FastXML": 2, "FastXML, constant ideal": 2, "PfastXML": 4}
-    weight, other = (propensity.inverse(ds.label_counts, ds.n_train, A, 1.5) for A in (0.55, 0.1))
-    observed = propensity.drop_labels(ds.train.Y, 1 / weight, np.random.default_rng([3, 1]))
+    counts = Truth.of(ds.train.Y_complete).label_counts()
+    weight, other = (propensity.inverse(counts, ds.n_train, A, 1.5) for A in (0.55, 0.1))
+    observed = propensity.drop_labels(ds.train.Y_complete, 1 / weight, np.random.default_rng([3, 1]))
     part = found[(found["A"] == 0.55) & (found["draw"] == 1)].fillna({"assumed": -1}).set_index(["model", "assumed"])
     for name, assumed, model in (
         ("FastXML", -1, models.FastXML(trees=2, seed=4)),
@@ -31,9 +33,9 @@ def test_trainings_see_the_same_labels_and_the_right_weights(tmp_path, monkeypat
         ("PfastXML", 0.55, models.PfastXML(trees=2, seed=4, inverse_propensity=weight)),
     ):
         top = model.fit(ds.train.X, observed).predict(ds.test.X, 3)
-        value = 100 * metrics.ndcg(ds.test.Y, top, (3,), ideal="k")[0]
+        value = 100 * metrics.ndcg(ds.test.Y_complete, top, (3,), ideal="k")[0]
         assert part.loc[(name, assumed), "nDCG"] == pytest.approx(value)
-    assert part["missing %"].tolist() == pytest.approx([100 * (1 - observed.nnz / ds.train.Y.nnz)] * 4)
+    assert part["missing %"].tolist() == pytest.approx([100 * (1 - observed.nnz / ds.train.Y_complete.nnz)] * 4)
 
 
 def test_pairs_by_hand():

@@ -47,6 +47,17 @@ def test_bins_hold_every_label_once_and_the_whole_gain(small, tops):
     assert fig4.compute_gain(bins).empty  # neither PfastreXML nor FastXML is here
 
 
+def test_a_twins_bins_have_its_complete_truth_beside(twin, top, small, tops):
+    bins = fig4.compute_bins(twin, {"FastXML": top, "PfastreXML": top.rows(slice(None))})
+    assert bins.columns.tolist()[3:] == ["best", "FastXML", "FastXML complete", "PfastreXML", "PfastreXML complete"]
+    for k, part in bins.groupby("k"):
+        exact = 100 * metrics.precision(twin.test.Y_complete, top, k)[0]
+        assert part["FastXML complete"].sum() == pytest.approx(exact)
+        assert exact > 100 * metrics.precision(twin.test.Y, top, k)[0]
+    assert "gain complete" in fig4.compute_gain(bins)
+    assert "head complete" not in fig4.compute_bins(small, tops)  # of real data nobody knows it
+
+
 def test_bins_have_their_edges(make_dataset, tops):
     train = np.arange(12)[:, None] < [2, 3, 9, 10]
     bins = fig4.compute_bins(make_dataset(train, np.eye(4)[:3]), tops, ks=(1,))

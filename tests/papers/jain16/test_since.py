@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
-from xcrepro import metrics
+from xcrepro import metrics, propensity
 from xcrepro.papers.jain16 import since
 from xcrepro.truth import Truth
 
@@ -18,7 +18,7 @@ KS = (1, 3, 5)
 def test_cases_keep_each_labels_rate_and_prefer_the_plain_ones(twin):
     chance, eta = since.case_propensities(twin), twin.test.marginals.toarray()
     assert ((chance >= 0) & (chance <= 1)).all()
-    relevant = twin.test.Y.toarray() > 0
+    relevant = twin.test.Y_complete.toarray() > 0
     for label in np.argsort(-twin.label_counts)[:20]:
         at = relevant[:, label]
         case, plain = chance[at, label], eta[at, label]
@@ -26,7 +26,7 @@ def test_cases_keep_each_labels_rate_and_prefer_the_plain_ones(twin):
         assert (np.diff(case[np.argsort(plain)]) >= 0).all()
         # Over train and test together each label is marked as often as its p says.
         slope = (case / plain)[np.argmin(plain)]  # t_l, from the pair least likely to be cut at 1
-        seen = twin.train.marginals.toarray()[twin.train.Y.toarray()[:, label] > 0, label]
+        seen = twin.train.marginals.toarray()[twin.train.Y_complete.toarray()[:, label] > 0, label]
         mean = np.minimum(1, slope * np.r_[seen, plain]).mean()
         assert mean == pytest.approx(twin.propensities[label], rel=1e-6) or case.min() == 1
 
@@ -35,15 +35,18 @@ def test_simulated_estimates_lie_at_their_expected_values(twin, top):
     """The mean of each estimator of a sum over pairs is known: P sees y p, bare PSP y p w, whatever the draw."""
     draws = 400
     exact, found = since.simulate(twin, {"one": top}, draws, seed=3)
-    complete = metrics.precision(twin.test.Y, top, KS)
+    complete = metrics.precision(twin.test.Y_complete, top, KS)
     assert exact[0] == pytest.approx(complete)
-    truth, case = Truth.of(twin.test.Y), since.case_propensities(twin)
+    truth, case = Truth.of(twin.test.Y_complete), since.case_propensities(twin)
     hit = truth.hits(top.ids[:, :5].copy())
     p = np.where(hit, twin.propensities[top.ids[:, :5]], 0)
     seen = np.where(hit, np.take_along_axis(case, top.ids[:, :5].astype(int), 1), 0)
     scaled = np.divide(seen, p, out=np.zeros_like(seen), where=hit)
     values = dict(zip(since.ESTIMATORS, found[:, :, 0].swapaxes(0, 1), strict=True))
+    w = propensity.inverse(twin.label_counts, twin.n_train, twin.A, twin.B)
+    model = np.where(hit, (twin.propensities * w)[top.ids[:, :5]], 0)
     expected = {
+        since.MODEL: [model[:, :k].sum(axis=1).mean() / k for k in KS],
         since.PLAIN: [p[:, :k].sum(axis=1).mean() / k for k in KS],
         since.TRUE: complete,
         since.SALIENT: [scaled[:, :k].sum(axis=1).mean() / k for k in KS],
@@ -75,19 +78,24 @@ def test_known_probabilities_lose_precision_only_where_nothing_is_missing(monkey
     ds = xc.twin("eurlex-4k", scale=0.1)
     same = xc.TopK.from_scores(ds.test.marginals, 20)
     monkeypatch.setattr(since, "_predict", lambda *_: same)
-    monkeypatch.setattr(since, "PLACES", 20)
-    gains = since.compute_gains(since.compute_worlds(ds, draws=20)).set_index(["world", "source", "k"])
+    monkeypatch.setattr(since.baselines, "PLACES", 20)
+    gains = since.compute_gains(since.compute_worlds(ds, draws=20)).set_index(["ranking", "source", "world", "k"])
     known = gains.xs(since.KNOWN, level="source")
-    assert (known.loc["missing"] >= 0).all(axis=None)
-    assert (known.loc["complete", "P complete"] < 0).all()
-    assert (known.loc["complete", "PSP"] > 0).all()
-    assert known.loc[("missing", 5), "P complete"] > 0
-    # Planted: the model whose probabilities are already those of the complete truth loses from division, even if labels miss.
-    assert gains.loc[("missing", "PLT", 1), "P complete"] < 0
+    own, model = known.loc[since.DIVIDED], known.loc[since.MODELLED]
+    # Few labels are missing, so the twin's own p changes few rankings, and the draw of test labels can outweigh them.
+    assert (own.loc["missing", ["PSP", "P complete"]] > -0.2).all(axis=None)
+    assert (own.loc[("missing", 5), ["PSP", "P complete"]] > 0.1).all()
+    assert (own.loc["complete", "PSP"] > -0.2).all()
+    assert (own.loc["complete", "P complete"] <= 0).all()
+    # The model has far smaller p: its number rises, and precision falls whatever is missing.
+    assert (model["PSP model"] > 1).all()
+    assert (model["P complete"] < -1).all()
 
 
 def test_guesses(twin, top):
     table = since.compute_guesses(twin, top, seed=0).set_index("guess")
+    complete = 100 * metrics.precision(twin.test.Y_complete, top, 5)[0]
+    assert table.loc["as predicted", "P complete"] == pytest.approx(complete)
     truth = Truth.of(twin.test.Y)
     assert table.loc["as predicted", "hits"] == truth.hits(top.ids[:, :5].copy()).sum()
     assert table.loc["as predicted", "P"] == pytest.approx(100 * metrics.precision(twin.test.Y, top, 5)[0])
@@ -98,3 +106,22 @@ def test_guesses(twin, top):
     guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), np.random.default_rng(0))
     assert np.isin(guess.ids[0, 4], [3, 4])
     assert all(len(set(row)) == 5 for row in guess.ids.tolist())
+
+
+def test_a_rare_label_beside_the_first_is_one_of_a_train_point(make_dataset):
+    ds = make_dataset([[1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]], np.eye(5)[:2])
+    found = since._beside(ds, np.array([0, 3, -1, 1]), np.array([1, 2, 3]))
+    assert [pool.tolist() for pool in found] == [[1, 2], [3], [1, 2, 3], [1]]
+    assert since._beside(ds, np.array([4]), np.array([1, 2]))[0].tolist() == [1, 2]  # never seen: all
+
+
+def test_the_worlds_are_trained_and_judged_on_their_own_truth(twin, monkeypatch):
+    """What a model is trained on, and a ranking that is right in the complete truth alone."""
+    seen, hidden = [], (twin.test.Y_complete - twin.test.Y).tocsr()
+    top = xc.TopK.from_scores(hidden, 5)
+    monkeypatch.setattr(since, "_predict", lambda model, ds, Y, seed: seen.append(Y) or top)
+    found = since.compute_worlds(twin, draws=2).set_index(["world", "source", "ranking", "k"])
+    assert [Y.nnz for Y in seen] == [twin.train.Y.nnz, twin.train.Y_complete.nnz]
+    for world in ("missing", "complete"):
+        expected = 100 * metrics.precision(twin.test.Y_complete, top, 5)[0]
+        assert found.loc[(world, "PLT", since.AS_IS, 5), "P complete"] == pytest.approx(expected)

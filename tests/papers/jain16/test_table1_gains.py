@@ -34,8 +34,8 @@ ORACLES = {
 @pytest.mark.parametrize("name", GAINS)
 def test_every_gain_is_table_1s(name, twin, top):
     """Both forms on one draw, against plain loops over points and labels; the function named gives the scored one."""
-    w, sizes = 1 / twin.propensities, Truth.of(twin.test.Y).sizes
-    left = drop_labels(twin.test.Y, twin.propensities, 5)
+    w, sizes = 1 / twin.propensities, Truth.of(twin.test.Y_complete).sizes
+    left = drop_labels(twin.test.Y_complete, twin.propensities, 5)
     group, function, plain, scored = GAINS[name]
     ours = ranking.values([plain, scored], left, top, KS, w, sizes)
     truth = [set(row.indices.tolist()) for row in left]
@@ -58,14 +58,15 @@ def test_table_1_is_complete():
 
 
 def test_scored_gains_are_unbiased_and_plain_ones_are_not(twin, top):
-    table = table1.compute(twin.test.Y, top, twin.propensities, draws=300, seed=0)
+    table = table1.compute(twin.test.Y_complete, top, twin.propensities, draws=300, seed=0)
     away = table1.compute_sigmas(table)
     assert len(table) == 24
     assert (away["unbiased"] == "yes").all()
-    assert (away["plain"] > 4).sum() >= 20
+    # In group b the denominator shrinks with the labels that are missing, which can hide most of it.
+    assert (away.loc[away["gain"].map(lambda name: GAINS[name][0] == "a"), "plain"] > 4).all()
     assert (table["scored error"] > 0).all()
     assert table1.describe_unbiased(table).startswith("propensity-scored: 24 of 24 within 4 standard errors")
-    table = table1.compute_corollary(twin.test.Y, top, twin.propensities, draws=300, seed=0)
+    table = table1.compute_corollary(twin.test.Y_complete, top, twin.propensities, draws=300, seed=0)
     assert len(table) == 9
     away = table1.compute_sigmas(table)
     assert (away["scored"] <= 4).all()
@@ -76,7 +77,7 @@ def test_wrong_propensities_are_found(twin, top, monkeypatch):
     """Planted: labels go missing with other propensities than the weights are made of."""
     true = drop_labels
     monkeypatch.setattr(_common, "drop_labels", lambda Y, p, rng: true(Y, np.sqrt(p), rng))
-    table = table1.compute(twin.test.Y, top, twin.propensities, draws=100, seed=0)
+    table = table1.compute(twin.test.Y_complete, top, twin.propensities, draws=100, seed=0)
     assert (table1.compute_sigmas(table)["unbiased"] == "no").sum() >= 20
 
 

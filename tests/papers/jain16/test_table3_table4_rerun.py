@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro import metrics
 from xcrepro.papers.jain16 import table3_table4_rerun as rerun
 from xcrepro.propensity import inverse
 
@@ -28,6 +29,20 @@ def test_scores_are_the_papers_ratios(small, tops):
     # Coverage: three labels can be covered at once in one place a point; label 0, and labels 1 and 2, are.
     assert found["C1"].tolist() == pytest.approx([100 / 3, 200 / 3])
     assert found["P1 printed"].isna().all()  # the paper has no such dataset
+
+
+def test_a_twins_columns_have_their_estimand_beside_them(twin, top, small, tops):
+    table = rerun.compute(twin, {"one": top})
+    exact = metrics.precision(twin.test.Y_complete, top, (1, 3, 5))
+    ndcg = metrics.ndcg(twin.test.Y_complete, top, (1, 3, 5), ideal="k")
+    for letter, values in (("P", exact), ("N", ndcg)):
+        for k, value in zip((1, 3, 5), values, strict=True):
+            assert table[f"{letter}{k} complete"].item() == pytest.approx(100 * value)
+            assert table.columns.get_loc(f"{letter}{k} complete") == table.columns.get_loc(f"{letter}{k}") + 1
+    scored, rest = rerun.split(table)
+    assert [len(scored.columns), len(rest.columns)] == [13, 8]
+    assert rerun.check(table).columns.tolist() == [*scored.columns, "C1", "C3", "C5"]
+    assert not [name for name in rerun.compute(small, tops) if "complete" in name]  # of real data nobody knows it
 
 
 def test_claims_count_columns_and_know_noise(make_dataset):

@@ -13,7 +13,7 @@ import xcrepro as xc
 
 @pytest.fixture(scope="session")
 def twin():
-    return xc.twin("eurlex-4k", scale=0.1, seed=0)
+    return xc.twin("eurlex-4k", scale=0.2, seed=0)
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +24,11 @@ def loaded(twin):
 @pytest.fixture(scope="session")
 def tops(twin):
     """A good ranking, one with much noise, and one that leaves out every label with fewer than 100 train points."""
-    noisy = twin.test.marginals.copy()
+    noisy = twin.test.observed_marginals.copy()
     noisy.data = noisy.data * np.random.default_rng(3).uniform(0.2, 1.0, noisy.data.size)
-    head = twin.test.marginals.multiply(twin.label_counts >= 100).tocsr()
+    head = twin.test.observed_marginals.multiply(twin.label_counts >= 100).tocsr()
     head.eliminate_zeros()
-    scores = {"SVM": twin.test.marginals, "noisy": noisy, "head": head}
+    scores = {"SVM": twin.test.observed_marginals, "noisy": noisy, "head": head}
     return {"EURLex-4K": {name: xc.TopK.from_scores(matrix, 20) for name, matrix in scores.items()}}
 
 

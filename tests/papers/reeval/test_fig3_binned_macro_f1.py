@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse, stats
 
 import xcrepro as xc
 from tests import naive
@@ -31,8 +35,55 @@ def test_bins_are_means_over_their_labels_and_the_test_is_scipys(loaded, tops, t
         assert (row.t, row.p) == pytest.approx((want.statistic, want.pvalue), rel=1e-9)
     head = found[found["method"] == "head"].set_index("bin")["improvement"]
     assert head["1-9"] == head["10-99"] == -100
-    assert fig3.check(found).columns.tolist() == ["dataset", "k", "method", "bin", "labels", "value", "baseline"]
+    columns = ["dataset", "k", "method", "bin", "labels", "value", "baseline", "ceiling"]
+    assert fig3.check(found).columns.tolist() == columns
     assert set(fig3.check(found)["bin"]) == {"10-99", "100-999"}
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=4), st.integers(1, 3))
+def test_the_ceiling_is_the_best_of_all_choices(rows, k):
+    """Every choice of at most k relevant labels for each point."""
+    Y = np.array(rows, dtype=float)
+    choices = []
+    for row in Y:
+        labels = np.flatnonzero(row)
+        sets = itertools.combinations(labels, min(k, labels.size))
+        choices.append([np.isin(np.arange(4), chosen) for chosen in sets])
+    best = 0.0
+    for said in itertools.product(*choices):
+        hits, named, there = np.logical_and(said, Y).sum(0), np.sum(said, axis=0), Y.sum(0)
+        best = max(best, (2 * hits / np.maximum(named + there, 1)).mean())
+    assert fig3.best_macro_f1(sparse.csr_matrix(Y), k) == pytest.approx(best)
+
+
+def test_the_ceiling_of_a_bin_is_reached_by_its_labels_alone(loaded, tops, twin):
+    found = fig3.compute(loaded, tops, [5]).drop_duplicates("bin").set_index("bin")
+    points = np.asarray(twin.test.Y.sum(axis=0)).ravel()
+    for name, labels in fig3.labels_by_bin(twin).items():
+        of_bin = twin.test.Y[:, labels]
+        share = 100 * (points[labels] > 0).mean()
+        assert found.loc[name, "ceiling"] <= share + 1e-9
+        # Named in any order, they reach it where no point has more than k of them.
+        reached = 100 * naive.label_f1(of_bin, TopK.from_scores(of_bin, 5), 5).mean()
+        assert reached <= found.loc[name, "ceiling"] + 1e-9
+        if np.diff(of_bin.indptr).max() <= 5:
+            assert reached == pytest.approx(found.loc[name, "ceiling"]) == pytest.approx(share)
+    assert found.loc["1-9", "ceiling"] < 60
+
+
+def test_hits_by_bin_are_counted_pair_by_pair(loaded, tops, twin):
+    found = fig3.compute_hits(loaded, tops, [5]).set_index("bin")
+    counts, Y = twin.label_counts, twin.test.Y
+    for name, (low, high) in {"1-9": (1, 10), "10-99": (10, 100), "100-999": (100, 1000)}.items():
+        labels = [label for label in range(Y.shape[1]) if low <= counts[label] < high]
+        true = [set(row.indices) & set(labels) for row in Y]
+        assert found.loc[name, "pairs"] == sum(map(len, true))
+        assert found.loc[name, "with a test point"] == len(set().union(*true))
+        for method, top in tops["EURLex-4K"].items():
+            hits = sum(len(set(ids[:5].tolist()) & there) for ids, there in zip(top.ids, true, strict=True))
+            assert found.loc[name, method] == hits
+    held = fig3.check_hits(found.reset_index())
+    assert held.attrs["within"] == dict.fromkeys(tops["EURLex-4K"], fig3.HITS)
 
 
 def test_small_bins_stay_untested_and_a_baseline_of_0_has_no_ratio(dataset):
@@ -95,7 +146,12 @@ def test_psp_and_the_rarest_labels(loaded, tops, twin):
     rows = fig3.compute_psp(loaded, tops, [5], fig3.compute(loaded, tops, [5])).set_index("method")
     found = rerun.compute(loaded, tops).set_index("method")
     for method in ("noisy", "head"):
-        for ours, column in (("P", "P@5"), ("PSP", "PSP@5"), ("macro-F1", "macro_F1@5")):
+        for ours, column in (
+            ("P", "P@5"),
+            ("PSP", "PSP@5"),
+            ("macro-F1", "macro_F1@5"),
+            ("P complete", "P@5 complete"),
+        ):
             assert rows.loc[method, ours] == pytest.approx(found.loc[method, column] - found.loc["SVM", column])
     rare = (twin.label_counts >= 1) & (twin.label_counts < 10)
     base = naive.label_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)[rare].mean()

@@ -15,7 +15,7 @@ from xcrepro.predictions import TopK
 
 def test_the_table_is_evaluates():
     ds = xc.twin("eurlex-4k", scale=0.02)
-    top = TopK.from_scores(ds.test.marginals, 5)
+    top = TopK.from_scores(ds.test.observed_marginals, 5)
     row = train_baselines.compute(ds, {"best": top}).iloc[0]
     weights = xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
     found = xc.evaluate(ds.test.Y, top, (1, 5), inverse_propensity=weights).set_index(["metric", "k"])["value"]

@@ -1,52 +1,30 @@
-"""Fig 5 on twins: calibration error with more labels, and apart from it with fewer training points a label."""
+"""Fig 5 on a twin: calibration error with more labels, and apart from it with fewer training points a label."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.data.twin import twin
+from xcrepro.data.twin import Twin, twin
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.repro import figures
 
 MORE, FEWER = "more labels", "fewer points"
-_SIZES = ["labels", "train points", "points per label"]
+_SIZES = ["labels", "train points", "points per label", "labels a point"]
 
 
 def compute_more(
-    dataset: str, scales: Sequence[float], models: Sequence[str], seed: int = 0, repeats: int = 1
-) -> pd.DataFrame:
-    """ECE@k before calibration on twins of one dataset at several scales: more labels, as many points a label.
-
-    Parameters
-    ----------
-    dataset : str
-        Whose twins.
-    scales : sequence of float
-        Of the twins; points and labels grow together.
-    models : sequence of str
-        Names of baselines.
-    seed, repeats : int
-        Each number is the mean over twins with the seeds ``seed``, ``seed + 1``, ..., ``seed + repeats - 1``.
-
-    Returns
-    -------
-    DataFrame
-        labels, train points, points per label, model, k, and in percent P, ECE, after (ECE after isotonic
-        regression), floor (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
-    """
-    return _average(dataset, [(scale, 1.0) for scale in scales], models, range(seed, seed + repeats))
-
-
-def compute_fewer(
     dataset: str, scale: float, shares: Sequence[float], models: Sequence[str], seed: int = 0, repeats: int = 1
 ) -> pd.DataFrame:
-    """The same on one twin with fewer and fewer of its train points: the labels and the test points stay.
+    """ECE@k before calibration with more and more of one twin's labels: the points and what each label has of them stay.
+
+    What cannot stay is the number of labels a point, and with it P@k: points x labels a point = labels x points a label,
+    so no one of the four changes alone.
 
     Parameters
     ----------
@@ -55,33 +33,103 @@ def compute_fewer(
     scale : float
         Of the twin.
     shares : sequence of float
-        Of the train points, drawn at random; the points of a smaller share are among those of a larger one.
-    models, seed, repeats
+        Of the labels, above 0 and at most 1 (:func:`choose_labels`).
+    models : sequence of str
+        Names of baselines.
+    seed, repeats : int
+        Each number is the mean over twins with the seeds ``seed``, ``seed + 1``, ..., ``seed + repeats - 1``.
+
+    Returns
+    -------
+    DataFrame
+        share, labels, train points, points per label, labels a point (of train points), model, k, and in percent P, ECE,
+        after (ECE after isotonic regression), floor (:func:`xcrepro.inputs.calibrated.floor` of the scores before it).
+    """
+
+    def cut(ds: Twin, share: float, seed: int) -> Twin:
+        return calibrated.keep_labels(ds, choose_labels(ds.label_counts, share))
+
+    return _average(dataset, scale, shares, models, range(seed, seed + repeats), cut)
+
+
+def compute_fewer(
+    dataset: str, scale: float, shares: Sequence[float], models: Sequence[str], seed: int = 0, repeats: int = 1
+) -> pd.DataFrame:
+    """The same with fewer and fewer train points: labels, test points and their labels stay.
+
+    Parameters
+    ----------
+    dataset, scale, models, seed, repeats
         As for :func:`compute_more`.
+    shares : sequence of float
+        Of the train points, drawn at random; the points of a smaller share are among those of a larger one. The labels
+        are at every share those that the smallest has.
 
     Returns
     -------
     DataFrame
         As :func:`compute_more`.
     """
-    return _average(dataset, [(scale, share) for share in shares], models, range(seed, seed + repeats))
 
-
-def _average(dataset: str, sizes: list[tuple[float, float]], models: Sequence[str], seeds: range) -> pd.DataFrame:
-    """A row a size (scale, share of the train points), model and k: the mean over the seeds."""
-    rows = []
-    for (scale, share), seed in itertools.product(sizes, seeds):
-        ds = twin(dataset, scale=scale, seed=seed)
+    def cut(ds: Twin, share: float, seed: int) -> Twin:
         order = np.random.default_rng(seed).permutation(ds.n_train)
-        ds = calibrated.keep_train_points(ds, np.sort(order[: max(1, round(share * ds.n_train))]))
-        size = (ds.train.Y.shape[1], ds.n_train, ds.train.Y.nnz / ds.train.Y.shape[1])
+        few, rows = (np.sort(order[: max(1, round(part * ds.n_train))]) for part in (min(shares), share))
+        seen = np.flatnonzero(np.bincount(ds.train.Y[few].indices, minlength=ds.train.Y.shape[1]))
+        return calibrated.keep_train_points(calibrated.keep_labels(ds, seen), rows)
+
+    return _average(dataset, scale, shares, models, range(seed, seed + repeats), cut)
+
+
+def choose_labels(counts: np.ndarray, share: float) -> np.ndarray:
+    """A share of the labels, spread evenly over their ranks by frequency, so that the points a label hardly change.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (L,)
+        Train points of each label; ties by id.
+    share : float
+        Above 0 and at most 1.
+
+    Returns
+    -------
+    ndarray of int64
+        Label ids, rising; those of a smaller share are among those of a larger one.
+
+    Examples
+    --------
+    >>> choose_labels(np.array([9, 8, 7, 6, 5, 4, 3, 2]), 0.25), choose_labels(np.array([9, 8, 7, 6, 5, 4, 3, 2]), 0.5)
+    (array([3, 7]), array([0, 3, 4, 7]))
+    """
+    rank, place = np.empty(counts.size, np.int64), np.zeros(counts.size)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(counts.size)
+    # The digits of the rank mirrored: the first so many of this order are evenly spaced, whatever their number.
+    for bit in range(counts.size.bit_length()):
+        place += ((rank >> bit) & 1) * 0.5 ** (bit + 1)
+    # From a quarter on, so that a small share does not begin with the most frequent label.
+    return np.flatnonzero((place + 0.25) % 1 < share)
+
+
+def _average(
+    dataset: str,
+    scale: float,
+    shares: Sequence[float],
+    models: Sequence[str],
+    seeds: range,
+    cut: Callable[[Twin, float, int], Twin],
+) -> pd.DataFrame:
+    """A row a share, model and k: the mean over the seeds."""
+    rows = []
+    for seed, share in itertools.product(seeds, shares):
+        ds = cut(twin(dataset, scale=scale, seed=seed), share, seed)
+        labels, pairs = ds.train.Y.shape[1], ds.train.Y.nnz
+        size = (share, labels, ds.n_train, pairs / labels, pairs / ds.n_train)
         tops = baselines.predictions(ds, models, seed, places=max(calibrated.KS))
         for (name, k), (before, after) in calibrated.before_after(ds, tops).items():
             found = calibrated.measure(ds, before, k, ("accuracy", "ECE")).values()
             left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
             rows.append((*size, name, k, *found, left, 100 * calibrated.floor(before)))
-    table = pd.DataFrame(rows, columns=[*_SIZES, "model", "k", "P", "ECE", "after", "floor"])
-    return table.groupby([*_SIZES[:2], "model", "k"], sort=False, as_index=False).mean()[table.columns]
+    table = pd.DataFrame(rows, columns=["share", *_SIZES, "model", "k", "P", "ECE", "after", "floor"])
+    return table.groupby(["share", "model", "k"], sort=False, as_index=False).mean()[table.columns]
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +175,7 @@ def compute_ends(table: pd.DataFrame) -> pd.DataFrame:
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """Fig 5, a row a model: left against the labels, right against the points per label.
 
-    On the left the points per label are as they are, on the right the labels and the test points. The thin line is
+    On the left the points of each label are as they are, on the right the labels and the test points. The thin line is
     the floor at the largest k.
 
     Parameters
@@ -155,7 +203,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
                 figures.draws(panel, x=x, y=("ECE", "floor"))
             line[0].set_ylabel(f"{model}: ECE@k, %")
         sizes = table.groupby("series")[_SIZES].mean()
-        axes[-1, 0].set_xlabel(f"labels, at {sizes.at[MORE, 'points per label']:.0f} points per label")
+        axes[-1, 0].set_xlabel(f"labels, at {sizes.at[MORE, 'points per label']:.1f} points per label on average")
         labels = f"at {sizes.at[FEWER, 'labels']:,.0f} labels"
         axes[-1, 1].set_xlabel(f"train points per label, fewer to the right, {labels}")
         axes[-1, 1].invert_xaxis()

@@ -98,7 +98,7 @@ def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFr
         percentage points.
     """
     rows = []
-    chance = ds.test.marginals.toarray().astype(np.float64)
+    chance = ds.test.observed_marginals.toarray().astype(np.float64)
     for each in groups:
         scores = score_by_groups(ds, each)
         row = {"groups": each, "marginal": 100 * _worst_gap(chance, scores)}
@@ -113,9 +113,10 @@ def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFr
 def score_by_groups(ds: Twin, groups: int) -> np.ndarray:
     """A scorer that is calibrated for each label on the twin's test points, exactly and by construction.
 
-    For each label the points where it is possible are sorted by its true probability and cut into equal parts; the
-    score is the mean true probability of the part. So whatever score a label takes, the mean chance of the points
-    with it is that score: equation 5 holds, coarsely for few groups and finely for many.
+    Probabilities are those of the observed truth, which is what a model learns from and is tested on. For each label the
+    points where it is possible are sorted by its true probability and cut into equal parts; the score is the mean true
+    probability of the part. So whatever score a label takes, the mean chance of the points with it is that score:
+    equation 5 holds, coarsely for few groups and finely for many.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def score_by_groups(ds: Twin, groups: int) -> np.ndarray:
     ndarray of float64, shape (points, labels)
         From 0 to 1; 0 where a label is not possible.
     """
-    marginals = ds.test.marginals.tocsc()
+    marginals = ds.test.observed_marginals.tocsc()
     scores = np.zeros(marginals.shape)
     for label in range(marginals.shape[1]):
         stored = slice(marginals.indptr[label], marginals.indptr[label + 1])

@@ -19,7 +19,7 @@ from xcrepro import decide, metrics, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.inputs import baselines, trained
-from xcrepro.inputs.datasets import weights
+from xcrepro.inputs.datasets import complete, weights
 from xcrepro.models import PLT
 from xcrepro.predictions import TopK
 from xcrepro.repro import tables
@@ -74,8 +74,8 @@ ALPHA = 0.25
 RULES = {"top k": TopK.from_scores, "greedy": decide.greedy_coverage}
 """How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
 
-METRICS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "PSnDCG", "coverage", "alpha-coverage", "n'-coverage")
-METRICS += ("macro-P", "macro-R", "macro-F1", "label entropy")
+METRICS = ("P", "R", "nDCG", "Abandonment", "micro-F1", "PSP", "P complete", "PSnDCG", "nDCG complete")
+METRICS += ("coverage", "alpha-coverage", "n'-coverage", "macro-P", "macro-R", "macro-F1", "label entropy")
 """Over points, then over labels."""
 
 
@@ -185,7 +185,9 @@ def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = 
 
     ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits;
     coverage and macro averages are over all labels; alpha-coverage has alpha = 0.25, n'-coverage n' = a tenth of the
-    points; macro-F1 is also given by bin of train frequency, bins without labels left out.
+    points; macro-F1 is also given by bin of train frequency, bins without labels left out. All are of the observed truth;
+    ``P complete`` and ``nDCG complete``, what PSP and PSnDCG estimate but for their normaliser, are of a twin's complete
+    truth, and left out of real data.
 
     Parameters
     ----------
@@ -212,6 +214,9 @@ def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = 
         table = metrics.evaluate(truth, top, k, inverse_propensity=weights(ds), label_counts=counts, metrics=names)
         value = dict(zip(table["metric"], table["value"], strict=True))
         value["nDCG"], value["Abandonment"] = value.pop("nDCG (ideal k)"), value.pop("served")
+        if complete(ds) is not None:
+            there = metrics.evaluate(complete(ds), top, k, metrics=["P", "nDCG (ideal k)"])["value"]
+            value["P complete"], value["nDCG complete"] = there
         value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
         value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
         if calibrated:
@@ -265,13 +270,18 @@ def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
 # ---------------------------------------------------------------- rules to choose k labels
 
 
-def mixed(beta: float) -> str:
-    """The name of the greedy rule with this beta.
+ALGORITHM, GAIN, PER_TREE = "algorithm 1", "gain", "gain, per tree"
+"""What lowers a chosen label's f: its probability, as algorithm 1 is printed; its gain; its gain in each tree alone."""
 
-    >>> mixed(0.25), mixed(0), mixed(1.0)
-    ('COVβ=0.25', 'COV-PLT', 'COVβ=1')
+
+def mixed(beta: float, update: str = ALGORITHM) -> str:
+    """The name of the greedy rule with this beta; algorithm 1 goes without saying.
+
+    >>> mixed(0.25), mixed(0), mixed(1.0), mixed(0, GAIN)
+    ('COVβ=0.25', 'COV-PLT', 'COVβ=1', 'COV-PLT (gain)')
     """
-    return f"COVβ={beta:g}" if beta else GREEDY
+    name = f"COVβ={beta:g}" if beta else GREEDY
+    return name if update == ALGORITHM else f"{name} ({update})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +324,9 @@ def tested_share(ds: Dataset) -> float:
     return float(np.unique(ds.test.Y.indices).size / ds.test.Y.shape[1])
 
 
+SCORES = ("P", "PSP", "P complete", "Cov")
+
+
 def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
     """P@k, PSP@k and Cov@k of a selection.
 
@@ -327,11 +340,15 @@ def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        P, PSP, Cov, percent; Cov over the labels with a test point, as in the code the paper builds on.
+        P, PSP, P complete, Cov, percent. Cov is over the labels with a test point, as in the code the paper builds on.
+        P complete is P of a twin's complete truth, what PSP estimates but for its normaliser; real data have none.
     """
     names = ["P", "PSP", "coverage (test)"]
     found = metrics.evaluate(ds.test.Y, top, k, inverse_propensity=weights(ds), metrics=names)["value"]
-    return dict(zip(("P", "PSP", "Cov"), 100 * found, strict=True))
+    value = dict(zip(("P", "PSP", "Cov"), 100 * found, strict=True))
+    if complete(ds) is not None:
+        value["P complete"] = 100 * float(metrics.precision(complete(ds), top, k)[0])
+    return {name: value[name] for name in SCORES if name in value}
 
 
 def at_random(run: Run, k: int) -> TopK:

@@ -1,5 +1,7 @@
 """P@k against Cov@k over beta, with the tree's probabilities, calibrated ones and, for a twin, the true ones.
 
+The true ones are those of the observed truth: on it models are trained, and selections tested.
+
 Cov@k is over the labels with a test point, as in the code the paper builds on. All values are percent.
 """
 
@@ -44,13 +46,13 @@ def sources(ds: Dataset, run: Run, given: str = "") -> dict[str, sparse.csr_matr
     -------
     dict of str to csr_matrix
         Name -> the model's; the same after isotonic regression, each tenth of the test points by a map fitted on the
-        others; and, for a twin, the true ones.
+        others; and, for a twin, the true ones of the observed truth.
     """
     name = "given" if given else "label tree"
     top = TopK.from_scores(run.probabilities, int(np.diff(run.probabilities.indptr).max()))
     found = {name: run.probabilities, f"{name}, isotonic": calibrate.cross_fit_top(ds.test.Y, top).to_csr()}
     if isinstance(ds, Twin):
-        found["true probabilities"] = ds.test.marginals
+        found["true probabilities"] = ds.test.observed_marginals
     return found
 
 

@@ -1,5 +1,9 @@
 """Tables 2 and 3 anew: which k labels to take from a label tree's probabilities.
 
+The greedy rows come in three ways: algorithm 1 as printed; with a chosen label's f lowered by its gain
+(:func:`xcrepro.decide.greedy_coverage`); and so in each tree alone, decided once for k = 5, which is how the printed rows
+seem to have been made (the audit's ``greedy_update`` says why).
+
 Cov@k is over the labels with a test point, as in the code the paper builds on (over all labels, eq. 13, every value is
 smaller by one factor, which :func:`tested_share` gives). All values are percent.
 """
@@ -18,18 +22,35 @@ import pandas as pd
 
 from xcrepro import decide
 from xcrepro.data.dataset import Dataset
+from xcrepro.inputs import datasets
 from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
-from xcrepro.papers.coverage._common import GREEDY, KS, MIXED, PLAIN, RANDOM, TIME, WEIGHTED, Run, mixed, printed_table
+from xcrepro.papers.coverage._common import (
+    ALGORITHM,
+    GAIN,
+    GREEDY,
+    KS,
+    MIXED,
+    PER_TREE,
+    PLAIN,
+    RANDOM,
+    SCORES,
+    TIME,
+    WEIGHTED,
+    Run,
+    mixed,
+    printed_table,
+)
 from xcrepro.predictions import TopK
 from xcrepro.repro import tables
 
 runs, tested_share = _common.runs, _common.tested_share
-METRICS = ("P", "PSP", "Cov")
+UPDATES = {ALGORITHM: "probability", GAIN: "gain"}
+"""Ways to lower f -> their name in :mod:`xcrepro.decide`."""
 
 
 def rules(ds: Dataset, run: Run, k: int, betas: Sequence[float], search: bool = True) -> dict[str, Callable[[], TopK]]:
-    """The rules of tables 2 and 3: PLT, PS-PLT, and the greedy rule for each beta.
+    """The rules of tables 2 and 3: PLT, PS-PLT, and the greedy rule for each beta, by algorithm 1 and by the gain.
 
     By exact search in the tree; where the run has none, or without ``search``, among the run's candidates.
 
@@ -53,11 +74,33 @@ def rules(ds: Dataset, run: Run, k: int, betas: Sequence[float], search: bool = 
     else:
         plain, greedy = partial(decide.top_k, eta, k), partial(decide.greedy_coverage, eta, k)
         weighted = partial(decide.weighted, eta, k, w)
-    return {PLAIN: plain, WEIGHTED: weighted} | {mixed(beta): partial(greedy, float(beta)) for beta in betas}
+    ways = itertools.product(UPDATES.items(), betas)
+    greedy_rules = {mixed(beta, way): partial(greedy, float(beta), update=update) for (way, update), beta in ways}
+    return {PLAIN: plain, WEIGHTED: weighted} | greedy_rules
+
+
+def per_tree(ds: Dataset, run: Run, betas: Sequence[float]) -> dict[str, TopK]:
+    """The gain rule in each tree alone, decided once for k = 5.
+
+    Parameters
+    ----------
+    ds : Dataset
+    run : Run
+    betas : sequence of float
+
+    Returns
+    -------
+    dict of str to TopK
+        Rule -> 5 labels a point, of which the first k count; none for a run without a tree.
+    """
+    if not run.tree:
+        return {}
+    choose = partial(run.tree.predict_coverage, ds.test.X, 5, update="gain", per_tree=True)
+    return {mixed(beta, PER_TREE): choose(float(beta)) for beta in betas}
 
 
 def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.DataFrame:
-    """Every rule on every run, decided for each k, by exact search in the tree where there is one.
+    """Every rule on every run, by exact search in the tree where there is one.
 
     Parameters
     ----------
@@ -70,14 +113,19 @@ def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.Dat
     Returns
     -------
     DataFrame
-        Columns rule, run, metric (P, PSP, Cov), k, value (percent).
+        Columns rule, run, metric (P, PSP, of a twin P complete, Cov), k, value (percent). Decided for each k, but for
+        the rules in each tree alone and BRS-PLT, whose first k of one decision for 5 count.
     """
     rows = []
-    for run, k in itertools.product(found, KS):
-        for rule, choose in (rules(ds, run, k, betas) | {RANDOM: partial(_common.at_random, run, k)}).items():
-            rows += [(rule, run.number, metric, k, v) for metric, v in _common.scores(ds, choose(), k).items()]
+    for run in found:
+        alone = per_tree(ds, run, betas)
+        for k in KS:
+            tops = {rule: choose() for rule, choose in rules(ds, run, k, betas).items()}
+            tops |= {rule: five.head(k) for rule, five in alone.items()} | {RANDOM: _common.at_random(run, k)}
+            for rule, top in tops.items():
+                rows += [(rule, run.number, metric, k, v) for metric, v in _common.scores(ds, top, k).items()]
     table = pd.DataFrame(rows, columns=["rule", "run", "metric", "k", "value"])
-    return _common.in_order(table, rule=table["rule"].unique(), metric=METRICS, k=None, run=None)
+    return _common.in_order(table, rule=table["rule"].unique(), metric=SCORES, k=None, run=None)
 
 
 def compute_means(table: pd.DataFrame) -> pd.DataFrame:
@@ -113,14 +161,15 @@ def lay_out(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a rule, a column a metric and k: "mean ± standard error".
+        A row a rule, a column a metric and k, ``P@1`` or ``P@1 complete``: "mean ± standard error".
     """
     text = table["mean"].map("{:.2f}".format) + table["stderr"].map(lambda e: "" if np.isnan(e) else f" ± {e:.2f}")
     return _lay_out(table.assign(text=text), "text")
 
 
 def _lay_out(table: pd.DataFrame, value: str) -> pd.DataFrame:
-    column = table["metric"] + "@" + table["k"].astype(str)
+    parts = [metric.partition(" ") for metric in table["metric"]]
+    column = [f"{name}@{k}{space}{rest}" for (name, space, rest), k in zip(parts, table["k"], strict=True)]
     return tables.spread(table.assign(column=column), ["rule"], "column", value)
 
 
@@ -138,7 +187,7 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
         In the layout of :func:`check` and under the same names, percent; no rows where the paper has none.
     """
     table = pd.concat([printed_table(2), printed_table(3)])
-    table = table[(table["dataset"] == printed_name(ds)) & table["metric"].isin(METRICS)].astype({"k": int})
+    table = table[(table["dataset"] == printed_name(ds)) & table["metric"].isin(SCORES)].astype({"k": int})
     betas = table["variant"].replace("", "0").astype(float)
     rule = table["method"].where(table["variant"] == "", betas.map(mixed))
     table = table.assign(rule=rule).drop_duplicates(["rule", "metric", "k"])  # table 2 has two of table 3's rows
@@ -146,7 +195,7 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
 
 
 def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
-    """What the paper finds, on every cell.
+    """What the paper finds, on every cell, with the greedy rule by algorithm 1, and by the gain.
 
     Parameters
     ----------
@@ -157,16 +206,29 @@ def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the difference,
-        paired over runs, is beyond two standard errors; else it is open. With a single run nothing is open but a tie.
+        Columns update, claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the
+        difference, paired over runs, is beyond two standard errors; else it is open. With a single run nothing is open but
+        a tie.
     """
     value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
-    names = list(table["rule"].unique())
-    path = [*(mixed(beta) for beta in sorted(betas)), PLAIN]
-    quarter, steps = mixed(0.25), list(itertools.pairwise(path))
+    rows = []
+    for update in UPDATES:
+        for claim, metric, pairs in _claims(betas, update):
+            cells = [(k, a, b) for a, b in pairs for k in KS if a != b]
+            verdicts = [_verdict(value.loc[metric, k, a] - value.loc[metric, k, b]) for k, a, b in cells]
+            where = [f"{metric}@{k}: {a}, {b}" for (k, a, b), v in zip(cells, verdicts, strict=True) if v < 0]
+            counts = [verdicts.count(which) for which in (1, -1, 0)]
+            rows.append((update, claim, len(cells), *counts, "; ".join(where) or "-"))
+    return pd.DataFrame(rows, columns=["update", "claim", "cells", "holds", "reversed", "open", "reversed in"])
+
+
+def _claims(betas: Sequence[float], update: str) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Claim, metric, pairs of rules of which the first is said to be above."""
+    path = [*(mixed(beta, update) for beta in sorted(betas)), PLAIN]
+    names = [PLAIN, WEIGHTED, *(mixed(beta, update) for beta in betas), RANDOM]
+    greedy, quarter, steps = mixed(0, update), mixed(0.25, update), list(itertools.pairwise(path))
     above_random = [(name, RANDOM) for name in names]
-    found = [  # claim, metric, pairs of rules of which the first is said to be above
-        ("COV-PLT has the highest Cov@k", "Cov", [(GREEDY, name) for name in names]),
+    found = [
         ("a larger beta lowers Cov@k", "Cov", steps),
         ("a larger beta raises P@k", "P", [(b, a) for a, b in steps]),
         ("PS-PLT has the highest PSP@k", "PSP", [(WEIGHTED, name) for name in names]),
@@ -174,25 +236,170 @@ def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
         ("every rule has higher P@k than BRS-PLT", "P", above_random),
         ("every rule has higher Cov@k than BRS-PLT", "Cov", above_random),
     ]
-    if quarter in names:
-        others = [(quarter, name) for name in names if name != GREEDY]
+    if greedy in names:
+        found.insert(0, ("COV-PLT has the highest Cov@k", "Cov", [(greedy, name) for name in names]))
+    if {greedy, quarter} <= set(names):
+        others = [(quarter, name) for name in names if name != greedy]
         found.append(("beta = 0.25 has the second highest Cov@k", "Cov", others))
-        between = [(quarter, GREEDY), (PLAIN, quarter)]
+        between = [(quarter, greedy), (PLAIN, quarter)]
         found.append(("beta = 0.25 lies between COV-PLT and PLT in P@k", "P", between))
-    rows = []
-    for claim, metric, pairs in found:
-        cells = [(k, a, b) for a, b in pairs for k in KS if a != b]
-        verdicts = [_verdict(value.loc[metric, k, a] - value.loc[metric, k, b]) for k, a, b in cells]
-        where = [f"{metric}@{k}: {a}, {b}" for (k, a, b), v in zip(cells, verdicts, strict=True) if v < 0]
-        counts = [verdicts.count(which) for which in (1, -1, 0)]
-        rows.append((claim, len(cells), *counts, "; ".join(where) or "-"))
-    return pd.DataFrame(rows, columns=["claim", "cells", "holds", "reversed", "open", "reversed in"])
+    return found
 
 
 def _verdict(difference: pd.Series) -> int:
     mean = float(difference.mean())
     error = float(difference.sem()) if difference.size > 1 else 0.0
     return 0 if abs(mean) <= 2 * error else int(np.sign(mean))
+
+
+# ---------------------------------------------------------------- algorithm 1, or the gain
+
+
+def compare_with_printed(ds: Dataset, means: pd.DataFrame) -> pd.DataFrame:
+    """The greedy rows of tables 2 and 3 in the three ways, beside print.
+
+    Parameters
+    ----------
+    ds : Dataset
+    means : DataFrame
+        From :func:`compute_means`.
+
+    Returns
+    -------
+    DataFrame
+        rule, metric (P or Cov), k, printed, then a column a way (percent; NaN where there is no tree) and nearest, the
+        way that comes nearest to print. No rows where the paper has none.
+    """
+    printed = pd.concat([printed_table(2), printed_table(3)])
+    printed = printed[(printed["dataset"] == printed_name(ds)) & printed["metric"].isin(["P", "Cov"])]
+    betas = printed["variant"].where(printed["method"] != GREEDY, "0")
+    printed = printed.assign(beta=betas)[betas != ""].astype({"beta": float, "k": int})
+    mean, rows = means.set_index(["rule", "metric", "k"])["mean"], []
+    for beta, metric, k, value in printed[["beta", "metric", "k", "value"]].drop_duplicates().itertuples(index=False):
+        ours = {way: mean.get((mixed(beta, way), metric, k), math.nan) for way in (ALGORITHM, GAIN, PER_TREE)}
+        away = {way: abs(v - value) for way, v in ours.items() if not math.isnan(v)}
+        if away:
+            row = {"rule": mixed(beta), "metric": metric, "k": k, "printed": value}
+            rows.append(row | ours | {"nearest": min(away, key=away.get)})
+    table = pd.DataFrame(rows, columns=["rule", "metric", "k", "printed", ALGORITHM, GAIN, PER_TREE, "nearest"])
+    order = {"rule": [mixed(beta) for beta in sorted(set(betas) - {""}, key=float)], "metric": SCORES, "k": None}
+    return table if table.empty else _common.in_order(table, **order)
+
+
+def describe_nearest(table: pd.DataFrame) -> str:
+    """Which way comes nearest to print how often, and how far each is away.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compare_with_printed`.
+
+    Returns
+    -------
+    str
+    """
+    if table.empty:
+        return "Nothing is printed for this dataset."
+    counts, words = table["nearest"].value_counts(), []
+    for way in (ALGORITHM, GAIN, PER_TREE):
+        away = (table[way] - table["printed"]).abs().groupby(table["metric"], sort=False).mean()
+        if away.notna().any():
+            far = ", ".join(f"{metric} {value:.1f}" for metric, value in away.items())
+            words.append(f"{way} in {counts.get(way, 0)} (on average {far} points away)")
+    return f"Nearest to print, of {len(table)} values: {'; '.join(words)}."
+
+
+def compute_updates(ds: Dataset, found: Sequence[Run]) -> pd.DataFrame:
+    """What algorithm 1 and the gain rule each maximise, and what comes of it, for beta = 0.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : sequence of Run
+        Their candidates are chosen from.
+
+    Returns
+    -------
+    DataFrame
+        update, run, k, then expected P, expected Cov (percent, by the run's own probabilities; over labels with a test
+        point, like Cov; what algorithm 1 climbs), log utility (the mean over all labels of log(1 + s), s a label's
+        expected hits; what the gain rule climbs), P, Cov (percent, on the test labels).
+    """
+    rows, share = [], _common.tested_share(ds)
+    for (way, update), run, k in itertools.product(UPDATES.items(), found, KS):
+        eta = run.probabilities
+        top = decide.greedy_coverage(eta, k, update=update)
+        chosen = top.ids >= 0
+        hits = np.bincount(top.ids[chosen], decide.marginals(eta, top)[chosen], minlength=top.n_labels)
+        expected = (
+            100 * decide.expected_precision(eta, top, k)[0],
+            100 * decide.expected_coverage(eta, top, k)[0] / share,
+        )
+        value = _common.scores(ds, top, k)
+        rows.append((way, run.number, k, *expected, float(np.log1p(hits).mean()), value["P"], value["Cov"]))
+    columns = ["update", "run", "k", "expected P", "expected Cov", "log utility", "P", "Cov"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def check_updates(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the runs. ``table``: from :func:`compute_updates`."""
+    return table.drop(columns="run").groupby(["update", "k"], sort=False).mean().reset_index()
+
+
+def describe_updates(table: pd.DataFrame) -> str:
+    """Where each of the two rules wins.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_updates`.
+
+    Returns
+    -------
+    str
+        A line a column: at which k each rule is above the other, paired over runs, by more than two standard errors (with
+        a single run: by anything), and by how much at the largest k.
+    """
+    value, lines = table.pivot(index=["update", "k"], columns="run"), []
+    for column in ("expected Cov", "log utility", "P", "Cov"):
+        gap = {k: value.loc[(GAIN, k), column] - value.loc[(ALGORITHM, k), column] for k in KS}
+        verdicts = {k: _verdict(one) for k, one in gap.items()}
+        ahead = {way: [str(k) for k in KS if verdicts[k] == sign] for way, sign in ((ALGORITHM, -1), (GAIN, 1))}
+        words = [f"{way} at k = {', '.join(ks)}" for way, ks in ahead.items() if ks] or ["neither"]
+        error = gap[KS[-1]].sem() if len(gap[KS[-1]]) > 1 else math.nan
+        around = "" if math.isnan(error) else f" ± {error:.2g}"
+        last = f"gain less algorithm 1 at k = {KS[-1]}: {gap[KS[-1]].mean():+.3g}{around}"
+        lines.append(f"{column}: higher with {' and '.join(words)} ({last})")
+    return "\n".join(lines)
+
+
+def compute_others(names: Sequence[str], scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
+    """The greedy rows in the three ways on twins of the paper's datasets, one run each, beside print.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the catalogue.
+    scales : sequence of float
+        Of the twins, one each.
+    seed : int
+        Of the twins; the trees have seed 0.
+
+    Returns
+    -------
+    DataFrame
+        dataset, points (train points of the twin), then the columns of :func:`compare_with_printed`, for COV-PLT alone.
+    """
+    parts = []
+    for name, ds in datasets.pick_many(names, "small", scales, seed).items():
+        found = compare_with_printed(ds, compute_means(compute(ds, runs(ds, 1), [0.0])))
+        part = found[found["rule"] == GREEDY].drop(columns="rule")
+        parts.append(part.assign(dataset=name, points=ds.n_train)[["dataset", "points", *part.columns]])
+    columns = ["dataset", "points", "metric", "k", "printed", ALGORITHM, GAIN, PER_TREE, "nearest"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+# ---------------------------------------------------------------- candidates, once or each, times
 
 
 def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], beta: float = 0.0) -> pd.DataFrame:
@@ -220,7 +427,12 @@ def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], 
         for name, top in (tops | ({"all": exact} if exact else {})).items():
             same = 100 * float(np.mean(top.ids == exact.ids)) if exact else math.nan
             rows.append({"candidates": name, "k": k, **_common.scores(ds, top, k), "same": same})
-    table = pd.DataFrame(rows).drop(columns="PSP").groupby(["candidates", "k"], sort=False).mean().reset_index()
+    table = (
+        pd.DataFrame(rows)[["candidates", "k", "P", "Cov", "same"]]
+        .groupby(["candidates", "k"], sort=False)
+        .mean()
+        .reset_index()
+    )
     return _common.in_order(table, k=None, candidates=[*map(str, sizes), "all"])[list(table)]
 
 
@@ -241,12 +453,12 @@ def compute_decided_once(ds: Dataset, found: Sequence[Run], betas: Sequence[floa
         over runs, percent.
     """
     rows = []
-    for run, beta in itertools.product(found, betas):
-        five = decide.greedy_coverage(run.probabilities, 5, beta)
+    for run, (way, update), beta in itertools.product(found, UPDATES.items(), betas):
+        five = decide.greedy_coverage(run.probabilities, 5, beta, update=update)
         for k in KS[:-1]:
-            each = _common.scores(ds, decide.greedy_coverage(run.probabilities, k, beta), k)
+            each = _common.scores(ds, decide.greedy_coverage(run.probabilities, k, beta, update=update), k)
             once = _common.scores(ds, five.head(k), k)
-            rows.append((mixed(beta), k, each["P"], once["P"], each["Cov"], once["Cov"]))
+            rows.append((mixed(beta, way), k, each["P"], once["P"], each["Cov"], once["Cov"]))
     columns = ["rule", "k", "P, each k", "P, once for 5", "Cov, each k", "Cov, once for 5"]
     return pd.DataFrame(rows, columns=columns).groupby(["rule", "k"], sort=False).mean().reset_index()
 

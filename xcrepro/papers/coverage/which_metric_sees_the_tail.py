@@ -36,7 +36,7 @@ METRICS = {
 
 
 def perfect(ds: Twin, heads: Sequence[int]) -> Models:
-    """Models that know every probability of the twin's most frequent labels, and of no other label.
+    """Models that know every probability to be observed of the twin's most frequent labels, and of no other label.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def perfect(ds: Twin, heads: Sequence[int]) -> Models:
     dict of int to csr_matrix
         Number of labels -> model, the last with all.
     """
-    eta, n_labels = ds.test.marginals, ds.train.Y.shape[1]
+    eta, n_labels = ds.test.observed_marginals, ds.train.Y.shape[1]
     return {n: only(eta, head(ds.label_counts, n)) for n in sorted(set(heads))} | {n_labels: eta}
 
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from xcrepro import looks, published
+from xcrepro.data.dataset import Split
+from xcrepro.data.twin import TwinSplit
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
@@ -54,6 +57,22 @@ def log_spaced(top: int, per_decade: int) -> np.ndarray:
         Rising.
     """
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
+
+
+def taken_for_complete(split: Split) -> csr_matrix:
+    """The truth from which an item lets labels go missing itself.
+
+    Parameters
+    ----------
+    split : Split
+        The train or the test points of a dataset.
+
+    Returns
+    -------
+    csr_matrix, (n, L)
+        The complete truth of a twin's; else the observed labels, as the paper's simulation takes them.
+    """
+    return split.Y_complete if isinstance(split, TwinSplit) else split.Y
 
 
 def check_draws(draws: int) -> None:

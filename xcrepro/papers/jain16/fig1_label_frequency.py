@@ -13,6 +13,8 @@ from xcrepro.papers.jain16._common import PAPER
 from xcrepro.repro import figures
 
 COLUMNS = ["dataset", "labels", "under 5 points", "% of labels under 5"]
+FEW = 5
+"""The caption's bound."""
 
 
 def compute(tails: list[Tail]) -> pd.DataFrame:
@@ -59,7 +61,7 @@ def compute_rare(tails: list[Tail]) -> pd.DataFrame:
     """
     rows = []
     for tail in tails:
-        rare = int((tail.counts < 5).sum())
+        rare = int((tail.counts < FEW).sum())
         top = np.sort(tail.counts)[::-1][: max(1, round(0.01 * tail.counts.size))].sum()
         share = 100 * float(top) / float(tail.counts.sum())
         rows.append((tail.name, tail.counts.size, rare, 100 * rare / tail.counts.size, share))
@@ -93,15 +95,22 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         From :func:`compute`.
     ax : Axes, optional
     """
-    with figures.new(width=looks.NARROW, height=3.6, ax=ax) as (fig, ax):
+    with figures.new(looks.NARROW, 3.6, ax=ax) as (fig, ax):
         for name, curve in table.groupby("dataset", sort=False):
             width = 2.2 if curve["real"].iloc[0] else 1.4
             ax.step(curve["rank %"], curve["count"], where="pre", label=name, linewidth=width)
-        ax.axhline(5, color="0.35", linewidth=0.8, linestyle=":")
-        looks.name(ax, "5 points", (0.012, 5), (0, 2), xycoords=("axes fraction", "data"), color="0.35")
+        ax.axhline(FEW, color="0.35", linewidth=0.8, linestyle=":")
+        looks.name(ax, f"{FEW} points", (0.012, FEW), (0, 2), xycoords=("axes fraction", "data"), color="0.35")
         ax.set(xscale="log", yscale="log", ylim=(0.8, None))
         ax.set(xlabel="label rank, % of the labels that occur", ylabel="points that carry the label")
-        looks.title(fig, "Few labels have many points and most a handful; only Bibtex has no tail")
+        looks.title(fig, f"Of the labels that occur, with fewer than {FEW} points: {_few(table)}")
         ax.legend(loc="upper right")
         figures.draws(ax, x="rank %", y="count")
     return fig
+
+
+def _few(table: pd.DataFrame) -> str:
+    """The share of each dataset's labels that have fewer than :data:`FEW` points, in words."""
+    curves = table.groupby("dataset", sort=False)
+    shares = {name: 100 - curve.loc[curve["count"] >= FEW, "rank %"].max() for name, curve in curves}
+    return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())

@@ -112,7 +112,12 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
             ax.fill_between(x, table[f"{name} low"], table[f"{name} high"], color=look.colour, alpha=0.2, linewidth=0)
             ax.plot(x, table[name], label=label, **look.line())
         ax.set(xlabel="labels missing, % of the pairs", ylabel=f"nDCG@{K} of {model}, %", ylim=(0, None))
-        looks.title(fig, "Weighted by 1/p, nDCG stays right on average, and scatters (bands: 95 % of draws)")
+        most = table.iloc[-1]
+        off = [
+            f"{most[name] - most['complete']:+.1f} {by} 1/p" for name, by in (("scored", "with"), ("plain", "without"))
+        ]
+        missing = f"{most['missing %']:.0f} % missing: nDCG@{K} off by"
+        looks.title(fig, f"{missing} {off[0]}, {off[1]} (points; bands: 95 % of draws)")
         ax.legend(loc="lower left")
         figures.draws(ax, x="missing %", y=[f"{name}{end}" for name in LOOKS for end in ("", " low", " high")])
     return fig

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs.datasets import weights
+from xcrepro.inputs.datasets import complete, weights
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -50,6 +50,29 @@ def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFram
     return table
 
 
+def compute_complete(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFrame:
+    """What each label adds to P@k on a twin's complete truth, in points: 100 hits_l / (n k), which adds up to P@k.
+
+    Parameters
+    ----------
+    ds : Twin
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        As :func:`compute_labels`, without ``best``.
+    """
+    truth = Truth.of(complete(ds))
+    table = pd.DataFrame({"k": k, "count": ds.label_counts, "labels": 1})
+    for name, top in tops.items():
+        ids = np.ascontiguousarray(top.ids[:, :k])
+        table[name] = 100 / ids.size * np.bincount(ids[truth.hits(ids)], minlength=truth.n_labels)
+    return table
+
+
 def compute(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 5)) -> pd.DataFrame:
     """Fig. 4: contributions added up from the rarest label on.
 
@@ -83,9 +106,14 @@ def compute_bins(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 
     Returns
     -------
     DataFrame
-        k, points (the bin, of :data:`BINS`), labels, best, and a column a model, points of PSP@k.
+        k, points (the bin, of :data:`BINS`), labels, best, and a column a model, points of PSP@k. Of a twin, behind each
+        model what the same labels add to its P@k on the complete truth, such as FastXML complete.
     """
     table = pd.concat([compute_labels(ds, tops, k) for k in ks])
+    if complete(ds) is not None:
+        there = pd.concat([compute_complete(ds, tops, k) for k in ks])
+        for name in tops:
+            table.insert(table.columns.get_loc(name) + 1, f"{name} complete", there[name].to_numpy())
     place = np.searchsorted(EDGES, table.pop("count"), side="right")
     sums = table.groupby(["k", place]).sum().rename(index=dict(enumerate(BINS)), level=1)
     return sums.rename_axis(["k", "points"]).reset_index()
@@ -104,11 +132,14 @@ def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "Fa
     Returns
     -------
     DataFrame
-        k, points, labels, gain (points of PSP@k), % of the gain; empty without the two models.
+        k, points, labels, gain (points of PSP@k), of a twin also gain complete (points of P@k on the complete truth), and
+        % of the gain; empty without the two models.
     """
     if better not in bins or than not in bins:
         return pd.DataFrame(columns=["k", "points", "labels", "gain", "% of the gain"])
     table = bins[["k", "points", "labels"]].assign(gain=bins[better] - bins[than])
+    if f"{better} complete" in bins:
+        table["gain complete"] = bins[f"{better} complete"] - bins[f"{than} complete"]
     return table.assign(**{"% of the gain": 100 * table["gain"] / table.groupby("k")["gain"].transform("sum")})
 
 

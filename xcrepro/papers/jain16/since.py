@@ -1,7 +1,9 @@
 """Propensity-scored metrics in hindsight: where they mislead, on a twin whose propensities are known.
 
 The points made are those of the coverage paper (sections 1 and 3.1). A twin has a complete truth and an observed one,
-so each use of the metric can be held against what it is meant to tell.
+so each use of the metric can be held against what it is meant to tell. Its propensities are those of eq. 1 with other
+odds of missing (:func:`xcrepro.data.twin.twin`), so the model's, which is all that one has of real data, can be held
+against them too.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import sparse
 
 from xcrepro import looks, propensity
 from xcrepro.data.dataset import Dataset
@@ -24,45 +25,29 @@ from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
-PLACES = 100
 MODELS = ("Popularity", "1-vs-All", "PLT", "FastXML", "PfastXML", "PfastreXML")
-AS_IS, DIVIDED, KNOWN = "by probability", "by probability / p", "the twin's own probabilities"
+AS_IS, DIVIDED, MODELLED = "by probability", "by probability / p", "by probability / the model's p"
+KNOWN = "the twin's own probabilities"
 
 ESTIMATORS = (
     "P, propensities ignored",
     "PSP, the true p",
     "PSP as published (ratio), the true p",
-    "PSP, p from observed counts, right A, B",
+    "PSP, the model's p",
+    "PSP as published (ratio), the model's p",
     "PSP, A, B of Wikipedia (0.5, 0.4)",
     "PSP, A, B of Amazon (0.6, 2.6)",
     "PSP, the true p, plain cases marked first",
 )
-PLAIN, TRUE, RATIO, *_, SALIENT = ESTIMATORS
+PLAIN, TRUE, RATIO, MODEL, PUBLISHED, *_, SALIENT = ESTIMATORS
+GAINED = ["PSP", "PSP model", "P complete"]
 ERRORS = ["k", "estimator", "complete", "estimate", "bias", "least", "largest", "spread"]
 ORDERS = ["k", "estimator", "pairs", "right", "worst pair", "right there"]
 
 
-def predictions(ds: Twin, models: Sequence[str] = MODELS, seed: int = 0) -> dict[str, TopK]:
-    """Models trained as one has to, on the OBSERVED train labels.
-
-    Parameters
-    ----------
-    ds : Twin
-    models : sequence of str
-        Baselines.
-    seed : int
-        Of the trainings.
-
-    Returns
-    -------
-    dict of str to TopK
-        Model -> best labels of the test points.
-    """
-    return {name: _predict(name, ds, ds.train.Y_observed, seed) for name in models}
-
-
 def _predict(model: str, ds: Twin, Y, seed: int) -> TopK:
-    return trained.training(baselines.recipe(model, ds, seed), ds.train.X, Y).predictions(ds.test.X, PLACES)
+    training = trained.training(baselines.recipe(model, ds, seed), ds.train.X, Y)
+    return training.predictions(ds.test.X, baselines.PLACES)
 
 
 # ---------------------------------------------------------------- does it estimate what it should, and rank rightly?
@@ -72,7 +57,7 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
     """P@k of the complete truth as every estimator sees it, over draws of what goes missing in the test points.
 
     All estimators but the last see the labels go missing with p_l, independently; the last one's labels with
-    :func:`case_propensities`.
+    :func:`case_propensities`. The model's p are eq. 1's, from the observed train counts and the dataset's A and B.
 
     Parameters
     ----------
@@ -90,18 +75,21 @@ def simulate(ds: Twin, tops: dict[str, TopK], draws: int = 200, seed: int = 0) -
     values : ndarray, shape (draws, estimators, models, ks)
         What each of :data:`ESTIMATORS` makes of one draw of the observed truth, as a fraction.
     """
-    rng, counts = np.random.default_rng(seed), Truth.of(ds.train.Y_observed).label_counts()
-    true = 1.0 / ds.propensities
-    assumed = [propensity.inverse(counts, ds.n_train, A, B) for A, B in ((ds.A, ds.B), (0.5, 0.4), (0.6, 2.6))]
-    truth, kept = Truth.of(ds.test.Y), (ds.propensities, case_propensities(ds))
+    rng, true = np.random.default_rng(seed), 1.0 / ds.propensities
+    model, *others = (
+        propensity.inverse(ds.label_counts, ds.n_train, A, B) for A, B in ((ds.A, ds.B), (0.5, 0.4), (0.6, 2.6))
+    )
+    truth, kept = Truth.of(ds.test.Y_complete), (ds.propensities, case_propensities(ds))
+    bare, ratio = "PSP (bare)", "PSP"
     values = np.empty((draws, len(ESTIMATORS), len(tops), len(KS)))
     for draw in range(draws):
         left, salient = (Truth.of(propensity.drop_labels(truth, p, rng)) for p in kept)
         for m, top in enumerate(tops.values()):
-            found = ranking.values(["P", "PSP (bare)", "PSP"], left, top, KS, true)
-            assumed_or_salient = [*((left, w) for w in assumed), (salient, true)]
-            bare = [ranking.values(["PSP (bare)"], seen, top, KS, w)["PSP (bare)"] for seen, w in assumed_or_salient]
-            values[draw, :, m] = [*found.values(), *bare]
+            found = ranking.values(["P", bare, ratio], left, top, KS, true)
+            assumed = ranking.values([bare, ratio], left, top, KS, model)
+            other = [ranking.values([bare], left, top, KS, w)[bare] for w in others]
+            last = ranking.values([bare], salient, top, KS, true)[bare]
+            values[draw, :, m] = [found["P"], found[bare], found[ratio], assumed[bare], assumed[ratio], *other, last]
     return np.array([ranking.precision(truth, top, KS) for top in tops.values()]), values
 
 
@@ -121,7 +109,7 @@ def case_propensities(ds: Twin) -> np.ndarray:
         From 0 to 1.
     """
     splits = ds.train, ds.test
-    pairs = [split.Y.nonzero() for split in splits]
+    pairs = [split.Y_complete.nonzero() for split in splits]
     labels = np.concatenate([columns for _, columns in pairs])
     eta = np.concatenate([split.marginals[at].A1 for split, at in zip(splits, pairs, strict=True)]).astype(float)
     counts = np.maximum(np.bincount(labels, minlength=ds.propensities.size), 1)
@@ -202,7 +190,7 @@ def plot(table: pd.DataFrame, ks: Sequence[int] = (1, 5), ax=None) -> Figure:
         figures.draws(right, x="right")
         looks.legend(fig, left)
         bias = table[table["k"] == ks[0]].set_index("estimator")["bias"]
-        about = f"{bias[TRUE]:+.1f} points with the true p, {bias[SALIENT]:+.0f} if plain cases come first"
+        about = f"{bias[TRUE]:+.1f} points with the true p, {bias[MODEL]:+.1f} with the model's"
         looks.title(fig, f"k = {ks[0]}: off by {about}")
     return fig
 
@@ -240,7 +228,8 @@ def compute_worlds(ds: Twin, model: str = "PLT", draws: int = 200, seed: int = 0
     """Rankings by probability, and by probability over propensity, in two worlds.
 
     ``missing``: labels go missing with p_l in train and test, and the published number sees what is left in test (its
-    mean over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same.
+    mean over ``draws``). ``complete``: nothing is missing, and the same propensities are used all the same. They are
+    the twin's own p, and the model's (eq. 1, from the observed train counts, A and B).
 
     The probabilities are those of ``model``, trained on the labels that its world has, and the twin's own: P(y = 1 |
     x) of a label being MARKED, which is p times that of being relevant in the first world.
@@ -258,22 +247,30 @@ def compute_worlds(ds: Twin, model: str = "PLT", draws: int = 200, seed: int = 0
     Returns
     -------
     DataFrame
-        world, source, ranking, k, PSP (as published), P complete (P@k of the complete truth), both percent.
+        world, source, ranking, k; PSP, PSP model (as published: the ratio, with the twin's own p and the model's), P
+        complete (P@k of the complete truth), percent.
     """
-    rng, w = np.random.default_rng(seed), 1.0 / ds.propensities
-    left = [propensity.drop_labels(ds.test.Y, ds.propensities, rng) for _ in range(draws)]
-    marked = sparse.csr_matrix(ds.test.marginals.multiply(ds.propensities))
+    rng, own_w, model_w = np.random.default_rng(seed), 1.0 / ds.propensities, weights(ds)
+    truth = ds.test.Y_complete
+    left = [propensity.drop_labels(truth, ds.propensities, rng) for _ in range(draws)]
     rows = []
     for world, train, test, own in (
-        ("missing", ds.train.Y_observed, left, marked),
-        ("complete", ds.train.Y, [ds.test.Y], ds.test.marginals),
+        ("missing", ds.train.Y, left, ds.test.observed_marginals),
+        ("complete", ds.train.Y_complete, [truth], ds.test.marginals),
     ):
-        for source, top in ((model, _predict(model, ds, train, seed)), (KNOWN, TopK.from_scores(own, PLACES))):
-            for name, shown in ((AS_IS, top.head(max(KS))), (DIVIDED, reweight(top, w))):
-                psp = np.mean([ranking.psp(Y, shown, KS, inverse_propensity=w) for Y in test], axis=0)
-                complete = ranking.precision(ds.test.Y, shown, KS)
-                rows += [(world, source, name, k, 100 * psp[i], 100 * complete[i]) for i, k in enumerate(KS)]
-    return pd.DataFrame(rows, columns=["world", "source", "ranking", "k", "PSP", "P complete"])
+        for source, top in (
+            (model, _predict(model, ds, train, seed)),
+            (KNOWN, TopK.from_scores(own, baselines.PLACES)),
+        ):
+            rankings = {AS_IS: top.head(max(KS)), DIVIDED: reweight(top, own_w), MODELLED: reweight(top, model_w)}
+            for name, shown in rankings.items():
+                psp = [
+                    np.mean([ranking.psp(Y, shown, KS, inverse_propensity=w) for Y in test], axis=0)
+                    for w in (own_w, model_w)
+                ]
+                values = 100 * np.array([*psp, ranking.precision(truth, shown, KS)])
+                rows += [(world, source, name, k, *values[:, i]) for i, k in enumerate(KS)]
+    return pd.DataFrame(rows, columns=["world", "source", "ranking", "k", *GAINED])
 
 
 def compute_gains(worlds: pd.DataFrame) -> pd.DataFrame:
@@ -287,17 +284,18 @@ def compute_gains(worlds: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        world, source, k, PSP, P complete (points).
+        ranking (which p divides), world, source, k, and the differences of :data:`GAINED` (points).
     """
     at = worlds.set_index(["world", "source", "k"])
-    divided, plain = (at.loc[at["ranking"] == name, ["PSP", "P complete"]] for name in (DIVIDED, AS_IS))
-    return (divided - plain).reset_index()
+    plain = at.loc[at["ranking"] == AS_IS, GAINED]
+    gains = {name: at.loc[at["ranking"] == name, GAINED] - plain for name in (DIVIDED, MODELLED)}
+    return pd.concat(gains, names=["ranking"]).reset_index()
 
 
 def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
-    """P@k of the complete truth against PSP@k as published, a panel a world.
+    """P@k of the complete truth against PSP@k as published (the model's p), a panel a world.
 
-    An arrow for each source and k goes from the ranking by probability to the one divided by p.
+    An arrow for each source and k goes from the ranking by probability to the one divided by the model's p.
 
     Parameters
     ----------
@@ -310,8 +308,8 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
     with figures.new(looks.MEDIUM, 3.8, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for axis, (world, title) in zip(axes, titles.items(), strict=True):
             for (source, k), part in table[table["world"] == world].groupby(["source", "k"], sort=False):
-                ends = part.set_index("ranking")[["P complete", "PSP"]]
-                start, stop = ends.loc[AS_IS], ends.loc[DIVIDED]
+                ends = part.set_index("ranking")[["P complete", "PSP model"]]
+                start, stop = ends.loc[AS_IS], ends.loc[MODELLED]
                 style = looks.Look(looks.INK).mark() if source == KNOWN else looks.of(source).mark()
                 axis.plot(*start, linestyle="none", label=source if k == KS[0] else None, **style)
                 arrow = {"arrowstyle": "-|>", "color": style["color"], "linewidth": 1.3, "mutation_scale": 7}
@@ -320,15 +318,15 @@ def plot_worlds(table: pd.DataFrame, ax=None) -> Figure:
                 looks.name(axis, f"{k}", tuple(start), (5, -9) if source == KNOWN else (-10, -9))
             axis.set(title=title, xlabel="P@k of the complete truth, %")
             axis.margins(0.12)
-            figures.draws(axis, x="P complete", y="PSP")
+            figures.draws(axis, x="P complete", y="PSP model")
         axes[0].set_ylabel("PSP@k as published, %")
-        looks.legend(fig, axes[0], title="ranked by (number: k; arrow: divided by p)")
-        gains, k = compute_gains(table).set_index(["source", "k", "world"]), max(KS)
-        first, second = (
-            f"PSP {gains.loc[(KNOWN, k, world), 'PSP']:+.1f}, P {gains.loc[(KNOWN, k, world), 'P complete']:+.1f}"
-            for world in titles
+        looks.legend(fig, axes[0], title="ranked by (number: k; arrow: divided by the model's p)")
+        gains, k = compute_gains(table).set_index(["ranking", "source", "k", "world"]), max(KS)
+        known = [gains.loc[(MODELLED, KNOWN, k, world)] for world in titles]
+        first, second = (f"PSP {gain['PSP model']:+.1f}, P {gain['P complete']:+.1f}" for gain in known)
+        looks.title(
+            fig, f"Dividing by the model's p, k = {k}: {first} where labels are missing; {second} where none is"
         )
-        looks.title(fig, f"Dividing by p, k = {k}: {first} where labels are missing; {second} where none is")
     return fig
 
 
@@ -339,9 +337,8 @@ def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     """Guessing rare labels without looking at the point.
 
     ``top`` as it is; with its fifth place given to a label seen 1 to 9 times in train, drawn from all of them, or
-    only from those under the same root as the point's first label (from all where there is none); then two guesses
-    that are the same for every point: the five most frequent labels, and five of the rare ones. Propensities from the
-    train counts, A and B.
+    only from those that some train point has beside the point's first label (from all where there is none); then two
+    guesses that are the same for every point: the five most frequent labels, and five of the rare ones.
 
     Parameters
     ----------
@@ -354,12 +351,11 @@ def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        guess, hits (in all test points), P, PSP (percent, at 5), on the complete truth.
+        guess, hits (observed, in all test points); then, percent, at 5: P and PSP of the observed labels, PSP as
+        published, with propensities from the train counts, A and B; P complete, P of the complete truth.
     """
     counts, k = ds.label_counts, max(KS)
     rng, rare = np.random.default_rng(seed), np.flatnonzero((counts >= 1) & (counts <= 9))
-    root = roots(ds.parents)
-    near = [pool if (pool := rare[root[rare] == r]).size else rare for r in range(counts.size)]
     same = {
         "five most frequent labels": np.argsort(-counts, kind="stable")[:k],
         "five rare labels": rng.permutation(rare)[:k],
@@ -367,14 +363,15 @@ def compute_guesses(ds: Twin, top: TopK, seed: int = 0) -> pd.DataFrame:
     guesses = {
         "as predicted": top.head(k),
         "fifth place: any rare label": _with_last(top, [rare] * len(top), rng),
-        "fifth place: a rare label of the topic": _with_last(top, [near[r] for r in root[top.ids[:, 0]]], rng),
+        "fifth place: a rare label seen beside the first": _with_last(top, _beside(ds, top.ids[:, 0], rare), rng),
     }
     guesses |= {name: TopK.from_ids(np.tile(ids, (len(top), 1)), n_labels=counts.size) for name, ids in same.items()}
-    truth, rows = Truth.of(ds.test.Y), []
+    truth, complete, rows = Truth.of(ds.test.Y), Truth.of(ds.test.Y_complete), []
     for name, guess in guesses.items():
         found = ranking.values(["P", "PSP"], truth, guess, (k,), weights(ds))
-        rows.append((name, int(truth.hits(guess.ids).sum()), 100 * found["P"][0], 100 * found["PSP"][0]))
-    return pd.DataFrame(rows, columns=["guess", "hits", "P", "PSP"])
+        there = ranking.precision(complete, guess, (k,))[0]
+        rows.append((name, int(truth.hits(guess.ids).sum()), *(100 * v for v in (*found["P"], *found["PSP"], there))))
+    return pd.DataFrame(rows, columns=["guess", "hits", "P", "PSP", "P complete"])
 
 
 def check_guesses(table: pd.DataFrame) -> pd.DataFrame:
@@ -390,18 +387,12 @@ def _with_last(top: TopK, pools: Sequence[np.ndarray], rng: np.random.Generator)
     return TopK.from_ids(ids, n_labels=top.n_labels)
 
 
-def roots(parents: np.ndarray) -> np.ndarray:
-    """(L,) the label at the top of each label's branch; itself where it has no parent.
-
-    Examples
-    --------
-    >>> roots(np.array([-1, 0, 1, -1]))
-    array([0, 0, 0, 3])
-    """
-    above = np.where(parents < 0, np.arange(parents.size), parents)
-    while not np.array_equal(above, above[above]):
-        above = above[above]
-    return above
+def _beside(ds: Dataset, first: np.ndarray, rare: np.ndarray) -> list[np.ndarray]:
+    """For each of the labels ``first`` those of ``rare`` that stand beside it in a train point; all where none does."""
+    Y = ds.train.Y
+    together = (Y[:, rare].T @ Y).tocsc()
+    near = {label: rare[np.sort(together[:, [label]].indices)] for label in np.unique(first[first >= 0])}
+    return [beside if (beside := near.get(label, rare)).size else rare for label in first]
 
 
 def compute_exchange(ds: Dataset) -> pd.DataFrame:

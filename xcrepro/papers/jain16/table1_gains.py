@@ -60,7 +60,8 @@ def compute(Y, top: TopK, propensity: np.ndarray, draws: int = 400, seed: int = 
     Parameters
     ----------
     Y : array or sparse matrix, shape (n, L)
-        Taken for the complete truth. Group b is given its |y*|.
+        Taken for the complete truth, :func:`~xcrepro.papers.jain16._common.taken_for_complete`. Group b is given its
+        |y*|.
     top : TopK
         The fixed predictions, 5 places or more.
     propensity : ndarray, shape (L,)

@@ -83,7 +83,7 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
     -------
     DataFrame
         dataset, scale, N train, D, L, M test, then labels per point and points per label of all points as counted, each
-        followed by the printed number.
+        followed by the printed number. Counted are the observed labels, as in print.
     """
     rows, public = [], (entry for entry in map(registry.get, registry.names(SOURCE)) if not entry.proprietary)
     for entry, scale in zip(public, scales, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import datasets
-from xcrepro.inputs.datasets import weights
+from xcrepro.inputs.datasets import complete, weights
 from xcrepro.metrics import ranking
 from xcrepro.metrics.coverage import coverage
 from xcrepro.metrics.significance import jackknife_blocks, jackknife_error
@@ -48,27 +48,53 @@ def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     -------
     DataFrame
         Percent: model, N1, N3, N5 (PSnDCG), P1, P3, P5 (PSP), C1, C3, C5 (coverage), and of :data:`DRAWN` what is
-        printed for the model, such as P1 printed; NaN where nothing is.
+        printed for the model, such as P1 printed; NaN where nothing is. Of a twin, behind each N and P, what
+        propensity scoring is meant to estimate: nDCG and precision, without weights, on its complete truth, such as P1
+        complete.
     """
     paper = compute_printed(ds).set_index(["model", "column"])["printed"]
-    rows = []
+    truth, rows = complete(ds), []
     for name, top in tops.items():
-        covered = 100 * coverage(ds.test.Y, top, KS, over="reachable")
-        printed = {f"{column} printed": paper.get((name, column), np.nan) for column in DRAWN}
-        values = zip([*SCORED, *COVERED], [*_scored(ds.test.Y, top, weights(ds)), *covered], strict=True)
-        rows.append({"model": name} | dict(values) | printed)
+        row = {"model": name}
+        there = [] if truth is None else _values(["nDCG (ideal k)", "P"], truth, top)
+        for place, value in enumerate(_scored(ds.test.Y, top, weights(ds))):
+            row[SCORED[place]] = value
+            if truth is not None:
+                row[f"{SCORED[place]} complete"] = there[place]
+        row |= zip(COVERED, 100 * coverage(ds.test.Y, top, KS, over="reachable"), strict=True)
+        rows.append(row | {f"{column} printed": paper.get((name, column), np.nan) for column in DRAWN})
     return pd.DataFrame(rows)
 
 
 def _scored(Y, top: TopK, w: np.ndarray) -> np.ndarray:
     """The columns :data:`SCORED`."""
-    found = ranking.values(["PSnDCG (ideal k)", "PSP"], Y, top, KS, w)
-    return 100 * np.concatenate([found["PSnDCG (ideal k)"], found["PSP"]])
+    return _values(["PSnDCG (ideal k)", "PSP"], Y, top, w)
+
+
+def _values(metrics: Sequence[str], Y, top: TopK, w: np.ndarray | None = None) -> np.ndarray:
+    return 100 * np.concatenate(list(ranking.values(metrics, Y, top, KS, w).values()))
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
     """Without what is printed."""
-    return table[["model", *SCORED, *COVERED]]
+    return table.drop(columns=[f"{column} printed" for column in DRAWN])
+
+
+def split(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Table 3's columns and the rest, to be shown one below the other.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    tuple of DataFrame
+        model with N and P; model with C and what is printed.
+    """
+    first = [name for name in table if name.removesuffix(" complete") in SCORED]
+    return table[["model", *first]], table.drop(columns=first)
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:

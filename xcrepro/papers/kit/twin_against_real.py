@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks, metrics, paths, propensity, published
+from xcrepro import looks, metrics, paths, published
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.inputs.datasets import printed_name, printed_rows
+from xcrepro.inputs.datasets import printed_name, printed_rows, weights
 from xcrepro.inputs.twin_statistics import KS, statistics
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, tables
 
 TOLERANCE = {"Popularity PSP": 1.5, "P": 4.0, "PSP": 4.0, "Cov": 8.0}
 """How far the twin may be from print, in points."""
+NEAR, LEAST = 0.2, 0.02
+"""How far a statistic may be from the real one: a share of that, and at least so much."""
+GAP = "confidence - accuracy"
+METRICS = ("P", "PSP", "Cov", GAP)
 # Where a model is printed under another name.
-_PRINTED_AS = {"OneVsRest": ("1-vs-All", "DiSMEC"), "PLT": ("PLT", "Parabel")}
+_PRINTED_AS = {"1-vs-All": ("1-vs-All", "DiSMEC")}
+# The models whose scores are probabilities: "consistent under-confidence" (calibration, section 5).
+_PROBABILITIES = ("1-vs-All", "PLT")
+_ROW = ["target", "twin", "difference", "allowed", "within", "beyond"]
+
+# ---------------------------------------------------------------- statistics
 
 
 def real(dataset: str) -> pd.DataFrame:
@@ -39,30 +48,46 @@ def real(dataset: str) -> pd.DataFrame:
     return table.loc[table["dataset"] == dataset, ["share", "statistic", "value"]].reset_index(drop=True)
 
 
-def compute_statistics(twins: Mapping[float, Twin]) -> pd.DataFrame:
-    """Each statistic in the real data and in twins of one dataset.
+def compute_statistics(twins: Mapping[str, Twin], scales: Sequence[float]) -> pd.DataFrame:
+    """Each statistic that was counted in real data, there and in the twin of the same scale.
 
     Parameters
     ----------
-    twins : mapping of float to Twin
-        Scale -> twin.
+    twins : mapping of str to Twin
+        Key of the catalogue -> twin.
+    scales : sequence of float
+        Those of the twins. Datasets of which that share of the points was not counted are left out.
 
     Returns
     -------
     DataFrame
-        A row a scale and statistic: dataset, scale, statistic, real (NaN where it was not counted at that share of the points),
-        twin.
+        dataset (as it is printed), statistic, target (in real data), twin, difference, allowed (:data:`NEAR` of the target, at
+        least :data:`LEAST`; Popularity's P and PSP as :data:`TOLERANCE` has them), within, beyond (by how much not; 0 within).
     """
     rows = []
-    for scale, ds in twins.items():
-        counted = real(ds.entry.name)
+    for (name, ds), scale in zip(twins.items(), scales, strict=True):
+        counted = real(name)
         there = counted[counted["share"] == scale].set_index("statistic")["value"]
-        rows += [(ds.entry.name, scale, name, there.get(name, np.nan), value) for name, value in statistics(ds).items()]
-    return pd.DataFrame(rows, columns=["dataset", "scale", "statistic", "real", "twin"])
+        found = statistics(ds) if len(there) else {}
+        for statistic, target in there.items():
+            kind = statistic.partition("@")[0]
+            near = TOLERANCE.get(kind.removeprefix("Popularity "), max(LEAST, NEAR * target))
+            allowed = TOLERANCE.get(kind, near)
+            rows.append((printed_name(ds), statistic, *_judged(target, found[statistic], allowed)))
+    return pd.DataFrame(rows, columns=["dataset", "statistic", *_ROW])
+
+
+def _judged(target: float, value: float, allowed: float) -> tuple:
+    off = value - target
+    beyond = max(abs(off) - allowed, 0.0)
+    return target, value, off, allowed, beyond == 0, beyond
+
+
+# ---------------------------------------------------------------- baselines
 
 
 def printed(ds: Dataset) -> pd.DataFrame:
-    """The rows that are printed for the dataset: its benchmark table, jain16's Popularity, the coverage paper's PLT.
+    """The rows that are printed for the dataset: the coverage paper's PLT, jain16's table 3, the benchmark table.
 
     Parameters
     ----------
@@ -71,95 +96,170 @@ def printed(ds: Dataset) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        method, metric (P, PSP or Cov), k, value (percent); of several prints of one number the first: documents in the
-        order named.
+        method, metric (P, PSP or Cov), k, value (percent); of several prints of one number the first, documents in the
+        order named: the page's PSP of EURLex-4K stand in the wrong rows (see ``xcrepo/audit``).
     """
     name = printed_name(ds)
-    others = [
-        published.table(source) for source in ("coverage:table2", *(f"jain16:table3{letter}" for letter in "abcde"))
-    ]
-    here = [rows[rows["dataset"] == name] for rows in others]
-    here[0] = here[0][here[0]["method"] == "PLT"]
-    rows = pd.concat([here[0], printed_rows(ds), *(part[part["method"] == "Popularity"] for part in here[1:])])
-    rows = rows[rows["metric"].isin(["P", "PSP", "Cov"]) & rows["k"].isin(KS)]
+    jain16 = [published.table(f"jain16:table3{letter}") for letter in "abcde"]
+    coverage = published.table("coverage:table2")
+    parts = [coverage[coverage["method"] == "PLT"], *jain16, printed_rows(ds)]
+    rows = pd.concat([part[part["dataset"] == name] for part in parts])
+    rows = rows[rows["metric"].isin(METRICS) & rows["k"].isin(KS)]
     return rows.drop_duplicates(["method", "metric", "k"])[["method", "metric", "k", "value"]].reset_index(drop=True)
 
 
-def compute_baselines(ds: Twin, tops: Mapping[str, TopK]) -> pd.DataFrame:
-    """What baselines reach on the twin, beside what is printed.
+def compute(twins: Mapping[str, Twin], tops: Mapping[str, Mapping[str, TopK]]) -> pd.DataFrame:
+    """What baselines reach on twins, beside what is printed.
 
     Parameters
     ----------
-    ds : Twin
-    tops : mapping of str to TopK
-        Model -> its predictions for the test points, 5 or more a point.
+    twins : mapping of str to Twin
+        Key of the catalogue -> twin.
+    tops : mapping of str to mapping of str to TopK
+        Key -> model -> its predictions for the test points, 5 or more a point.
 
     Returns
     -------
     DataFrame
-        model, metric (P, PSP, Cov over the labels with a test point; confidence - accuracy at 5), k, printed (NaN: not),
-        printed as (the method's name there), twin, difference, all in percent, and within: whether the difference is
-        within :data:`TOLERANCE`; for confidence - accuracy, whether the models say less than they are right.
+        dataset (as it is printed), model, metric, k, printed as (the method's name there), then as in
+        :func:`compute_statistics`, in percent. metric is P, PSP or Cov (over the labels with a test point) where they are
+        printed; for the models whose scores are probabilities also confidence - accuracy in the first 5 places, which has
+        no target but to be below 0.
     """
-    weight = propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
-    there = printed(ds).set_index(["method", "metric", "k"])["value"]
     rows = []
-    for model, top in tops.items():
-        values = {
-            "P": metrics.precision(ds.test.Y, top, KS),
-            "PSP": metrics.psp(ds.test.Y, top, KS, inverse_propensity=weight),
-            "Cov": metrics.coverage(ds.test.Y, top, KS, over="test"),
-        }
-        for metric, found in values.items():
-            allowed = TOLERANCE.get(f"{model} {metric}", TOLERANCE[metric])
-            for k, value in zip(KS, 100 * found, strict=True):
-                names = [name for name in _PRINTED_AS.get(model, (model,)) if (name, metric, k) in there.index]
-                expected = there[(names[0], metric, k)] if names else np.nan
-                off = value - expected
-                rows.append(
-                    (model, metric, k, expected, names[0] if names else "", value, off, bool(abs(off) <= allowed))
-                )
-        gap = 100 * (np.where(top.ids[:, :5] >= 0, top.scores[:, :5], 0).mean() - values["P"][-1])
-        rows.append((model, "confidence - accuracy", 5, np.nan, "", gap, np.nan, bool(gap < 0)))
-    return pd.DataFrame(rows, columns=["model", "metric", "k", "printed", "printed as", "twin", "difference", "within"])
+    for name, models in tops.items():
+        ds, weight = twins[name], weights(twins[name])
+        there = printed(ds).set_index(["method", "metric", "k"])["value"]
+        for model, top in models.items():
+            precision = metrics.precision(ds.test.Y, top, KS)
+            values = {
+                "P": precision,
+                "PSP": metrics.psp(ds.test.Y, top, KS, inverse_propensity=weight),
+                "Cov": metrics.coverage(ds.test.Y, top, KS, over="test"),
+            }
+            for metric, found in values.items():
+                allowed = TOLERANCE.get(f"{model} {metric}", TOLERANCE[metric])
+                for k, value in zip(KS, 100 * found, strict=True):
+                    names = [name for name in _PRINTED_AS.get(model, (model,)) if (name, metric, k) in there.index]
+                    if names:
+                        judged = _judged(there[(names[0], metric, k)], value, allowed)
+                        rows.append((printed_name(ds), model, metric, k, names[0], *judged))
+            if model in _PROBABILITIES:
+                confidence = np.where(top.ids[:, : KS[-1]] >= 0, top.scores[:, : KS[-1]], 0).mean()
+                gap = 100 * (confidence - precision[-1])
+                judged = np.nan, gap, np.nan, np.nan, bool(gap < 0), max(gap, 0.0)
+                rows.append((printed_name(ds), model, GAP, KS[-1], "", *judged))
+    return pd.DataFrame(rows, columns=["dataset", "model", "metric", "k", "printed as", *_ROW])
 
 
-def summary(table: pd.DataFrame) -> str:
-    """One sentence: how many printed numbers the twin meets, and the largest miss.
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """What does not follow from the rest of :func:`compute`'s table."""
+    return table[["dataset", "model", "metric", "k", "target", "twin"]]
+
+
+def check_statistics(table: pd.DataFrame) -> pd.DataFrame:
+    """What does not follow from the rest of :func:`compute_statistics`'s table."""
+    return table[["dataset", "statistic", "target", "twin"]]
+
+
+# ---------------------------------------------------------------- for the reader
+
+
+def side_by_side(table: pd.DataFrame, decimals: int = 1) -> pd.DataFrame:
+    """Twin and target in one cell each: ``"87.1 | 82.4"``, with a star where it is not within.
 
     Parameters
     ----------
     table : DataFrame
-        From :func:`compute_baselines`.
+        From :func:`compute` or :func:`compute_statistics`.
+    decimals : int
+
+    Returns
+    -------
+    DataFrame
+        Texts, empty where nothing is compared. Of :func:`compute` a row a dataset and model, a column a metric and k; of
+        :func:`compute_statistics` a row a statistic, a column a dataset.
     """
-    compared = table[table["printed"].notna()]
-    if compared.empty:
-        return "Nothing is printed for these models on this dataset."
-    worst = compared.loc[compared["difference"].abs().idxmax()]
-    return (
-        f"{compared['within'].sum()} of {len(compared)} printed numbers are met within "
-        f"{TOLERANCE['P']:g} points ({TOLERANCE['Cov']:g} of coverage, {TOLERANCE['Popularity PSP']:g} of Popularity's PSP); "
-        f"the farthest is {worst['model']}'s {worst['metric']}@{worst['k']}: "
-        f"{worst['twin']:.1f} for {worst['printed']:.1f} printed."
-    )
+    target = [f" | {value:.{decimals}f}" if np.isfinite(value) else "" for value in table["target"]]
+    star = np.where(table["within"], "", " *")
+    cells = [f"{value:.{decimals}f}{t}{s}" for value, t, s in zip(table["twin"], target, star, strict=True)]
+    table = table.assign(cell=cells)
+    if "statistic" in table:
+        return tables.spread(table, ["statistic"], "dataset", "cell").fillna("")
+    table["column"] = table["metric"] + "@" + table["k"].astype(str)
+    wide = tables.spread(table, ["dataset", "model"], "column", "cell").fillna("")
+    columns = [name for metric in METRICS for name in wide if name.startswith(f"{metric}@")]
+    return wide[["dataset", "model", *columns]]
+
+
+def describe(table: pd.DataFrame) -> str:
+    """What is met and what is missed, a line a dataset.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute` or :func:`compute_statistics`.
+
+    Returns
+    -------
+    str
+        With all that is missed, the farthest beyond what is allowed first, and by how much beyond; several k of one model and
+        metric as one, by the largest.
+    """
+    if table.empty:
+        return "Nothing is compared."
+    if "statistic" in table:
+        table = table.assign(what=table["statistic"], k="")
+    else:
+        table = table.assign(what=table["model"] + "'s " + table["metric"] + "@", k=table["k"].astype(str))
+    lines = []
+    for dataset, part in table.groupby("dataset", sort=False):
+        missed = part[~part["within"]].groupby("what", sort=False)
+        missed = missed.agg(k=("k", "/".join), beyond=("beyond", "max"), n=("k", "size"))
+        missed = missed.sort_values("beyond", ascending=False, kind="stable")
+        names = [
+            f"{row.Index}{row.k} by {'up to ' if row.n > 1 else ''}{row.beyond:.2g}" for row in missed.itertuples()
+        ]
+        said = f"; beyond what is allowed: {', '.join(names)}" if names else ""
+        lines.append(f"{dataset}: {part['within'].sum()} of {len(part)} within{said}.")
+    return "\n".join(lines)
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Every compared number: on the twin (up) against printed (right).
+    """Every compared number, a panel a dataset: printed to the right, on the twin upwards.
 
     Parameters
     ----------
     table : DataFrame
-        From :func:`compute_baselines`.
-    ax : Axes, optional
+        From :func:`compute`.
+    ax : array of Axes, optional
+        As many as whole rows of up to two panels need; those left over are hidden.
     """
-    compared = table[table["printed"].notna()]
-    with figures.new(width=looks.NARROW, height=3.9, ax=ax) as (fig, panel):
-        for metric, part in compared.groupby("metric", sort=False):
-            panel.plot(part["printed"], part["twin"], "o", markersize=4, label=metric)
-        panel.plot([0, 100], [0, 100], color=looks.GREY, linewidth=0.8)
-        panel.set(xlabel="printed, %", ylabel="on the twin, %", xlim=(0, 100), ylim=(0, 100))
-        figures.draws(panel, x="printed", y="twin")
-        looks.title(fig, f"{compared['within'].sum()} of {len(compared)} printed numbers are met")
-        looks.legend(fig, panel)
+    compared = table[table["target"].notna()]
+    datasets = list(compared["dataset"].unique())
+    columns = min(2, max(len(datasets), 1))
+    rows = max(-(-len(datasets) // columns), 1)
+    size = looks.MEDIUM if columns > 1 else looks.NARROW
+    with figures.new(size, 0.9 + 3.0 * rows, columns, rows, ax, squeeze=False) as (fig, axes):
+        for panel, dataset in zip(axes.flat, datasets, strict=False):
+            part = compared[compared["dataset"] == dataset]
+            top = 1.05 * max(part["target"].max(), part["twin"].max())
+            ends, allowed = np.array([0.0, top]), TOLERANCE["P"]
+            panel.plot(ends, ends, color=looks.GREY, linewidth=0.8, label="_guide: as printed")
+            panel.fill_between(ends, ends - allowed, ends + allowed, color="0.92", linewidth=0, label="_guide: near")
+            for model, of_model in part.groupby("model", sort=False):
+                look = looks.of(model)
+                for metric, marks in of_model.groupby("metric", sort=False):
+                    fill = {"P": look.colour, "PSP": looks.WHITE, "Cov": looks.SKY}[metric]
+                    style = look.mark() | {"facecolor": fill, "edgecolor": look.colour, "s": 26, "zorder": 3}
+                    if look.marker == "x":
+                        style = look.mark() | {"s": 26, "zorder": 3}
+                    panel.scatter(marks["target"], marks["twin"], label=model, **style)
+            panel.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+            panel.set_title(f"{dataset}: {part['within'].sum()} of {len(part)} near", loc="left")
+            figures.draws(panel, x="target", y="twin")
+        looks.label_grid(axes, "printed, %", "on the twin, %", len(datasets))
+        met = f"{compared['within'].sum()} of {len(compared)} printed numbers"
+        looks.title(fig, f"Twins meet {met}; full: P, hollow: PSP, light: coverage")
+        looks.legend(fig, *axes.flat[: len(datasets)])
     return fig

@@ -41,7 +41,8 @@ def compute(tails: Sequence[Tail]) -> pd.DataFrame:
     -------
     DataFrame
         dataset, real, bin, labels, instances (integers), % labels, % instances, unseen, and the share of the labels
-        that table 2 puts into the bin (NaN for a dataset that it does not have).
+        that table 2 puts into the bin (NaN for a dataset that it does not have, and for a twin with fewer points, whose
+        counts are smaller and labels fewer).
     """
     parts = []
     for tail in tails:
@@ -52,7 +53,8 @@ def compute(tails: Sequence[Tail]) -> pd.DataFrame:
         part = pd.DataFrame(about | {"labels": labels, "instances": instances})
         for column in ("labels", "instances"):
             part[f"% {column}"] = 100 * part[column] / part[column].sum()
-        parts.append(part.assign(unseen=unseen, **{PRINTED: _printed_shares(tail.name.removesuffix(", twin"))}))
+        printed = _printed_shares(tail.name.removesuffix(", twin")) if tail.whole else np.nan
+        parts.append(part.assign(unseen=unseen, **{PRINTED: printed}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -168,8 +170,9 @@ def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, column, scale, ours, printed (text, without thousands commas), expected: printed times the scale
-        (labels a point do not scale).
+        dataset, column, scale, ours, printed (text, without thousands commas), expected: N times the scale, features and
+        labels a point as printed; labels and bins as printed at scale 1, and NaN below, where labels are as rare as a
+        random subsample of the points has them, and some fall out.
     """
     record, rows = published.table("reeval:table2").set_index(["dataset", "metric"]), []
     for (title, ds), size in zip(loaded.items(), scales, strict=True):
@@ -178,7 +181,9 @@ def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
         scale = size if isinstance(ds, Twin) else 1.0
         for column, ours in statistics(ds).items():
             value, printed = record.loc[(title, COLUMNS[column]), ["value", "printed"]]
-            expected = value * (1.0 if column == "labels a point" else scale)
+            expected = value * scale if column.startswith("N_") else value
+            if scale < 1 and column.startswith("L"):
+                expected = np.nan
             rows.append((title, column, scale, float(ours), printed.replace(",", ""), expected))
     return pd.DataFrame(rows, columns=["dataset", "column", "scale", "ours", "printed", "expected"])
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from xcrepro.inputs import datasets
-from xcrepro.metrics import evaluate
+from xcrepro.inputs import ranked
 from xcrepro.papers.reeval import _common as reeval
-from xcrepro.papers.reeval._common import BASELINE, KS, METRICS, Loaded, Tops, pair_signs
+from xcrepro.papers.reeval._common import BASELINE, COMPLETE, KS, METRICS, Loaded, Tops, pair_signs
 
 
 def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
@@ -26,16 +25,18 @@ def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, method, P@1 ... macro_F1@5, N@1 ... PSP@5 (percent).
+        dataset, method, P@1 ... macro_F1@5, N@1 ... PSP@5 (percent); of twins, behind each P@k and N@k the same on the
+        complete truth (:func:`xcrepro.inputs.ranked.compare`), ``P@1 complete``; NaN for real data beside a twin.
     """
-    rows = []
+    printed_as, parts = {"model": "method"}, []
+    for code, name in METRICS.items():
+        printed_as |= {f"{name}@{k}{end}": f"{code}@{k}{end}" for k in KS for end in ("", COMPLETE)}
     for title, models in tops.items():
-        ds = loaded[title]
-        for method, top in models.items():
-            found = evaluate(ds.test.Y, top, KS, datasets.weights(ds), metrics=list(METRICS.values()))
-            names = [f"{printed}@{k}" for printed in METRICS for k in KS]
-            rows.append({"dataset": title, "method": method, **dict(zip(names, 100 * found["value"], strict=True))})
-    return pd.DataFrame(rows)
+        part = ranked.compare(loaded[title], models, list(METRICS.values()), KS)
+        part = part.rename(columns=printed_as)
+        part.insert(0, "dataset", title)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
 
 check = reeval.stable_models
@@ -61,7 +62,7 @@ def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
         sides = {"here": part.set_index("method"), "printed": paper[paper["dataset"] == title].set_index("method")}
         if any(BASELINE not in side.index for side in sides.values()):
             continue
-        for column in found.columns.drop(["dataset", "method"]):
+        for column in paper.columns.drop(["dataset", "method"]):
             row = {"dataset": title, "column": column}
             for word, side in sides.items():
                 values, base = side[column], side.at[BASELINE, column]
@@ -92,3 +93,28 @@ def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
             counts = {metric: (reference * pair_signs(part[f"{metric}@{k}"]) < 0).sum() for metric in METRICS}
             rows.append({"dataset": title, "k": k, **counts, "pairs": reference.size})
     return pd.DataFrame(rows).drop(columns="macro_F1")
+
+
+def compute_opposite_to_complete(found: pd.DataFrame) -> pd.DataFrame:
+    """Does PSP, made for missing labels, order the models as P on the complete truth does, and better than P?
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, k, P, PSP: how many pairs of models each puts in the opposite order of P@k on the complete truth; pairs
+        (how many there are). A row a twin and k.
+    """
+    rows = []
+    for title, part in found.groupby("dataset", sort=False):
+        for k in KS:
+            complete = part.get(f"P@{k}{COMPLETE}")
+            if complete is not None and complete.notna().all():
+                reference = pair_signs(complete)
+                counts = {m: (reference * pair_signs(part[f"{m}@{k}"]) < 0).sum() for m in ("P", "PSP")}
+                rows.append({"dataset": title, "k": k, **counts, "pairs": reference.size})
+    return pd.DataFrame(rows)

@@ -13,7 +13,7 @@ from xcrepro import metrics, paths, propensity
 from xcrepro.data import twin as twins
 from xcrepro.data.read import read_sparse, read_xc
 from xcrepro.errors import DataError
-from xcrepro.papers.xcrepo._common import KS, METRICS
+from xcrepro.inputs.ranked import KS, METRICS
 from xcrepro.predictions import TopK
 
 
@@ -54,7 +54,7 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
     folder : str
         Holds ``train.txt`` (for the label counts) and ``sample_score/`` with ``score_mat.txt``, ``tst_X_Y.txt`` and,
         if it is there, ``inv_prop.txt``. Empty: the twin of ``dataset``, where 25 voters each name a label of a test
-        point with its true probability: whole scores 1 to 25 with many ties and short rows, like those of the
+        point with the probability that it is observed: whole scores 1 to 25 with many ties and short rows, like those of the
         original.
     dataset, scale, seed
         Of the twin (see :func:`xcrepro.twin`).
@@ -81,7 +81,7 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
         origin = f"sample scores of the repository: {scores.shape[0]} points, {scores.shape[1]} labels"
         return Sample(scores, Y, counts, train.shape[0], np.loadtxt(weights) if weights.is_file() else None, origin)
     ds = twins.twin(dataset, scale=scale, seed=seed)
-    chances = ds.test.marginals
+    chances = ds.test.observed_marginals
     votes = np.random.default_rng(seed).binomial(25, np.clip(chances.data.astype(np.float64), 0, 1)).astype(np.float32)
     scores = csr_matrix((votes, chances.indices.copy(), chances.indptr.copy()), shape=chances.shape)
     scores.eliminate_zeros()

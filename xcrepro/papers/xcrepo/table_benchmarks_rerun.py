@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import datasets
+from xcrepro.inputs import datasets, ranked
 from xcrepro.inputs.datasets import weights
+from xcrepro.inputs.ranked import KS, METRICS
 from xcrepro.metrics import ranking, registry
 from xcrepro.metrics.significance import jackknife_blocks, jackknife_error
-from xcrepro.papers.xcrepo._common import KS, METRICS, compute_metrics
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
@@ -27,7 +27,7 @@ PRINTED_METHODS |= {"FastXML": ("FastXML",), "PfastreXML": ("PfastreXML",)}
 """Baseline -> the printed method it is compared with, the first that the dataset's table has. Others have none."""
 SHOWN = ("P@1", "P@5", "PSP@1", "PSP@5")
 
-compute_table = compute_metrics
+compute_table = ranked.compare
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:

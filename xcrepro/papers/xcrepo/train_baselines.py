@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines
-from xcrepro.papers.xcrepo import _common
+from xcrepro.inputs import baselines, ranked
 from xcrepro.predictions import TopK
 
 
@@ -25,9 +24,9 @@ def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Percent: model, P@1, P@5, PSP@1, PSP@5.
+        Percent: model, P@1, P@5, PSP@1, PSP@5; of a twin P@1 and P@5 on its complete truth as well.
     """
-    return _common.compute_metrics(ds, tops)[["model", "P@1", "P@5", "PSP@1", "PSP@5"]]
+    return ranked.compare(ds, tops, ["P", "PSP"], [1, 5])
 
 
 def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
