@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from xcrepro.__main__ import main
 from xcrepro.data.load import count_splits
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
+from xcrepro.repro import golden, guard, items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "data/recorded").glob("*/*/*.csv"))
@@ -37,7 +37,7 @@ item.check(table[["model"]].assign(hits=7 + (split or 0)), "hits")
 
 
 def noted(table: pd.DataFrame, part: str = "") -> dict:
-    return {part: list(tables.exact(table))}
+    return {part: [*tables.exact(table), table.attrs.get("within", {})]}
 
 
 # ---------------------------------------------------------------- the files
@@ -150,6 +150,18 @@ def test_a_wider_tolerance_is_the_items():
     assert recorded.compare(now, committed, 0.01)
     with pytest.raises(recorded.RecordMismatch):
         recorded.compare(now, committed, 0.005)
+
+
+def test_a_column_may_have_a_difference_of_its_own():
+    table = pd.DataFrame({"hits": [7], "P": [0.5]})
+    committed = record(recorded.mean([noted(table)]))
+    for hits, agrees in ((9, True), (10, False)):
+        made = golden.within(table.assign(hits=[hits]), {"hits": 2})
+        if agrees:
+            assert recorded.compare(record(recorded.mean([noted(made)])), committed) == "2 of 2 values agree"
+            continue
+        with pytest.raises(recorded.RecordMismatch, match="column hits: recorded 7, now 10"):
+            recorded.compare(record(recorded.mean([noted(made)])), committed)
 
 
 @pytest.mark.parametrize(

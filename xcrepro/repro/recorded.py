@@ -55,11 +55,15 @@ class Table:
         Values as :func:`xcrepro.repro.tables.cell` writes them.
     sds : list of list of str
         Of the same shape: standard deviation over the splits, empty where there is none.
+    within : dict of str to float
+        Column -> the difference that agrees, for those that have one of their own (:func:`xcrepro.repro.golden.within`).
+        Only a run knows it; it is not written.
     """
 
     names: list[str]
     rows: list[list[str]]
     sds: list[list[str]]
+    within: dict[str, float] = dataclasses.field(default_factory=dict, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +95,7 @@ def note(part: str, table: pd.DataFrame) -> None:
     table : DataFrame
     """
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
-        file.write(json.dumps([part, *tables.exact(table)]) + "\n")
+        file.write(json.dumps([part, *tables.exact(table), table.attrs.get("within", {})]) + "\n")
 
 
 def asked() -> bool:
@@ -105,7 +109,8 @@ def environment(target: Path) -> dict[str, str]:
 
 
 def noted(path: Path) -> dict[str, list]:
-    """What a run wrote: part -> [names, kinds, rows], as :func:`xcrepro.repro.tables.exact` has them."""
+    """What a run wrote: part -> [names, kinds, rows, within], the first three as :func:`xcrepro.repro.tables.exact` has
+    them."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {part: table for part, *table in map(json.loads, lines)}
 
@@ -132,14 +137,14 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
 
     Examples
     --------
-    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
-    >>> mean(runs)[""]
-    Table(names=['model', 'P'], rows=[['PLT', '0.55']], sds=[['', '0.0707107']])
+    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]], {}]} for value in ("0.5", "0.6")]
+    >>> mean(runs)[""].rows, mean(runs)[""].sds
+    ([['PLT', '0.55']], [['', '0.0707107']])
     """
     first, found = runs[0], {}
     if any(list(run) != list(first) for run in runs):
         raise RecordMismatch(f"the splits' runs check other tables: {[list(run) for run in runs]}")
-    for part, (names, kinds, rows) in first.items():
+    for part, (names, kinds, rows, within) in first.items():
         others = [run[part] for run in runs]
         shapes = {(tuple(other[0]), len(other[2])) for other in others}
         if len(shapes) > 1:
@@ -157,9 +162,8 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
             ]
             for r in range(len(rows))
         ]
-        found[part] = Table(
-            list(names), [[v for v, _ in row] for row in cells], [[sd for _, sd in row] for row in cells]
-        )
+        values, sds = ([[cell[i] for cell in row] for row in cells] for i in (0, 1))
+        found[part] = Table(list(names), values, sds, within)
     return found
 
 
@@ -260,7 +264,8 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
     """Hold a record against the committed one.
 
     Texts and whole numbers are exact; numbers with a point agree within ``rtol`` of themselves (or of 0.001), standard
-    deviations within ``rtol`` of their mean. What ran must be the same, the version of the kit apart.
+    deviations within ``rtol`` of their mean; a column with a difference of its own by that. What ran must be the same,
+    the version of the kit apart.
 
     Parameters
     ----------
@@ -295,7 +300,7 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
             for c, name in enumerate(table.names):
                 total += 1
                 cells = row[c], old.rows[r][c], table.sds[r][c], old.sds[r][c]
-                if not _agree(*cells, rtol):
+                if not _agree(*cells, rtol, table.within.get(name, 0.0)):
                     shown = [text + (f" ± {sd}" if sd else "") for text, sd in zip(cells[:2], cells[2:], strict=True)]
                     raise RecordMismatch(
                         f"table {part!r}, row {r + 1}, column {name}: recorded {shown[1]}, now {shown[0]}, "
@@ -304,22 +309,22 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
     return f"{total} of {total} values agree"
 
 
-def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float) -> bool:
+def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float, within: float) -> bool:
     if (now, sd) == (old, old_sd):
         return True
-    a, b = _float(now), _float(old)
+    a, b = (_float(text, whole=within > 0) for text in (now, old))
     if a is None or b is None:
         return False
-    allowed = rtol * max(abs(a), abs(b), 0.001) * 1.000001
+    allowed = max(within, rtol * max(abs(a), abs(b), 0.001)) * 1.000001
     # A value that is the same on all splits, or all but, has a standard deviation of 0.
     spread = abs((_float(sd) or 0.0) - (_float(old_sd) or 0.0))
     return (now == old or abs(a - b) <= allowed) and spread <= allowed
 
 
-def _float(text: str) -> float | None:
-    """A number with a point, an exponent or none of a number's digits; None for whole numbers and texts."""
+def _float(text: str, whole: bool = False) -> float | None:
+    """A number with a point or an exponent, NaN and infinity; None for texts and, unless ``whole``, for whole numbers."""
     try:
-        return float(text) if not text.lstrip("-").isdigit() else None
+        return float(text) if whole or not text.lstrip("-").isdigit() else None
     except ValueError:
         return None
 
