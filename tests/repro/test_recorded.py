@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from xcrepro.__main__ import main
 from xcrepro.data.load import count_splits
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
+from xcrepro.repro import golden, guard, items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "data/recorded").glob("*/*/*.csv"))
@@ -37,7 +37,7 @@ item.check(table[["model"]].assign(hits=7 + (split or 0)), "hits")
 
 
 def noted(table: pd.DataFrame, part: str = "") -> dict:
-    return {part: list(tables.exact(table))}
+    return {part: [*tables.exact(table), table.attrs.get("within", {})]}
 
 
 # ---------------------------------------------------------------- the files
@@ -152,6 +152,18 @@ def test_a_wider_tolerance_is_the_items():
         recorded.compare(now, committed, 0.005)
 
 
+def test_a_column_may_have_a_difference_of_its_own():
+    table = pd.DataFrame({"hits": [7], "P": [0.5]})
+    committed = record(recorded.mean([noted(table)]))
+    for hits, agrees in ((9, True), (10, False)):
+        made = golden.within(table.assign(hits=[hits]), {"hits": 2})
+        if agrees:
+            assert recorded.compare(record(recorded.mean([noted(made)])), committed) == "2 of 2 values agree"
+            continue
+        with pytest.raises(recorded.RecordMismatch, match="column hits: recorded 7, now 10"):
+            recorded.compare(record(recorded.mean([noted(made)])), committed)
+
+
 @pytest.mark.parametrize(
     ("field", "said"),
     [("dataset", "other"), ("split", "1"), ("splits", "2"), ("command", "xcrepro run demo/two --record")],
@@ -169,6 +181,29 @@ def test_a_standard_deviation_counts():
     off = dataclasses.replace(now, tables={"": recorded.Table(["P"], [["50.0"]], [["14.2"]])})
     with pytest.raises(recorded.RecordMismatch, match=r"recorded 50\.0 ± 14\.2, now 50\.0 ± 14\.1421"):
         recorded.compare(now, off)
+
+
+# ---------------------------------------------------------------- in a notebook
+
+
+def test_datasets_stand_in_one_table():
+    """Columns of both, digits by the largest number, the first rows, what is missing as a dash."""
+    n = recorded.SHOWN_ROWS + 1
+    long = record(recorded.mean([noted(pd.DataFrame({"k": range(n), "P": [100.0] + [3.25] * (n - 1)}))]))
+    runs = [noted(pd.DataFrame({"k": [1], "ECE": [value]}), "errors") for value in (0.25, 0.35)]
+    short = record(recorded.mean(runs), dataset="other", split="mean", splits="2")
+    shown, said = recorded.lay_out([long, short])
+    assert shown.names == ["dataset", "k", "P", "ECE"]
+    assert shown.rows[:2] == [["toy", "0", "100.00", "-"], ["toy", "1", "3.25", "-"]]
+    assert shown.rows[n - 1 :] == [["other", "1", "-", "0.3000 ± 0.0707"]]
+    assert said == f"the first {n - 1} rows of a dataset; ± is the standard deviation over splits"
+    assert recorded.lay_out([long, short], "errors")[0].rows == [["other", "1", "0.3000 ± 0.0707"]]
+    assert recorded.lay_out([long], "errors") is recorded.lay_out([]) is None
+    assert [recorded.words(one) for one in (long, short, record({}, split="3", splits="10"))] == [
+        "toy, its one split",
+        "other, the mean of its 2 splits",
+        "toy, split 3 of 10 (from 0)",
+    ]
 
 
 # ---------------------------------------------------------------- a recorded run

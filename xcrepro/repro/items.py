@@ -159,10 +159,10 @@ class Item:
             Which of the recorded tables; by default the first that the item checks.
         """
         found = [recorded.read(path) for path in recorded.files(self.entry.id)]
-        if (shown := recorded.lay_out(found, part)) is None:
+        if not (laid_out := recorded.lay_out(found, part)):
             return
-        several = "; ± is the standard deviation over splits" if any("±" in str(row) for row in shown.rows) else ""
-        print(f"On real data, recorded in data/recorded/{self.entry.id}{several}:")
+        shown, said = laid_out
+        print(f"On real data, recorded in data/recorded/{self.entry.id}{f' ({said})' if said else ''}:")
         for one in found:
             print(f"{recorded.words(one)}, xcrepro {one.provenance['version']}: {one.provenance['command']}")
         tables.display(shown)

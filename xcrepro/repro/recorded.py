@@ -55,11 +55,15 @@ class Table:
         Values as :func:`xcrepro.repro.tables.cell` writes them.
     sds : list of list of str
         Of the same shape: standard deviation over the splits, empty where there is none.
+    within : dict of str to float
+        Column -> the difference that agrees, for those that have one of their own (:func:`xcrepro.repro.golden.within`).
+        Only a run knows it; it is not written.
     """
 
     names: list[str]
     rows: list[list[str]]
     sds: list[list[str]]
+    within: dict[str, float] = dataclasses.field(default_factory=dict, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +95,7 @@ def note(part: str, table: pd.DataFrame) -> None:
     table : DataFrame
     """
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
-        file.write(json.dumps([part, *tables.exact(table)]) + "\n")
+        file.write(json.dumps([part, *tables.exact(table), table.attrs.get("within", {})]) + "\n")
 
 
 def asked() -> bool:
@@ -105,7 +109,8 @@ def environment(target: Path) -> dict[str, str]:
 
 
 def noted(path: Path) -> dict[str, list]:
-    """What a run wrote: part -> [names, kinds, rows], as :func:`xcrepro.repro.tables.exact` has them."""
+    """What a run wrote: part -> [names, kinds, rows, within], the first three as :func:`xcrepro.repro.tables.exact` has
+    them."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {part: table for part, *table in map(json.loads, lines)}
 
@@ -132,14 +137,14 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
 
     Examples
     --------
-    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
-    >>> mean(runs)[""]
-    Table(names=['model', 'P'], rows=[['PLT', '0.55']], sds=[['', '0.0707107']])
+    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]], {}]} for value in ("0.5", "0.6")]
+    >>> mean(runs)[""].rows, mean(runs)[""].sds
+    ([['PLT', '0.55']], [['', '0.0707107']])
     """
     first, found = runs[0], {}
     if any(list(run) != list(first) for run in runs):
         raise RecordMismatch(f"the splits' runs check other tables: {[list(run) for run in runs]}")
-    for part, (names, kinds, rows) in first.items():
+    for part, (names, kinds, rows, within) in first.items():
         others = [run[part] for run in runs]
         shapes = {(tuple(other[0]), len(other[2])) for other in others}
         if len(shapes) > 1:
@@ -157,9 +162,8 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
             ]
             for r in range(len(rows))
         ]
-        found[part] = Table(
-            list(names), [[v for v, _ in row] for row in cells], [[sd for _, sd in row] for row in cells]
-        )
+        values, sds = ([[cell[i] for cell in row] for row in cells] for i in (0, 1))
+        found[part] = Table(list(names), values, sds, within)
     return found
 
 
@@ -260,7 +264,8 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
     """Hold a record against the committed one.
 
     Texts and whole numbers are exact; numbers with a point agree within ``rtol`` of themselves (or of 0.001), standard
-    deviations within ``rtol`` of their mean. What ran must be the same, the version of the kit apart.
+    deviations within ``rtol`` of their mean; a column with a difference of its own by that. What ran must be the same,
+    the version of the kit apart.
 
     Parameters
     ----------
@@ -295,7 +300,7 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
             for c, name in enumerate(table.names):
                 total += 1
                 cells = row[c], old.rows[r][c], table.sds[r][c], old.sds[r][c]
-                if not _agree(*cells, rtol):
+                if not _agree(*cells, rtol, table.within.get(name, 0.0)):
                     shown = [text + (f" ± {sd}" if sd else "") for text, sd in zip(cells[:2], cells[2:], strict=True)]
                     raise RecordMismatch(
                         f"table {part!r}, row {r + 1}, column {name}: recorded {shown[1]}, now {shown[0]}, "
@@ -304,22 +309,22 @@ def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
     return f"{total} of {total} values agree"
 
 
-def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float) -> bool:
+def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float, within: float) -> bool:
     if (now, sd) == (old, old_sd):
         return True
-    a, b = _float(now), _float(old)
+    a, b = (_float(text, whole=within > 0) for text in (now, old))
     if a is None or b is None:
         return False
-    allowed = rtol * max(abs(a), abs(b), 0.001) * 1.000001
+    allowed = max(within, rtol * max(abs(a), abs(b), 0.001)) * 1.000001
     # A value that is the same on all splits, or all but, has a standard deviation of 0.
     spread = abs((_float(sd) or 0.0) - (_float(old_sd) or 0.0))
     return (now == old or abs(a - b) <= allowed) and spread <= allowed
 
 
-def _float(text: str) -> float | None:
-    """A number with a point, an exponent or none of a number's digits; None for whole numbers and texts."""
+def _float(text: str, whole: bool = False) -> float | None:
+    """A number with a point or an exponent, NaN and infinity; None for texts and, unless ``whole``, for whole numbers."""
     try:
-        return float(text) if not text.lstrip("-").isdigit() else None
+        return float(text) if whole or not text.lstrip("-").isdigit() else None
     except ValueError:
         return None
 
@@ -334,7 +339,7 @@ def words(record: Record) -> str:
     return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
 
 
-def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown | None:
+def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
     """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each.
 
     Parameters
@@ -345,9 +350,12 @@ def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown 
 
     Returns
     -------
-    Shown or None
-        Four digits of a column's largest number; ``±`` is the standard deviation over the splits. None where no record
-        has the table.
+    Shown
+        Four digits of a column's largest number; ``±`` is the standard deviation over the splits.
+    str
+        What must be said of it: that rows are left out, what ``±`` is.
+
+    None in their place where no record has the table.
     """
     chosen = []
     for record in records:
@@ -370,7 +378,10 @@ def lay_out(records: Sequence[Record], part: str | None = None) -> tables.Shown 
     columns = {name: _for_people(column) for name, column in cells.items()}
     kinds = [kind for kind, _ in columns.values()]
     rows = [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)]
-    return tables.Shown(list(columns), kinds, rows)
+    said = [f"the first {SHOWN_ROWS} rows of a dataset"] if any(len(t.rows) > SHOWN_ROWS for _, t in chosen) else []
+    if any(sd for _, table in chosen for row in table.sds for sd in row):
+        said.append("± is the standard deviation over splits")
+    return tables.Shown(list(columns), kinds, rows), "; ".join(said)
 
 
 def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -382,7 +393,8 @@ def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
     if all(whole):
         return "int", [value or "-" for value, _ in column]
     largest = max((abs(n) for n in numbers if n is not None and math.isfinite(n)), default=0.0)
-    places = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest else 3
+    # 100 % needs no other places than 99 %.
+    places = min(max(3 - math.floor(math.log10(0.999999 * largest)), 0), 6) if largest else 3
 
     def text(value: str, sd: str) -> str:
         if value in ("", "nan"):

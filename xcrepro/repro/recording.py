@@ -28,6 +28,8 @@ MEAN = "mean"
 """The value of ``split`` that stands for all splits in turn."""
 Count = Callable[[str, str], int]
 """``(dataset, its folder)`` -> how many splits the data have; the engine itself does not read data."""
+_FORM = 2
+"""Of the files under ``build/recorded``; another number and none of them is taken."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -244,9 +246,11 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, stamps.versions(), {})
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
     data = {path.relative_to(recording.home).as_posix(): stamps.file_hash(path) for path in files}
+    # What a table comes to does not rest on the engine, which only shows and compares it.
+    whole["sources"] = {name: content for name, content in whole["sources"].items() if "/repro/" not in name}
     kept = ("code", "parameters", "sources", "versions")
     # As JSON has it, so that what is read back is equal.
-    return json.loads(json.dumps({**{key: whole[key] for key in kept}, "data": data}))
+    return json.loads(json.dumps({**{key: whole[key] for key in kept}, "data": data, "form": _FORM}))
 
 
 def collect(recording: Recording, force: bool = False, say: Callable[[str], None] = print) -> recorded.Record:
