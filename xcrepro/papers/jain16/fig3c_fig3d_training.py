@@ -150,7 +150,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         left.plot(part["missing %"], part["FastXML"], label="FastXML", **looks.of(PLAIN).line())
         left.errorbar(part["missing %"], part["nDCG"], 2 * part["error"], label="PfastXML, true propensities", **scored)
         left.set(xlabel="train labels missing, % of the pairs", ylabel=f"nDCG@{K} on the complete truth, %")
-        left.set_title(f"c: the true p, {_range(part['difference'])}", loc="left")
+        left.set_title(f"c: true p, against FastXML: {_range(part['difference'])}", loc="left")
         figures.draws(left, x="missing %", y=["FastXML", "nDCG"])
 
         part = compute_wrong(table)
@@ -164,7 +164,8 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         ring = {"color": looks.RUST, "markersize": 9, "fillstyle": "none", "linestyle": "none"}
         right.plot(exact["assumed"], exact["nDCG"], "o", label="the true A = 0.55", **ring)
         right.set(xlabel="A of the propensities PfastXML was given")
-        right.set_title(f"d: wrong p, {_range(given.loc[given['assumed'] != REFERENCE, 'difference'])}", loc="left")
+        wrong = given.loc[given["assumed"] != REFERENCE, "difference"]
+        right.set_title(f"d: wrong p, against FastXML: {_range(wrong)}", loc="left")
         right.set_ylim(given["nDCG"].min() - 2 * given["error"].max() - 1.4)
         figures.draws(right, x="assumed", y="nDCG")
         for axis in (left, right):
@@ -173,4 +174,4 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
 
 
 def _range(differences: pd.Series) -> str:
-    return f"{differences.min():+.1f} to {differences.max():+.1f} points" if len(differences) else "none"
+    return f"{differences.min():+.1f} to {differences.max():+.1f}" if len(differences) else "none"
