@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -241,9 +242,13 @@ def all_planned(
 # ---------------------------------------------------------------- run
 
 
+# Asked once a process: it reads the metadata of every installed distribution.
+_versions = functools.cache(stamps.versions)
+
+
 def _fingerprint(recording: Recording, values: dict) -> dict:
     """All that decides what a run comes to; where the data lie is no part of it."""
-    whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, stamps.versions(), {})
+    whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, _versions(), {})
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
     data = {path.relative_to(recording.home).as_posix(): stamps.file_hash(path) for path in files}
     # What a table comes to does not rest on the engine, which only shows and compares it.
