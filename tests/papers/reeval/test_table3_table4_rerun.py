@@ -110,3 +110,15 @@ def test_the_tree_is_the_shared_one_unless_its_leaves_are_changed(twin, monkeypa
         assert type(asked[name]) is type(shared)
         assert asked[name].get_params() == shared.get_params()
     assert _common.predictions({"T": twin}, max_leaf=10)["T"]["PLT"].max_leaf == 10
+
+
+def test_features_without_a_train_point_are_left_out_where_they_are_the_most(monkeypatch):
+    def training(model, X, Y):
+        return SimpleNamespace(predictions=lambda test, k: (X, test))
+
+    monkeypatch.setattr(_common.trained, "training", training)
+    ds = xc.twin("wiki10-31k", scale=0.001)
+    X, test = _common.predict(None, ds)
+    used = np.unique(ds.train.X.indices)
+    assert X.shape[1] == test.shape[1] == used.size < ds.train.X.shape[1] / 2
+    assert (X != ds.train.X[:, used]).nnz == (test != ds.test.X[:, used]).nnz == 0

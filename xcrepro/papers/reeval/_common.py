@@ -79,8 +79,16 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
 
 
 def predict(model: Model, ds: Dataset) -> TopK:
-    """The best labels of ``model``, trained once for all who ask, for the test points."""
-    return trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES)
+    """The best labels of ``model``, trained once for all who ask, for the test points.
+
+    Features that no train point has say nothing, yet a small twin has all of its dataset's: where they are the most,
+    they are left out, which saves most of the time.
+    """
+    X, test = ds.train.X, ds.test.X
+    used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+    if 2 * used.size < X.shape[1]:
+        X, test = X[:, used], test[:, used]
+    return trained.training(model, X, ds.train.Y).predictions(test, baselines.PLACES)
 
 
 def runs(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> list[tuple[str, Dataset, int, Mapping[str, TopK]]]:

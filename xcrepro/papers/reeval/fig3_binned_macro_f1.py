@@ -431,7 +431,13 @@ def _draw_values(panel, part: pd.DataFrame, bins: pd.DataFrame, methods, baselin
             np.arange(len(bins)) + (m - len(methods) / 2) * width, values, width, label=name, **looks.of(name).bar()
         )
     for b, ceiling in enumerate(bins["ceiling"]):
-        line = {"color": looks.RUST, "linewidth": 2, "label": "ceiling: the best that any predictions can have"}
+        line = {
+            "color": looks.RUST,
+            "linestyle": "-",
+            "marker": "",
+            "linewidth": 2,
+            "label": "ceiling: no predictions have more",
+        }
         panel.plot([b - 0.42, b + 0.42], [ceiling, ceiling], **line)
         looks.name(panel, f"{ceiling:.1f}", (b, ceiling), (0, 3), ha="center")
     figures.draws(panel, y=("baseline", "value", "ceiling"))
