@@ -169,8 +169,9 @@ def hits_by_label(Y, top: TopK, k: int) -> np.ndarray:
     return np.bincount(first[Truth.of(Y).hits(np.ascontiguousarray(first))], minlength=Y.shape[1])
 
 
-HITS = 8
-"""Hits that a bin may have more or fewer than accepted: another processor's rounding turns some close rankings."""
+HITS = 4
+"""Hits that a bin may have more or fewer than accepted: another processor's rounding turns some close rankings. Inputs changed
+in the seventh digit moved PfastreXML's by one, on a twin of a quarter of the points, and the SVM's and PLT's by none."""
 
 
 def check_hits(table: pd.DataFrame) -> pd.DataFrame:
