@@ -404,12 +404,14 @@ def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: 
     topic_mass = np.cumsum(plan.frequency[plan.by_topic])
     mass = np.concatenate([[0.0], topic_mass])[plan.topic_starts[1:]]
     share = np.minimum(plan.frequency[: plan.n_general] / n_train, _MOST)
+    # Points with more labels have the general ones more often: ``share`` at the average number, nearly so on average.
+    general = 1 - _exp(np.arange(1, int(sizes.max()) + 1)[:, None] / average * _log(1 - share))
     # Room for all that a point can be about: some more than are observed.
     width = min(2 * int(sizes.max()) + 8, n_labels)
     labels, counts = np.empty((n, width), np.int32), np.empty(n, np.int64)
     topics = np.empty((n, recipe.topics), np.int32)
     args = (
-        sizes, average, plan.propensity, share, plan.n_general, plan.topic_starts, plan.by_topic, topic_mass, mass,
+        sizes, plan.propensity, np.cumsum(general, axis=1), plan.topic_starts, plan.by_topic, topic_mass, mass,
         np.cumsum(plan.frequency), plan.companion, plan.follow, recipe.topics, labels, counts, topics,
     )  # fmt: skip
     threads.over_rows(n, lambda lo, hi: kernels.draw_labels(lo, hi, seed, *args), min_rows=1024)

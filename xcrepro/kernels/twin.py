@@ -236,14 +236,14 @@ def _holds(labels, n, label):
 
 @njit(nogil=True, cache=True)
 def draw_labels(
-    lo, hi, seed, sizes, mean, propensity, share, n_general, topic_starts, by_topic, topic_mass, mass, frequent,
-    companion, follow, most_topics, labels, counts, topics,
+    lo, hi, seed, sizes, propensity, general, topic_starts, by_topic, topic_mass, mass, frequent, companion, follow,
+    most_topics, labels, counts, topics,
 ):  # fmt: skip
     """The labels that each point is about: as many as let ``sizes[row]`` of them be expected to be observed.
 
-    General labels (the first ``n_general``) by their share of points, one systematic draw a row. The others from up to
-    ``most_topics`` topics, by frequency. topic_mass: cumulative frequency, labels in the order ``by_topic``; mass: the same
-    topic by topic; frequent: the same label by label, of all.
+    General labels, the first ones, by one systematic draw a row: general[size - 1] holds their chances in a point of that
+    size, added up. The others from up to ``most_topics`` topics, by frequency. topic_mass: cumulative frequency, labels in
+    the order ``by_topic``; mass: the same topic by topic; frequent: the same label by label, of all.
     """
     width = labels.shape[1]
     for row in range(lo, hi):
@@ -252,14 +252,14 @@ def draw_labels(
         x = _uniform(key, 0)
         held = 0
         seen = 0.0
-        for l in range(n_general):
-            # Points with more labels have it more often: share[l] at the average number, nearly so on average.
-            chance = 1.0 - _exp(wanted / mean * _log(1.0 - share[l]))
-            if np.floor(x + chance) > np.floor(x) and held < width:
-                labels[row, held] = l
-                held += 1
-                seen += propensity[l]
-            x += chance
+        chances = general[int(wanted) - 1]
+        tooth = 1.0
+        while chances.size > 0 and held < width and chances[-1] > tooth - x:
+            l = _find(chances, 0, chances.size, tooth - x)
+            labels[row, held] = l
+            held += 1
+            seen += propensity[l]
+            tooth += 1.0
         n_topics = 1 + int(most_topics * _uniform(key, 1))
         total = mass[-1]
         topics[row] = -1
