@@ -48,6 +48,8 @@ tested_share = _common.tested_share
 CANDIDATES = 5000
 """Labels a point to choose from: all of EURLex-4K's, so that the choice is that of the search in the tree."""
 UPDATES = {ALGORITHM: "probability", GAIN: "gain"}
+WAYS = (ALGORITHM, GAIN, PER_TREE)
+COMPARED = ["metric", "k", "printed", *WAYS, "printed / PLT", *(f"{way} / PLT" for way in WAYS), "nearest"]
 """Ways to lower f -> their name in :mod:`xcrepro.decide`."""
 
 
@@ -286,21 +288,25 @@ def compare_with_printed(ds: Dataset, means: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        rule, metric (P or Cov), k, printed, then a column a way (percent; NaN where there is no tree) and nearest, the
-        way that comes nearest to print. No rows where the paper has none.
+        rule, metric (P or Cov), k, printed, then a column a way (percent; NaN where there is no tree); the same as shares of
+        PLT's own value, in print and here ("printed / PLT", ...), since a twin is easier or harder than its dataset; and
+        nearest, the way whose share comes nearest to the printed one. No rows where the paper has none.
     """
     printed = pd.concat([printed_table(2), printed_table(3)])
     printed = printed[(printed["dataset"] == printed_name(ds)) & printed["metric"].isin(["P", "Cov"])]
+    plain = printed[printed["method"] == PLAIN].drop_duplicates(["metric", "k"]).set_index(["metric", "k"])["value"]
     betas = printed["variant"].where(printed["method"] != GREEDY, "0")
     printed = printed.assign(beta=betas)[betas != ""].astype({"beta": float, "k": int})
     mean, rows = means.set_index(["rule", "metric", "k"])["mean"], []
     for beta, metric, k, value in printed[["beta", "metric", "k", "value"]].drop_duplicates().itertuples(index=False):
         ours = {way: mean.get((mixed(beta, way), metric, k), math.nan) for way in (ALGORITHM, GAIN, PER_TREE)}
-        away = {way: abs(v - value) for way, v in ours.items() if not math.isnan(v)}
+        share = value / plain.get((metric, k), math.nan)
+        shares = {way: v / mean.get((PLAIN, metric, k), math.nan) for way, v in ours.items()}
+        away = {way: abs(v - share) for way, v in shares.items() if not math.isnan(v - share)}
         if away:
-            row = {"rule": mixed(beta), "metric": metric, "k": k, "printed": value}
-            rows.append(row | ours | {"nearest": min(away, key=away.get)})
-    table = pd.DataFrame(rows, columns=["rule", "metric", "k", "printed", ALGORITHM, GAIN, PER_TREE, "nearest"])
+            row = {"rule": mixed(beta), "metric": metric, "k": k, "printed": value} | ours | {"printed / PLT": share}
+            rows.append(row | {f"{way} / PLT": v for way, v in shares.items()} | {"nearest": min(away, key=away.get)})
+    table = pd.DataFrame(rows, columns=["rule", *COMPARED])
     order = {"rule": [mixed(beta) for beta in sorted(map(float, set(betas) - {""}))], "metric": SCORES, "k": None}
     return table if table.empty else _common.in_order(table, **order)
 
@@ -320,12 +326,12 @@ def describe_nearest(table: pd.DataFrame) -> str:
     if table.empty:
         return "Nothing is printed for this dataset."
     counts, words = table["nearest"].value_counts(), []
-    for way in (ALGORITHM, GAIN, PER_TREE):
-        away = (table[way] - table["printed"]).abs().groupby(table["metric"], sort=False).mean()
+    for way in WAYS:
+        away = (table[f"{way} / PLT"] - table["printed / PLT"]).abs().groupby(table["metric"], sort=False).mean()
         if away.notna().any():
-            far = ", ".join(f"{metric} {value:.1f}" for metric, value in away.items())
-            words.append(f"{way} in {counts.get(way, 0)} (on average {far} points away)")
-    return f"Nearest to print, of {len(table)} values: {'; '.join(words)}."
+            far = ", ".join(f"{metric} {value:.2f}" for metric, value in away.items())
+            words.append(f"{way} in {counts.get(way, 0)} (on average {far} away)")
+    return f"Nearest to print as shares of PLT's own values, of {len(table)}: {'; '.join(words)}."
 
 
 def compute_updates(ds: Dataset, found: Sequence[Run]) -> pd.DataFrame:
@@ -414,7 +420,7 @@ def compute_others(names: Sequence[str], scales: Sequence[float], seed: int = 0)
         found = compare_with_printed(ds, compute_means(compute(ds, runs(ds, 1), [0.0])))
         part = found[found["rule"] == GREEDY].drop(columns="rule")
         parts.append(part.assign(dataset=name, points=ds.n_train)[["dataset", "points", *part.columns]])
-    columns = ["dataset", "points", "metric", "k", "printed", ALGORITHM, GAIN, PER_TREE, "nearest"]
+    columns = ["dataset", "points", *COMPARED]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
