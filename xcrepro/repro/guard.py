@@ -28,9 +28,9 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest
     says of size paper fits it, that the notebook shows its figure, that its cells check exactly the tables that have a
     golden file, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
-    address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell;
-    the kernel ``python3``; no installs and shell commands; image links that lead to a file; no pictures and papermill
-    metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
+    address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell,
+    unless it is that of the parameters; the kernel ``python3``; no installs and shell commands; image links that lead to a
+    file; no pictures and papermill metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _cells(notebook: dict) -> list[str]:
         if not lines:
             found.append(f"{where} is empty")
             continue
-        if len(lines) > MAX_LINES:
+        if len(lines) > MAX_LINES and "parameters" not in cell.get("metadata", {}).get("tags", []):
             found.append(f"{where} has {len(lines)} lines; at most {MAX_LINES}: move code into the package")
         if _INSTALL.search(source):
             found.append(f"{where} installs or runs a shell command")
