@@ -82,7 +82,7 @@ class NeuralOneVsAll(Model):
     >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
     >>> model = xc.models.NeuralOneVsAll(dim=32, epochs=5).fit(data.train.X, data.train.Y)
     >>> model.predict(data.test.X, k=3)
-    TopK(n=76, k=3, n_labels=80)
+    TopK(n=76, k=3, n_labels=816)
     """
 
     loss: str = "bce"
