@@ -223,7 +223,7 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
     # Labels that no train point has are not in the data set.
     kept = np.flatnonzero(np.bincount(observed[:n_train].indices, minlength=points.ids.size))
     kept = kept[_permutation(seed, kernels.LABEL_IDS, kept.size)]
-    marginals, complete, observed = (_columns(matrix, kept) for matrix in (marginals, complete, observed))
+    marginals, complete, observed = (columns(matrix, kept) for matrix in (marginals, complete, observed))
     propensities = propensities[kept]
     seen = (marginals.data * propensities[marginals.indices]).astype(np.float32)
     observed_marginals = csr_matrix((seen, marginals.indices, marginals.indptr), shape=marginals.shape)
@@ -252,7 +252,8 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
     )
 
 
-def _columns(matrix: csr_matrix, kept: np.ndarray) -> csr_matrix:
+def columns(matrix: csr_matrix, kept: np.ndarray) -> csr_matrix:
+    """These columns of a matrix, in this order, ids sorted within rows."""
     matrix = matrix[:, kept]
     matrix.sort_indices()
     return matrix

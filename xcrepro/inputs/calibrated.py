@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 
 from xcrepro import calibrate
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin, TwinSplit
+from xcrepro.data.twin import Twin, TwinSplit, columns
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, ranking
@@ -115,7 +114,7 @@ def keep_labels(ds: Twin, labels: np.ndarray) -> Twin:
 
     def split(part: TwinSplit) -> TwinSplit:
         of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
-        return dataclasses.replace(part, **{name: _columns(getattr(part, name), labels) for name in of_labels})
+        return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
     train = split(ds.train)
     return dataclasses.replace(
@@ -127,12 +126,6 @@ def keep_labels(ds: Twin, labels: np.ndarray) -> Twin:
         label_features=None if ds.label_features is None else ds.label_features[labels],
         label_names=tuple(ds.label_names[label] for label in labels) if ds.label_names else (),
     )
-
-
-def _columns(matrix: csr_matrix, labels: np.ndarray) -> csr_matrix:
-    matrix = matrix[:, labels]
-    matrix.sort_indices()
-    return matrix
 
 
 def predictions(

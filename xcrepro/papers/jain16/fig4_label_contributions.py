@@ -44,8 +44,7 @@ def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFram
     weighted = sparse.csr_matrix((w[truth.indices], truth.indices, truth.indptr), shape=ds.test.Y.shape)
     table = pd.DataFrame({"k": k, "count": ds.label_counts, "labels": 1})
     for name, top in {"best": TopK.from_scores(weighted, k), **tops}.items():
-        ids = np.ascontiguousarray(top.ids[:, :k])
-        table[name] = w * np.bincount(ids[truth.hits(ids)], minlength=truth.n_labels)
+        table[name] = w * _hits(truth, top, k)
     table[["best", *tops]] *= 100 / table["best"].sum()
     return table
 
@@ -68,9 +67,14 @@ def compute_complete(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFr
     truth = Truth.of(complete(ds))
     table = pd.DataFrame({"k": k, "count": ds.label_counts, "labels": 1})
     for name, top in tops.items():
-        ids = np.ascontiguousarray(top.ids[:, :k])
-        table[name] = 100 / ids.size * np.bincount(ids[truth.hits(ids)], minlength=truth.n_labels)
+        table[name] = 100 / (truth.n_rows * k) * _hits(truth, top, k)
     return table
+
+
+def _hits(truth: Truth, top: TopK, k: int) -> np.ndarray:
+    """Of each label, in how many points it is rightly among the first k."""
+    ids = np.ascontiguousarray(top.ids[:, :k])
+    return np.bincount(ids[truth.hits(ids)], minlength=truth.n_labels)
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 5)) -> pd.DataFrame:

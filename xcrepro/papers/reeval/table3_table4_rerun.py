@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from xcrepro.inputs import ranked
@@ -89,9 +91,7 @@ def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for title, part in found.groupby("dataset", sort=False):
         for k in KS:
-            reference = pair_signs(part[f"macro_F1@{k}"])
-            counts = {metric: (reference * pair_signs(part[f"{metric}@{k}"]) < 0).sum() for metric in METRICS}
-            rows.append({"dataset": title, "k": k, **counts, "pairs": reference.size})
+            rows.append({"dataset": title, "k": k} | _opposite(part, part[f"macro_F1@{k}"], METRICS, k))
     return pd.DataFrame(rows).drop(columns="macro_F1")
 
 
@@ -114,7 +114,12 @@ def compute_opposite_to_complete(found: pd.DataFrame) -> pd.DataFrame:
         for k in KS:
             complete = part.get(f"P@{k}{COMPLETE}")
             if complete is not None and complete.notna().all():
-                reference = pair_signs(complete)
-                counts = {m: (reference * pair_signs(part[f"{m}@{k}"]) < 0).sum() for m in ("P", "PSP")}
-                rows.append({"dataset": title, "k": k, **counts, "pairs": reference.size})
+                rows.append({"dataset": title, "k": k} | _opposite(part, complete, ("P", "PSP"), k))
     return pd.DataFrame(rows)
+
+
+def _opposite(part: pd.DataFrame, reference: pd.Series, metrics: Iterable[str], k: int) -> dict[str, int]:
+    """How many pairs of models each metric at k puts in the opposite order of ``reference``, and how many there are."""
+    signs = pair_signs(reference)
+    counts = {metric: (signs * pair_signs(part[f"{metric}@{k}"]) < 0).sum() for metric in metrics}
+    return counts | {"pairs": signs.size}
