@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import nbval.kernel
 from nbval.plugin import IPyNbCell
 
 from xcrepro.repro import golden, manifest, outputs, tidy
@@ -30,5 +31,21 @@ def _compare(cell: IPyNbCell, test: list[dict], ref: list[dict], skip_compare=No
     return not said
 
 
-# nbval has no hook for how outputs are compared.
+_start = nbval.kernel.start_new_kernel
+_ATTEMPTS = 3
+
+
+def _start_again(*args, **named):
+    """A kernel that does not answer is started anew, as the runner does: kernels choose their ports before they bind them,
+    so that two that start together can meet on one, and on a busy machine an answer takes more than nbval's minute."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return _start(*args, **named)
+        except RuntimeError:
+            if attempt == _ATTEMPTS:
+                raise
+
+
+# nbval has no hook for how outputs are compared, nor for how kernels are started.
 IPyNbCell.compare_outputs = _compare
+nbval.kernel.start_new_kernel = _start_again
