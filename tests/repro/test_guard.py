@@ -101,7 +101,7 @@ def change(number: int, key: str, value: object):
         (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
         (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22', which differs"),
         (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt', which differs"),
-        (source(4, "no picture"), "no markdown cell shows figures/demo/one.png"),
+        (source(4, "no picture"), "no cell shows figures/demo/one.png"),
         (source(4, "![x](../../figures/demo/two.png)"), "the image ../../figures/demo/two.png is not there"),
         (source(4, '<img src="../../figures/demo/two.png">'), "the image ../../figures/demo/two.png is not there"),
         (source(4, "![x](https://example.org/a.png)"), "is not a file of this project"),

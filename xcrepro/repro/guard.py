@@ -13,6 +13,8 @@ from xcrepro.repro import manifest, notebooks, recording, tidy
 
 MAX_BYTES = 200_000
 MAX_LINES = 10
+MAX_WORDS = 400
+"""In sight: a notebook that is longer is not read. Details fold."""
 MASTER = "00_regenerate_all.ipynb"
 _INSTALL = re.compile(
     r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
@@ -158,11 +160,13 @@ def _output_problems(cell: dict) -> list[str]:
 def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
     found, shown = [], set()
     for cell in notebook["cells"]:
-        if cell["cell_type"] != "markdown":
-            continue
         if cell.get("attachments"):
             found.append("a picture is attached to a cell; link its file instead")
-        for match in _IMAGE.finditer(notebooks.text(cell["source"])):
+        if cell["cell_type"] == "markdown":
+            seen = notebooks.text(cell["source"])
+        else:
+            seen = "\n".join(notebooks.text(o.get("data", {}).get("text/markdown", "")) for o in cell["outputs"])
+        for match in _IMAGE.finditer(seen):
             link = match.group(1) or match.group(2)
             if link.startswith(("http:", "https:", "data:", "attachment:")):
                 found.append(f"the image {link[:60]} is not a file of this project")
@@ -172,7 +176,7 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
                 shown.add((path.parent / link).resolve())
     wanted = [output for output in (entry.figures() if entry else ()) if output.suffix == ".png"]
     if wanted and not any(output.resolve() in shown for output in wanted):
-        found.append(f"no markdown cell shows {wanted[0].relative_to(entry.root).as_posix()}")
+        found.append(f"no cell shows {wanted[0].relative_to(entry.root).as_posix()}")
     return found
 
 
