@@ -33,11 +33,13 @@ def test_every_form_under_its_file_name(ds, top, tmp_path):
         file.write((tmp_path / "text.txt").read_bytes())
     top.to_calibration_npz(tmp_path / "interchange.npz", ds.test.Y)
     (tmp_path / ".hidden").write_text("no")
-    found = baselines.predictions(ds, given=str(tmp_path), places=5)
+    found = baselines.predictions(ds, ["Popularity"], given=str(tmp_path), places=5)
+    assert list(found)[-1] == "Popularity"  # the baselines stand beside
+    assert found.pop("Popularity").k == 5
     assert list(found) == ["interchange", "ours", "packed", "pyxclib", "text"]
     for name, read in found.items():
         np.testing.assert_array_equal(read.ids, top.ids, err_msg=name)
-    assert list(baselines.predictions(ds, given=str(tmp_path / "ours.npz"))) == ["ours"]
+    assert list(baselines.predictions(ds, ["Popularity"], given=str(tmp_path / "ours.npz"))) == ["ours", "Popularity"]
 
 
 def test_places_are_cut(ds, top, tmp_path):

@@ -114,7 +114,8 @@ def test_the_official_run_is_the_notebooks_own(listed, capsys):
     for other in ({"seed": 1}, {"folder": "x"}):
         item = of(**other)
         assert not item.official
-        assert item.folder == listed.root / "build/figures/other"
+        [(name, value)] = other.items()
+        assert item.folder == listed.root / f"build/figures/other/{name}={value}"
         item.check(pd.DataFrame({"x": [1]}))
         assert capsys.readouterr().out == "demo/one: not compared, these are not the manifest's parameters\n"
 
@@ -245,3 +246,58 @@ def test_names_of_the_subpackage():
     assert repro.tables.show
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = repro.nothing
+
+
+class Data:
+    name, origin, notes = "demo@0.5-seed0", "synthetic twin of Demo × 0.5 (seed 0), 10 test points", ("it is small",)
+
+
+def test_what_a_run_is_made_from_stands_in_every_file(listed, capsys):
+    item = of(seed=1)
+    item.made_from({"Demo": Data()}, "as printed in demo, table 1")
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "Data: synthetic twin of Demo × 0.5 (seed 0), 10 test points; as printed in demo, table 1.\n"
+    )
+    assert "no printed results beside demo@0.5-seed0: it is small" in said
+    item.save_table(pd.DataFrame({"P@1": [50.0]}))
+    written = {suffix: (item.folder / f"demo/one{suffix}").read_text() for suffix in (".csv", ".md", ".tex")}
+    assert written[".csv"].splitlines()[0] == "P@1,data"
+    assert all(f"synthetic twin of Demo {sign}" in written[suffix] for suffix, sign in ((".csv", "×"), (".md", "×")))
+    assert r"\multicolumn{1}{l}{\footnotesize Data: synthetic twin of Demo $\times$ 0.5" in written[".tex"]
+    item.save_table(pd.DataFrame({"P@1": [50.0]}), part="printed", origin="as printed")
+    assert (item.folder / "demo/one-printed.csv").read_text() == "P@1,data\n50.0,as printed\n"
+    with pytest.raises(ArgumentError, match="no column 'data'"):
+        item.save_table(pd.DataFrame({"data": [50.0]}))
+
+
+def test_a_committed_table_with_its_origin_is_read_again(listed):
+    item = of()
+    item.made_from("as printed")
+    table = pd.DataFrame({"P@1": [50.0]})
+    item.save_table(table)
+    path = listed.root / "figures/demo/one.csv"
+    before = path.stat().st_mtime_ns
+    item.save_table(table * (1 + 1e-12))  # within the tolerance: what is committed stays
+    assert path.stat().st_mtime_ns == before
+    item.save_table(table * 2)
+    assert path.read_text() == "P@1,data\n100.0,as printed\n"
+
+
+def test_own_runs_have_a_folder_of_their_own(listed):
+    assert of(seed=1).folder != of(seed=2).folder
+    assert of(folder="a/b").folder.name == "folder=b"
+    long = items.own_name(of().entry, {"folder": "x" * 300})
+    assert len(long) < 120
+    assert long != items.own_name(of().entry, {"folder": "x" * 301})
+
+
+def test_sentences_are_a_list_or_one_paragraph():
+    said = items._Said(["One.", "Two."])
+    assert said._repr_markdown_() == repr(said) == "- One.\n- Two."
+    assert repr(items._Said(["One."])) == "One."
+
+
+def test_parameters_are_checked_before_anything_runs(listed):
+    with pytest.raises(ArgumentError, match="parameter seed must be of type int"):
+        of(seed="one")

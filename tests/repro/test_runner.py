@@ -90,9 +90,9 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     # A reader's own run: compared with nothing, kept apart, and not in the way of the official one.
     committed = (demo.root / "figures/demo/good.csv").read_bytes()
     assert main(["run", "demo/good", "-p", "seed", "5"]) == 0
-    assert (demo.root / "build/figures/other/demo/good.csv").read_text() == "k,P\n1,5.5\n3,0.25\n"
+    assert (demo.root / "build/figures/other/seed=5/demo/good.csv").read_text() == "k,P\n1,5.5\n3,0.25\n"
     assert (demo.root / "figures/demo/good.csv").read_bytes() == committed
-    executed = notebooks.read(demo.root / "build/notebooks/other/demo/good.ipynb")
+    executed = notebooks.read(demo.root / "build/notebooks/other/seed=5/demo/good.ipynb")
     said = "".join(notebooks.text(o.get("text")) for c in notebooks.code_cells(executed) for o in c["outputs"])
     assert "demo/good: not compared, these are not the manifest's parameters" in said
     assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}

@@ -72,3 +72,14 @@ class Dataset:
     def n_train(self) -> int:
         """N of the propensity model: the number of train points."""
         return self.train.Y.shape[0]
+
+    @property
+    def title(self) -> str:
+        """What the documents call it; its name where none does."""
+        return self.entry.printed_name if self.entry else self.name
+
+    @property
+    def origin(self) -> str:
+        """What it is, for the foot of a figure or table: ``"Bibtex (real data), 2,515 test points"``."""
+        kind = "real data" if self.comparable else "real data, not those that are printed"
+        return f"{self.title} ({kind}), {self.test.Y.shape[0]:,} test points"

@@ -92,7 +92,7 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
 def predictions(
     ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
 ) -> dict[str, TopK]:
-    """The baselines' best labels for the test points of a dataset, or saved predictions in their place.
+    """The baselines' best labels for the test points of a dataset, a reader's saved predictions before them.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def predictions(
     seed : int
         The models'.
     given : str
-        A file or folder of saved predictions, which then take the baselines' place (:func:`saved`).
+        A file or folder of saved predictions (:func:`saved`), which come first. A baseline of the same name is left out, and
+        all of them where the dataset has no features to train on.
     places : int
         Labels a point.
 
@@ -116,9 +117,12 @@ def predictions(
     ArgumentError, DataMissing, DataError
         As :func:`recipe` and :func:`saved`.
     """
-    if given:
-        return saved(given, ds, places)
-    return {name: training(name, ds, seed).predictions(ds.test.X, places) for name in names or RECIPES}
+    found = saved(given, ds, places) if given else {}
+    for name in names or RECIPES:
+        recipe(name, ds, seed)
+        if name not in found and not (given and ds.train.X is None):
+            found[name] = training(name, ds, seed).predictions(ds.test.X, places)
+    return found
 
 
 # ---------------------------------------------------------------- anybody's predictions

@@ -5,7 +5,19 @@ runs every check over all of it.
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
-from xcrepro.published.audit import audit
+from xcrepro.published.audit import audit, doubted
 from xcrepro.published.record import about, find, formulas, methods, names, references, sources, table, wide
 
-__all__ = ["about", "audit", "find", "formulas", "methods", "names", "references", "sources", "table", "wide"]
+__all__ = [
+    "about",
+    "audit",
+    "doubted",
+    "find",
+    "formulas",
+    "methods",
+    "names",
+    "references",
+    "sources",
+    "table",
+    "wide",
+]

@@ -111,6 +111,50 @@ def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
     return pd.DataFrame(ranked, columns=_COLUMNS)
 
 
+def doubted(rows: pd.DataFrame) -> pd.Series:
+    """Which printed values cannot be what their row says, by the audit of their datasets.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Printed values as :func:`xcrepro.published.table` and :func:`xcrepro.published.find` return them.
+
+    Returns
+    -------
+    Series of str
+        With the index of ``rows``: why a value is in doubt (a finding with the judgement ``"typo"``), empty where it is not.
+
+    Examples
+    --------
+    >>> from xcrepro.published import table
+    >>> rows = table("xcrepo:EURLex-4K")
+    >>> sorted(set(rows["method"][doubted(rows) != ""]))[:3]
+    ['AnnexML', 'CPLST', 'CS']
+    """
+    import pandas as pd
+
+    from xcrepro.published.record import find
+
+    known = [name for name in dict.fromkeys(rows["dataset"]) if name]
+    found = audit(find(dataset=known)) if known else audit(rows)
+    reasons = {}
+    for one in found[found["judgement"] == "typo"].itertuples(index=False):
+        names, _, places = one.column.partition(" at ")
+        columns = (
+            [f"{m}@{k}" for m in names.split(", ") for k in places.split(", ")] if places else one.column.split(", ")
+        )
+        for dataset in one.dataset.split(", "):
+            for name in columns:
+                reasons.setdefault((one.document, dataset, one.row, name), one.why)
+
+    def why(row) -> str:
+        line = Line(row.source.partition(":")[0], row.dataset, row.method, row.variant, checks.Row({}))
+        k = 0 if pd.isna(row.k) else int(row.k)
+        return reasons.get((line.document, row.dataset, line.label, checks.column(row.metric, k)), "")
+
+    return pd.Series([why(row) for row in rows.itertuples()], rows.index, dtype=object)
+
+
 _ORDER_OF_CHECKS = ("psndcg_bounds", "ndcg_bounds", "hits_grow", "brier_and_error", "first_place", "owners")
 
 

@@ -100,7 +100,7 @@ def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
     ax.xcrepro_columns = (x, y)
 
 
-def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, bytes]:
+def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "", origin: str = "") -> dict[str, bytes]:
     """Suffix -> content of the figure's files: ``.csv``, the data behind it, ``.svg`` and ``.png``.
 
     Parameters
@@ -112,6 +112,8 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, by
     drawn_by : str
         Of the code that drew it (:func:`digest`); it stands in the SVG. No dates and no version numbers go in, so the
         same figure in the same environment gives the same bytes.
+    origin : str
+        What the data are: small print in the figure's foot, and the column ``data`` of the CSV.
 
     Returns
     -------
@@ -122,17 +124,37 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "") -> dict[str, by
     DrawingFault
         As :func:`held`.
     """
-    contents = {".csv": tables.csv_text(table).encode()}
+    contents = {".csv": tables.csv_text(tables.with_origin(table, origin)).encode()}
     held(fig, table)
     with _style():
+        canvas = _write_foot(fig, origin)
         for suffix, metadata in (
             (".svg", {"Date": None, "Creator": None, "Source": f"drawn by {drawn_by}" if drawn_by else None}),
             (".png", {"Software": None}),
         ):
             out = io.BytesIO()
-            fig.savefig(out, format=suffix[1:], metadata=metadata)
+            fig.savefig(out, format=suffix[1:], metadata=metadata, bbox_inches=canvas)
             contents[suffix] = out.getvalue()
     return contents
+
+
+_LETTERS_AN_INCH = 17
+"""Of the foot's size, at most."""
+
+
+def _write_foot(fig: Figure, origin: str):
+    """Small print below the drawing, on paper added there: nothing that is laid out has to make room. The canvas, or None."""
+    import textwrap
+
+    from matplotlib.transforms import Bbox
+
+    if not origin:
+        return None
+    width, height = fig.get_size_inches()
+    lines = textwrap.wrap(f"Data: {origin}.", int(_LETTERS_AN_INCH * width))
+    deep = 0.06 + 0.12 * len(lines)
+    fig.text(0.01, -0.03 / height, "\n".join(lines), va="top", ha="left", fontsize="x-small", color="0.35")
+    return Bbox([[0, -deep], [width, height]])
 
 
 def digest(module: ModuleType | None) -> str:
@@ -190,20 +212,23 @@ def same_drawing(old: bytes, new: bytes) -> bool:
     return form(old) == form(new)
 
 
-def display(png: bytes) -> None:
+def display(png: bytes, link: str = "") -> None:
     """Show a picture where there is a notebook to show it in; elsewhere nothing happens.
 
     Parameters
     ----------
     png : bytes
         The content of a PNG file.
+    link : str
+        Markdown that shows the committed file of the same picture: what a committed notebook has in the picture's place
+        (:func:`xcrepro.repro.tidy.outputs`), so that it holds no picture and shows it all the same.
     """
     import sys
 
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) and hasattr(shell, "kernel"):
         from IPython.display import Image, display
 
-        display(Image(png))
+        display(Image(png), metadata={"xcrepro": {"link": link}} if link else None)
 
 
 class DrawingFault(XCError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -71,6 +73,8 @@ class Item:
     entry: manifest.Entry
     parameters: dict
     official: bool
+    origins: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """What :meth:`made_from` was told, for feet of figures and tables."""
 
     @property
     def size(self) -> str:
@@ -79,19 +83,51 @@ class Item:
 
     @property
     def module(self) -> ModuleType | None:
-        """The item's module, ``papers/<paper>/<item>.py`` of the package; None where a project has no such file."""
-        name = f"{PAPERS}.{self.entry.id.replace('/', '.')}"
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if not name.startswith(error.name or "?"):
-                raise
-            return None
+        """As :func:`module_of` has it."""
+        return module_of(self.entry.id)
 
     @property
     def folder(self) -> Path:
-        """The folder under which this run writes ``<id>.csv`` and so on."""
-        return folder(self.size, self.official)
+        """The folder under which this run writes ``<id>.csv`` and so on.
+
+        Of a reader's own run its name says what it was run with (:func:`own_name`), so that another overwrites nothing.
+        """
+        home = folder(self.size, self.official)
+        if self.official or os.environ.get("XCREPRO_FIGURES"):
+            return home
+        return home / own_name(self.entry, self.parameters)
+
+    @property
+    def origin(self) -> str:
+        """What this run's numbers are made from, one line; empty before :meth:`made_from`."""
+        parts = list(self.origins)
+        if parts and (split := self.parameters.get("split")) is not None:
+            parts[-1] += f", split {split}"
+        if parts and (given := self.parameters.get("predictions")):
+            parts.append(f"predictions from {Path(given).name}")
+        return "; ".join(parts)
+
+    def made_from(self, *data) -> None:
+        """Say what this run's numbers are made from: it stands in the foot of every figure and table from here on.
+
+        Prints it, with what is special about the data.
+
+        Parameters
+        ----------
+        *data : Dataset, mapping to Dataset or str
+            Data as they are loaded (what has ``name``, ``origin`` and ``notes``), or, where no data are, words such as
+            ``"as printed in jain16, table 3"``.
+        """
+        self.origins.clear()
+        notes = []
+        for one in data:
+            for part in one.values() if isinstance(one, Mapping) else [one]:
+                if isinstance(part, str):
+                    self.origins.append(part)
+                else:
+                    self.origins.append(part.origin)
+                    notes += [f"  no printed results beside {part.name}: {note}" for note in part.notes]
+        print("\n".join([f"Data: {self.origin}.", *notes]))
 
     def name(self, part: str = "") -> str:
         """``paper/item``, or ``paper/item:part`` for an item with more than one table.
@@ -191,7 +227,36 @@ class Item:
         """
         compare.published(self.name(part), table, ours, printed, decimals)
 
-    def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "") -> None:
+    def say(self, *sentences: str) -> None:
+        """Show findings, sentences that were made from this run's numbers (:mod:`xcrepro.findings`): a list, or a paragraph
+        where there is one alone. Nothing where there is none.
+
+        Parameters
+        ----------
+        *sentences : str
+            Markdown; empty ones are left out.
+        """
+        if found := [sentence for sentence in sentences if sentence]:
+            tables.display(_Said(found))
+
+    def equal(self, what: str, /, **ways: float) -> None:
+        """Hold several ways to the same number to each other (:func:`xcrepro.repro.compare.equal`).
+
+        Parameters
+        ----------
+        what : str
+            What the number is.
+        **ways : float or sequence of float
+            ``by_hand=``, ``call=``, ``table=``, ...
+
+        Raises
+        ------
+        Disagreement
+            With the two numbers.
+        """
+        compare.equal(what, **ways)
+
+    def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "", origin: str = "") -> None:
         """Write the figure and the table behind it into this run's folder, and show it.
 
         The files are those of :func:`xcrepro.repro.figures.render`.
@@ -205,6 +270,8 @@ class Item:
             Every number that is drawn stands in it (:func:`xcrepro.repro.figures.held`).
         part : str
             As for :meth:`name`.
+        origin : str
+            What it is made from, where that is not what :meth:`made_from` said.
 
         Raises
         ------
@@ -213,11 +280,18 @@ class Item:
         NotCommitted
             Where ``$XCREPRO_FIGURES`` is set and an official run at size small moves what is committed.
         """
-        contents = figures.render(fig, table, figures.digest(self.module))
+        contents = figures.render(fig, table, figures.digest(self.module), origin or self.origin)
         self._write(contents, table, part)
-        figures.display(contents[".png"])
+        figures.display(contents[".png"], self._link(fig, part) if self.official and self.size == "small" else "")
 
-    def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "") -> None:
+    def _link(self, fig: Figure, part: str) -> str:
+        """Markdown for the committed picture, from the notebook's place; its title is the text for who cannot see it."""
+        title = " ".join(fig.get_suptitle().split()) or self.entry.title
+        words = title.translate(str.maketrans({"[": "(", "]": ")", "$": None, "\\": None}))
+        up = "../" * (self.entry.id.count("/") + 1)
+        return f"![{words}]({up}figures/{self.name(part).replace(':', '-')}.png)"
+
+    def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "", origin: str = "") -> None:
         """Write the table's files into this run's folder, by the rules of :meth:`save_figure`.
 
         The files are those of :func:`xcrepro.repro.tables.render`.
@@ -229,13 +303,15 @@ class Item:
             Of the float columns in the markdown and LaTeX forms; the CSV is exact.
         part : str
             As for :meth:`name`.
+        origin : str
+            As for :meth:`save_figure`.
 
         Raises
         ------
         NotCommitted
             As :meth:`save_figure`.
         """
-        self._write(tables.render(table, decimals), table, part)
+        self._write(tables.render(table, decimals, origin or self.origin), table, part)
 
     def _write(self, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> None:
         name = self.name(part).replace(":", "-")
@@ -265,7 +341,7 @@ class Item:
             return ""
         names, kinds, _ = tables.exact(table)
         try:
-            before = tables.read(old[".csv"].decode(), dict(zip(names, kinds, strict=True)))
+            before = tables.read_without_origin(old[".csv"].decode(), dict(zip(names, kinds, strict=True)))
             accepted = tables.csv_text(self.stable(before, part))
         except (ValueError, KeyError, TypeError) as error:
             return f"the committed table has another form ({error})"
@@ -281,6 +357,81 @@ class Item:
             if said := outputs.difference(old[suffix].decode(), contents[suffix].decode(), float("inf")):
                 return f"{suffix}: {said}"
         return ""
+
+
+class _Said:
+    """Sentences as a notebook shows them."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        self.lines = sentences if len(sentences) == 1 else [f"- {sentence}" for sentence in sentences]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _repr_markdown_(self) -> str:
+        return "\n".join(self.lines)
+
+
+def module_of(id: str) -> ModuleType | None:
+    """The module of an item, ``papers/<paper>/<item>.py`` of the package; None where a project has no such file."""
+    name = f"{PAPERS}.{id.replace('/', '.')}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not name.startswith(error.name or "?"):
+            raise
+        return None
+
+
+def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
+    """A folder's name for a reader's own run: the parameters that are not the notebook's own.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    values : mapping of str to object
+
+    Returns
+    -------
+    str
+        Such as ``"dataset=bibtex,scale=0.5"``; of a path the last part. Cut where it is long, with a digest then.
+    """
+    official = entry.official("small") or {}
+
+    def words(name: str, value: object) -> str:
+        if name in ("folder", "predictions"):
+            return Path(str(value)).name
+        return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    parts = [f"{name}={words(name, value)}" for name, value in values.items() if value != official.get(name)]
+    whole = re.sub(r"[^\w.,=+-]", "_", ",".join(parts)) or "own"
+    if len(whole) <= _LONGEST:
+        return whole
+    return f"{whole[:_LONGEST]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+
+
+_LONGEST = 100
+
+
+def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> None:
+    """Refuse parameters that a run could not use, before anything runs.
+
+    Parameters
+    ----------
+    entry : manifest.Entry
+    values : mapping of str to object
+        All its parameters. Their types are held to the notebook's own, their values to ``check_parameters`` of the item's
+        module, where there is one.
+
+    Raises
+    ------
+    XCError
+        In the notebook's own names.
+    """
+    notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
+    one_of("size", values["size"], manifest.SIZES)
+    if rule := getattr(module_of(entry.id), "check_parameters", None):
+        rule(values)
 
 
 def item(id: str, namespace: Mapping[str, object], /) -> Item:
@@ -314,5 +465,5 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
             f"item {id}", f"needs the parameters {', '.join(names)}", f"none named {missing[0]}", "pass globals()"
         )
     values = {name: notebooks.plain(namespace[name]) for name in names}
-    one_of("size", values["size"], manifest.SIZES)
+    check_parameters(entry, values)
     return Item(entry, values, official=values == entry.official(values["size"]))

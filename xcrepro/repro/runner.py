@@ -16,6 +16,7 @@ from xcrepro import paths, threads
 from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
+from xcrepro.repro import items as items_
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,6 +150,11 @@ class _Job:
     force: bool
     label: str
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What must have run before it; a reader's own run trains what it lacks itself, on its own data."""
+        return tuple(self.entry.needs) if self.official else ()
+
 
 def run(
     items: str | list[str] | None = None,
@@ -181,7 +187,7 @@ def run(
     parameters : dict, optional
         Name -> value, for the named items (not for what they need) in place of the manifest's. A run that then differs
         from the manifest is the reader's own: always run, compared with no golden file, kept in
-        ``build/notebooks/other`` and ``build/figures/other``.
+        ``build/notebooks/other`` and ``build/figures/other``, in a folder named after them.
     accept : bool
         The named items write their golden files anew instead of comparing with them.
     write_back : bool
@@ -279,9 +285,16 @@ def _plan(
         notebooks.check_values(entry.notebook.name, defaults, own)
         values = {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
         same = values == official
-        plan[name] = _Job(entry, values, same, values != defaults, force and name in named, size if same else "other")
+        if own:
+            items_.check_parameters(entry, values)
+        label = size if same else f"other/{items_.own_name(entry, values)}"
+        plan[name] = _Job(entry, values, same, values != defaults, force and name in named, label)
+    wanted = set(named)
+    for name in reversed(plan):  # what one needs stands before it
+        wanted |= set(plan[name].needs) if name in wanted else set()
+    plan = {name: job for name, job in plan.items() if name in wanted}
     for name, job in plan.items():
-        for need in job.entry.needs:
+        for need in job.needs:
             if need not in plan:
                 raise manifest.ManifestError(f"item {name} at size {size} needs {need}, which has no such size")
     if named != list(entries) and not plan:
@@ -398,7 +411,7 @@ class _Scheduler:
             if len(self.running) >= self.at_once:
                 return
             job = self.plan[name]
-            done = [self.results.get(need) for need in job.entry.needs]
+            done = [self.results.get(need) for need in job.needs]
             if bad := [result for result in done if result and result.bad]:
                 self.waiting.remove(name)
                 self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
@@ -408,7 +421,7 @@ class _Scheduler:
 
     def _start(self, job: _Job) -> None:
         name = job.entry.id
-        needs = {need: self.digests[need] for need in job.entry.needs}
+        needs = {need: self.digests[need] for need in job.needs}
         why, fingerprint = self._reason(job, needs)
         executed = self._executed(job)
         if why is None:

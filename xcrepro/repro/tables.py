@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Decimals = int | Mapping[str, int]
+FOLDED = 20
+"""A table with more rows than these is shown folded."""
+ORIGIN = "data"
+"""The column of a written table that says what it was made from."""
 
 
 def flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -241,6 +245,8 @@ class Shown:
         )
 
     def _repr_html_(self) -> str:
+        """A table; folded where it has more than :data:`FOLDED` rows, so that a notebook stays short."""
+
         def row(tag: str, texts: list[str]) -> str:
             sides = ["left" if kind == "text" else "right" for kind in self.kinds]
             cells = (
@@ -249,7 +255,11 @@ class Shown:
             return f"<tr>{''.join(cells)}</tr>"
 
         body = "\n".join(row("td", texts) for texts in self.rows)
-        return f"<table>\n<thead>{row('th', self.names)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+        whole = f"<table>\n<thead>{row('th', self.names)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+        if len(self.rows) <= FOLDED:
+            return whole
+        columns = html.escape(", ".join(self.names))
+        return f"<details>\n<summary>{len(self.rows):,} rows: {columns}</summary>\n{whole}\n</details>"
 
 
 def display(shown: Shown) -> None:
@@ -289,13 +299,15 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     return Shown(*_rounded(table, decimals))
 
 
-def markdown(table: pd.DataFrame, decimals: Decimals = 3) -> str:
+def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     """The table as GitHub markdown, numbers to the right.
 
     Parameters
     ----------
     table, decimals
         As for :func:`show`.
+    origin : str
+        What it was made from; a line below the table.
 
     Returns
     -------
@@ -313,7 +325,8 @@ def markdown(table: pd.DataFrame, decimals: Decimals = 3) -> str:
     names, kinds, rows = _rounded(table, decimals)
     sides = [":--" if kind == "text" else "--:" for kind in kinds]
     lines = [[_escaped(part, {"|": r"\|", "\n": " "}) for part in line] for line in (names, *rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], sides, *lines[1:]))
+    foot = f"\nData: {origin}.\n" if origin else ""
+    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], sides, *lines[1:])) + foot
 
 
 _LATEX = {
@@ -321,16 +334,19 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "×": r"$\times$",
 }
 
 
-def latex(table: pd.DataFrame, decimals: Decimals = 3) -> str:
+def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     r"""The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped.
 
     Parameters
     ----------
     table, decimals
         As for :func:`show`.
+    origin : str
+        What it was made from; a row below the last rule.
 
     Returns
     -------
@@ -353,33 +369,83 @@ def latex(table: pd.DataFrame, decimals: Decimals = 3) -> str:
     lines = [" & ".join(_escaped(part, _LATEX) for part in line) + r" \\" for line in (names, *rows)]
     shape = "".join("l" if kind == "text" else "r" for kind in kinds)
     head = ["% needs \\usepackage{booktabs}", rf"\begin{{tabular}}{{{shape}}}", r"\toprule", lines[0], r"\midrule"]
-    return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+    foot = (
+        [rf"\multicolumn{{{len(names)}}}{{l}}{{\footnotesize Data: {_escaped(origin, _LATEX)}.}} \\"] if origin else []
+    )
+    return "\n".join([*head, *lines[1:], r"\bottomrule", *foot, r"\end{tabular}"]) + "\n"
 
 
 def _escaped(text: str, signs: Mapping[str, str]) -> str:
     return "".join(signs.get(sign, sign) for sign in text)
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, Decimals], str]] = {
-    ".csv": lambda table, _: csv_text(table),
+_WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
+    ".csv": lambda table, _, origin: csv_text(with_origin(table, origin)),
     ".md": markdown,
     ".tex": latex,
 }
 
 
-def render(table: pd.DataFrame, decimals: Decimals = 3) -> dict[str, bytes]:
+def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
+    """The table with a last column :data:`ORIGIN` that says in each row what it was made from: rows stay tidy data when
+    they are put together with others.
+
+    Parameters
+    ----------
+    table : DataFrame
+    origin : str
+        Empty: no such column.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ArgumentError
+        Where the table has such a column already.
+    """
+    table = flat(table)
+    if not origin:
+        return table
+    if ORIGIN in table:
+        raise ArgumentError(
+            "table", f"must have no column {ORIGIN!r}, which says where it is from", list(table.columns)
+        )
+    return table.assign(**{ORIGIN: origin})
+
+
+def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
     """Suffix -> content of the table's files: ``.csv`` (exact), ``.md`` and ``.tex`` (rounded).
 
     Parameters
     ----------
     table, decimals
         As for :func:`show`.
+    origin : str
+        What it was made from, for all three.
 
     Returns
     -------
     dict of str to bytes
     """
-    return {suffix: writer(table, decimals).encode() for suffix, writer in _WRITERS.items()}
+    return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
+
+
+def read_without_origin(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """:func:`read` of what :func:`render` wrote, without the column that says where it is from.
+
+    Parameters
+    ----------
+    text, kinds
+        As for :func:`read`.
+
+    Returns
+    -------
+    DataFrame
+    """
+    found = read(text, {ORIGIN: "text", **kinds})
+    return found if ORIGIN in kinds else found.drop(columns=ORIGIN, errors="ignore")
 
 
 def read(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:

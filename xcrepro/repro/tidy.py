@@ -23,11 +23,11 @@ _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name":
 def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     """The canonical text of ``notebook``.
 
-    Kept: sources, tags, execution counts, text outputs (plain, HTML, markdown, LaTeX). Dropped: outputs that are
-    pictures or widgets, stderr, ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``,
-    and all metadata but the kernel and the tags (papermill's, timings, widget state, collapsed flags). Consecutive
-    pieces of stdout become one. Cell ids come from the sources. Keys are sorted, the indent is 1, one newline ends
-    the file. Doing it twice changes nothing more.
+    Kept: sources, tags, execution counts, text outputs (plain, HTML, markdown, LaTeX). An item's picture becomes a link to
+    its committed file (:func:`xcrepro.repro.figures.display`). Dropped: other outputs that are pictures or widgets, stderr,
+    ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``, and all metadata but the kernel
+    and the tags (papermill's, timings, widget state, collapsed flags). Consecutive pieces of stdout become one. Cell ids
+    come from the sources. Keys are sorted, the indent is 1, one newline ends the file. Doing it twice changes nothing more.
 
     Parameters
     ----------
@@ -115,6 +115,8 @@ def outputs(given: Iterable[dict]) -> list[dict]:
             kept.append({key: output[key] for key in ("ename", "evalue", "output_type", "traceback")})
         else:
             data = output["data"]
+            if link := output.get("metadata", {}).get("xcrepro", {}).get("link"):
+                data, kind = {"text/markdown": link}, "display_data"
             # The text beside a picture or a widget is only its name.
             if any(mime.startswith(("image/", "application/vnd.jupyter.widget")) for mime in data):
                 continue

@@ -1,0 +1,329 @@
+"""Sentences about numbers, made from the numbers and their errors: what notebooks and titles say of a run.
+
+Three rules, in one place. A lead that chance explains is "no clear leader". An error from n runs, or from a jackknife of n
+blocks, has Student's law with n - 1 degrees of freedom: two standard errors of five runs are a test at 11.6 %, not at 5.
+Several comparisons of one claim are corrected together (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from xcrepro.arguments import one_of
+from xcrepro.errors import ArgumentError
+from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error
+from xcrepro.predictions import TopK
+
+LEVEL = 0.05
+"""A p-value below it is no longer chance, here."""
+BLOCKS = 20
+KINDS = ("blocks", "runs")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one system is from another.
+
+    Attributes
+    ----------
+    left, right : str
+    value : float
+        Left minus right.
+    error : float
+        Its standard error; NaN where it is not known.
+    dof : int
+        Degrees of freedom of Student's law.
+    p : float
+        Two-sided, corrected where several were asked for together; NaN where the error is not known.
+    """
+
+    left: str
+    right: str
+    value: float
+    error: float
+    dof: int
+    p: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether chance does not explain it (p below :data:`LEVEL`)."""
+        return bool(self.p < LEVEL)
+
+    @property
+    def verdict(self) -> str:
+        """``"above"``, ``"below"`` or ``"not clear"``."""
+        return ("above" if self.value > 0 else "below") if self.clear else "not clear"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of several systems, and replicates of it that say how far it may be off.
+
+    Attributes
+    ----------
+    values : mapping of str to float
+    replicates : mapping of str to ndarray, (n,)
+        Of each system, taken together: the i-th of all systems has the same blocks left out, or the same seed. Two at
+        least; with none (empty arrays) no error is known, and nothing is clear.
+    kind : {"blocks", "runs"}
+        Of a jackknife, each the number without one block of rows; or independent runs, of which ``values`` are the means.
+
+    Examples
+    --------
+    >>> two = Measured.of_runs({"PLT": [61.0, 62.0, 63.0], "FastXML": [60.0, 61.5, 61.0]})
+    >>> two.leader("P@1").text
+    'no clear leader in P@1: PLT is 1.2 ± 0.4 points above FastXML, which chance explains'
+    """
+
+    values: Mapping[str, float]
+    replicates: Mapping[str, np.ndarray]
+    kind: str = "blocks"
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        if set(self.values) != set(self.replicates):
+            raise ArgumentError("replicates", f"must be of the systems {', '.join(self.values)}", list(self.replicates))
+        sizes = {np.shape(part) for part in self.replicates.values()}
+        if len(sizes) > 1 or any(len(size) != 1 or size[0] == 1 for size in sizes):
+            raise ArgumentError("replicates", "must be as many for each system: none, or two at least", sorted(sizes))
+
+    @classmethod
+    def of_rows(cls, statistic: Callable, Y, tops: Mapping[str, TopK], blocks: int = BLOCKS) -> Measured:
+        """A statistic of the test points, with a jackknife over blocks of consecutive rows.
+
+        Parameters
+        ----------
+        statistic : callable
+            ``statistic(Y, top)`` -> float, whatever it averages.
+        Y : array or sparse matrix, shape (n, L)
+        tops : mapping of str to TopK
+        blocks : int
+            2 or more; with fewer rows than two there is no error.
+
+        Returns
+        -------
+        Measured
+        """
+        keeps = list(jackknife_blocks(Y.shape[0], blocks)) if Y.shape[0] >= 2 else []
+        values = {name: float(statistic(Y, top)) for name, top in tops.items()}
+        left = {
+            name: np.array([statistic(Y[keep], top.rows(keep)) for keep in keeps], float) for name, top in tops.items()
+        }
+        return cls(values, left, "blocks")
+
+    @classmethod
+    def of_runs(cls, runs: Mapping[str, Sequence[float]]) -> Measured:
+        """The means over runs.
+
+        Parameters
+        ----------
+        runs : mapping of str to sequence of float
+            A number a run, the i-th of all systems with the same seed. Of one run no error is known.
+
+        Returns
+        -------
+        Measured
+        """
+        found = {name: np.asarray(values, float) for name, values in runs.items()}
+        kept = {name: values if values.size > 1 else values[:0] for name, values in found.items()}
+        return cls({name: float(values.mean()) for name, values in found.items()}, kept, "runs")
+
+    def _error(self, replicates: np.ndarray) -> float:
+        if replicates.size < 2:
+            return np.nan
+        if self.kind == "runs":
+            return float(replicates.std(ddof=1) / np.sqrt(replicates.size))
+        return float(jackknife_error(replicates))
+
+    def error(self, name: str) -> float:
+        """The standard error of one system's number; NaN where it is not known."""
+        return self._error(np.asarray(self.replicates[name], float))
+
+    def difference(self, left: str, right: str) -> Difference:
+        """Left minus right, with the error of the paired difference.
+
+        Parameters
+        ----------
+        left, right : str
+
+        Returns
+        -------
+        Difference
+            Where no replicate differs its error is 0, and p is 0, or 1 where the difference is 0 as well.
+        """
+        ours, theirs = (np.asarray(self.replicates[name], float) for name in (left, right))
+        value, error, dof = self.values[left] - self.values[right], self._error(ours - theirs), ours.size - 1
+        if np.isnan(error) or np.isnan(value):
+            p = np.nan
+        elif error == 0:
+            p = 0.0 if value else 1.0
+        else:
+            p = float(2 * stats.t(dof).sf(abs(value) / error))
+        return Difference(left, right, float(value), error, dof, p)
+
+    def differences(self, pairs: Iterable[tuple[str, str]]) -> list[Difference]:
+        """Several of one claim, corrected together (Holm); pairs with a system that is not there are left out.
+
+        Parameters
+        ----------
+        pairs : iterable of (left, right)
+
+        Returns
+        -------
+        list of Difference
+        """
+        return corrected(self.difference(left, right) for left, right in pairs if {left, right} <= self.values.keys())
+
+    def leader(self, what: str, better: str = "higher", unit: str = "points", decimals: int = 1) -> Leader:
+        """Who leads, and whether the lead is more than chance: over each other system by itself.
+
+        Parameters
+        ----------
+        what : str
+            What the number is, for the sentence.
+        better : {"higher", "lower"}
+        unit : str
+        decimals : int
+
+        Returns
+        -------
+        Leader
+        """
+        sign = 1 if one_of("better", better, ("higher", "lower")) == "higher" else -1
+        known = {name: value for name, value in self.values.items() if not np.isnan(value)}
+        if not known:
+            return Leader("", False, None, f"{what} is not known of any")
+        best = max(known, key=lambda name: sign * known[name])
+        others = [self.difference(best, name) for name in known if name != best]
+        if not others:
+            return Leader(best, False, None, f"{what} of {best} alone: {known[best]:.{decimals}f}{_of(unit)}")
+        # A lead is clear where it is over each of the others: the one that is hardest to tell from the leader decides.
+        nearest = max(others, key=lambda other: (np.isnan(other.p), other.p, -abs(other.value)))
+        apart = _plus_minus(abs(nearest.value), nearest.error, decimals)
+        where = ("above" if nearest.value > 0 else "below") if nearest.value else "away from"
+        if nearest.clear:
+            return Leader(best, True, nearest, f"{best} leads {what}, by {apart} {unit} over {nearest.right}")
+        why = "which chance explains" if not np.isnan(nearest.p) else "with an error that is not known"
+        text = f"no clear leader in {what}: {best} is {apart} {unit} {where} {nearest.right}, {why}"
+        return Leader(best, False, nearest, text)
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Who leads.
+
+    Attributes
+    ----------
+    name : str
+        With the best number, whether its lead is clear or not; empty where no number is known.
+    clear : bool
+    nearest : Difference or None
+        From the system that is hardest to tell from the leader; None where there is no other.
+    text : str
+    """
+
+    name: str
+    clear: bool
+    nearest: Difference | None
+    text: str
+
+
+def corrected(differences: Iterable[Difference]) -> list[Difference]:
+    """The same with Holm's correction over all of them; those without an error stay without.
+
+    Parameters
+    ----------
+    differences : iterable of Difference
+
+    Returns
+    -------
+    list of Difference
+    """
+    found = list(differences)
+    known = [i for i, one in enumerate(found) if not np.isnan(one.p)]
+    for i, p in zip(known, holm([found[i].p for i in known]) if known else [], strict=True):
+        found[i] = replace(found[i], p=float(p))
+    return found
+
+
+def count(differences: Sequence[Difference], claim: str) -> str:
+    """How often a claim holds, as a sentence.
+
+    Parameters
+    ----------
+    differences : sequence of Difference
+        Each left minus right, the claim being that left is above; already corrected.
+    claim : str
+        Such as ``"PfastXML is above FastXML"``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> one = Measured.of_runs({"a": [3.0, 3.1, 2.9], "b": [1.0, 1.1, 0.9]}).differences([("a", "b")])
+    >>> count(one, "a is above b")
+    'a is above b: clearly so in the one comparison'
+    """
+    if not differences:
+        return f"{claim}: nothing here to compare"
+    verdicts = [one.verdict for one in differences]
+    above, below, unclear = (verdicts.count(name) for name in ("above", "below", "not clear"))
+    if len(verdicts) == 1:
+        said = {"above": "clearly so", "below": "clearly the other way round", "not clear": "not clear"}[verdicts[0]]
+        return f"{claim}: {said} in the one comparison"
+    if above == len(verdicts):
+        return f"{claim}: clearly so in all {above} comparisons"
+    parts = [f"clearly so in {above} of {len(verdicts)} comparisons"]
+    parts += [f"clearly the other way round in {below}"] if below else []
+    parts += [f"not clear in {unclear}"] if unclear else []
+    return f"{claim}: {', '.join(parts)}"
+
+
+def relation(x: Sequence[float], y: Sequence[float], what: str) -> str:
+    """Whether two numbers rise together over a few points: Kendall's tau, with its exact p.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        NaN on either side leaves the point out.
+    what : str
+        Such as ``"ECE@5 and P@5"``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> relation([1, 2, 3, 4, 5], [1, 2, 3, 5, 4], "ECE@5 and P@5")
+    'ECE@5 and P@5: no clear relation (Kendall tau 0.80 over 5 points, p = 0.083)'
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    both = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[both], y[both]
+    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return f"{what}: too few different points for a relation ({x.size})"
+    tau, p = stats.kendalltau(x, y)
+    found = f"(Kendall tau {tau:.2f} over {x.size} points, p = {p:.2g})"
+    if p >= LEVEL:
+        return f"{what}: no clear relation {found}"
+    return f"{what} {'rise together' if tau > 0 else 'go in opposite directions'} {found}"
+
+
+def _plus_minus(value: float, error: float, decimals: int) -> str:
+    if np.isnan(error):
+        return f"{value:.{decimals}f}"
+    # A small difference keeps a digit of its error, so that it does not read 0.0 ± 0.0.
+    if error > 0:
+        decimals = max(decimals, min(4, int(np.ceil(-np.log10(error)))))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def _of(unit: str) -> str:
+    return f" {unit}" if unit else ""

@@ -1,0 +1,114 @@
+"""The rules of the parameters that notebooks share, by the parameter's name: checked before anything runs.
+
+An item's module takes them over (``check_parameters = parameters.check``), or adds rules of its own behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from xcrepro.arguments import one_of, real_number, whole_number
+from xcrepro.data import registry
+from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.inputs import baselines, datasets
+
+
+def check(values: Mapping[str, object]) -> None:
+    """Refuse what a run could not use, in the notebook's own names.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters. Names that have no rule here are not looked at.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown dataset or model, a number out of range, a list that is empty or holds something twice, lists of
+        different lengths that belong together.
+    DataMissing
+        Where ``folder`` or ``predictions`` leads nowhere.
+
+    Examples
+    --------
+    >>> check({"dataset": "bibtex", "scale": 0.2, "ks": [1, 3, 5]})
+    >>> check({"dataset": "bibtex", "scale": 2.0})
+    Traceback (most recent call last):
+    xcrepro.errors.ArgumentError: parameter scale must be a finite number, above 0 and at most 1; got 2.0
+    """
+    real = bool(values.get("folder")) or values.get("size") == "paper"
+    for name, value in values.items():
+        if rule := _RULES.get(name):
+            rule(f"parameter {name}", value)
+    for name in ("dataset", "names"):
+        for key in _listed(values.get(name, [])):
+            # With a folder any name may stand for the reader's own data.
+            if not real and registry.find(key) is None:
+                registry.get(key)
+            if name == "names" and values.get("folder"):
+                datasets.subfolder(values["folder"], key)
+    for name, other in (("scales", "names"), ("ks", "names")):
+        lists = values.get(name), values.get(other)
+        if all(isinstance(part, list) for part in lists) and lists[0] and len(lists[0]) != len(lists[1]):
+            raise ArgumentError(f"parameter {name}", f"must be one for each of {other}, {len(lists[1])}", lists[0])
+
+
+def _listed(value) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def _distinct(name: str, value, may_be_empty: bool = False) -> list:
+    if not isinstance(value, list) or not (value or may_be_empty):
+        raise ArgumentError(name, "must be a list with something in it", repr(value))
+    for i, one in enumerate(value):
+        if one in value[:i]:
+            raise ArgumentError(name, "must hold nothing twice", repr(one))
+    return value
+
+
+def _models(name: str, value) -> None:
+    for model in _distinct(name, value, may_be_empty=True):
+        one_of(name, model, [*baselines.RECIPES, *baselines.VARIANTS])
+
+
+def _folder(name: str, value) -> None:
+    if value and not Path(value).expanduser().is_dir():
+        raise DataMissing(
+            f"{name}: {value} is no folder; give the folder that holds the data's files, or leave it empty"
+        )
+
+
+def _predictions(name: str, value) -> None:
+    if value and not Path(value).expanduser().exists():
+        raise DataMissing(
+            f"{name}: {value} is not there; give a file or folder of saved predictions, or leave it empty"
+        )
+
+
+def _split(name: str, value) -> None:
+    if value not in (None, "mean"):
+        whole_number(name, value, 0)
+
+
+_RULES = {
+    "scale": lambda name, value: real_number(name, value, above=0, at_most=1),
+    "scales": lambda name, value: [real_number(name, one, above=0, at_most=1) for one in value],
+    "seed": lambda name, value: whole_number(name, value, 0),
+    "k": lambda name, value: whole_number(name, value, 1, baselines.PLACES),
+    # One for each dataset, so the same may come twice.
+    "ks": lambda name, value: [whole_number(name, k, 1, baselines.PLACES) for k in value],
+    "names": _distinct,
+    "models": _models,
+    "model": lambda name, value: _models(name, [value]),
+    "folder": _folder,
+    "predictions": _predictions,
+    "split": _split,
+    "A": lambda name, value: None if value is None else real_number(name, value, above=0),
+    "B": lambda name, value: None if value is None else real_number(name, value, at_least=0),
+    "draws": lambda name, value: whole_number(name, value, 2),
+    "repeats": lambda name, value: whole_number(name, value, 1),
+    "trees": lambda name, value: whole_number(name, value, 1),
+    "places": lambda name, value: whole_number(name, value, 1),
+    "train_points": lambda name, value: whole_number(name, value, 0),
+}
