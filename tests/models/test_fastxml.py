@@ -384,3 +384,16 @@ def test_weights_come_back_and_are_shown_by_their_number(twin, tmp_path):
     assert len(repr(back)) < 400  # not one number a label
     back.set_params(inverse_propensity=weights * 2).fit(X, Y)
     np.testing.assert_array_equal(back.inverse_propensity_, weights * 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(1, 30))
+def test_orders_that_a_node_takes_are_those_of_a_sort(values, sparseness):
+    """Sums that are 0 are put behind without sorting, and many ids of few are found by a look at all."""
+    sums = np.array(values, float)
+    want = sorted(range(sums.size), key=lambda place: (-sums[place], place))
+    assert kernel.falling_sums(sums).tolist() == want
+    slot_of = np.full(sums.size * sparseness, -1, np.int64)
+    ids = np.flatnonzero(sums).astype(np.int32) * sparseness
+    slot_of[ids] = 0
+    assert kernel.rising(ids[::-1].copy(), slot_of).tolist() == ids.tolist()

@@ -12,7 +12,9 @@ import xcrepro as xc
 from xcrepro.errors import DataError
 from xcrepro.kernels import neural as kernel
 from xcrepro.models import neural
+from xcrepro.models.base import unit_rows
 from xcrepro.models.neural import NeuralOneVsAll
+from xcrepro.truth import Truth
 
 # ---------------------------------------------------------------------- losses, as their papers print them
 
@@ -301,3 +303,27 @@ def test_a_stored_model_that_does_not_fit_its_description_is_refused(tmp_path, d
     np.savez(tmp_path / "model" / "arrays.npz", **arrays)
     with pytest.raises(DataError, match="output of shape"):
         NeuralOneVsAll.load(tmp_path / "model")
+
+
+def test_embeddings_that_no_point_has_stay_as_drawn_and_change_nothing():
+    """Trained with every embedding, by hand, the network is the same to the bit."""
+    rng = np.random.default_rng(3)
+    X = sp.random(40, 30, 0.2, "csr", np.float32, rng=rng)
+    X = sp.csr_matrix(X.multiply(np.arange(30) % 3 > 0))
+    Y = sp.csr_matrix((rng.random((40, 5)) < 0.3).astype(float))
+    model = NeuralOneVsAll(dim=8, epochs=3, batch=7, dropout=0.3).fit(X, Y)
+    draw = np.random.default_rng(model.seed)
+    unit, truth = unit_rows(X).astype(np.float32), Truth.of(Y)
+    weights = model._start(30, truth, draw)
+    drawn, adam = weights["embedding"].copy(), neural._Adam(weights)
+    for _ in range(3):
+        order = draw.permutation(40)
+        for lo in range(0, 40, 7):
+            rows = order[lo : lo + 7]
+            mask = (draw.random((rows.size, 8), np.float32) >= 0.3) * np.float32(1 / (1 - 0.3))
+            adam.start_step(0.003 * (1 - adam.steps / 18))
+            neural.backpropagate(weights, unit[rows], truth.to_csr()[rows], model._loss_gradient(), mask, adam.update)
+    for name, array in weights.items():
+        np.testing.assert_array_equal(model.weights_[name], array)
+    np.testing.assert_array_equal(model.weights_["embedding"][::3], drawn[::3])
+    assert (model.weights_["embedding"][1::3] != drawn[1::3]).all(axis=1).any()

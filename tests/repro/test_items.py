@@ -51,6 +51,8 @@ def of(name: str = "demo/one", **values) -> items.Item:
         (ITEM.replace("demo/one", "demo/none"), r"none\.ipynb is not there"),
         (ITEM + 'needs = "demo/two"', "needs must be a list"),
         (ITEM + 'long = "yes"', "long must be true or false; got 'yes'"),
+        (ITEM + "seconds = 0", "seconds must be a whole number above 0; got 0"),
+        (ITEM + "seconds = true", "seconds must be a whole number above 0; got True"),
         (ITEM + "recorded = { bibtex = 3 }", "recorded.bibtex must be a table of parameters; got 3"),
         (ITEM + "tolerance = 0.02", "tolerance must be the name"),
         (ITEM + 'tolerance = "wide"', r"has no \[tolerance.wide\]"),

@@ -116,6 +116,28 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert "demo/good: 4 of 4 values agree\n" in notebooks.code_cells(notebook)[1]["outputs"][0]["text"]
 
 
+def test_what_takes_longest_with_all_that_waits_for_it_starts_first(project, capsys, monkeypatch, tmp_path):
+    for name, keys in {
+        "quick": {},
+        "middling": {"seconds": "50"},
+        "first_of_chain": {"seconds": "10"},
+        "chained": {"seconds": "30", "needs": '["demo/first_of_chain"]'},
+        "end_of_chain": {"seconds": "20", "needs": '["demo/chained", "demo/quick"]'},
+    }.items():
+        project.add(name, "print(1)", **keys)
+    entries = manifest.load(project.root)
+    ahead = {"quick": 20, "middling": 50, "first_of_chain": 60, "chained": 50, "end_of_chain": 20}
+    assert manifest.seconds_ahead(entries) == {f"demo/{name}": seconds for name, seconds in ahead.items()}
+    report = runner.run(dry=True)
+    assert [result.id for result in report.results] == list(entries)
+    capsys.readouterr()
+    script = 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
+    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, script))
+    runner.run(jobs=1)
+    started = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
+    assert started == [f"demo/{name}" for name in ("first_of_chain", "middling", "chained", "quick", "end_of_chain")]
+
+
 def test_what_takes_long_runs_where_it_is_asked_for(project, capsys):
     """Left out of everything, with a word; run by name, by --long, and where another item needs it."""
     project.add("quick", "pass")

@@ -48,13 +48,45 @@ def falling(keys):
 
 
 @njit(nogil=True, cache=True)
-def rising(ids):
-    """The ids, sorted."""
+def falling_sums(sums):
+    """:func:`falling` of ``sums`` that are 0 or more: those that are 0 come last and are not sorted."""
+    n = sums.size
+    place = np.empty(n, np.int64)
+    order = np.empty(n, np.int64)
+    n_used = 0
+    for i in range(n):
+        place[n_used] = i
+        n_used += sums[i] > 0.0
+    keys = np.empty(n_used)
+    for u in range(n_used):
+        keys[u] = sums[place[u]]
+    by_key = falling(keys)
+    for u in range(n_used):
+        order[u] = place[by_key[u]]
+    at = n_used
+    for i in range(n):
+        if sums[i] == 0.0:
+            order[at] = i
+            at += 1
+    return order
+
+
+@njit(nogil=True, cache=True)
+def rising(ids, slot_of):
+    """The ids, sorted; ``slot_of`` is below 0 for every other id."""
+    result = np.empty(ids.size, np.int32)
+    if 10 * ids.size > slot_of.size:
+        # Looking at all ids there are is quicker than sorting many of them.
+        found = 0
+        for i in range(slot_of.size):
+            if slot_of[i] >= 0:
+                result[found] = i
+                found += 1
+        return result
     keys = np.empty(ids.size)
     for i in range(ids.size):
         keys[i] = -ids[i]
     order = falling(keys)
-    result = np.empty(ids.size, np.int32)
     for i in range(ids.size):
         result[i] = ids[order[i]]
     return result
@@ -82,7 +114,7 @@ def alternate(y_indptr, y_indices, members, slot_of, gains, ideal, discount, sid
         objective = 0.0
         for of in range(2):
             sign = 1.0 if of == 1 else -1.0
-            order = falling(sums[of])
+            order = falling_sums(sums[of])
             for rank in range(n_slots):
                 edge[order[rank]] += sign * discount[rank]
                 objective += discount[rank] * sums[of, order[rank]]
@@ -146,7 +178,7 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
                 slot_of[x_indices[j]] = 0
                 touched[n_slots] = x_indices[j]
                 n_slots += 1
-    features = rising(touched[:n_slots])
+    features = rising(touched[:n_slots], slot_of)
     for s in range(n_slots):
         slot_of[features[s]] = s
     start = np.zeros(n_slots + 1, np.int64)
@@ -158,8 +190,9 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     fill = np.empty(n_slots, np.int64)
     for s in range(n_slots):
         fill[s] = start[s]
-    at = np.empty(nnz, np.int32)
+    at = np.empty(nnz, np.uint32)  # unsigned: an index that cannot be negative is not looked at before it is used
     value = np.empty(nnz, np.float32)
+    bent = np.empty(nnz)  # value * bend, of active features
     for i in range(n):
         for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
             s = slot_of[x_indices[j]]
@@ -196,8 +229,9 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
         violation = 0.0
         for s in range(n_slots):
             g = 0.0
-            for j in range(start[s], start[s + 1]):
-                g += value[j] * pull[at[j]]
+            ids, values = at[start[s] : start[s + 1]], value[start[s] : start[s + 1]]
+            for j in range(values.size):
+                g += values[j] * pull[ids[j]]
             gradient[s] = g
             if w[s] > 0.0:
                 violation += abs(g + 1.0)
@@ -216,8 +250,14 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
         for a in range(n_active):
             s = active[a]
             h = 1e-12
-            for j in range(start[s], start[s + 1]):
-                h += value[j] * value[j] * bend[at[j]]
+            ids, values, bents = (
+                at[start[s] : start[s + 1]],
+                value[start[s] : start[s + 1]],
+                bent[start[s] : start[s + 1]],
+            )
+            for j in range(values.size):
+                h += values[j] * values[j] * bend[ids[j]]
+                bents[j] = values[j] * bend[ids[j]]
             curvature[s] = h
             step[s] = 0.0
         moved[:] = 0.0
@@ -227,8 +267,9 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
             for a in range(n_active):
                 s = active[a]
                 g = gradient[s] + 1e-12 * step[s]
-                for j in range(start[s], start[s + 1]):
-                    g += value[j] * bend[at[j]] * moved[at[j]]
+                ids, bents = at[start[s] : start[s + 1]], bent[start[s] : start[s + 1]]
+                for j in range(bents.size):
+                    g += bents[j] * moved[ids[j]]
                 u = w[s] + step[s]
                 if g + 1.0 <= curvature[s] * u:
                     z = -(g + 1.0) / curvature[s]
@@ -244,8 +285,9 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
                     worst += max(abs(g) - 1.0, 0.0)
                 if z != 0.0:
                     step[s] += z
-                    for j in range(start[s], start[s + 1]):
-                        moved[at[j]] += value[j] * z
+                    values = value[start[s] : start[s + 1]]
+                    for j in range(values.size):
+                        moved[ids[j]] += values[j] * z
             sweeps += 1
             if worst <= inner_tol * violation:
                 break
@@ -347,7 +389,7 @@ def grow(
                     label_slot[y_indices[j]] = 0
                     touched[n_slots] = y_indices[j]
                     n_slots += 1
-        labels = rising(touched[:n_slots])
+        labels = rising(touched[:n_slots], label_slot)
         gains = np.empty(n_slots)
         for s in range(n_slots):
             label_slot[labels[s]] = s
@@ -408,7 +450,7 @@ def grow(
                 for j in range(y_indptr[here[i]], y_indptr[here[i] + 1]):
                     sums[label_slot[y_indices[j]]] += gains[label_slot[y_indices[j]]]
             kept = min(n_slots, labels_per_leaf)
-            order = falling(sums)
+            order = falling_sums(sums)
             p_indices = _room(p_indices, p_stop + kept)
             p_data = _room(p_data, p_stop + kept)
             for place in range(kept):

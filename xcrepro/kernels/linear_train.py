@@ -7,7 +7,7 @@ neighbours nor on the number of threads.
 
 A step is Newton's, but for two things. Its Hessian is a sum over a sample of the points, drawn in proportion to what each
 adds: there are few points with a curvature worth counting where a label has few positives. And the equation is solved by
-conjugate gradients, to a fifth. Gradient, line search and the rule to stop take all points.
+conjugate gradients in float32, to a fifth. Gradient, line search and the rule to stop take all points.
 
 The rule: with the dual variables that belong to w, the duality gap is exactly |gradient|^2 / 2, so the objective is proved to
 be no more than that above its minimum.
@@ -26,6 +26,7 @@ _FORCING = 0.2  # what conjugate gradients leave of the residual's length
 _PER_POSITIVE, _LEAST = 15, 500  # points in the sample of the Hessian: as many for each positive, at least
 _TURNS = 12  # looks of a line search at most
 _FLAT = 0.1  # what a line search leaves of the slope
+_TILE = 64  # features that are turned from side by side to one lane after the other at a time
 
 
 @njit(nogil=True, cache=True)
@@ -200,80 +201,117 @@ def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
 
 
 @njit(nogil=True, cache=True)
-def _direction(indptr, indices, data, rows, curvature, gradient, direction, place):
+def _square(v):
+    """|v|^2, by four sums: one alone waits for its last addition at each entry."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        v0, v1, v2, v3 = np.float64(v[i]), np.float64(v[i + 1]), np.float64(v[i + 2]), np.float64(v[i + 3])
+        a += v0 * v0
+        b += v1 * v1
+        c += v2 * v2
+        d += v3 * v3
+    for i in range(whole, v.size):
+        v0 = np.float64(v[i])
+        a += v0 * v0
+    return (a + b) + (c + d)
+
+
+@njit(nogil=True, cache=True)
+def _direction(indptr, indices, data, rows, curvature, residual, step, heading, image):
     """The step for one lane: H s = -gradient, with H = 1 + the sum of curvature x_i x_i' over the sample's points.
 
-    Only features of the sample take part in the conjugate gradients: for the others H is 1. place: -1 for every feature,
-    before and after.
+    By conjugate gradients. residual: -gradient before. heading, image: scratch, one place for each feature and the bias.
     """
-    n_features = gradient.size - 1
-    n = rows.size
-    entries = 0
-    for i in rows:
-        entries += indptr[i + 1] - indptr[i]
-    # The sample's rows, with its features numbered as they come.
-    start = np.empty(n + 1, np.int64)
-    index = np.empty(entries, np.uint32)
-    value = np.empty(entries, np.float32)
-    feature = np.empty(min(entries, n_features) + 1, np.int64)
-    used = at = 0
-    for r in range(n):
-        start[r] = at
-        for j in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            f = indices[j]
-            if place[f] < 0:
-                place[f] = used
-                feature[used] = f
-                used += 1
-            index[at], value[at] = place[f], data[j]
-            at += 1
-    start[n] = at
-    for k in range(used):
-        place[feature[k]] = -1
-    feature[used] = n_features
-    m = used + 1
-    for f in range(n_features + 1):
-        direction[f] = -gradient[f]
-    residual, heading, image, step = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
-    length = 0.0
-    for k in range(m):
-        residual[k] = heading[k] = -gradient[feature[k]]
-        length += residual[k] * residual[k]
+    last = step.size - 1
+    for f in range(step.size):
+        step[f], heading[f] = 0.0, residual[f]
+    length = across = _square(residual)
     enough = _FORCING * _FORCING * length
-    for _ in range(m):
+    for _ in range(step.size):
         if length <= enough:
             break
-        bias, bias_image = heading[used], heading[used]
-        for k in range(used):
-            image[k] = heading[k]
-        for r in range(n):
-            # Two sums: one alone waits for its last addition at each entry.
-            a, b = bias, 0.0
-            lo, hi = start[r], start[r + 1]
-            ids, values = index[lo:hi], value[lo:hi]
-            for j in range(0, values.size - 1, 2):
-                a += values[j] * heading[ids[j]]
-                b += values[j + 1] * heading[ids[j + 1]]
-            if values.size % 2:
-                a += values[values.size - 1] * heading[ids[values.size - 1]]
-            a = (a + b) * curvature[r]
-            for j in range(values.size):
-                image[ids[j]] += values[j] * a
+        # heading' H heading, and H heading. |heading|^2 needs no sum of its own: the residual is at right angles to the
+        # headings before.
+        square = across
+        bias, bias_image = heading[last], 0.0
+        for f in range(image.size):
+            image[f] = heading[f]
+        for r in range(rows.size):
+            lo, hi = indptr[rows[r]], indptr[rows[r] + 1]
+            ids, values = indices[lo:hi], data[lo:hi]
+            s0 = s1 = s2 = s3 = np.float32(0.0)
+            whole = values.size - values.size % 4
+            for j in range(0, whole, 4):
+                s0 += values[j] * heading[ids[j]]
+                s1 += values[j + 1] * heading[ids[j + 1]]
+                s2 += values[j + 2] * heading[ids[j + 2]]
+                s3 += values[j + 3] * heading[ids[j + 3]]
+            for j in range(whole, values.size):
+                s0 += values[j] * heading[ids[j]]
+            a = np.float64((s0 + s1) + (s2 + s3)) + bias
+            across += curvature[r] * a * a
+            a *= curvature[r]
             bias_image += a
-        image[used] = bias_image
-        across = 0.0
-        for k in range(m):
-            across += heading[k] * image[k]
-        along = length / across
-        before, length = length, 0.0
-        for k in range(m):
-            step[k] += along * heading[k]
-            residual[k] -= along * image[k]
-            length += residual[k] * residual[k]
-        for k in range(m):
-            heading[k] = residual[k] + length / before * heading[k]
-    for k in range(m):
-        direction[feature[k]] = step[k]
+            a32 = np.float32(a)
+            for j in range(values.size):
+                image[ids[j]] += values[j] * a32
+        image[last] += bias_image
+        along = np.float32(length / across)
+        for f in range(step.size):
+            step[f] += along * heading[f]
+            residual[f] -= along * image[f]
+        before, length = length, _square(residual)
+        turn = np.float32(length / before)
+        for f in range(step.size):
+            heading[f] = residual[f] + turn * heading[f]
+        across = length + turn * turn * square
+
+
+@njit(nogil=True, cache=True)
+def _turn(gradient, residual):
+    """residual[l] = -gradient[:, l]: what one lane alone goes over lies together. A tile stays in the cache."""
+    for start in range(0, gradient.shape[0], _TILE):
+        stop = min(start + _TILE, gradient.shape[0])
+        for l in range(gradient.shape[1]):
+            for f in range(start, stop):
+                residual[l, f] = -gradient[f, l]
+
+
+@njit(nogil=True, cache=True)
+def _complete(gradient, w, length, norm):
+    """gradient += w; then the squared lengths of both, for each lane.
+
+    Features outside, lanes inside, here and below: a lane alone would touch as much memory as all of them.
+    """
+    length[:] = 0.0
+    norm[:] = 0.0
+    for f in range(w.shape[0]):
+        g, v = gradient[f], w[f]
+        for l in range(v.size):
+            g[l] += v[l]
+            length[l] += g[l] * g[l]
+            norm[l] += v[l] * v[l]
+
+
+@njit(nogil=True, cache=True)
+def _along(gradient, w, steps, direction, across, square, first):
+    """The lanes' steps side by side; and their products with w, with themselves and with the gradient."""
+    across[:] = 0.0
+    square[:] = 0.0
+    first[:] = 0.0
+    for start in range(0, w.shape[0], _TILE):
+        stop = min(start + _TILE, w.shape[0])
+        for l in range(w.shape[1]):
+            for f in range(start, stop):
+                direction[f, l] = steps[l, f]
+        for f in range(start, stop):
+            g, v, s = gradient[f], w[f], direction[f]
+            for l in range(v.size):
+                d = np.float64(s[l])
+                across[l] += v[l] * d
+                square[l] += d * d
+                first[l] += g[l] * d
 
 
 @njit(nogil=True, cache=True)
@@ -292,18 +330,19 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
     sign = np.empty((n, lanes), np.float32)
     output = np.empty((n, lanes), np.float32)
     change = np.empty((n, lanes), np.float32)
-    gradient = np.empty((n_features + 1, lanes), np.float32)
+    gradient = np.zeros((n_features + 1, lanes), np.float32)
     direction = np.zeros((n_features + 1, lanes), np.float32)
-    w = np.empty((n_features + 1, lanes))
-    g, s = np.empty(n_features + 1), np.empty(n_features + 1)
-    place = np.full(n_features, -1, np.int32)
+    w = np.zeros((n_features + 1, lanes))
+    residual, steps = np.empty((lanes, n_features + 1), np.float32), np.zeros((lanes, n_features + 1), np.float32)
+    heading, image = np.empty(n_features + 1, np.float32), np.empty(n_features + 1, np.float32)
     sample, heavy, size = np.empty((lanes, n), np.int32), np.empty((lanes, n)), np.empty(lanes, np.int64)
     limit = np.empty(lanes)
     label = np.full(lanes, -1)
     count = np.empty(lanes, np.int64)
     best, stuck = np.empty(lanes), np.empty(lanes, np.int64)
     loss, curved = np.empty(lanes), np.empty(lanes)
-    norm, across, square, first = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    length, norm = np.empty(lanes), np.empty(lanes)
+    across, square, first = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     step, low, high = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     slope, curvature = np.empty(lanes), np.empty(lanes)
     settled = np.empty(lanes, np.bool_)
@@ -317,33 +356,28 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
     rounds = np.zeros(n_labels, np.int64)
     kept = started = ended = 0
     while True:
+        # The gradient, and with it the proof of how near the minimum is.
+        _complete(gradient, w, length, norm)
         for l in range(lanes):
             if label[l] >= 0:
-                # The gradient, and with it the proof of how near the minimum is.
-                length = norm[l] = 0.0
-                for f in range(n_features + 1):
-                    gradient[f, l] += w[f, l]
-                    length += gradient[f, l] * gradient[f, l]
-                    norm[l] += w[f, l] * w[f, l]
                 now = norm[l] / 2 + loss[l]
                 k = label[l]
                 stuck[l] = 0 if now < best[l] else stuck[l] + 1
                 best[l] = min(best[l], now)
-                if length / 2 <= eps * now or rounds[k] == _ROUNDS or stuck[l] == _STUCK:
+                if length[l] / 2 <= eps * now or rounds[k] == _ROUNDS or stuck[l] == _STUCK:
                     kept_start[k] = kept
                     for f in range(n_features):
                         if w[f, l] != 0.0 and abs(w[f, l]) >= threshold:
                             feature[kept], weight[kept] = f, w[f, l]
                             kept += 1
                     kept_stop[k] = kept
-                    bias[k], objective[k], gap[k] = w[n_features, l], now, length / 2
+                    bias[k], objective[k], gap[k] = w[n_features, l], now, length[l] / 2
                     label[l] = -1
                     ended += 1
             if label[l] < 0:
                 # The next label starts with a bias alone, whose gradient needs no walk over the rows.
                 if started == n_labels:
-                    for f in range(n_features + 1):
-                        direction[f, l] = 0.0
+                    steps[l] = 0.0
                     limit[l] = np.inf
                     continue
                 k = label[l] = started
@@ -377,19 +411,12 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
             break
 
         _sample(logistic, C, change, limit, draw, sample, heavy, size)
+        _turn(gradient, residual)
         for l in range(lanes):
-            if label[l] < 0:
-                continue
-            for f in range(n_features + 1):
-                g[f] = gradient[f, l]
-            _direction(indptr, indices, data, sample[l, : size[l]], heavy[l, : size[l]], g, s, place)
-            across[l] = square[l] = first[l] = 0.0
-            for f in range(n_features + 1):
-                direction[f, l] = s[f]
-                s[f] = direction[f, l]
-                across[l] += w[f, l] * s[f]
-                square[l] += s[f] * s[f]
-                first[l] += g[f] * s[f]
+            if label[l] >= 0:
+                rows, curve = sample[l, : size[l]], heavy[l, : size[l]]
+                _direction(indptr, indices, data, rows, curve, residual[l], steps[l], heading, image)
+        _along(gradient, w, steps, direction, across, square, first)
         _dot(indptr, indices, data, direction, change)
         # The objective along a direction is convex: Newton's method for the place where its slope is 0, kept between a place
         # that lies before it and one behind it.

@@ -18,6 +18,8 @@ def adam(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, e
     for i in range(weights.size):
         m = beta1 * first[i] + (_ONE - beta1) * gradient[i]
         v = beta2 * second[i] + (_ONE - beta2) * gradient[i] * gradient[i]
-        first[i] = m if abs(m) > _TINY else _ZERO
-        second[i] = v if v > _TINY else _ZERO
-        weights[i] -= rate * (scale1 * first[i]) / (np.sqrt(scale2 * second[i]) + epsilon)
+        m = m if abs(m) > _TINY else _ZERO
+        v = v if v > _TINY else _ZERO
+        first[i], second[i] = m, v
+        # A plain / looks for 0 at each element, and nothing goes by vector instructions then.
+        weights[i] -= np.divide(rate * (scale1 * m), np.sqrt(scale2 * v) + epsilon)

@@ -97,7 +97,7 @@ class OneVsRest(_Linear):
     label; a row without features is scored by the biases alone. Ranks are those of the margins, so labels whose probabilities
     round to the same float32 keep their order; equal margins go to the lowest label id.
 
-    Training takes 0.4 kB for each point, and 0.6 kB for each feature that a point has, on each thread.
+    Training takes 0.4 kB for each point, and 0.8 kB for each feature that a point has, on each thread.
 
     napkinXC's probabilities for the squared hinge, exp(-max(0, 1 - m)²), are not used: every margin above 1 becomes 1.
 

@@ -125,7 +125,10 @@ class NeuralOneVsAll(Model):
         self._check()
         rng = np.random.default_rng(self.seed)
         X, Y, n = unit_rows(X).astype(np.float32), truth.to_csr(), truth.n_rows
-        weights = self._start(X.shape[1], truth, rng)
+        start = self._start(X.shape[1], truth, rng)
+        # An embedding that no training point has stays what it was drawn, and would take as long as any other.
+        used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+        X, weights = X[:, used], start | {"embedding": start["embedding"][used]}
         gradient, adam = self._loss_gradient(), _Adam(weights)
         steps = self.epochs * -(-n // self.batch)
         with threadpoolctl.threadpool_limits(1, user_api="blas"):
@@ -138,7 +141,8 @@ class NeuralOneVsAll(Model):
                     mask = kept * np.float32(1 / (1 - self.dropout))
                     adam.start_step(self.learning_rate * (1 - adam.steps / steps))
                     backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, adam.update)
-        self.weights_ = weights
+        start["embedding"][used] = weights["embedding"]
+        self.weights_ = weights | {"embedding": start["embedding"]}
 
     def _start(self, n_features: int, truth: Truth, rng: np.random.Generator) -> dict[str, np.ndarray]:
         share = (truth.label_counts() + 0.5) / (truth.n_rows + 1.0)

@@ -57,6 +57,8 @@ class Entry:
         The parameters that differ at size paper; None where the item has no such size.
     long : bool
         Left out where all items run, unless the long ones are asked for.
+    seconds : int
+        About how long it takes on one core with nothing trained; 0 where it is not said, which is half a minute at most.
     recorded : dict of str to dict
         The real datasets on which the item's numbers are recorded -> the parameters that such a run needs besides its
         dataset and folder (:mod:`xcrepro.repro.recording`).
@@ -70,6 +72,7 @@ class Entry:
     reason: str = ""
     paper: dict | None = None
     long: bool = False
+    seconds: int = 0
     recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
 
     @property
@@ -158,7 +161,7 @@ def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
     Returns
     -------
     dict of str to Entry
-        By id, in the order in which the items run: as written, what an item needs before it.
+        By id, in the order in which the items are listed: as written, what an item needs before it.
 
     Raises
     ------
@@ -219,6 +222,7 @@ _TYPES = {
     "tolerance": (str, "the name of a [tolerance.NAME]"),
     "paper": (dict, "a table of parameters"),
     "long": (bool, "true or false"),
+    "seconds": (int, "a whole number above 0"),
     "recorded": (dict, "a table of datasets, each a table of parameters"),
 }
 
@@ -233,7 +237,8 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
         if key not in _TYPES:
             raise refuse(f"unknown key {key!r}; known are {', '.join(_TYPES)}")
         kind, words = _TYPES[key]
-        if not isinstance(value, kind) or (kind is list and not all(isinstance(part, str) for part in value)):
+        odd = kind is list and isinstance(value, list) and not all(isinstance(part, str) for part in value)
+        if type(value) is not kind or odd or (kind is int and value < 1):
             raise refuse(f"{key} must be {words}; got {value!r}")
     if not table.get("title", "").strip():
         raise refuse("title is missing or empty")
@@ -253,6 +258,7 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
         reason=of["why"],
         paper=table.get("paper"),
         long=table.get("long", False),
+        seconds=table.get("seconds", 0),
         recorded=recorded,
     )
     if not entry.notebook.is_file():
@@ -309,6 +315,27 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
             raise ArgumentError("items", "must be ids or paper names of the manifest", repr(word), hint)
         found += matches
     return [name for name in entries if name in found]
+
+
+def seconds_ahead(entries: dict[str, Entry]) -> dict[str, int]:
+    """How long it takes, by :attr:`Entry.seconds`, until an item and all that waits for it could be done.
+
+    Parameters
+    ----------
+    entries : dict
+        From :func:`load`.
+
+    Returns
+    -------
+    dict of str to int
+        Of every item its own seconds and those of the longest chain of items that need it: what is largest starts first.
+    """
+    ahead = {name: entry.seconds for name, entry in entries.items()}
+    # What an item needs stands before it, so from the end on an item's own number is complete when it is passed on.
+    for name, entry in reversed(entries.items()):
+        for need in entry.needs:
+            ahead[need] = max(ahead[need], entries[need].seconds + ahead[name])
+    return ahead
 
 
 def with_needs(entries: dict[str, Entry], names: list[str]) -> list[str]:

@@ -362,7 +362,9 @@ class _Scheduler:
     def __init__(self, root, plan, results, at_once, threads_each, accepted) -> None:
         self.root, self.plan, self.results = root, plan, dict(results)
         self.at_once, self.accepted = at_once, accepted
-        self.waiting = list(plan)
+        # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
+        ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
+        self.waiting = sorted(plan, key=lambda name: -ahead[name])
         self.running: dict[str, _Child] = {}
         self.digests: dict[str, str] = {}
         self.versions = stamps.versions()
