@@ -295,12 +295,64 @@ def test_load_filters_score_matrices_but_not_rankings(top, tmp_path):
 def test_load_refuses_other_files(top, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04 not a zip")
-    np.savez(tmp_path / "rising.npz", ids=top.ids, scores=top.scores[:, ::-1], n_labels=3)
+    np.savez(tmp_path / "rising.npz", ids=[[1, 0]], scores=[[0.1, 0.9]], n_labels=3)
     for name, message in (("other", r"found arrays \['a'\]"), ("cut", "no readable"), ("rising", "do not fall")):
         with pytest.raises(DataError, match=message):
             xc.TopK.load(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):
         xc.TopK.load(tmp_path / "none.npz")
+
+
+SAVED = {"ids": np.array([[1, 0], [2, -1]], np.int32), "scores": np.array([[0.9, 0.5], [0.2, -np.inf]], np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_labels": np.int64(2**62)}, "one whole number from 1 to 2,147,483,647"),
+        ({"n_labels": np.array([3, 3])}, "one whole number"),
+        ({"n_labels": np.float64(3)}, "one whole number"),
+        ({"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
+        ({"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "2-D array of whole numbers"),
+        ({"ids": np.array([[1, 1], [2, -1]])}, "must not name a label twice"),
+        ({"ids": np.array([[1, 0], [-1, 2]])}, "only behind a row's predictions"),
+        ({"ids": np.array([1, 0])}, "2-D array"),
+        ({"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
+        ({"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "dtype"),
+        ({"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
+        ({"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),
+        ({"scores": np.array([[0.9], [0.2]])}, "floats of the shape of ids"),
+    ],
+)
+def test_saved_predictions_of_a_stranger(tmp_path, change, said):
+    np.savez(tmp_path / "p.npz", **{**SAVED, "n_labels": np.int64(3), **change})
+    with pytest.raises(DataError, match=said) as error:
+        xc.TopK.load(tmp_path / "p.npz")
+    assert "p.npz" in str(error.value)
+
+
+def test_one_place_that_is_nan_is_refused(tmp_path):
+    np.savez(tmp_path / "p.npz", ids=[[0]], scores=np.array([[np.nan]]), n_labels=3)
+    with pytest.raises(DataError, match="NaN as score"):
+        xc.TopK.load(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"prediction_ids": np.array([[2**40, 0]])}, "labels below 2,147,483,647"),
+        ({"prediction_ids": np.array([[-5, 0]])}, "must be -1 or labels"),
+        ({"prediction_ids": np.array([["a", "b"]])}, "prediction_ids of dtype"),
+        ({"labels": np.array([[0, 2**62]])}, "labels below"),
+        ({"labels": np.array([[0.0, 1.0]])}, "labels of dtype float64"),
+        ({"scores": np.array([[np.nan, 0.1]])}, "NaN"),
+    ],
+)
+def test_interchange_files_of_a_stranger(tmp_path, change, said):
+    good = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positives": [[1, 0]], "labels": [[0, 1]]}
+    np.savez(tmp_path / "c.npz", **{**good, **change})
+    with pytest.raises(DataError, match=said):
+        xc.TopK.load(tmp_path / "c.npz")
 
 
 def test_calibration_interchange_both_ways(top, tmp_path):

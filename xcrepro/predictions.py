@@ -359,12 +359,7 @@ class TopK:
             got, do = f"{path.name}, which holds rankings", "filter when making the TopK"
             raise ArgumentError("exclude", "goes with a score matrix", got, do)
         if {"ids", "scores", "n_labels"} <= set(stored):
-            # The stored order stands: it was made from scores that may have been finer than float32.
-            top = cls.from_ids(stored["ids"], n_labels=int(stored["n_labels"]))
-            scores = stored["scores"]
-            if scores.shape != top.ids.shape or not (scores[:, 1:] <= scores[:, :-1]).all():
-                raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
-            top = cls(top.ids, scores, top.n_labels)
+            top = _read_saved(path, stored)
         elif "prediction_ids" in stored:
             top = cls.from_calibration_npz(path)
         else:
@@ -464,6 +459,42 @@ class TopK:
         ]
 
 
+def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
+    """What :meth:`TopK.save` wrote, or an error that names the file."""
+    n_labels, scores = stored["n_labels"], stored["scores"]
+    if n_labels.shape != () or n_labels.dtype.kind not in "iu" or not 1 <= int(n_labels) <= MAX_LABELS:
+        found = f"n_labels {n_labels!r}" if n_labels.size < 10 else f"n_labels of shape {n_labels.shape}"
+        raise DataError(path, found, f"one whole number from 1 to {MAX_LABELS:,}")
+    top = _from_ids(path, stored["ids"], None, int(n_labels))
+    if scores.shape != top.ids.shape or scores.dtype.kind != "f":
+        found = f"scores of shape {scores.shape} and dtype {scores.dtype}"
+        raise DataError(path, found, f"floats of the shape of ids, {top.ids.shape}")
+    if np.isnan(scores).any():
+        row, place = np.argwhere(np.isnan(scores))[0]
+        raise DataError(path, f"NaN as score at row {row}, place {place}", "numbers")
+    odd = (scores == -np.inf) != (top.ids < 0)
+    if odd.any():
+        row, place = np.argwhere(odd)[0]
+        found = f"score {scores[row, place]} for label {top.ids[row, place]} at row {row}, place {place}"
+        raise DataError(path, found, "minus infinity where the label is -1, and nowhere else")
+    # The stored order stands: it was made from scores that may have been finer than float32.
+    if not (scores[:, 1:] <= scores[:, :-1]).all():
+        raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
+    return TopK(top.ids, scores.astype(np.float32, copy=False), top.n_labels)
+
+
+def _from_ids(path: str | os.PathLike, ids: np.ndarray, scores: np.ndarray | None, n_labels: int) -> TopK:
+    """:meth:`TopK.from_ids` of a file's arrays."""
+    try:
+        return TopK.from_ids(ids, scores, n_labels=n_labels)
+    except ArgumentError as error:
+        raise DataError(path, f"{error.argument}: {error.got}", f"{error.argument} that {error.rule}") from error
+
+
+MAX_LABELS = 2**31 - 1
+"""Ids are int32."""
+
+
 def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -> tuple[TopK, sparse.csr_matrix]:
     """Predictions and truth of a calibration@k interchange file (see :meth:`TopK.from_calibration_npz`).
 
@@ -490,6 +521,9 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
     if not {"scores", "prediction_ids", "true_positives", "labels"} <= set(stored):
         expected = "scores, prediction_ids, true_positives and labels (calibration@k)"
         raise DataError(path, f"arrays {sorted(stored)}", expected)
+    for name, kinds in {"prediction_ids": "iu", "scores": "iuf", "true_positives": "biuf", "labels": "iu"}.items():
+        if stored[name].dtype.kind not in kinds:
+            raise DataError(path, f"{name} of dtype {stored[name].dtype}", "numbers, ids and labels whole ones")
     ids, scores = stored["prediction_ids"], stored["scores"]
     marked, pairs = stored["true_positives"].astype(bool), stored["labels"]
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -499,18 +533,21 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
         raise DataError(path, found, "three equal shapes")
     pairs = pairs.astype(np.int64)
     largest = max(int(ids.max(initial=-1)), int(pairs[:, 1].max(initial=-1)))
-    n_labels = largest + 1 if n_labels is None else whole_number("n_labels", n_labels, 1)
+    if largest >= MAX_LABELS:
+        raise DataError(path, f"label {largest}", f"labels below {MAX_LABELS:,}")
+    n_labels = max(largest + 1, 1) if n_labels is None else whole_number("n_labels", n_labels, 1)
     if len(pairs) and (pairs.min() < 0 or pairs[:, 0].max() >= len(ids) or pairs[:, 1].max() >= n_labels):
         raise DataError(path, "a pair outside the matrix in labels", f"rows below {len(ids)}, labels below {n_labels}")
     ones = np.ones(len(pairs), np.float32)
     truth = Truth.of(sparse.coo_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(len(ids), n_labels)))
+    top = _from_ids(path, ids, scores, n_labels)  # before anything walks along ids
     wrong = truth.hits(np.ascontiguousarray(ids, np.int32)) != marked
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
         found = f"true_positives[{row}, {place}] = {bool(marked[row, place])} for label {ids[row, place]}"
         do = "The two arrays belong to different rows or an older export"
         raise DataError(path, found, "what labels says of that pair", do=do)
-    return TopK.from_ids(ids, scores, n_labels=n_labels), truth.to_csr()
+    return top, truth.to_csr()
 
 
 def check_pair(truth: Truth, top: TopK) -> None:

@@ -798,3 +798,98 @@ def test_real_label_and_score_files(real_data):
     with (folder / "sample_score" / "score_mat.txt").open() as lines:
         next(lines)
         assert as_rows(scores) == [entries for _, entries in oracle(lines.read(), labelled=False)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "NumPy array"),
+        (b"\x80\x04\x95\x00\x00", "pickle"),
+        (b"\xfd7zXZ\x00\x00", "packed with xz"),
+        (b"BZh91AY&SY", "bzip2"),
+        ("2 3\n0:1\n\n".encode("utf-16"), "UTF-16"),
+        (b"@RELATION bibtex\n@ATTRIBUTE a {0,1}\n", "ARFF"),
+        (b"%%MatrixMarket matrix coordinate real general\n2 3 1\n", "Matrix Market"),
+        (b'{"uid": "a", "target_ind": []}\n', "read_jsonl_labels"),
+    ],
+)
+def test_another_format_is_called_by_its_name(tmp_path, content, said):
+    (tmp_path / "a.txt").write_bytes(content)
+    for read in (read_sparse, read_xc):
+        with pytest.raises(DataError, match=said) as error:
+            read(tmp_path / "a.txt")
+        assert "n_columns=" not in str(error.value)
+        assert "n_features=" not in str(error.value)
+
+
+@pytest.mark.parametrize("blank", ["\v", "\f", "\r", "\x1c"])
+def test_what_is_no_blank_in_a_line_is_none_in_the_header(tmp_path, blank):
+    (tmp_path / "a.txt").write_text(f"1{blank}3\n0:1\n", newline="")
+    with pytest.raises(DataError, match="a header"):
+        read_sparse(tmp_path / "a.txt")
+
+
+def test_the_largest_float32_and_what_rounds_to_it(tmp_path):
+    largest = np.finfo(np.float32).max
+    for text, taken in (
+        ("3.4028235e38", True),
+        ("3.4028235677973366e38", True),  # below the middle to what would follow, where float64 is on it
+        ("-3.4028235677973366e38", True),
+        ("3.40282356779733661637539395458142568447e38", True),
+        ("3.40282356779733661637539395458142568448e38", False),  # the middle: ties go to the even one, infinity
+        ("3.4028236e38", False),
+    ):
+        (tmp_path / "a.txt").write_text(f"1 2\n0:{text}\n")
+        if taken:
+            assert abs(read_sparse(tmp_path / "a.txt").data[0]) == largest
+        else:
+            with pytest.raises(DataError, match="a value that float32 can hold"):
+                read_sparse(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_beyond_the_limit(tmp_path, monkeypatch, packed):
+    content = b"2 9\n0:1\n" + b"1:0.5 " + b" " * 3_000_000 + b"2:1\n"
+    (tmp_path / "a.txt").write_bytes(gzip.compress(content) if packed else content)
+    assert read_sparse(tmp_path / "a.txt").nnz == 3
+    monkeypatch.setenv("XCREPRO_MAX_LINE", "2000000")
+    with pytest.raises(DataError, match=r"line 3: found a line of more than 2,000,000 bytes.*XCREPRO_MAX_LINE"):
+        read_sparse(tmp_path / "a.txt")
+    (tmp_path / "a.json").write_bytes(b'{"target_ind": [1]}\n{"target_ind": []' + b" " * 3_000_000 + b"}\n")
+    with pytest.raises(DataError, match="line 2: found a line of more"):
+        read_jsonl_labels(tmp_path / "a.json")
+    monkeypatch.setenv("XCREPRO_MAX_LINE", "much")
+    with pytest.raises(ArgumentError, match="whole number of bytes"):
+        read_jsonl_labels(tmp_path / "a.json")
+
+
+def test_deep_json_is_no_label_list(tmp_path):
+    (tmp_path / "a.json").write_text('{"target_ind": ' + "[" * 100_000 + "\n")
+    with pytest.raises(DataError, match="one whole JSON object"):
+        read_jsonl_labels(tmp_path / "a.json")
+
+
+def test_damaged_zips_are_named(tmp_path):
+    """Every bit of a small archive's structure turned, every length of it: read as before, or refused with its name."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", "2 3\n0:1\n1:2 2:3\n")
+    content = (tmp_path / "a.zip").read_bytes()
+    harmed = [content[:end] for end in range(4, len(content), 3)]
+    places = range(4, len(content))
+    turned = [(at, content[at] ^ bit) for at in places for bit in (1, 64, 128)]
+    harmed += [content[:at] + bytes([byte]) + content[at + 1 :] for at, byte in turned]
+    for one in harmed:
+        (tmp_path / "b.zip").write_bytes(one)
+        try:
+            found = read_sparse(tmp_path / "b.zip").nnz
+        except DataError as error:
+            found = 3 if "b.zip" in str(error) else str(error)
+        assert found == 3
+
+
+def test_what_a_system_puts_into_archives_is_no_second_file(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("__MACOSX/._a.txt", "x")
+        archive.writestr(".DS_Store", "x")
+        archive.writestr("a.txt", "1 3\n0:1\n")
+    assert read_sparse(tmp_path / "a.zip").nnz == 1

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from xcrepro.models import (
     PfastreXML,
     PfastXML,
     Popularity,
+    base,
     neural,
 )
 from xcrepro.models.base import check_features
@@ -419,15 +422,29 @@ def test_load_names_what_is_wrong(tmp_path):
 
     def about(**changes):
         text = json.loads((path / "model.json").read_text())
-        (path / "model.json").write_text(json.dumps({**text, **changes}))
+        (path / "model.json").write_text(base._sealed(json.dumps({**text, **changes, "files": base._digests(path)})))
 
     fault(lambda: (path / "model.json").unlink(), "no model.json, expected the folder of a saved model")
     fault(lambda: (path / "model.json").write_text("{"), "no readable description")
-    fault(lambda: (path / "model.json").write_text("{}"), "no readable description .'class'")
+    fault(lambda: (path / "model.json").write_text("{}"), "no readable description .KeyError: 'class'")
     fault(lambda: about(**{"class": "os"}), "class 'os', expected one of Popularity")
     fault(lambda: (path / "arrays.npz").unlink(), "an incomplete model")
     fault(lambda: (path / "arrays.npz").write_bytes(b"PK"), "an incomplete model")
-    fault(lambda: np.savez(path / "arrays.npz", label_counts=[1]), "an incomplete model")
+    fault(lambda: np.savez(path / "arrays.npz", label_counts=[1]), "arrays.npz is not what was saved")
+
+    def other_arrays(**arrays):
+        np.savez(path / "arrays.npz", **arrays)
+        about()
+
+    fault(lambda: other_arrays(label_counts=[1]), "an incomplete model .'n_train'")
+    fault(lambda: other_arrays(label_counts=[1], n_train=np.int64(3)), "not one whole number for each label")
+    fault(lambda: about(parameters={"no": 1}), "an incomplete model")
+
+    def rewritten(old, new):
+        (path / "model.json").write_text((path / "model.json").read_text().replace(old, new))
+
+    fault(lambda: rewritten("n_labels", "n_lables"), "KeyError: 'n_labels'")
+    fault(lambda: rewritten('"n_features": ', '"n_features": 1'), "model.json is not what was saved")
 
 
 def test_load_of_a_class_takes_no_other(tmp_path):
@@ -436,3 +453,56 @@ def test_load_of_a_class_takes_no_other(tmp_path):
         OneVsRest.load(tmp_path / "m")
     DiSMEC().fit(X, Y).save(tmp_path / "m")
     assert type(OneVsRest.load(tmp_path / "m")) is DiSMEC
+
+
+CRAFTED = """
+import json, sys
+from pathlib import Path
+import numpy as np, scipy.sparse as sp
+import xcrepro as xc
+from xcrepro.errors import DataError
+from xcrepro.models import PLT, FastXML, NeuralOneVsAll, OneVsRest, PfastreXML, Popularity, base
+rng = np.random.default_rng(0)
+X = sp.csr_matrix(rng.random((40, 9)).astype("f") * (rng.random((40, 9)) < 0.5))
+Y = sp.csr_matrix((rng.random((40, 12)) < 0.2).astype("f"))
+home, refused, taken = Path(sys.argv[1]), 0, 0
+trees = PLT(trees=2, max_leaf=2), FastXML(trees=2), PfastreXML(trees=2)
+for model in (*trees, OneVsRest(), NeuralOneVsAll(epochs=1, dim=3), Popularity()):
+    model.fit(X, Y).save(home / "m")
+    good = dict(np.load(home / "m/arrays.npz"))
+    about = (home / "m/model.json").read_text()
+    for turn in range(60):
+        arrays = {name: array.copy() for name, array in good.items()}
+        name = list(arrays)[turn % len(arrays)]
+        array = arrays[name]
+        kind = turn // len(arrays) % 5
+        if kind == 0 and array.size and array.dtype.kind in "iuf":
+            array.reshape(-1)[rng.integers(array.size)] = rng.choice([-1, -7, 0, 3, 10**6, 2**31 - 1])
+        elif kind == 1:
+            arrays[name] = array.reshape(-1)[: array.size // 2]
+        elif kind == 2 and array.dtype.kind in "iuf":
+            arrays[name] = rng.permutation(array.reshape(-1)).reshape(array.shape)
+        elif kind == 3:
+            arrays[name] = np.array(["a"])
+        else:
+            arrays[name] = np.concatenate([array.reshape(-1), array.reshape(-1)])
+        np.savez(home / "m/arrays.npz", **arrays)
+        files = base._digests(home / "m")
+        text = json.dumps({**json.loads(about), "files": files, "sha256": ""}, indent=1)
+        (home / "m/model.json").write_text(base._sealed(text))
+        try:
+            xc.models.load(home / "m").predict(X, 3)
+            taken += 1
+        except DataError:
+            refused += 1
+print(refused, taken)
+"""
+
+
+def test_a_model_from_another_hand_cannot_kill_the_process(tmp_path):
+    """Sealed as it should be, and with arrays that do not fit: refused, or harmless, and never more."""
+    ran = subprocess.run([sys.executable, "-c", CRAFTED, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, (ran.returncode, ran.stderr[-2000:])
+    refused, taken = map(int, ran.stdout.split())
+    assert refused + taken == 360
+    assert refused > 200

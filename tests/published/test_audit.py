@@ -402,3 +402,18 @@ def test_own_results_with_faults_in_the_file(write, capsys, text, message):
 def test_own_results_missing(tmp_path):
     with pytest.raises(DataMissing, match="no such file"):
         audit_results(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("method,P@1\nM\xfcller,50\n".encode("latin-1"), "no UTF-8.*CSV UTF-8"),
+        ("method,P@1\na,50\n".encode("utf-16"), "no UTF-8"),
+        (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
+        (b"method,P@1\na,1e999999999999\n", "a number"),
+    ],
+)
+def test_a_spreadsheets_file_is_named(tmp_path, content, said):
+    (tmp_path / "r.csv").write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        audit_results(tmp_path / "r.csv")

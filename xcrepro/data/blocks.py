@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from xcrepro.errors import DataError
+from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import parse
 
 # Small enough for a core's cache, large enough that a block's fixed costs do not show.
@@ -73,6 +73,28 @@ class Piece:
     fault: Fault | None
 
 
+def max_line_bytes() -> int:
+    """How long a line may be: ``$XCREPRO_MAX_LINE`` bytes, 128 MiB by default, ten million labels with their scores.
+
+    A file of a few megabytes can unpack to a line that fills the memory.
+    """
+    given = os.environ.get("XCREPRO_MAX_LINE", str(128 << 20))
+    if not given.isdigit() or not int(given):
+        raise ArgumentError("$XCREPRO_MAX_LINE", "must be a whole number of bytes, 1 or more", repr(given))
+    return int(given)
+
+
+class LongLine(Exception):
+    """A line is longer than :func:`max_line_bytes`; it begins behind the last block that was taken."""
+
+
+def long_line(path: str | os.PathLike, line: int) -> DataError:
+    """The error for a line beyond the limit."""
+    limit = max_line_bytes()
+    found, do = f"a line of more than {limit:,} bytes", "Where it is meant, XCREPRO_MAX_LINE=BYTES allows longer ones"
+    return DataError(path, found, f"at most {limit:,}", line=line, do=do)
+
+
 class Blocks:
     """Consecutive blocks of whole lines, handed out in order to whichever thread asks."""
 
@@ -118,6 +140,8 @@ class Blocks:
             cut = buffer.rfind(b"\n", searched, used) + 1
             if cut:
                 break
+            if used > max_line_bytes():
+                raise LongLine
             searched = used
             buffer = buffer + bytearray(len(buffer))
         self.rest = bytes(memoryview(buffer)[cut:used])
@@ -186,6 +210,8 @@ def read_rows(
             unsorted_line = line + piece.unsorted_line
         unsorted_rows += piece.unsorted_rows
         line += piece.lines
+    if isinstance(broken, LongLine):
+        raise long_line(path, line + 1)
     if broken is not None:
         raise broken
     if unsorted_rows:
@@ -353,6 +379,10 @@ def _odd_values(buffer: bytearray, positions: np.ndarray, piece: Piece) -> list[
     return []
 
 
+FIRST_TOO_LARGE = (2 - 2**-24) * 2.0**127
+"""From here on a number rounds to a float32 infinity."""
+
+
 def exact_float32(text: str) -> np.float32:
     """The float32 nearest to a decimal number, ties to the even one; infinite where it is too large.
 
@@ -366,6 +396,9 @@ def exact_float32(text: str) -> np.float32:
     with np.errstate(over="ignore", under="ignore"):
         nearest = np.float32(double)
         other = np.nextafter(nearest, np.float32(np.inf if double > float(nearest) else -np.inf))
+    if abs(double) == FIRST_TOO_LARGE and Decimal(text).copy_abs() < Decimal(FIRST_TOO_LARGE):
+        # float(text) went up to the middle between the largest float32 and what would follow it; the digits did not.
+        return np.copysign(np.finfo(np.float32).max, np.float32(np.sign(double)))
     if not np.isfinite(nearest) or double == float(nearest):
         return nearest
     if not np.isfinite(other) or abs(double - float(nearest)) != abs(float(other) - double):

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import BinaryIO
 
 import numpy as np
@@ -35,12 +36,19 @@ from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
-from xcrepro.data.blocks import Joined, Layout, offsets, read_rows, sort_rows
+from xcrepro.data.blocks import (
+    FIRST_TOO_LARGE,
+    Joined,
+    Layout,
+    long_line,
+    max_line_bytes,
+    offsets,
+    read_rows,
+    sort_rows,
+)
 from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays, row_of
-
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 # Longer than any header; a first line beyond it is data.
 _HEADER_BYTES = 4096
@@ -279,7 +287,11 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
     values: list[np.float32] = []
     lens: list[int] = []
     with open_source(path) as stream:
-        for line, text in enumerate(stream, 1):
+        limit_bytes, line = max_line_bytes(), 0
+        while text := stream.readline(limit_bytes + 1):
+            line += 1
+            if len(text) > limit_bytes:
+                raise long_line(path, line)
             row = _jsonl_row(path, line, text, limit)
             ids.extend(row)
             values.extend(row.values())
@@ -362,19 +374,41 @@ def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
 
 
 def _whole_numbers(text: bytes, count: int) -> list[int] | None:
-    tokens = text.split(b"#")[0].split()
+    # Blanks and tabs separate, as in every other line; a vertical tab or a carriage return in the middle does not.
+    tokens = re.split(rb"[ \t]+", text.split(b"#")[0].strip(b" \t\r\n"))
     if len(tokens) != count or len(text) == _HEADER_BYTES or not all(token.isdigit() for token in tokens):
         return None
     return [int(token) for token in tokens]
 
 
+_OTHER_FORMATS = {
+    b"\x93numpy": "This is a NumPy array (.npy): numpy.load reads it; TopK.from_scores takes scores from there",
+    b"\x80": "This looks like a Python pickle, which may run code of a stranger: save the matrix with scipy.sparse.save_npz",
+    b"\xfd7zxz": "This is packed with xz: unpack it first",
+    b"bzh": "This is packed with bzip2: unpack it first",
+    b"(\xb5/\xfd": "This is packed with zstd: unpack it first",
+    b"\xff\xfe": "This is text in UTF-16: save it as UTF-8",
+    b"\xfe\xff": "This is text in UTF-16: save it as UTF-8",
+    b"@relation": "This is an ARFF file (Mulan, WEKA, MEKA): its points have to be written in the repository's format first",
+    b"%%matrixmarket": "This is a Matrix Market file: scipy.io.mmread reads it, scipy.sparse.save_npz writes what is read here",
+    b"\x89hdf": "This is an HDF5 file: write the matrix in it with scipy.sparse.save_npz",
+    b"{": "This looks like JSON lines: read_jsonl_labels reads them",
+}
+"""First bytes, in lower case -> what the file is, where asking for a width would lead astray."""
+
+
 def _shown(text: bytes) -> str:
+    if b"\0" in text[:100] or text[:1] in b"\x80\x93\xfd\x89":
+        return f"binary data ({text[:8].hex(' ')} ...)"
     line = text.rstrip(b"\r\n")
     shown = line[:57].decode("utf-8", "backslashreplace")
     return repr(shown + "..." if len(line) > 57 else shown)
 
 
 def _header_hint(text: bytes, old: bool) -> str:
+    for magic, what in _OTHER_FORMATS.items():
+        if text[:20].lower().lstrip().startswith(magic):
+            return what
     if old and _whole_numbers(text, 2) is not None:
         newer = "the newer format, which has one file for features and one for labels"
         return f"This looks like {newer}: read it with read_sparse or read_labels, or both with read_split"
@@ -448,7 +482,7 @@ def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> d
     """The labels of one line with their relevance, by rising id, zeros left out."""
     try:
         entry = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(path, _shown(text), "one whole JSON object", line=line) from None
     if not isinstance(entry, dict) or not isinstance(entry.get("target_ind"), list):
         raise DataError(path, _shown(text), "an object with a list 'target_ind'", line=line)
@@ -462,7 +496,7 @@ def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> d
             raise DataError(path, f"label id {label!r}", f"a whole number from 0 to {limit - 1}", line=line)
         if label in pairs:
             raise DataError(path, f"label {label} twice", "each id once in a row", line=line)
-        if type(value) not in (int, float) or not 0 <= value <= _FLOAT32_MAX:
+        if type(value) not in (int, float) or not 0 <= value < FIRST_TOO_LARGE:
             raise DataError(path, f"relevance {value!r} of label {label}", "0 or a finite number above", line=line)
         pairs[label] = np.float32(value)
     return {label: value for label, value in sorted(pairs.items()) if value > 0}

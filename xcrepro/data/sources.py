@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -68,7 +70,7 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
             yield stack.enter_context(gzip.GzipFile(fileobj=file))
         elif magic in _ZIP:
             archive = stack.enter_context(zipfile.ZipFile(file))
-            members = [member for member in archive.infolist() if not member.is_dir()]
+            members = [member for member in archive.infolist() if not (member.is_dir() or _of_the_system(member))]
             if len(members) != 1:
                 names = ", ".join(member.filename for member in members[:5]) or "none"
                 raise DataError(
@@ -86,6 +88,11 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
             raise DataError(path, "an empty file", "data", do="Was the download or the writing cut short?")
         else:
             yield file
+
+
+def _of_the_system(member: zipfile.ZipInfo) -> bool:
+    """What macOS and Windows put beside the files that were meant."""
+    return member.filename.startswith("__MACOSX/") or member.filename.rpartition("/")[2] in (".DS_Store", "Thumbs.db")
 
 
 @contextlib.contextmanager
@@ -107,7 +114,12 @@ def damage(path: str | os.PathLike) -> Iterator[None]:
         yield
     except EOFError:
         raise DataError(path, "the end of the file in the middle of packed data", "a whole archive", do=again) from None
-    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError) as error:
+        raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
+    except OSError as error:
+        # A seek to where a damaged archive points; a disk's own faults go on as they are.
+        if error.errno not in (None, errno.EINVAL):
+            raise
         raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import importlib.metadata
 import json
+import os
 import shutil
 import sys
 import time
@@ -65,8 +67,8 @@ class Training:
         ArgumentError
             As :meth:`xcrepro.models.Model.fit`.
         """
-        with _locked(self.folder):
-            return self._model()
+        with _locked(self.folder) as writable:
+            return self._model(writable)
 
     def predictions(self, X, k: int = 100) -> TopK:
         """The fitted model's best labels.
@@ -89,15 +91,18 @@ class Training:
         k = min(k, self.truth.n_labels)
         features = base.check_features(X)
         path = self.folder / f"top{k}-{_content(features.indptr, features.indices, features.data)[:16]}.npz"
-        with _locked(self.folder):
+        with _locked(self.folder) as writable:
             if path.is_file():
-                with contextlib.suppress(DataError):
+                try:
                     return TopK.load(path)
-            model = self._model()
+                except DataError as error:
+                    _set_aside(path, error, "predicted", writable)
+            model = self._model(writable)
             start = time.perf_counter()
             top = model.predict(features, k)
-            top.save(path)
-            self._note({"predicted points": len(top), "predict seconds": time.perf_counter() - start})
+            if writable:
+                top.save(path)
+                self._note({"predicted points": len(top), "predict seconds": time.perf_counter() - start})
             return top
 
     def about(self) -> dict:
@@ -109,32 +114,38 @@ class Training:
             Empty where nothing is stored.
         """
         try:
-            return json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            found = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return {}
+        return found if isinstance(found, dict) else {}
 
     def _note(self, more: dict) -> None:
         text = json.dumps(self.about() | more, indent=1)
         with paths.atomic_path(self.folder / _ABOUT) as part:
             part.write_text(text, encoding="utf-8")
 
-    def _model(self) -> Model:
+    def _model(self, writable: bool) -> Model:
         stored = self.folder / "model"
         if stored.is_dir():
             try:
                 return base.load(stored)
             except DataError as error:
-                print(f"{error}: it is trained anew", file=sys.stderr)
-        shutil.rmtree(self.folder, ignore_errors=True)
+                _set_aside(self.folder, error, "trained", writable)
         shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
         print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
         start = time.perf_counter()
         model = type(self.prototype)(**self.prototype.get_params()).fit(self.X, self.truth)
         seconds = time.perf_counter() - start
+        print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
+        if not writable:
+            print(
+                f"it is not kept: {self.folder.parent} cannot be written; set XCREPRO_DATA to a folder that can be",
+                file=sys.stderr,
+            )
+            return model
         model.save(stored)
         about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
         self._note(about | {"train seconds": seconds})
-        print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
         return model
 
 
@@ -170,12 +181,36 @@ def training(prototype: Model, X, Y) -> Training:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[bool]:
+    """Others that want the same training wait; gives whether the cache can be written.
+
+    A shared cache that only its owner writes is read without a lock: what stands in it was moved there whole.
+    """
     from filelock import FileLock
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(folder.name + ".lock")):
-        yield
+    lock = FileLock(folder.with_name(folder.name + ".lock"))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _set_aside(path: Path, error: DataError, done: str, writable: bool) -> None:
+    """Say what is damaged in the cache, and move it out of the way, in the place of what was moved there before."""
+    where = path.with_name(f"{path.name}.damaged")
+    if writable:
+        if where.is_dir():
+            shutil.rmtree(where)
+        os.replace(path, where)
+    print(f"{error}: it is {done} anew{f', and kept as {where}' if writable else ''}", file=sys.stderr, flush=True)
 
 
 def _content(*arrays: np.ndarray) -> str:

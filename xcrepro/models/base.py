@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import fields
@@ -15,6 +17,7 @@ from scipy import sparse
 
 import xcrepro
 from xcrepro.arguments import whole_number
+from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError, XCError
 from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK
@@ -190,9 +193,10 @@ class Model:
                 "n_features": self.n_features_,
                 "n_labels": self.n_labels_,
                 "xcrepro": xcrepro.__version__,
+                "files": _digests(part),
             }
             text = json.dumps(about, indent=1, default=lambda value: value.item())
-            (part / _ABOUT).write_text(text, encoding="utf-8")
+            (part / _ABOUT).write_text(_sealed(text), encoding="utf-8")
             part.chmod(0o755)
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -225,8 +229,10 @@ class Model:
         np.savez(folder / _ARRAYS, **self._state())
 
     def _read(self, folder: Path) -> None:
-        with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
-            self._restore(dict(stored))
+        self._restore(npz_arrays(folder / _ARRAYS))
+
+    def _check_read(self) -> None:
+        """Raise ValueError where arrays that were read do not fit each other: kernels trust them."""
 
 
 def load(path: str | os.PathLike) -> Model:
@@ -245,28 +251,62 @@ def load(path: str | os.PathLike) -> Model:
     Raises
     ------
     DataError
-        Where the folder is not a whole saved model.
+        Where the folder is not a whole saved model: a file is missing or holds another content than was saved, or what it
+        holds breaks the model's rules.
     """
     from xcrepro import models
 
     path = Path(path)
     try:
-        about = json.loads((path / _ABOUT).read_text(encoding="utf-8"))
-        kind, parameters = about["class"], about["parameters"]
-        n_features, n_labels = about["n_features"], about["n_labels"]
+        text = (path / _ABOUT).read_text(encoding="utf-8")
+        about = json.loads(text)
+        kind, parameters, files = about["class"], about["parameters"], about["files"]
+        n_features = whole_number("n_features", about["n_features"], 1)
+        n_labels = whole_number("n_labels", about["n_labels"], 1)
     except FileNotFoundError:
         raise DataError(path, f"no {_ABOUT}", "the folder of a saved model", do="Model.save makes one") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(path / _ABOUT, f"no readable description ({error})", "what Model.save wrote") from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = f"no readable description ({type(error).__name__}: {error})"
+        raise DataError(path / _ABOUT, found, "what Model.save wrote", do="Train it again") from None
     if kind not in models.CLASSES:
         raise DataError(path / _ABOUT, f"class {kind!r}", f"one of {', '.join(models.CLASSES)}")
-    model = getattr(models, kind)(**parameters)
-    model.n_features_, model.n_labels_ = n_features, n_labels
     try:
+        if text != _sealed(text):
+            raise ValueError(f"{_ABOUT} is not what was saved")
+        for name, digest in _digests(path).items():
+            if files.get(name) != digest:
+                raise ValueError(f"{name} is not what was saved")
+        if missing := sorted(files.keys() - _digests(path).keys()):
+            raise ValueError(f"{missing[0]} is missing")
+        model = getattr(models, kind)(**parameters)
+        model.n_features_, model.n_labels_ = n_features, n_labels
         model._read(path)
-    except (OSError, ValueError, KeyError) as error:
+        model._check_read()
+    except Exception as error:
+        # Whatever a file may hold that another hand wrote: nothing of it may go further.
         raise DataError(path, f"an incomplete model ({error})", "what Model.save wrote", do="Train it again") from error
     return model
+
+
+_SEAL = re.compile(r'"sha256": "[0-9a-f]*"')
+
+
+def _sealed(text: str) -> str:
+    """The description with the digest of all the rest of it, so that no changed digit goes unseen."""
+    if not _SEAL.search(text):
+        text = text.rstrip().removesuffix("}").rstrip() + ',\n "sha256": ""\n}\n'
+    digest = hashlib.sha256(_SEAL.sub("", text).encode()).hexdigest()
+    return _SEAL.sub(f'"sha256": "{digest}"', text)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a saved model but its description, by its place in the folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _ABOUT)
+    found = {}
+    for path in files:
+        with path.open("rb") as file:
+            found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def check_features(X) -> sparse.csr_matrix:

@@ -26,6 +26,7 @@ from xcrepro import propensity, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
+from xcrepro.matrices import checked_csr
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
@@ -141,6 +142,20 @@ class FastXML(Model):
     # ------------------------------------------------------------------ files
 
     _arrays: ClassVar = ("roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data")
+
+    def _check_read(self) -> None:
+        """Refuses trees that the walk down would leave, whoever wrote them."""
+        nodes, at = self.left_.size, np.arange(self.left_.size)
+        inner = self.left_ != kernel.LEAF
+        _check_rows("the classifiers", (nodes, self.n_features_ + 1), self.w_indptr_, self.w_indices_, self.w_data_)
+        _check_rows("the leaves", (nodes, self.n_labels_), self.p_indptr_, self.p_indices_, self.p_data_)
+        if not (self.roots_.size and (self.roots_ >= 0).all() and (self.roots_ < nodes).all()):
+            raise ValueError("its roots are no nodes")
+        # Children stand behind their parent, so that every walk ends.
+        if not ((self.left_ > at) & (self.left_ < nodes - 1))[inner].all():
+            raise ValueError("its nodes do not fit each other")
+        if not (self.p_data_ > 0).all():
+            raise ValueError("its leaves hold a label without a share")
 
 
 class _Weights(tuple):
@@ -303,6 +318,20 @@ class PfastreXML(PfastXML):
         return *means, float(self.alpha), float(self.gamma)
 
     _arrays: ClassVar = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square")
+
+    def _check_read(self) -> None:
+        super()._check_read()
+        rows = self.m_indptr_, self.m_indices_, self.m_data_
+        _check_rows("the means of the labels", (self.n_labels_, self.n_features_ + 1), *rows)
+        if self.m_square_.shape != (self.n_labels_,):
+            raise ValueError("its means have no lengths")
+
+
+def _check_rows(name: str, shape: tuple[int, int], indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+    """Refuse the CSR rows of a saved model that do not fit each other or ``shape``."""
+    matrix = sparse.csr_matrix(shape, dtype=np.float32)
+    matrix.indptr, matrix.indices, matrix.data = indptr, indices, data
+    checked_csr(name, matrix)
 
 
 def _with_bias(X: sparse.csr_matrix, bias: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

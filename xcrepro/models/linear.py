@@ -24,6 +24,7 @@ from scipy.special import expit
 
 from xcrepro import threads as cores
 from xcrepro.arguments import one_of, real_number, whole_number
+from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import linear_train
 from xcrepro.matrices import checked_csr
@@ -178,6 +179,12 @@ class OneVsRest(_Linear):
         self.bias_, self.loss_ = arrays["bias"], str(arrays["loss"])
         self.weights_ = checked_csr("weights", sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size)))
 
+    def _check_read(self) -> None:
+        if self.weights_.shape != (self.n_features_, self.n_labels_):
+            raise ValueError(f"weights of shape {self.weights_.shape}")
+        if self.bias_.shape != (self.n_labels_,):
+            raise ValueError(f"a bias of shape {self.bias_.shape}, not one for each of {self.n_labels_} labels")
+
 
 @dataclass(eq=False)
 class DiSMEC(OneVsRest):
@@ -283,8 +290,7 @@ class NapkinPLT(_Linear):
         )
 
     def _read(self, folder: Path) -> None:
-        with np.load(folder / "labels.npz", allow_pickle=False) as stored:
-            parts = dict(stored)
+        parts = npz_arrays(folder / "labels.npz")
         # napkinXC takes the whole process down when a file is missing or short, so look before it does.
         for name, size in zip(parts["files"], parts["sizes"], strict=True):
             path = folder / "napkinxc" / str(name)

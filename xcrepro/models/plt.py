@@ -332,6 +332,58 @@ class PLT(Model):
         self._forest = plt_search.Forest(*(np.ascontiguousarray(arrays[name]) for name in plt_search.Forest._fields))
         self._n_points, self._squared_hinge = arrays["n_points"], bool(arrays["squared_hinge"])
 
+    def _check_read(self) -> None:
+        """Refuse trees that the search would walk out of, whoever wrote them; ``plt_search`` says what the arrays are."""
+        f = self._forest
+        nodes, chunks, n_trees = f.chunk.size, f.owner.size, len(f.leaf)
+        sizes = np.diff(f.child_start)
+        places = np.repeat(np.arange(chunks), np.maximum(sizes, 0))
+        weights = np.diff(f.weight_start)
+        rules = {
+            "trees": n_trees >= 1 and f.leaf.shape == (n_trees, self.n_labels_) and nodes >= n_trees,
+            "nodes": f.label.size == f.above.size == f.bias.size == nodes,
+            "points": self._n_points.size == chunks,
+            "chunks": _runs(f.child_start, chunks, n_trees, nodes),
+            "parents": bool((f.owner >= 0).all() and (f.owner < f.child_start[:-1]).all()),
+            "features": _runs(f.feature_start, chunks, 0, f.features.size) and _inside(f.features, 0, self.n_features_),
+            "weights": _runs(f.weight_start, f.features.size, 0, f.weight.size) and f.child.size == f.weight.size,
+            "labels": _inside(f.label, -1, self.n_labels_) and _inside(f.leaf, -1, nodes),
+        }
+        # Each looks at what those before it have found sound.
+        _refuse(rules)
+        chunk = np.full(nodes, -1)
+        chunk[f.owner] = np.arange(chunks)
+        above = np.concatenate([np.full(n_trees, -1), places])
+        children = np.repeat(np.repeat(sizes, np.diff(f.feature_start)), weights)
+        has_node = f.leaf >= 0
+        _refuse(
+            {
+                "children": np.array_equal(f.chunk, chunk) and np.array_equal(f.above, above),
+                "leaves": bool(((f.label < 0) | (f.chunk < 0)).all()) and bool((has_node == has_node[0]).all()),
+                "nodes of labels": bool((f.label[f.leaf] == np.arange(self.n_labels_))[has_node].all()),
+                "labels without a node": bool(has_node[0][f.label[f.label >= 0]].all()),
+                "places of weights": bool((f.child >= 0).all() and (f.child < children).all()),
+            }
+        )
+
+
+def _runs(starts: np.ndarray, count: int, first: int, last: int) -> bool:
+    """Whether ``starts`` cuts first..last into ``count`` runs."""
+    return (
+        starts.shape == (count + 1,)
+        and (int(starts[0]), int(starts[-1])) == (first, last)
+        and bool((np.diff(starts.astype(np.int64)) >= 0).all())
+    )
+
+
+def _inside(ids: np.ndarray, low: int, end: int) -> bool:
+    return ids.dtype.kind in "iu" and (ids.size == 0 or (int(ids.min()) >= low and int(ids.max()) < end))
+
+
+def _refuse(rules: dict[str, bool]) -> None:
+    if broken := [name for name, holds in rules.items() if not holds]:
+        raise ValueError(f"its {broken[0]} do not fit each other")
+
 
 def _mean_score(tops: list[TopK], k: int) -> TopK:
     """The k labels of greatest mean score; where a label is absent it counts 0."""

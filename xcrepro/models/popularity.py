@@ -36,6 +36,12 @@ class Popularity(Model):
 
     _arrays: ClassVar = ("label_counts", "n_train")
 
+    def _check_read(self) -> None:
+        if self.label_counts_.shape != (self.n_labels_,) or self.label_counts_.dtype.kind not in "iu":
+            raise ValueError("its counts are not one whole number for each label")
+        if self.n_train_.shape != () or self.n_train_.dtype.kind not in "iu" or self.n_train_ < 1:
+            raise ValueError("its number of train points is none")
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self.label_counts_, self.n_train_ = truth.label_counts(), np.int64(truth.n_rows)
 

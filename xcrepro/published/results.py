@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,14 @@ def audit_results(path: str | Path) -> pd.DataFrame:
 def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]:
     if not path.is_file():
         raise DataMissing(f"{path}: no such file")
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.object[error.start]:#x} at {error.start}, which is no UTF-8"
+        raise DataError(path, found, "text in UTF-8", do='Save it as "CSV UTF-8" in the spreadsheet') from None
+    if "\0" in text:
+        raise DataError(path, "a null byte", "text", line=text[: text.index("\0")].count("\n") + 1)
+    with io.StringIO(text, newline="") as file:
         lines = csv.reader(file)
         header = [name.strip() for name in next(lines, [])]
         places = {name.casefold(): i for i, name in enumerate(header)}
