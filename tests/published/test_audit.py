@@ -410,7 +410,8 @@ def test_own_results_missing(tmp_path):
         ("method,P@1\nM\xfcller,50\n".encode("latin-1"), "no UTF-8.*CSV UTF-8"),
         ("method,P@1\na,50\n".encode("utf-16"), "no UTF-8"),
         (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
-        (b"method,P@1\na,1e999999999999\n", "a number"),
+        (b"method,P@1\na,1e99999999999999999999\n", "a number"),
+        (b"method,P@1\na,1e400\n", "a number"),
     ],
 )
 def test_a_spreadsheets_file_is_named(tmp_path, content, said):

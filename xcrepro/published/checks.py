@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -51,16 +52,16 @@ def rounding(printed: str) -> tuple[float, float]:
     >>> rounding("5.30"), rounding("12"), rounding("1.5e-1")
     ((5.295, 5.305), (12.0, 12.0), (0.145, 0.155))
     """
-    from decimal import Decimal, InvalidOperation
+    from decimal import Decimal
 
     try:
         number = Decimal(printed.strip().replace(",", ""))
-    except InvalidOperation:
+        exponent = int(number.as_tuple().exponent) if number.is_finite() else 0
+        half = Decimal(1).scaleb(exponent) / 2 if exponent < 0 else Decimal(0)
+    except ArithmeticError:  # what is no number, and an exponent that decimal cannot hold
         raise ValueError(f"{printed!r} is not a number") from None
-    if not number.is_finite():
+    if not (number.is_finite() and math.isfinite(float(number))):
         raise ValueError(f"{printed!r} is not finite")
-    exponent = int(number.as_tuple().exponent)
-    half = Decimal(1).scaleb(exponent) / 2 if exponent < 0 else Decimal(0)
     return float(number - half), float(number + half)
 
 
