@@ -11,6 +11,7 @@ import pytest
 from xcrepro import propensity
 from xcrepro.errors import ArgumentError
 from xcrepro.papers.jain16 import fig3b_unbiased as fig3b
+from xcrepro.predictions import TopK
 
 GRID = [0.25, 0.55, 1.2]
 
@@ -75,10 +76,17 @@ def test_parameters_are_refused_by_their_name(name, value):
         fig3b.check_parameters(good | {name: value})
 
 
-def test_no_hit_and_nothing_missing_are_no_bias(world):
-    truth, top, counts, n = world
-    table = fig3b.compute(0 * truth + np.eye(30)[29], top, counts, n, [0.55], draws=40)
-    assert "none of 3" in fig3b.findings(table.assign(sigmas=0.0), 40)[0]
+def test_predictions_without_a_hit_are_no_bias(world):
+    truth, _, counts, n = world
+    nothing = TopK.from_ids(np.full((80, 5), -1), n_labels=30)
+    table = fig3b.compute(truth, nothing, counts, n, [0.55, 1.2], draws=40)
+    assert "none of 6" in fig3b.findings(table, 40)[0]
+
+
+def test_one_curve_is_drawn_with_its_spread(world):
+    table = fig3b.compute(*world, [0.55], draws=40)
+    spread = [part for part in fig3b.plot(table, "mine").axes[0].collections if part.get_linewidth()[0] > 1]
+    assert len(spread) == 2
 
 
 def test_too_few_draws(world):

@@ -161,7 +161,10 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
     with figures.new(width=looks.NARROW, height=3.4, ax=ax) as (fig, ax):
         ax.axhline(table["complete"].iloc[0], color="0.3", linewidth=0.9, linestyle="-", label="complete truth")
         for name, (label, look) in LOOKS.items():
-            ax.fill_between(x, table[f"{name} low"], table[f"{name} high"], color=look.colour, alpha=0.2, linewidth=0)
+            low, high = table[f"{name} low"], table[f"{name} high"]
+            ax.fill_between(x, low, high, color=look.colour, alpha=0.2, linewidth=0)
+            # A band over one point has no width.
+            ax.vlines(x, low, high, color=look.colour, alpha=0.5, linewidth=1.2)
             ax.plot(x, table[name], label=label, **look.line())
         ax.set(xlabel="labels missing, % of the pairs", ylabel=f"nDCG@{K}, %", ylim=(0, None))
         looks.title(fig, f"nDCG@{K} of {model} when labels are missing (bands: 95 % of the draws)")
