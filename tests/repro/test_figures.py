@@ -155,3 +155,24 @@ def test_a_digest_is_of_the_code_alone(tmp_path):
     assert digest(code) != digest(code.replace("1", "2"))
     assert digest(code) != digest(code, "x = 1")
     assert figures.digest(None) == ""
+
+
+def test_the_foot_leaves_the_drawing_above_it_as_it_is():
+    """Also a legend below the axes, which hangs on the canvas: the foot makes that longer."""
+    import io
+
+    from PIL import Image
+
+    from xcrepro import looks
+
+    def drawn(origin):
+        with figures.new() as (fig, ax):
+            ax.plot([1, 2], [3, 4], label="a line")
+            figures.draws(ax, x="x", y="y")
+            looks.legend(fig)
+        png = figures.render(fig, pd.DataFrame({"x": [1, 2], "y": [3, 4]}), origin=origin)[".png"]
+        return np.asarray(Image.open(io.BytesIO(png)).convert("L"))
+
+    bare, footed = drawn(""), drawn("somewhere")
+    assert footed.shape[0] > bare.shape[0]
+    assert (footed[: bare.shape[0]] == bare).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import xcrepro as xc
@@ -36,7 +37,37 @@ def test_shares_are_what_dropping_takes():
 
 
 def test_the_complete_truth():
-    name, counts, n = fig3a.load_counts()
+    name, counts, n, origin = fig3a.load_counts()
     assert (name, counts.sum(), counts.size, n) == ("EURLex-4K", 102_741, 3993, 19_314)
+    assert origin == "label counts of EURLex-4K (real data), 19,314 documents"
     with pytest.raises(ArgumentError, match="folder"):
         fig3a.load_counts("bibtex")
+
+
+def test_findings_follow_the_table():
+    rows = [(0.2, 80.0, 90.0, 40.04), (0.55, 50.0, 85.0, 30.0), (1.0, 20.0, 75.0, 20.0)]
+    shares = pd.DataFrame(rows, columns=["A", "missing %", "rare missing %", "never seen %"])
+    said = fig3a.findings(shares, "X")
+    assert said[0] == "X: on average 20 % of the pairs go missing with A = 1, 80 % with A = 0.2."
+    assert said[1] == "With the reference A = 0.55: 50 %, of the pairs of labels with fewer than 10 points 85 %."
+    assert said[2] == "On any of the curves drawn these rare labels lose 75 % at least."
+    one = fig3a.findings(shares.iloc[:1].assign(**{"rare missing %": math.nan, "never seen %": 0.0}), "X")
+    assert one == [
+        "X: on average 80 % of the pairs go missing with A = 0.2.",
+        "With A = 0.2: 80 %. No label has fewer than 10 points.",
+    ]
+
+
+def test_names_of_curves_that_end_together_stand_apart():
+    counts, grid = np.array([1, 30, 400]), [0.54, 0.55, 0.56]
+    fig = fig3a.plot(fig3a.compute(counts, 5000, grid), fig3a.compute_shares(counts, 5000, grid), "X")
+    places = sorted(text.xy[1] for text in fig.axes[0].texts)
+    assert min(np.diff(places)) >= 0.05 - 1e-12
+
+
+@pytest.mark.parametrize(("name", "value"), [("curves", []), ("curves", [-1.0]), ("dataset", "bibtex")])
+def test_parameters_are_refused_by_their_name(name, value):
+    good = {"dataset": "eurlex-4k", "folder": "", "curves": [0.55]}
+    fig3a.check_parameters(good)
+    with pytest.raises(ArgumentError, match=f"parameter {name} must"):
+        fig3a.check_parameters(good | {name: value})

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from xcrepro import looks, published
+from xcrepro.arguments import real_number
 from xcrepro.data.dataset import Split
 from xcrepro.data.twin import TwinSplit
 from xcrepro.errors import ArgumentError
@@ -79,6 +80,14 @@ def check_draws(draws: int) -> None:
     """ArgumentError for too few draws to have :data:`MIDDLE` in them."""
     if draws < 40:
         raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
+
+
+def check_curves(curves: Sequence[float]) -> None:
+    """ArgumentError where the parameter ``curves``, values of A, could not be drawn."""
+    if not isinstance(curves, list | tuple) or not curves or len(set(curves)) != len(curves):
+        raise ArgumentError("parameter curves", "must be different values of A, one at least", curves)
+    for A in curves:
+        real_number("parameter curves", A, above=0)
 
 
 def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, n_relevant=None) -> np.ndarray:

@@ -6,6 +6,7 @@ Then the paper's estimate from a hierarchy, where its outcome can be judged.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,11 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from xcrepro import looks, paths, propensity
 from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import Difference, Measured, corrected
+from xcrepro.inputs import parameters
 from xcrepro.papers.jain16._common import DOCUMENTS, MIDDLE, PAPER, check_draws, log_spaced
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -22,42 +27,78 @@ from xcrepro.truth import Truth
 PER_BIN = 20  # labels a bin
 MIN_DESCENDANTS = 5  # "more than 4"
 ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
+HEURISTICS = {"power": "$N_l^{-A}$", "log": r"$\log(N/N_l)$"}
+
+PRINTED = "eq. 1 with the A and B that jain16 prints, and N of its table 2"
+EUROVOC = "EuroVoc over the labels of EURLex-4K (real data), 19,314 documents"
+"""What the figures are made from, beside a twin."""
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and the rule of ``draws``."""
+    parameters.check(values)
+    check_draws(values["draws"])
+
+
+def twin_of(dataset: str) -> str:
+    """Of which dataset the hierarchy's twin is: ``dataset`` where the catalogue knows it, else EURLex-4K."""
+    entry = registry.find(dataset)
+    return entry.name if entry and entry.twin else "eurlex-4k"
+
 
 # ---------------------------------------------------------------- the curves
 
 
-def compute(per_decade: int = 8) -> pd.DataFrame:
+def _models(real: Dataset | None) -> dict[str, tuple[int, float, float]]:
+    """Name -> N, A, B: the paper's two datasets and the reader's own."""
+    entries = {name: registry.get(key) for name, key in PAPER.items()}
+    found = {name: (entry.n_train, entry.A, entry.B) for name, entry in entries.items()}
+    return found | ({real.title: (real.n_train, real.A, real.B)} if real else {})
+
+
+def compute(per_decade: int = 8, real: Dataset | None = None) -> pd.DataFrame:
     """Fig. 2: the curves with the published A and B.
 
     Parameters
     ----------
     per_decade : int
         Points of a curve to a factor of ten of N_l.
+    real : Dataset, optional
+        Another dataset, whose curve stands behind the paper's two.
 
     Returns
     -------
     DataFrame
-        dataset, count (N_l, 1 to N), propensity (eq. 1), weight (1/propensity), then the two heuristics for a label's
+        dataset, A, B, count (N_l, 1 to N), propensity (eq. 1), weight (1/propensity), then the two heuristics for a label's
         weight, scaled to the model's weight at N_l = 1: power, N_l^-A, and log, log(N/N_l). That weight is log N, so
         the second needs no scaling.
     """
     parts = [
-        _weights(key, log_spaced(registry.get(key).n_train, per_decade)).assign(dataset=name)
-        for name, key in PAPER.items()
+        _weights(log_spaced(n, per_decade), n, A, B).assign(dataset=name, A=A, B=B)
+        for name, (n, A, B) in _models(real).items()
     ]
     table = pd.concat(parts, ignore_index=True)
-    return table.assign(propensity=1 / table["weight"])[["dataset", "count", "propensity", "weight", "power", "log"]]
+    columns = ["dataset", "A", "B", "count", "propensity", "weight", "power", "log"]
+    return table.assign(propensity=1 / table["weight"])[columns]
 
 
-def _weights(key: str, counts: np.ndarray) -> pd.DataFrame:
-    entry = registry.get(key)
-    n, A, B = entry.n_train, entry.A, entry.B
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """Without A and B, which are given."""
+    return table.drop(columns=["A", "B"])
+
+
+def _weights(counts: np.ndarray, n: int, A: float, B: float) -> pd.DataFrame:
     power, log = math.log(n) * counts**-A, np.log(n / counts)
     return pd.DataFrame({"count": counts, "weight": propensity.inverse(counts, n, A, B), "power": power, "log": log})
 
 
-def compute_ratios() -> pd.DataFrame:
+def compute_ratios(real: Dataset | None = None) -> pd.DataFrame:
     """How many times smaller a label's weight gets when N_l grows ten times (fig. 2).
+
+    Parameters
+    ----------
+    real : Dataset, optional
+        As for :func:`compute`.
 
     Returns
     -------
@@ -66,11 +107,40 @@ def compute_ratios() -> pd.DataFrame:
         last decade that lies below N is the last row.
     """
     parts = []
-    for name, key in PAPER.items():
-        low = 10 ** np.arange(int(math.log10(registry.get(key).n_train)))
-        ratio = (_weights(key, low) / _weights(key, 10 * low)).drop(columns="count")
+    for name, model in _models(real).items():
+        low = 10 ** np.arange(int(math.log10(model[0])))
+        ratio = (_weights(low, *model) / _weights(10 * low, *model)).drop(columns="count")
         parts.append(pd.DataFrame({"dataset": name, "from": low, "to": 10 * low}).join(ratio))
     return pd.concat(parts, ignore_index=True)
+
+
+def findings(ratios: pd.DataFrame) -> list[str]:
+    """Which heuristic falls most nearly as the weight does, as sentences; exact, so that there is no error to give.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        From :func:`compute_ratios`.
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for name, part in ratios.groupby("dataset", sort=False):
+        off = pd.DataFrame({heuristic: (part[heuristic] / part["weight"] - 1).abs() for heuristic in HEURISTICS})
+        nearest = off.idxmin(axis=1)
+        stretch = (nearest != nearest.shift()).cumsum()
+        parts = [
+            f"{HEURISTICS[nearest[rows.index[0]]]} from {rows['from'].iloc[0]:,} to {rows['to'].iloc[-1]:,} points"
+            for _, rows in part.groupby(stretch)
+        ]
+        least = off.min(axis=1)
+        said.append(
+            f"{name}: decade by decade $1/p$ falls most nearly as {', '.join(parts)}; the nearer one is off by "
+            f"{100 * least.min():.0f} to {100 * least.max():.0f} %."
+        )
+    return said
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -81,26 +151,27 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     table : DataFrame
         From :func:`compute`.
     ax : array of Axes, optional
-        Three.
+        One more than there are datasets.
     """
-    with figures.new(looks.WIDE, 3.1, ncols=3, ax=ax) as (fig, axes):
-        styles = ({"color": looks.INK, "linestyle": "-"}, {"color": looks.RUST, "linestyle": "--"})
-        for panel, style, (name, part) in zip(axes[1:], styles, table.groupby("dataset", sort=False), strict=True):
-            entry = registry.get(PAPER[name])
-            axes[0].plot(part["count"], part["propensity"], label=f"{name}\nA = {entry.A}, B = {entry.B}", **style)
-            panel.plot(part["count"], part["weight"], color=looks.INK, linewidth=2.2, label="$w_l = 1/p_l$")
+    parts = list(table.groupby("dataset", sort=False))
+    styles = [{"color": looks.INK, "linestyle": "-"}, {"color": looks.RUST, "linestyle": "--"}]
+    styles += [{"color": looks.TEAL, "linestyle": ":"}]
+    width = looks.WIDE if len(parts) < 3 else looks.PAGE
+    with figures.new(width, 3.4, ncols=1 + len(parts), ax=ax) as (fig, axes):
+        for panel, style, (name, part) in zip(axes[1:], styles, parts, strict=False):
+            label = f"{name}, A = {part['A'].iloc[0]:g}, B = {part['B'].iloc[0]:g}"
+            axes[0].plot(part["count"], part["propensity"], label=label, **style)
+            panel.plot(part["count"], part["weight"], color=looks.INK, linewidth=2.2, label="weight $1/p_l$")
             panel.plot(part["count"], part["power"], color=looks.TEAL, linestyle="-.", label=r"$\propto N_l^{-A}$")
             # The logarithm's last point is 0, at N_l = N.
             panel.plot(part["count"][:-1], part["log"][:-1], color=looks.AMBER, linestyle=":", label="log($N/N_l$)")
             panel.set(xscale="log", yscale="log", ylim=(0.09, 20), xlabel="points with the label, $N_l$")
-            panel.set_title(f"{name}: 1/p levels off", loc="left")
+            panel.set_title(f"{name}: weight of a hit", loc="left")
             figures.draws(panel, x="count", y=("weight", "power", "log"))
-        axes[0].set(xscale="log", xlabel="points with the label, $N_l$", ylabel="propensity $p_l$", ylim=(0, 1))
-        axes[0].set_title("A sigmoid in log $N_l$", loc="left")
-        axes[0].legend(loc="lower right")
-        axes[1].set_ylabel("weight of a hit")
-        axes[1].legend(loc="lower left")
+        axes[0].set(xscale="log", xlabel="points with the label, $N_l$", ylim=(0, 1))
+        axes[0].set_title("propensity $p_l$", loc="left")
         figures.draws(axes[0], x="count", y="propensity")
+        looks.legend(fig, ncols=3)
     return fig
 
 
@@ -179,6 +250,11 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
     ds : Twin
         With a hierarchy of its labels.
 
+    Raises
+    ------
+    ArgumentError
+        Where no label has enough descendants.
+
     Returns
     -------
     DataFrame
@@ -188,6 +264,9 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
         relevant; neither is, and no descendant is relevant. They add up to 1.
     """
     found = compute_labels(count_overlaps(ds.train.Y, ds.parents))
+    if found.empty:
+        rule = f"must have a twin with a label that has {MIN_DESCENDANTS} descendants or more and a train point"
+        raise ArgumentError("dataset", rule, f"none in {ds.name}", "raise scale, or take a dataset with more labels")
     label, count = found["label"], found["count"]
     up = propensity.ancestors(ds.parents, ds.parents.size)
     complete, observed = ds.train.Y_complete.astype(bool), ds.train.Y.astype(bool)
@@ -298,6 +377,9 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
     for source, n_points, bins in (("twin", n_train, twin), ("EuroVoc", DOCUMENTS, eurovoc)):
         for name in (name for name in ESTIMATES if name in bins):
             known = bins[bins[name].notna()]
+            if len(known) < 2:
+                rows.append((source, name, *[np.nan] * 5, "fewer than two bins"))
+                continue
             found = propensity.fit(known["count"], known[name], n_points, weights=known["labels"])
             pair = (found.A, found.B, found.A_stderr, found.B_stderr) if found.identifiable else (np.nan,) * 4
             rows.append((source, name, *pair, found.rms, "yes" if found.identifiable else found.why))
@@ -327,9 +409,93 @@ def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.Data
     return table[["source", "count", *ESTIMATES, "chance", "low", "high"]]
 
 
-def _verdict(bins: pd.DataFrame) -> str:
-    """In how many bins the procedure is above the truth."""
-    return f"the procedure is above the truth in {(bins['procedure'] > bins['true']).sum()} of {len(bins)} bins"
+def findings_hierarchy(labels: pd.DataFrame) -> list[str]:
+    """What came out on the twin, as sentences: labels are the replicates, two comparisons are corrected (Holm).
+
+    Parameters
+    ----------
+    labels : DataFrame
+        From :func:`compute_twin_labels`.
+
+    Returns
+    -------
+    list of str
+    """
+    names = {"procedure": "the paper's procedure", "among descendants": "the share among points with a descendant"}
+    tests = corrected(_from_truth(labels, name) for name in names)
+    said = []
+    for (name, text), one in zip(names.items(), tests, strict=True):
+        error = "" if np.isnan(one.error) else f" ± {one.error:.3f}"
+        verdict = {"above": "clearly above", "below": "clearly below", "not clear": "no clear difference"}[one.verdict]
+        size = labels[name].notna().sum()
+        said.append(f"Twin: {text} is {one.value:+.3f}{error} from the true propensity, over {size} labels: {verdict}.")
+    lost, alone = labels["lost"].mean(), labels["lost alone"].mean()
+    said.append(
+        "Twin: of the points that a label is relevant to, the procedure cannot see those where what is below it went missing "
+        f"too, {100 * lost:.1f} % on average, nor those where nothing below it is relevant, {100 * alone:.1f} %."
+    )
+    return said
+
+
+def _from_truth(labels: pd.DataFrame, name: str) -> Difference:
+    known = labels[labels[name].notna()]
+    if known.empty:
+        return Difference(name, "true", math.nan, math.nan, 0, math.nan)
+    return Measured.of_runs({name: known[name], "true": known["true"]}).difference(name, "true")
+
+
+def findings_eurovoc(labels: pd.DataFrame, chance: pd.DataFrame) -> list[str]:
+    """What came out on EuroVoc, as sentences.
+
+    Parameters
+    ----------
+    labels, chance : DataFrame
+        From :func:`compute_labels` and :func:`compute_eurovoc`.
+
+    Returns
+    -------
+    list of str
+    """
+    values = ", ".join(f"{value:.2f}" for value in chance["procedure"])
+    least = 1 / math.log(DOCUMENTS)
+    below, above = (chance["procedure"] < chance["low"]).sum(), (chance["procedure"] > chance["high"]).sum()
+    inside = f"{len(chance) - below - above} of {len(chance)}"
+    among = 100 * labels["among descendants"].median()
+    return [
+        f"EuroVoc: the procedure's bins lie at {values}; every curve of eq. 1 begins at $1/\\log N$ = {least:.2f} and rises.",
+        f"EuroVoc: if what lies below is dealt out at random, the middle 95 % hold the procedure's value in {inside} bins "
+        f"({below} of its values lie below, {above} above).",
+        f"EuroVoc: of the points with a descendant {among:.0f} % carry the label too (median of {len(labels)} labels).",
+    ]
+
+
+def findings_fits(fits: pd.DataFrame) -> list[str]:
+    """What A and B came out, as a sentence for each source.
+
+    Parameters
+    ----------
+    fits : DataFrame
+        From :func:`compute_fits`.
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for source, part in fits[fits["source"] != "paper"].groupby("source", sort=False):
+        known = part[part["A"].notna()]
+        parts = [
+            f"{row['estimate']} A = {row['A']:.2f}{_error(row['A error'])}, B = {row['B']:.2f}{_error(row['B error'])}"
+            for row in known.to_dict("records")
+        ]
+        left = part.loc[part["A"].isna(), "estimate"]
+        parts += [f"no pair for {', '.join(left)}"] if len(left) else []
+        said.append(f"Eq. 1 fitted, {source}: {'; '.join(parts)}.")
+    return said
+
+
+def _error(value: float) -> str:
+    return f" ± {value:.2f}" if np.isfinite(value) else ""
 
 
 def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
@@ -348,7 +514,7 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
     curve = {"color": looks.INK, "linestyle": "-"}
     procedure = {"color": looks.RUST, "marker": "s", "linestyle": "--"}
     among = {"color": looks.TEAL, "marker": "o", "fillstyle": "none", "linestyle": "none", "markersize": 6}
-    with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
+    with figures.new(looks.WIDE, 3.8, ncols=2, ax=ax) as (fig, (left, right)):
         for estimate, label, style in (
             ("true", "true $p_l$", curve | {"linewidth": 2.2}),
             ("procedure", "the paper's procedure", procedure),
@@ -357,18 +523,21 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
         ):
             left.plot(twin["count"], twin[estimate], label=label, **style)
         left.set_ylabel("propensity $p_l$")
-        left.set_title(f"{name}: {_verdict(twin)}", loc="left")
+        left.set_title(f"{name}: bins of {PER_BIN} labels", loc="left")
         figures.draws(left, x="count", y=ESTIMATES)
 
-        right.plot(labels["count"], labels["procedure"], ".", color="0.6", linestyle="none", label="a label")
-        right.plot(bins["count"], bins["procedure"], label="bins of 20 labels", **procedure)
-        band = {"color": looks.SKY, "alpha": 0.6, "linewidth": 0, "label": "bins if dealt at random, 95 %"}
+        right.plot(
+            labels["count"], labels["procedure"], ".", color="0.6", linestyle="none", label="the procedure, a label"
+        )
+        right.plot(bins["count"], bins["procedure"], label=f"the same, bins of {PER_BIN}", **procedure)
+        band = {"color": looks.SKY, "alpha": 0.6, "linewidth": 0, "label": "bins, dealt at random, 95 %"}
         right.fill_between(bins["count"], bins["low"], bins["high"], **band)
         right.plot(model["count"], model["true"], label="eq. 1, A = 0.55, B = 1.5", **curve)
         right.set_title("EURLex-4K under EuroVoc", loc="left")
         figures.draws(right, x="count", y=("true", "procedure", "low", "high"))
-        for panel, place in ((left, "lower right"), (right, "upper left")):
-            panel.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$")
-            panel.legend(loc=place)
+        least = twin[list(ESTIMATES)].min(axis=None)
+        for panel, lowest in ((left, max(0, least - 0.15 * (1.02 - least))), (right, 0)):
+            panel.set(xscale="log", ylim=(lowest, 1.02), xlabel="points with the label, $N_l$")
+        looks.legend(fig, ncols=3)
         left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
     return fig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,28 @@ from matplotlib.figure import Figure
 from xcrepro import looks, propensity
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
-from xcrepro.inputs import datasets, longtail
-from xcrepro.papers.jain16._common import DOCUMENTS, REFERENCE, B, log_spaced
+from xcrepro.inputs import datasets, longtail, parameters
+from xcrepro.papers.jain16._common import DOCUMENTS, REFERENCE, B, check_curves, log_spaced
 from xcrepro.repro import figures
 
+RARE = 10
+"""A label with fewer points is rare, here."""
 
-def load_counts(dataset: str = "eurlex-4k", folder: str = "") -> tuple[str, np.ndarray, int]:
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, the rule of ``curves``, and which datasets need a folder."""
+    parameters.check(values)
+    check_curves(values["curves"])
+    _check_dataset(values["dataset"], values["folder"])
+
+
+def _check_dataset(dataset: str, folder: str) -> None:
+    if not folder and registry.get(dataset).name != "eurlex-4k":
+        do = "give the folder of the real dataset: a twin's counts would say what the twin was made to be"
+        raise ArgumentError("parameter dataset", "must be eurlex-4k where folder is empty", dataset, do)
+
+
+def load_counts(dataset: str = "eurlex-4k", folder: str = "") -> tuple[str, np.ndarray, int, str]:
     """What is taken for the complete truth.
 
     Parameters
@@ -31,19 +47,22 @@ def load_counts(dataset: str = "eurlex-4k", folder: str = "") -> tuple[str, np.n
     counts : ndarray, shape (L,)
         Points that carry each label.
     n_points : int
+    origin : str
+        What the counts are of, for feet of figures.
 
     Raises
     ------
     ArgumentError
         For another dataset than EURLex-4K without a folder.
     """
+    _check_dataset(dataset, folder)
     if folder:
         ds = datasets.pick(dataset, folder=folder)
-        return ds.name, ds.label_counts, ds.n_train
-    if registry.get(dataset).name != "eurlex-4k":
-        raise ArgumentError("dataset", "must be eurlex-4k where folder is empty", dataset, "give the dataset's folder")
-    tail = longtail.counted(dataset)
-    return tail.name, tail.counts, DOCUMENTS
+        name, counts, n_points, of = ds.title, ds.label_counts, ds.n_train, "train points"
+    else:
+        tail = longtail.counted(dataset)
+        name, counts, n_points, of = tail.name, tail.counts, DOCUMENTS, "documents"
+    return name, counts, n_points, f"label counts of {name} (real data), {n_points:,} {of}"
 
 
 def compute(counts: np.ndarray, n_points: int, grid: Sequence[float], per_decade: int = 12) -> pd.DataFrame:
@@ -90,7 +109,7 @@ def compute_shares(counts: np.ndarray, n_points: int, grid: Sequence[float]) -> 
         over labels of (1 - p)^N_l).
     """
     counts = np.asarray(counts, np.float64)[np.asarray(counts) > 0]
-    rare = counts < 10
+    rare = counts < RARE
     rows = []
     for A in grid:
         p = 1 / propensity.inverse(counts, n_points, A, B)
@@ -101,6 +120,40 @@ def compute_shares(counts: np.ndarray, n_points: int, grid: Sequence[float]) -> 
 
 def _missing(counts: np.ndarray, p: np.ndarray) -> float:
     return 100 * (1 - (counts @ p) / counts.sum()) if counts.size else np.nan
+
+
+def findings(shares: pd.DataFrame, name: str) -> list[str]:
+    """What came out, as sentences. The shares are expectations, exact: there is no error to give.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        From :func:`compute_shares`.
+    name : str
+        The dataset's.
+
+    Returns
+    -------
+    list of str
+    """
+    part = shares.sort_values("missing %")
+    low, high = part.iloc[0], part.iloc[-1]
+    said = [f"{name}: on average {low['missing %']:.0f} % of the pairs go missing with A = {low['A']:g}."]
+    if len(part) > 1:
+        said = [f"{said[0][:-1]}, {high['missing %']:.0f} % with A = {high['A']:g}."]
+    reference = part[part["A"] == REFERENCE]
+    row = reference.iloc[0] if len(reference) else low
+    where = f"With {'the reference ' if len(reference) else ''}A = {row['A']:g}"
+    if np.isnan(row["rare missing %"]):
+        said.append(f"{where}: {row['missing %']:.0f} %. No label has fewer than {RARE} points.")
+    else:
+        rare = f"of the pairs of labels with fewer than {RARE} points {row['rare missing %']:.0f} %"
+        said.append(f"{where}: {row['missing %']:.0f} %, {rare}.")
+        least = part.loc[part["rare missing %"].idxmin()]
+        said.append(f"On any of the curves drawn these rare labels lose {least['rare missing %']:.0f} % at least.")
+    if row["never seen %"] >= 0.05:
+        said.append(f"{where}: {row['never seen %']:.1f} % of the labels would not be seen at all, on average.")
+    return said
 
 
 def plot(table: pd.DataFrame, shares: pd.DataFrame, name: str, ax=None) -> Figure:
@@ -118,14 +171,18 @@ def plot(table: pd.DataFrame, shares: pd.DataFrame, name: str, ax=None) -> Figur
     """
     missing = shares.set_index("A")["missing %"]
     with figures.new(width=looks.NARROW, height=3.6, ax=ax) as (fig, ax):
-        for A, curve in table.groupby("A"):
+        place = -np.inf
+        for A, curve in sorted(table.groupby("A"), key=lambda one: one[1]["propensity"].iloc[-1]):
             bold = A == REFERENCE
             style = {"color": looks.INK, "linewidth": 2.6} if bold else {"color": "0.45", "linewidth": 1.1}
             ax.plot(curve["count"], curve["propensity"], linestyle="-", **style)
-            end = tuple(curve[["count", "propensity"]].iloc[-1])
-            looks.name(ax, f"{missing[A]:.0f} %  (A = {A:g})", end, (4, -3), weight="bold" if bold else "normal")
+            x, y = curve[["count", "propensity"]].iloc[-1]
+            # Names of curves that end close together are moved apart.
+            place = max(y, place + 0.05)
+            text = f"{missing[A]:.0f} %  (A = {A:g})"
+            looks.name(ax, text, (x, place), (4, -3), weight="bold" if bold else "normal", annotation_clip=False)
         ax.set(xscale="log", ylim=(0, 1.02), xlabel="points with the label, $N_l$", ylabel="propensity $p_l$")
-        ax.set_xlim(1, 9 * table["count"].max())
-        looks.title(fig, f"{name}: the smaller A, the more labels go missing (% of all pairs, at each curve)")
+        ax.set_xlim(1, table["count"].max())
+        looks.title(fig, f"{name}: propensity by label frequency, and the share of pairs that goes missing")
         figures.draws(ax, x="count", y="propensity")
     return fig

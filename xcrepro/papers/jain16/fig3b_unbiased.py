@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, propensity
+from xcrepro.findings import Difference, corrected
+from xcrepro.inputs import parameters
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import KS, LOOKS, MIDDLE, SIGMAS, B, K, check_draws, simulate
+from xcrepro.papers.jain16._common import KS, LOOKS, MIDDLE, B, K, check_curves, check_draws, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 METRICS = {"scored": "PSnDCG (bare, ideal k)", "plain": "nDCG (ideal k)"}
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and the rules of ``curves`` and ``draws``."""
+    parameters.check(values)
+    check_curves(values["curves"])
+    check_draws(values["draws"])
 
 
 def compute(
@@ -75,8 +84,8 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns="sigmas")
 
 
-def describe_unbiased(table: pd.DataFrame, draws: int) -> str:
-    """A sentence: how many means lie within 4 (:data:`SIGMAS`) of their standard errors of the complete value.
+def findings(table: pd.DataFrame, draws: int) -> list[str]:
+    """What came out, as sentences: whether the means are those of the complete truth, and how far one draw may be off.
 
     Parameters
     ----------
@@ -87,10 +96,53 @@ def describe_unbiased(table: pd.DataFrame, draws: int) -> str:
 
     Returns
     -------
-    str
+    list of str
     """
-    within = int((table["sigmas"].abs() <= SIGMAS).sum())
-    return f"within {SIGMAS:g} standard errors of the complete truth: {within} of {len(table)} means of {draws} draws"
+    off = table["scored"] - table["complete"]
+    error = (off / table["sigmas"].replace(0.0, np.nan)).abs().fillna(0.0)
+    tests = corrected(
+        Difference("scored", "complete", value, err, draws - 1, _p(sigma, draws))
+        for value, err, sigma in zip(off, error, table["sigmas"], strict=True)
+    )
+    biased = sum(one.clear for one in tests)
+    least = min(one.p for one in tests)
+    of = f"{len(table)} means over {draws:,} draws"
+    said = [
+        f"Propensity-scored: {biased or 'none'} of {of} {'is' if biased < 2 else 'are'} clearly off the complete truth (t "
+        f"tests, Holm; smallest p {_written(least)}; largest distance {_points(off.abs().max())})."
+    ]
+    part = table[table["k"] == K].sort_values("missing %")
+    at = [part.iloc[0], part.iloc[-1]] if len(part) > 1 else [part.iloc[0]]
+    plain = [f"{_signed(row['plain'] - row['complete'])} with {row['missing %']:.0f} % missing" for row in at]
+    said.append(
+        f"Plain nDCG@{K} by the observed truth, on average: {', '.join(plain)} (complete {at[0]['complete']:.1f} %)."
+    )
+    for name, label in (("scored", "propensity-scored"), ("plain", "plain")):
+        row = at[-1]
+        low, high = (_signed(row[f"{name} {end}"] - row["complete"]) for end in ("low", "high"))
+        said.append(
+            f"One draw, {row['missing %']:.0f} % missing, {label}: 95 % lie between {low} and {high} of the complete value."
+        )
+    return said
+
+
+def _p(sigma: float, draws: int) -> float:
+    """Two-sided p of Student's t with draws - 1 degrees of freedom; 1 where nothing differs."""
+    from scipy import stats
+
+    return float(2 * stats.t(draws - 1).sf(abs(sigma)))
+
+
+def _written(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+
+
+def _points(value: float) -> str:
+    return f"{value:.1f} points"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f} points"
 
 
 def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
@@ -101,7 +153,7 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
     table : DataFrame
         From :func:`compute`.
     model : str
-        Whose predictions these are, for the axis.
+        Whose predictions these are, for the title.
     ax : Axes, optional
     """
     table = table[table["k"] == K].sort_values("missing %")
@@ -109,13 +161,13 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
     with figures.new(width=looks.NARROW, height=3.4, ax=ax) as (fig, ax):
         ax.axhline(table["complete"].iloc[0], color="0.3", linewidth=0.9, linestyle="-", label="complete truth")
         for name, (label, look) in LOOKS.items():
-            ax.fill_between(x, table[f"{name} low"], table[f"{name} high"], color=look.colour, alpha=0.2, linewidth=0)
+            low, high = table[f"{name} low"], table[f"{name} high"]
+            ax.fill_between(x, low, high, color=look.colour, alpha=0.2, linewidth=0)
+            # A band over one point has no width.
+            ax.vlines(x, low, high, color=look.colour, alpha=0.5, linewidth=1.2)
             ax.plot(x, table[name], label=label, **look.line())
-        ax.set(xlabel="labels missing, % of the pairs", ylabel=f"nDCG@{K} of {model}, %", ylim=(0, None))
-        most = table.iloc[-1]
-        scored, plain = (most[name] - most["complete"] for name in ("scored", "plain"))
-        off = f"{most['missing %']:.0f} % missing: off by {scored:+.1f} points with 1/p, {plain:+.1f} without"
-        looks.title(fig, f"{off} (bands: 95 % of draws)")
-        ax.legend(loc="lower left")
+        ax.set(xlabel="labels missing, % of the pairs", ylabel=f"nDCG@{K}, %", ylim=(0, None))
+        looks.title(fig, f"nDCG@{K} of {model} when labels are missing (bands: 95 % of the draws)")
+        looks.legend(fig)
         figures.draws(ax, x="missing %", y=[f"{name}{end}" for name in LOOKS for end in ("", " low", " high")])
     return fig

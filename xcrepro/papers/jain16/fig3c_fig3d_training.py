@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,20 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, models, propensity
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import trained
+from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.inputs import parameters, trained
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import REFERENCE, B, K, taken_for_complete
+from xcrepro.papers.jain16._common import REFERENCE, B, K, check_curves, taken_for_complete
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 PLAIN, CONSTANT, SCORED = "FastXML", "FastXML, constant ideal", "PfastXML"
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and the rule of ``curves``."""
+    parameters.check(values)
+    check_curves(values["curves"])
 
 
 def compute_trainings(
@@ -132,10 +139,56 @@ def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
     return table[["model", "assumed", "FastXML", "nDCG"]]
 
 
+def findings(trainings: pd.DataFrame) -> list[str]:
+    """What came out, as sentences: each model against FastXML on the same draws, each figure corrected by itself.
+
+    Parameters
+    ----------
+    trainings : DataFrame
+        Of :func:`compute_trainings`.
+
+    Returns
+    -------
+    list of str
+    """
+    runs = _runs(trainings)
+    right = [(A, assumed) for name, A, assumed in runs if name == SCORED and assumed == A]
+    found = [_against(runs, A, (SCORED, A, assumed)) for A, assumed in right]
+    said = [f"3c, {count(corrected(found), 'PfastXML with the true propensities is above FastXML')} ({_span(found)})."]
+    wrong = [key for key in runs if key[0] == SCORED and key[1] == REFERENCE != key[2]]
+    if wrong:
+        found = [_against(runs, REFERENCE, key) for key in wrong]
+        said.append(
+            f"3d, {count(corrected(found), 'PfastXML with wrong propensities is above FastXML')} ({_span(found)})."
+        )
+        given = {f"A = {key[2]:g}": runs[key] for key in runs if key[0] == SCORED and key[1] == REFERENCE}
+        leader = Measured.of_runs(given).leader(f"nDCG@{K} among what PfastXML was given")
+        said.append(f"{leader.text[0].upper()}{leader.text[1:]}; the truth is A = {REFERENCE:g}.")
+    normaliser = _against(runs, REFERENCE, (CONSTANT, REFERENCE, None))
+    claim = "FastXML with PfastXML's constant normaliser, and no propensities, is above FastXML"
+    said.append(f"3d, {count([normaliser], claim)} ({_span([normaliser])}).")
+    return said
+
+
+def _runs(trainings: pd.DataFrame) -> dict[tuple, np.ndarray]:
+    """(model, A, assumed or None) -> nDCG, a number a draw."""
+    groups = trainings.sort_values("draw").groupby(["model", "A", "assumed"], dropna=False, sort=True)["nDCG"]
+    return {(name, A, None if np.isnan(assumed) else assumed): part.to_numpy() for (name, A, assumed), part in groups}
+
+
+def _against(runs: dict[tuple, np.ndarray], A: float, key: tuple) -> Difference:
+    return Measured.of_runs({key[0]: runs[key], PLAIN: runs[PLAIN, A, None]}).difference(key[0], PLAIN)
+
+
+def _span(differences: Sequence[Difference]) -> str:
+    low, high = (f"{end(one.value for one in differences):+.1f}" for end in (min, max))
+    return f"{low} points" if low == high else f"{low} to {high} points"
+
+
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """Figs. 3c and 3d: against the share of labels missing, and against the A that PfastXML was given.
 
-    Bars are 2 errors.
+    Bars are the 95 % interval (Student's t over the draws) of the difference from FastXML; one draw has none.
 
     Parameters
     ----------
@@ -144,34 +197,31 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     ax : array of Axes, optional
         Two.
     """
-    with figures.new(looks.MEDIUM, 3.4, ncols=2, ax=ax) as (fig, (left, right)):
+    from scipy import stats
+
+    t = stats.t(np.maximum(table["draws"] - 1, 1)).ppf(0.975)
+    table = table.assign(bar=(t * table["error"]).fillna(0.0))
+    with figures.new(looks.MEDIUM, 3.6, ncols=2, ax=ax) as (fig, (left, right)):
         part = compute_right(table).sort_values("missing %")
         scored = looks.of(SCORED).line() | {"capsize": 2}
-        left.plot(part["missing %"], part["FastXML"], label="FastXML", **looks.of(PLAIN).line())
-        left.errorbar(part["missing %"], part["nDCG"], 2 * part["error"], label="PfastXML, true propensities", **scored)
-        left.set(xlabel="train labels missing, % of the pairs", ylabel=f"nDCG@{K} on the complete truth, %")
-        left.set_title(f"c: true p, against FastXML: {_range(part['difference'])}", loc="left")
+        plain = looks.of(PLAIN)
+        left.plot(part["missing %"], part["FastXML"], label="FastXML", **plain.line())
+        left.errorbar(part["missing %"], part["nDCG"], part["bar"], label="PfastXML", **scored)
+        left.set(xlabel="train labels missing, % of the pairs", ylabel=f"nDCG@{K}, complete truth, %")
+        left.set_title("c: given the true propensities", loc="left")
         figures.draws(left, x="missing %", y=["FastXML", "nDCG"])
 
         part = compute_wrong(table)
         given = part[part["model"] == SCORED].sort_values("assumed")
         exact = given[given["assumed"] == REFERENCE]
         constant = part.loc[part["model"] == CONSTANT, "nDCG"].iloc[0]
-        plain = {"color": looks.of(PLAIN).colour, "label": "FastXML, no propensities"}
-        right.axhline(part["FastXML"].iloc[0], linestyle=looks.of(PLAIN).dash, **plain)
+        right.axhline(part["FastXML"].iloc[0], linestyle=plain.dash, color=plain.colour, label="FastXML")
         right.axhline(constant, color=looks.TEAL, linestyle=":", label="FastXML, PfastXML's normaliser")
-        right.errorbar(given["assumed"], given["nDCG"], 2 * given["error"], label="PfastXML", **scored)
+        right.errorbar(given["assumed"], given["nDCG"], given["bar"], label="PfastXML", **scored)
         ring = {"color": looks.RUST, "markersize": 9, "fillstyle": "none", "linestyle": "none"}
-        right.plot(exact["assumed"], exact["nDCG"], "o", label="the true A = 0.55", **ring)
+        right.plot(exact["assumed"], exact["nDCG"], "o", label=f"PfastXML, the true A = {REFERENCE}", **ring)
         right.set(xlabel="A of the propensities PfastXML was given")
-        wrong = given.loc[given["assumed"] != REFERENCE, "difference"]
-        right.set_title(f"d: wrong p, against FastXML: {_range(wrong)}", loc="left")
-        right.set_ylim(given["nDCG"].min() - 2 * given["error"].max() - 1.4)
+        right.set_title(f"d: labels missing by A = {REFERENCE}", loc="left")
         figures.draws(right, x="assumed", y="nDCG")
-        for axis in (left, right):
-            axis.legend(loc="lower left")
+        looks.legend(fig, left, right, ncols=2)
     return fig
-
-
-def _range(differences: pd.Series) -> str:
-    return f"{differences.min():+.1f} to {differences.max():+.1f}" if len(differences) else "none"
