@@ -32,9 +32,9 @@ def good(project):
     project.golden("demo/one", "a\n1\n")
     project.golden("demo/one-part", "a\n1\n")
     cells = [
-        project.markdown("# A title"),
+        project.markdown("# A title\n\nSee the [glossary](../glossary.md)."),
         project.code('size = "small"\nseed = 0', "parameters", count=1),
-        project.code("item.check(a)\nitem.check(b, 'part')", count=2),
+        project.code("item.made_from(ds)\nitem.check(a)\nitem.check(b, 'part')", count=2),
         project.code("print('1 of 1')", count=3, outputs=[stream("1 of 1\n")]),
         project.markdown("![What it shows](../../figures/demo/one.png)"),
     ]
@@ -107,12 +107,37 @@ def change(number: int, key: str, value: object):
         (source(4, "![x](https://example.org/a.png)"), "is not a file of this project"),
         (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
         (source(0, "x" * 200_001), "bytes; at most 200000"),
+        (source(0, "# A title"), "no link to the glossary"),
+        (source(2, "item.check(a)\nitem.check(b, 'part')"), "item.made_from(...) is never called"),
+        (source(0, "word " * 500), "words in sight, at most 400"),
     ],
 )
 def test_planted_faults(good, plant, message):
     notebook, save, _ = good
     plant(notebook)
     assert any(message in problem for problem in save(notebook)), save(notebook)
+
+
+def test_what_folds_and_what_is_a_formula_is_not_in_sight(good):
+    notebook, save, _ = good
+    folded = "<details><summary>more</summary>\n\n" + "word " * 500 + "\n\n</details>\n$$" + "x " * 500 + "$$"
+    source(0, "[glossary](../glossary.md) " + folded + "word " * 390)(notebook)
+    assert save(notebook) == []
+
+
+def test_a_picture_is_committed_as_a_link(good):
+    notebook, save, _ = good
+    picture = shown(image_png=PNG, text_plain="<Image>")
+    picture["metadata"] = {"xcrepro": {"link": "![One](../../figures/demo/one.png)"}}
+    outputs(picture)(notebook)
+    source(4, "no picture")(notebook)
+    assert save(notebook) == []
+    [kept] = notebooks.read(notebook_path())["cells"][3]["outputs"]
+    assert kept["data"] == {"text/markdown": ["![One](../../figures/demo/one.png)"]}
+
+
+def notebook_path():
+    return manifest.load()["demo/one"].notebook
 
 
 @pytest.mark.parametrize(

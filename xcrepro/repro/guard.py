@@ -20,6 +20,9 @@ _INSTALL = re.compile(
     r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
 )
 _IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
+_FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
+_FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
+_ADDRESS_OF_LINK = re.compile(r"\]\([^)]*\)")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 _HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
 
@@ -32,7 +35,8 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     golden file, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
     address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell,
     unless it is that of the parameters; the kernel ``python3``; no installs and shell commands; image links that lead to a
-    file; no pictures and papermill metadata inside; at most 200,000 bytes; and that ``xcrepro tidy`` would change nothing.
+    file; no pictures and papermill metadata inside; at most 200,000 bytes; that ``xcrepro tidy`` would change nothing; with
+    ``entry``, at most 400 words in sight, a link to the glossary, and a call of ``item.made_from``.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     except XCError as error:
         return [str(error)]
     found = [*_parameters(path, notebook, entry), *_cells(notebook), *_images(path, notebook, entry)]
-    found += _checks(notebook, entry) if entry else []
+    found += [*_checks(notebook, entry), *_prose(notebook)] if entry else []
     if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
         found.append(f"the kernel is {kernel!r}, not 'python3'")
     if "papermill" in notebook.get("metadata", {}) or any(
@@ -104,6 +108,27 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     found += [f"{part or 'the main table'!r} is checked and has no golden file" for part in sorted(parts - golden)]
     if shows != bool(entry.recorded):
         found.append(f"item.show_recorded() stands {shows} times; what is recorded is shown once, before the twin's")
+    return found
+
+
+def _prose(notebook: dict) -> list[str]:
+    """That an item's notebook is short, says what its data are and leads to the glossary."""
+    words, links, calls = 0, "", set()
+    for cell in notebook["cells"]:
+        source = notebooks.text(cell["source"])
+        if cell["cell_type"] == "markdown":
+            links += source
+            seen = _ADDRESS_OF_LINK.sub("]", _FORMULA.sub(" ", _FOLDED.sub(" ", source)))
+            words += len([word for word in seen.split() if any(sign.isalnum() for sign in word)])
+        elif _is_python(source):
+            calls |= {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+    found = []
+    if words > MAX_WORDS:
+        found.append(f"{words} words in sight, at most {MAX_WORDS}: shorten, or fold details (<details>)")
+    if "glossary.md)" not in links:
+        found.append("no link to the glossary: [glossary](../glossary.md)")
+    if "item.made_from" not in calls:
+        found.append("item.made_from(...) is never called: figures and tables do not say what they are made of")
     return found
 
 
