@@ -115,9 +115,14 @@ def test_guesses(twin, top):
     said = since.findings_guesses(twin, found, since.compute_exchange(twin))
     assert said[0].endswith("with 1 to 9 train points.")
     assert "a label with 1 train point weighs" in said[-1]
-    guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), np.random.default_rng(0))
+    rare, rng = np.array([5, 6]), np.random.default_rng(0)
+    guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), rare, rng)
     assert np.isin(guess.ids[0, 4], [3, 4])
     assert all(len(set(row)) == 5 for row in guess.ids.tolist())
+    # Where the row has all of its pool: any rare label. Where it has those too: as it was.
+    row = xc.TopK.from_ids([[0, 1, 2, 3, 4]], n_labels=8)
+    assert since._with_last(row, [np.array([2])], rare, rng).ids[0, 4] in (5, 6)
+    assert since._with_last(row, [np.array([2])], np.array([1]), rng).ids[0].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_rare_label_beside_the_first_is_one_of_a_train_point(make_dataset):

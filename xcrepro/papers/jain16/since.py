@@ -597,7 +597,7 @@ def guess(ds: Twin | Known, top: TopK, seed: int = 0) -> dict[str, TopK]:
     """Guessing rare labels without looking at the point.
 
     ``top`` as it is; with its fifth place given to one of :func:`rare_labels`, drawn from all of them, or only from
-    those that some train point has beside the point's first label (from all where there is none); then two guesses
+    those that some train point has beside the point's first label (from all where none is left); then two guesses
     that are the same for every point: the five most frequent labels, and five of the rare ones.
 
     Parameters
@@ -620,8 +620,8 @@ def guess(ds: Twin | Known, top: TopK, seed: int = 0) -> dict[str, TopK]:
     }
     guesses = {
         "as predicted": top.head(k),
-        "fifth place: any rare label": _with_last(top, [rare] * len(top), rng),
-        "fifth place: a rare label seen beside the first": _with_last(top, _beside(ds, top.ids[:, 0], rare), rng),
+        "fifth place: any rare label": _with_last(top, [rare] * len(top), rare, rng),
+        "fifth place: a rare label seen beside the first": _with_last(top, _beside(ds, top.ids[:, 0], rare), rare, rng),
     }
     tiled = {name: TopK.from_ids(np.tile(ids, (len(top), 1)), n_labels=counts.size) for name, ids in same.items()}
     return guesses | tiled
@@ -713,11 +713,15 @@ def check_guesses(table: pd.DataFrame) -> pd.DataFrame:
     return table[["guess", "P", "PSP", "P complete"]]
 
 
-def _with_last(top: TopK, pools: Sequence[np.ndarray], rng: np.random.Generator) -> TopK:
-    """``top`` with the fifth place of each row drawn from the row's pool, without what the row has already."""
+def _with_last(top: TopK, pools: Sequence[np.ndarray], rare: np.ndarray, rng: np.random.Generator) -> TopK:
+    """``top`` with the fifth place of each row drawn from what the row has not already of its pool, or of all the rare
+    labels where that is nothing; it stays where that is nothing too."""
     ids = top.ids[:, : max(KS)].copy()
     for row, pool in zip(ids, pools, strict=True):
-        row[-1] = rng.choice(np.setdiff1d(pool, row[:-1]))
+        for labels in (pool, rare):
+            if (left := np.setdiff1d(labels, row[:-1])).size:
+                row[-1] = rng.choice(left)
+                break
     return TopK.from_ids(ids, n_labels=top.n_labels)
 
 
