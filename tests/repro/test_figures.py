@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import subprocess
 import sys
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest

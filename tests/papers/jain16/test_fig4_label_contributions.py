@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from xcrepro import metrics
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import Measured
 from xcrepro.papers.jain16 import fig4_label_contributions as fig4
+from xcrepro.predictions import TopK
 from xcrepro.propensity import inverse
 
 
@@ -30,8 +33,6 @@ def test_the_curve_runs_from_the_rarest_label_to_psp(small, tops):
     assert data["count"].tolist() == [0, 1, 3, 5]
     assert data["labels"].tolist() == [1, 2, 3, 4]
     assert data["tail"].tolist() == pytest.approx(one["tail"].to_numpy()[::-1].cumsum().tolist())
-    assert fig4.rare_share(data, "tail", 1, below=3) == pytest.approx(100 * one["tail"][2] / one["tail"].sum())
-    assert fig4.rare_share(data, "head", 1, below=5) == 0
 
 
 def test_bins_hold_every_label_once_and_the_whole_gain(small, tops):
@@ -43,8 +44,8 @@ def test_bins_hold_every_label_once_and_the_whole_gain(small, tops):
     by_bin = gain[gain["k"] == 1].set_index("points")["gain"]
     assert by_bin["0-2"] == pytest.approx(one["tail"][2])
     assert by_bin["3-9"] == pytest.approx(one["tail"][1] - one["head"][0])
-    assert gain.loc[gain["k"] == 1, "% of the gain"].sum() == pytest.approx(100)
-    assert fig4.compute_gain(bins).empty  # neither PfastreXML nor FastXML is here
+    whole = one[["tail", "head"]].sum()
+    assert by_bin.sum() == pytest.approx(whole["tail"] - whole["head"])
 
 
 def test_a_twins_bins_have_its_complete_truth_beside(twin, top, small, tops):
@@ -62,3 +63,67 @@ def test_bins_have_their_edges(make_dataset, tops):
     train = np.arange(12)[:, None] < [2, 3, 9, 10]
     bins = fig4.compute_bins(make_dataset(train, np.eye(4)[:3]), tops, ks=(1,))
     assert dict(zip(bins["points"], bins["labels"], strict=True)) == {"0-2": 1, "3-9": 2, "10-29": 1}
+
+
+def test_which_two_models_are_compared(small, tops):
+    """The reader's first and the best baseline; else the paper's two; else the first two by PSP@5; of one model none."""
+    bins = fig4.compute_bins(small, tops)
+    assert fig4.contrast(bins, ["head"]) == ("tail", "head")
+    assert set(fig4.contrast(bins, ["head", "tail"])) == {"head", "tail"}
+    assert fig4.contrast(fig4.compute_bins(small, {"head": tops["head"]}), ["head"]) is None
+    paper = {"PfastreXML": tops["tail"], "FastXML": tops["head"], "PLT": tops["head"]}
+    assert fig4.contrast(fig4.compute_bins(small, paper), list(paper)) == ("PfastreXML", "FastXML")
+
+
+def test_a_twins_columns_are_no_models(twin, top):
+    bins = fig4.compute_bins(twin, {"one": top, "two": top})
+    assert set(fig4.contrast(bins, ["one", "two"])) == {"one", "two"}
+
+
+def test_rare_labels_hold_at_most_half_of_the_instances(make_dataset, twin):
+    train = np.arange(12)[:, None] < [1, 1, 2, 4, 8]
+    ds = make_dataset(train, np.eye(5)[:2])
+    assert fig4.rare_below(ds) == 8  # 1 + 1 + 2 + 4 are half of 16
+    for one in (ds, twin):
+        counts, below = one.label_counts, fig4.rare_below(one)
+        assert 2 * counts[counts < below].sum() <= counts.sum() < 2 * counts[counts <= below].sum()
+
+
+def test_the_parts_add_up_and_their_error_is_the_jackknifes(twin, top):
+    parts, w = fig4.measure(twin, {"one": top}, 3), inverse(twin.label_counts, twin.n_train, twin.A, twin.B)
+    whole, rare, other = (parts[part].values["one"] for part in fig4.PARTS)
+    assert rare + other == pytest.approx(whole)
+    below = fig4.rare_below(twin)
+    labels = fig4.compute_labels(twin, {"one": top}, 3)
+    assert rare == pytest.approx(labels.loc[labels["count"] < below, "one"].sum())
+    slow = Measured.of_rows(lambda Y, t: 100 * metrics.psp(Y, t, 3, inverse_propensity=w)[0], twin.test.Y, {"one": top})
+    assert parts["all labels"].error("one") == pytest.approx(slow.error("one"))
+    table = fig4.compute_rare({3: parts})
+    assert table.loc[0, ["k", "model", "rare labels"]].tolist() == [3, "one", rare]
+
+
+def test_findings_say_where_a_gain_comes_from(make_dataset):
+    """Planted: a better model gains on the rare label alone, on the frequent one alone, not at all."""
+    truth = np.eye(3)[np.r_[np.zeros(40, int), np.ones(20, int)]]
+    ds = make_dataset(truth, truth)
+    right = np.tile([0, 1, 2], (60, 1))
+    right[40:] = [1, 0, 2]
+    only = {"frequent": right.copy(), "rare": right.copy()}
+    only["frequent"][40:] = only["rare"][:40] = [2, 0, 1]
+    tops = {name: TopK.from_ids(ids, n_labels=3) for name, ids in ({"both": right} | only).items()}
+    measured = {1: fig4.measure(ds, tops, 1)}
+    assert fig4.findings(ds, measured, ("both", "frequent"))[-1].endswith("the gain comes from the rare ones.")
+    assert fig4.findings(ds, measured, ("frequent", "both"))[-1].endswith("the loss comes from the rare ones.")
+    assert fig4.findings(ds, measured, ("both", "rare"))[-1].endswith("the gain comes from the others.")
+    assert fig4.findings(ds, measured, ("both", "both"))[-1].endswith("no clear difference.")
+    turned = fig4.findings(ds, measured, ("rare", "frequent"))[-1]
+    assert "alone, against" in turned or "no clear difference" in turned
+    alone = {1: fig4.measure(ds, {"both": tops["both"]}, 1)}
+    said = fig4.findings(ds, alone, None)
+    assert "of both alone" in said[1]
+    assert len(said) == 2
+
+
+def test_parameters_are_checked():
+    with pytest.raises(ArgumentError, match="parameter models"):
+        fig4.check_parameters({"dataset": "bibtex", "models": ["PLT", "nobody"]})

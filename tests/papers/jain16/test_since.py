@@ -79,7 +79,13 @@ def test_known_probabilities_lose_precision_only_where_nothing_is_missing(monkey
     same = xc.TopK.from_scores(ds.test.marginals, 20)
     monkeypatch.setattr(since, "_predict", lambda *_: same)
     monkeypatch.setattr(since.baselines, "PLACES", 20)
-    gains = since.compute_gains(since.compute_worlds(ds, draws=20)).set_index(["ranking", "source", "world", "k"])
+    ranked = since.rank_worlds(ds)
+    worlds = since.compute_worlds(ds, ranked, draws=20)
+    gains = since.compute_gains(ds, ranked, worlds).set_index(["ranking", "source", "world", "k"])
+    assert (gains[["PSP model ±", "P complete ±"]] > 0).all(axis=None)
+    said = since.findings_worlds(gains.reset_index())
+    assert said[1].startswith("Labels missing, the twin's own probabilities divided by the model's p, k = 5: PSP +")
+    assert said[1].endswith("the published number rises, precision falls.")
     known = gains.xs(since.KNOWN, level="source")
     own, model = known.loc[since.DIVIDED], known.loc[since.MODELLED]
     # Few labels are missing, so the twin's own p changes few rankings, and the draw of test labels can outweigh them.
@@ -93,7 +99,8 @@ def test_known_probabilities_lose_precision_only_where_nothing_is_missing(monkey
 
 
 def test_guesses(twin, top):
-    table = since.compute_guesses(twin, top, seed=0).set_index("guess")
+    found = since.compute_guesses(twin, since.guess(twin, top, seed=0))
+    table = found.set_index("guess")
     complete = 100 * metrics.precision(twin.test.Y_complete, top, 5)[0]
     assert table.loc["as predicted", "P complete"] == pytest.approx(complete)
     truth = Truth.of(twin.test.Y)
@@ -103,9 +110,19 @@ def test_guesses(twin, top):
     assert table.loc["five most frequent labels", "hits"] == frequent.sum()
     four = truth.hits(top.ids[:, :4].copy()).sum()
     assert table.loc[table.index.str.startswith("fifth"), "hits"].between(four, four + len(top)).all()
-    guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), np.random.default_rng(0))
+    assert table.loc["as predicted", ["PSP change", "PSP ±"]].tolist() == [0, 0]
+    assert table["PSP change"].to_numpy() == pytest.approx((table["PSP"] - table["PSP"].iloc[0]).to_numpy())
+    said = since.findings_guesses(twin, found, since.compute_exchange(twin))
+    assert said[0].endswith("with 1 to 9 train points.")
+    assert "a label with 1 train point weighs" in said[-1]
+    rare, rng = np.array([5, 6]), np.random.default_rng(0)
+    guess = since._with_last(top, [np.array([top.ids[0, 0], 3, 4])] * len(top), rare, rng)
     assert np.isin(guess.ids[0, 4], [3, 4])
     assert all(len(set(row)) == 5 for row in guess.ids.tolist())
+    # Where the row has all of its pool: any rare label. Where it has those too: as it was.
+    row = xc.TopK.from_ids([[0, 1, 2, 3, 4]], n_labels=8)
+    assert since._with_last(row, [np.array([2])], rare, rng).ids[0, 4] in (5, 6)
+    assert since._with_last(row, [np.array([2])], np.array([1]), rng).ids[0].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_rare_label_beside_the_first_is_one_of_a_train_point(make_dataset):
@@ -120,8 +137,74 @@ def test_the_worlds_are_trained_and_judged_on_their_own_truth(twin, monkeypatch)
     seen, hidden = [], (twin.test.Y_complete - twin.test.Y).tocsr()
     top = xc.TopK.from_scores(hidden, 5)
     monkeypatch.setattr(since, "_predict", lambda model, ds, Y, seed: seen.append(Y) or top)
-    found = since.compute_worlds(twin, draws=2).set_index(["world", "source", "ranking", "k"])
+    found = since.compute_worlds(twin, since.rank_worlds(twin), draws=2).set_index(["world", "source", "ranking", "k"])
     assert [Y.nnz for Y in seen] == [twin.train.Y.nnz, twin.train.Y_complete.nnz]
     for world in ("missing", "complete"):
         expected = 100 * metrics.precision(twin.test.Y_complete, top, 5)[0]
         assert found.loc[(world, "PLT", since.AS_IS, 5), "P complete"] == pytest.approx(expected)
+
+
+def test_real_data_are_taken_for_complete(twin, make_dataset, monkeypatch):
+    """Labels go missing from train and test by eq. 1; the model's p are smaller, the true ones are known."""
+    assert since.known(twin) is twin
+    real = make_dataset(twin.train.Y.toarray(), twin.test.Y.toarray(), name="mine")
+    ds = since.known(real, seed=1)
+    assert (ds.test.Y_complete != real.test.Y).nnz == 0
+    assert ds.test.Y.nnz < real.test.Y.nnz
+    assert (ds.label_counts <= real.label_counts).all()
+    assert ds.propensities == pytest.approx(1 / propensity.inverse(real.label_counts, real.n_train, real.A, real.B))
+    assert (1 / since.weights(ds) <= ds.propensities + 1e-12).all()
+    assert ds.origin.startswith("mine (real data), ")
+    top = xc.TopK.from_scores(twin.test.marginals, 6)
+    complete, values = since.simulate(ds, {"one": top}, 60, seed=2)
+    table = since.compute(["one"], complete, values)
+    assert since.SALIENT not in set(table["estimator"])
+    bias = table.set_index(["estimator", "k"])
+    assert (bias.loc[since.TRUE, "bias"].abs() < 4 * bias.loc[since.TRUE, "error"]).all()
+    assert (bias.loc[since.MODEL, "bias"] > 1).all()
+    said = since.findings_estimates(table, 60)
+    assert said[-1] == "No two models are a point of P@k apart, so there is no order to get right."
+    assert len(since.plot(table).axes) == 1
+    monkeypatch.setattr(since, "_predict", lambda *_: top)
+    ranked = since.rank_worlds(ds)
+    assert since.KNOWN not in {source for _, source, _ in ranked}
+    worlds = since.compute_worlds(ds, ranked, draws=3)
+    gains = since.compute_gains(ds, ranked, worlds)
+    assert since.plot_worlds(worlds, gains).get_suptitle().startswith("PLT's scores divided by")
+    assert len(since.findings_worlds(gains)) == 2
+
+
+def test_rare_labels_are_there_without_any_seen_one_to_nine_times(make_dataset):
+    """As Bibtex, whose rarest label has 27 train points: a crash before."""
+    assert since.rare_labels(np.array([0, 1, 9, 10] * 20)).tolist() == [i for i in range(80) if i % 4 in (1, 2)]
+    counts = np.arange(50, 250)
+    assert since.rare_labels(counts).tolist() == list(range(20))
+    assert since.rare_labels(np.array([0, 30, 20])).tolist() == [1, 2]
+    train = (np.arange(60)[:, None] < np.arange(20, 60)[None, ::2]).astype(float)
+    ds = since.known(make_dataset(train, train[:10]))
+    top = xc.TopK.from_ids(np.tile(np.arange(5), (10, 1)), n_labels=20)
+    assert len(since.compute_guesses(ds, since.guess(ds, top))) == 5
+
+
+def test_what_a_hit_weighs_ends_with_the_most_frequent_label(make_dataset):
+    ds = make_dataset(np.arange(12)[:, None] < [1, 2, 7], np.eye(3))
+    table = since.compute_exchange(ds)
+    assert table["points"].tolist() == [1, 3, 7]
+    assert table["hits"].iloc[-1] == 1
+
+
+def test_findings_tell_the_unbiased_from_the_others():
+    """Planted: one estimator with a bias, one that turns a pair in half of the draws."""
+    complete = np.tile(np.array([0.5, 0.4])[:, None], 3)
+    noise = np.random.default_rng(0).normal(0, 0.01, (50, len(since.ESTIMATORS), 2, 3))
+    values = complete + noise - noise.mean(axis=0)
+    values[:, 0] += 0.1
+    values[::2, 3, 0], values[::2, 3, 1] = values[::2, 3, 1].copy(), values[::2, 3, 0].copy()
+    table = since.compute(["a", "b"], complete, values)
+    said = since.findings_estimates(table, 50)
+    assert since.PLAIN not in said[0]
+    assert since.TRUE in said[0]
+    assert said[1].startswith(f"Clearly off (points at k = 1 / 5): {since.PLAIN} (+10.0 / +10.0)")
+    assert f"worst is {since.MODEL} at k = " in said[-1]
+    assert "a > b right in 50 % of the draws" in said[-1]
+    assert len(since.plot(table).axes) == 2

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests import naive
 from xcrepro import metrics, published
+from xcrepro.errors import ArgumentError
 from xcrepro.metrics import ranking
 from xcrepro.papers.jain16 import _common
 from xcrepro.papers.jain16 import table1_gains as table1
@@ -59,18 +61,22 @@ def test_table_1_is_complete():
 
 def test_scored_gains_are_unbiased_and_plain_ones_are_not(twin, top):
     table = table1.compute(twin.test.Y_complete, top, twin.propensities, draws=300, seed=0)
-    away = table1.compute_sigmas(table)
+    away = table1.compute_sigmas(table, 300)
     assert len(table) == 24
-    assert (away["unbiased"] == "yes").all()
+    assert (away["scored apart"] == "no").all()
     # In group b the denominator shrinks with the labels that are missing, which can hide most of it.
     assert (away.loc[away["gain"].map(lambda name: GAINS[name][0] == "a"), "plain"] > 4).all()
     assert (table["scored error"] > 0).all()
-    assert table1.describe_unbiased(table).startswith("propensity-scored: 24 of 24 within 4 standard errors")
-    table = table1.compute_corollary(twin.test.Y_complete, top, twin.propensities, draws=300, seed=0)
-    assert len(table) == 9
-    away = table1.compute_sigmas(table)
-    assert (away["scored"] <= 4).all()
-    assert (away["plain"] > 4).all()
+    without = table1.compute_corollary(twin.test.Y_complete, top, twin.propensities, draws=300, seed=0)
+    assert len(without) == 9
+    away = table1.compute_sigmas(without, 300)
+    assert (away["scored apart"] == "no").all()
+    assert (away["plain apart"] == "clearly").all()
+    said = table1.findings(table, without, 300)
+    assert said[0].startswith("With propensities 0 of 24 means are clearly off")
+    assert said[-1].endswith("with plain counts 9 of 9 means are clearly off.")
+    low = next(sentence for sentence in said if "too low" in sentence)
+    assert "Precision@k, nDCG@k" in low
 
 
 def test_wrong_propensities_are_found(twin, top, monkeypatch):
@@ -78,7 +84,7 @@ def test_wrong_propensities_are_found(twin, top, monkeypatch):
     true = drop_labels
     monkeypatch.setattr(_common, "drop_labels", lambda Y, p, rng: true(Y, np.sqrt(p), rng))
     table = table1.compute(twin.test.Y_complete, top, twin.propensities, draws=100, seed=0)
-    assert (table1.compute_sigmas(table)["unbiased"] == "no").sum() >= 20
+    assert (table1.compute_sigmas(table, 100)["scored apart"] == "clearly").sum() >= 20
 
 
 def test_the_mean_and_its_error():
@@ -86,3 +92,25 @@ def test_the_mean_and_its_error():
     row = table1._table(["g"], np.array([[-2.0] * 3]), {"scored": draws, "plain": draws + 1}).iloc[2]
     # deviation sqrt(2), over sqrt(2)
     assert row.tolist() == ["g", 5, -2.0, 2.0, pytest.approx(1.0), 3.0, pytest.approx(1.0), 100.0, 150.0]
+
+
+def test_what_is_off_is_told_from_chance():
+    """Five standard errors of five draws, of 300, and means that never differ."""
+    row = {"gain": "P", "k": 5, "complete": 0.5, "scored": 0.55, "scored error": 0.01, "plain": 0.5, "plain error": 0.0}
+    table = pd.DataFrame([row, row | {"k": 3, "scored": 0.5, "plain": 0.4}])
+    away = table1.compute_sigmas(table, 300)
+    assert away["scored apart"].tolist() == ["clearly", "no"]
+    assert away["plain apart"].tolist() == ["no", "clearly"]
+    assert np.isnan(away["plain"]).all()
+    assert table1.compute_sigmas(table, 3)["scored apart"].tolist() == ["no", "no"]
+    said = table1.findings(table, table, 300)
+    assert "too low" not in " ".join(said)  # at k = 5 the plain value is right
+
+
+def test_points_are_checked():
+    values = {"dataset": "bibtex", "points": 500, "draws": 100, "model": "PLT"}
+    table1.check_parameters(values)
+    with pytest.raises(ArgumentError, match="parameter points"):
+        table1.check_parameters(values | {"points": 0})
+    with pytest.raises(ArgumentError, match="parameter draws"):
+        table1.check_parameters(values | {"draws": 1})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -50,8 +51,28 @@ def test_twins_are_counted_over_all_points():
     assert row["points per label"] == pairs / ds.train.Y.shape[1]
     assert row["labels per point"] == pairs / (ds.n_train + ds.test.Y.shape[0])
     assert len(table) == 5
-    with pytest.raises(ValueError, match="zip"):
-        table2.compute_twins([0.02])
+
+
+def test_one_scale_is_asked_for_each_public_dataset():
+    table2.check_parameters({"scales": [0.1] * 5, "seed": 0, "folder": ""})
+    with pytest.raises(xc.errors.ArgumentError, match="parameter scales must be 5 numbers, one each for EURLex-4K"):
+        table2.check_parameters({"scales": [0.1], "seed": 0, "folder": ""})
+    with pytest.raises(xc.errors.ArgumentError, match="parameter scales"):
+        table2.check_parameters({"scales": [0.1] * 4 + [2.0], "seed": 0, "folder": ""})
+
+
+def test_findings_follow_the_tables():
+    page, counted, ours = table2.compute_page(), table2.compute_counted(), table2.compare_with_printed()
+    twins = pd.DataFrame({"dataset": ["A, twin", "B, twin"], "labels per point": [5.0, 3.3], "printed lpp": [5.0, 3.0]})
+    said = "\n".join(table2.findings(page, counted, ours, twins))
+    assert "fit neither train points nor all points: Ads-9M" in said
+    assert "Wiki10-31K is another version of the data: N train 14149 here, 14146 there" in said
+    assert "within 10 % of print; the farthest is B, twin" in said
+    counted["counted"] = "train"
+    said = "\n".join(table2.findings(page[:0], counted, ours, twins))
+    assert "fit train points: EURLex-4K" in said
+    assert "other averages for no dataset" in said
+    assert "another version" not in said
 
 
 def test_nothing_is_loaded_unasked_and_what_is_there_is_counted(tmp_path, monkeypatch):

@@ -45,3 +45,20 @@ def test_coverage_that_decreases():
     assert set(cells["dataset"]) == {"Wiki10-31K"}
     assert len(cells) == 3
     assert (cells["value"] < cells["before"]).all()
+
+
+def test_findings_follow_the_cells():
+    table3, table4 = leads.read_printed(3), leads.read_printed(4)
+    gains = leads.compute(table3)
+    said = "\n".join(leads.findings(table3, table4, gains, leads.compute_claims()))
+    assert "36 of the 36 columns of table 3" in said
+    assert "0.6 (N1 on Ads-9M) to 22.3 (N1 on AmazonCat-13K)" in said
+    assert "shrinks from k = 1 to k = 5 on 5 of 6" in said
+    assert "3 of 54 cells" in said
+    # Planted: one column is lost, and Ads-9M's gain falls as well.
+    table3.loc[(table3["method"] == "SLEEC") & (table3["dataset"] == "EURLex-4K"), "P1"] = 99.0
+    table3.loc[(table3["method"] == "PfastreXML") & (table3["dataset"] == "Ads-9M"), "P1"] = 60.0
+    said = "\n".join(leads.findings(table3, table4, leads.compute(table3), leads.compute_claims()))
+    assert "35 of the 36 columns of table 3" in said
+    assert "on 5 of 6" in said  # EURLex-4K's gain rises now, Ads-9M's falls
+    assert "-53.6 (P1 on EURLex-4K)" in said

@@ -10,6 +10,7 @@ import pytest
 
 import xcrepro as xc
 from xcrepro import metrics
+from xcrepro.findings import Measured
 from xcrepro.papers.jain16 import table3_table4_rerun as rerun
 from xcrepro.propensity import inverse
 
@@ -54,15 +55,66 @@ def test_claims_count_columns_and_know_noise(make_dataset):
     wrong = xc.TopK.from_ids(np.roll(ids, -1, axis=1), n_labels=6)  # the label comes last, beyond five places
 
     def claims(**tops):
-        return rerun.compute_claims(ds, tops, rerun.compute(ds, tops)).set_index("claim")
+        measured, none = rerun.measure(ds, tops), rerun.compute_printed(ds)
+        return rerun.compute_claims(measured, rerun.compute(ds, tops), none).set_index("claim")
 
     table = claims(FastXML=wrong, PfastXML=right, PfastreXML=right)
     assert len(table) == 2  # no 1-vs-All, DiSMEC or PLT among the models
     nodes, ranked = (table.loc[name] for name in ("propensities in the nodes help", "re-ranking helps on top"))
-    assert nodes[["above", "below", "unclear"]].tolist() == [6, 0, 0]
+    assert nodes[["above", "below", "not clear"]].tolist() == [5, 0, 0]
     assert nodes[["least", "largest", "C1", "C5"]].tolist() == pytest.approx([100] * 4)
-    assert ranked[["above", "below", "unclear"]].tolist() == [0, 0, 6]
-    assert claims(FastXML=right, PfastXML=wrong)["below"].tolist() == [6]
+    assert ranked[["above", "below", "not clear", "printed above", "printed"]].tolist() == [0, 0, 5, 0, 0]
+    assert claims(FastXML=right, PfastXML=wrong)["below"].tolist() == [5]
+
+
+def _run(ds, tops, models):
+    found, measured, paper = rerun.compute(ds, tops), rerun.measure(ds, tops), rerun.compute_printed(ds)
+    claims, own = rerun.compute_claims(measured, found, paper), rerun.compute_own(measured, models)
+    said = rerun.findings(found, measured, claims, rerun.compare_with_printed(found, paper), own)
+    return found, measured, own, said
+
+
+def test_findings_follow_the_run(make_dataset):
+    """A clear lead, none, one model, own predictions; a dataset that the paper has, and one that it has not."""
+    labels = np.random.default_rng(0).integers(0, 6, 60)
+    truth = np.eye(6)[labels]
+    ids = np.array([[label, *(j for j in range(6) if j != label)] for label in labels])
+    right = xc.TopK.from_ids(ids, n_labels=6)
+    wrong = xc.TopK.from_ids(np.roll(ids, -1, axis=1), n_labels=6)
+    ds, known = make_dataset(truth, truth), make_dataset(truth, truth, name="eurlex-4k@0.1-seed0")
+    *_, said = _run(known, {"PfastXML": right, "FastXML": wrong}, ["PfastXML", "FastXML"])
+    assert said[0].startswith("PfastXML leads P1 (PSP@1), by 100.0 ± 0.0 points over FastXML")
+    assert "clearly so in all 5 comparisons (N3 to P5); in print it is above in 5 of 5." in " ".join(said)
+    assert "Ours minus print" in " ".join(said)
+    *_, said = _run(ds, {"PLT": right, "FastXML": right}, ["PLT", "FastXML"])
+    assert said[0].startswith("No clear leader in P1 (PSP@1)")
+    assert "print" not in " ".join(said)
+    found, measured, own, said = _run(ds, {"PLT": right}, ["PLT"])
+    assert said[0] == "P1 (PSP@1) of PLT alone: 100.0 points."
+    assert own.empty
+    assert rerun.read_rows(ds).empty
+    fig = rerun.plot(found, measured, twin=False)
+    assert fig.get_suptitle() == "P1 of PLT; P5 of PLT"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["ours"]  # nothing printed is drawn
+    _, _, own, said = _run(ds, {"mine": right, "FastXML": wrong, "PLT": wrong}, ["FastXML", "PLT"])
+    assert own["verdict"].tolist() == ["above"] * 5
+    assert "mine against the best baseline of each column: clearly above in 5 of 5" in " ".join(said)
+
+
+def test_errors_are_the_jackknifes(twin, top):
+    measured, w = rerun.measure(twin, {"one": top}), inverse(twin.label_counts, twin.n_train, twin.A, twin.B)
+    slow = Measured.of_rows(lambda Y, t: 100 * metrics.psp(Y, t, 3, inverse_propensity=w)[0], twin.test.Y, {"one": top})
+    assert measured["P3"].values == pytest.approx(slow.values)
+    assert rerun.compute_errors(measured).loc[0, "P3"] == pytest.approx(slow.error("one"))
+
+
+def test_one_test_point_has_no_error(make_dataset):
+    ds = make_dataset(np.eye(3), np.eye(3)[:1])
+    top = xc.TopK.from_ids([[0, 1, 2, -1, -1]], n_labels=3)
+    found, measured, _, said = _run(ds, {"PLT": top, "FastXML": top}, ["PLT", "FastXML"])
+    assert rerun.compute_errors(measured).drop(columns="model").isna().all(axis=None)
+    assert said[0].endswith("with an error that is not known.")
+    rerun.plot(found, measured, twin=False)
 
 
 def test_printed_cells_are_the_papers(small, make_dataset):

@@ -8,16 +8,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy import sparse
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
+from xcrepro.findings import Difference, Measured, corrected
+from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import complete, weights
+from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
+check_parameters = parameters.check
+
 EDGES = (3, 10, 30, 100, 300, 1000)
+PARTS = ("all labels", "rare labels", "other labels")
 BINS = ["0-2", *(f"{low}-{high - 1}" for low, high in itertools.pairwise(EDGES)), f"{EDGES[-1]}+"]
 
 
@@ -41,9 +48,8 @@ def compute_labels(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFram
         A row a label: k, count (N_l), labels (1), best, then a column a model.
     """
     truth, w = Truth.of(ds.test.Y), weights(ds)
-    weighted = sparse.csr_matrix((w[truth.indices], truth.indices, truth.indptr), shape=ds.test.Y.shape)
     table = pd.DataFrame({"k": k, "count": ds.label_counts, "labels": 1})
-    for name, top in {"best": TopK.from_scores(weighted, k), **tops}.items():
+    for name, top in {"best": _best(truth, w, k), **tops}.items():
         table[name] = w * _hits(truth, top, k)
     table[["best", *tops]] *= 100 / table["best"].sum()
     return table
@@ -69,6 +75,12 @@ def compute_complete(ds: Dataset, tops: Mapping[str, TopK], k: int) -> pd.DataFr
     for name, top in tops.items():
         table[name] = 100 / (truth.n_rows * k) * _hits(truth, top, k)
     return table
+
+
+def _best(truth: Truth, w: np.ndarray, k: int) -> TopK:
+    """The best ranking: each point's own labels by falling weight."""
+    shape = (truth.n_rows, truth.n_labels)
+    return TopK.from_scores(sparse.csr_matrix((w[truth.indices], truth.indices, truth.indptr), shape=shape), k)
 
 
 def _hits(truth: Truth, top: TopK, k: int) -> np.ndarray:
@@ -123,6 +135,34 @@ def compute_bins(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 
     return sums.rename_axis(["k", "points"]).reset_index()
 
 
+def contrast(bins: pd.DataFrame, models: Sequence[str]) -> tuple[str, str] | None:
+    """The two models whose difference is looked at.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        From :func:`compute_bins`.
+    models : sequence of str
+        The baselines; what else is in ``bins`` is the reader's own.
+
+    Returns
+    -------
+    tuple of (str, str) or None
+        The reader's first and the baseline with the largest PSP@k at the last k; without own predictions the paper's
+        PfastreXML and FastXML; where one of them is not there, the first two models by that number; None of one model.
+    """
+    names = [name for name in bins.columns if name not in ("k", "points", "labels", "best")]
+    names = [name for name in names if not (name.endswith(" complete") and name.removesuffix(" complete") in bins)]
+    last = bins[bins["k"] == bins["k"].max()]
+    ranked = sorted(names, key=lambda name: -last[name].sum())
+    own, others = [name for name in names if name not in models], [name for name in ranked if name in models]
+    if own and others:
+        return own[0], others[0]
+    if {"PfastreXML", "FastXML"} <= set(names):
+        return "PfastreXML", "FastXML"
+    return (ranked[0], ranked[1]) if len(ranked) > 1 else None
+
+
 def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "FastXML") -> pd.DataFrame:
     """Where one model gains on another.
 
@@ -136,38 +176,144 @@ def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "Fa
     Returns
     -------
     DataFrame
-        k, points, labels, gain (points of PSP@k), of a twin also gain complete (points of P@k on the complete truth), and
-        % of the gain; empty without the two models.
+        k, points, labels, gain (points of PSP@k), of a twin also gain complete (points of P@k on the complete truth).
     """
-    if better not in bins or than not in bins:
-        return pd.DataFrame(columns=["k", "points", "labels", "gain", "% of the gain"])
     table = bins[["k", "points", "labels"]].assign(gain=bins[better] - bins[than])
     if f"{better} complete" in bins:
         table["gain complete"] = bins[f"{better} complete"] - bins[f"{than} complete"]
-    return table.assign(**{"% of the gain": 100 * table["gain"] / table.groupby("k")["gain"].transform("sum")})
+    return table
 
 
-def rare_share(table: pd.DataFrame, model: str, k: int, below: int = 100) -> float:
-    """Percent of a model's PSP@k that comes from rare labels; 0 where PSP@k is 0.
+def rare_below(ds: Dataset) -> int:
+    """The number of train points below which labels are rare: the largest at which they hold at most half of the train
+    instances (pairs of a point and a label).
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`compute`.
-    model : str
-        One of its columns.
-    k : int
-        One of its k.
-    below : int
-        Rare labels have fewer train points than this.
+    ds : Dataset
 
     Returns
     -------
-    float
+    int
     """
-    part = table[table["k"] == k]
-    rare, total = part.loc[part["count"] < below, model], part[model].iloc[-1]
-    return 100 * float(rare.iloc[-1]) / total if len(rare) and total else 0.0
+    counts, labels = np.unique(ds.label_counts, return_counts=True)
+    held = np.cumsum(counts * labels)
+    return int(counts[np.searchsorted(held, held[-1] / 2, side="right")]) if held[-1] else 1
+
+
+def measure(ds: Dataset, tops: Mapping[str, TopK], k: int) -> dict[str, Measured]:
+    """What all labels, the rare ones (:func:`rare_below`) and the others add to PSP@k, with errors.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
+
+    Returns
+    -------
+    dict of str to Measured
+        Of :data:`PARTS`, points of PSP@k, with a jackknife over 20 blocks of test points; the rare and the others add up
+        to all.
+    """
+    truth, w = Truth.of(ds.test.Y), weights(ds)
+    keeps = list(jackknife_blocks(truth.n_rows)) if truth.n_rows > 1 else []
+    rare = ds.label_counts < rare_below(ds)
+    reached = _by_point(truth, _best(truth, w, k), k, w)
+    parts = {}
+    for part, some in zip(PARTS, (w, w * rare, w * ~rare), strict=True):
+        added = {name: _by_point(truth, top, k, some) for name, top in tops.items()}
+        values = {name: 100 * sums.sum() / reached.sum() for name, sums in added.items()}
+        left = {
+            name: np.array([100 * sums[keep].sum() / reached[keep].sum() for keep in keeps])
+            for name, sums in added.items()
+        }
+        parts[part] = Measured(values, left)
+    return parts
+
+
+def _by_point(truth: Truth, top: TopK, k: int, w: np.ndarray) -> np.ndarray:
+    """Of each test point the weights of its hits among the first k."""
+    ids = np.ascontiguousarray(top.ids[:, :k])
+    return (w[ids] * truth.hits(ids)).sum(axis=1)
+
+
+def compute_rare(measured: Mapping[int, Mapping[str, Measured]]) -> pd.DataFrame:
+    """What comes from rare labels.
+
+    Parameters
+    ----------
+    measured : mapping of int to mapping
+        k -> :func:`measure`.
+
+    Returns
+    -------
+    DataFrame
+        k, model, then of each of :data:`PARTS` the points of PSP@k and, behind it, its standard error (``±``).
+    """
+    rows = []
+    for k, parts in measured.items():
+        for name in parts[PARTS[0]].values:
+            row = {"k": k, "model": name}
+            for part, one in parts.items():
+                row |= {part: one.values[name], f"{part} ±": one.error(name)}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: tuple[str, str] | None) -> list[str]:
+    """What the run says.
+
+    Parameters
+    ----------
+    ds : Dataset
+    measured : mapping of int to mapping
+        k -> :func:`measure`.
+    pair : tuple of (str, str) or None
+        From :func:`contrast`.
+
+    Returns
+    -------
+    list of str
+    """
+    counts, below = ds.label_counts, rare_below(ds)
+    said = [
+        f"Rare are labels with fewer than {below:,} train points, {int((counts < below).sum()):,} of {counts.size:,}: together "
+        f"they hold at most half of the train instances."
+    ]
+    for k, parts in measured.items():
+        text = parts["rare labels"].leader(f"points of PSP@{k} from rare labels").text
+        said.append(f"{text[0].upper() if text.startswith('no clear') else text[0]}{text[1:]}.")
+    if pair is None:
+        return said
+    for k, parts in measured.items():
+        whole, rare, other = corrected(parts[part].difference(*pair) for part in PARTS)
+        said.append(
+            f"PSP@{k}, {pair[0]} minus {pair[1]}: {_plus(whole)} points, {_plus(rare)} from rare labels, {_plus(other)} from "
+            f"the others: {_from_where(whole, rare, other)}."
+        )
+    return said
+
+
+def _plus(one: Difference) -> str:
+    return f"{one.value:+.1f}" + ("" if np.isnan(one.error) else f" ± {one.error:.1f}")
+
+
+def _from_where(whole: Difference, rare: Difference, other: Difference) -> str:
+    if np.isnan(whole.p):
+        return "of their errors nothing is known"
+    if not whole.clear:
+        return "no clear difference"
+    same = [one.clear and one.value * whole.value > 0 for one in (rare, other)]
+    against = [one.clear and one.value * whole.value < 0 for one in (rare, other)]
+    word = "gain" if whole.value > 0 else "loss"
+    if same[0] and (against[1] or not same[1]):
+        return f"the {word} comes from the rare ones{' alone, against the others' if against[1] else ''}"
+    if same[1] and (against[0] or not same[0]):
+        return f"the {word} comes from the others{' alone, against the rare ones' if against[0] else ''}"
+    share = 100 * rare.value / whole.value
+    return f"{share:.0f} % of the {word} comes from the rare ones"
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -184,14 +330,22 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     with figures.new(looks.MEDIUM, 3.7, ncols=len(ks), squeeze=False, ax=ax) as (fig, axes):
         for axis, k in zip(axes[0], ks, strict=True):
             part = table[(table["k"] == k) & (table["count"] > 0)]
-            for name in models:
+            # Nothing is to be seen left of the first count that brings a hundredth of the highest curve.
+            top = part[models].max(axis=1)
+            part = part[top >= 0.01 * top.iloc[-1]] if top.iloc[-1] else part
+            for place, name in enumerate(models):
                 look = looks.of(name)
-                axis.step(part["count"], part[name], where="post", label=name, color=look.colour, linestyle=look.dash)
+                style = {"marker": look.marker, "markersize": 4, "markevery": ((place % 5) * 0.03, 0.15)}
+                axis.step(
+                    part["count"], part[name], where="post", label=name, color=look.colour, linestyle=look.dash, **style
+                )
             axis.set(xscale="log", title=f"PSP@{k}", xlabel="train points of a label, N", ylim=(0, None))
+            # Named ticks at 1, 3, 10, 30 ...: what a short axis names by itself overlaps.
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.xaxis.set_major_formatter("{x:,.0f}")
+            axis.xaxis.set_minor_formatter(NullFormatter())
             figures.draws(axis, x="count", y=models)
         axes[0][0].set_ylabel("points of PSP@k from labels\nwith at most N train points")
-        looks.legend(fig, axes[0][0], ncols=4)
-        named = [name for name in ("PfastreXML", "FastXML") if name in models] or models[:1]
-        about = ", ".join(f"{name} {rare_share(table, name, ks[0]):.0f} %" for name in named)
-        looks.title(fig, f"Share of PSP@{ks[0]} from labels with fewer than 100 train points: {about}")
+        looks.legend(fig, axes[0][0], ncols=min(4, len(models)))
+        looks.title(fig, "PSP@k added up from the rarest label on; the right end is PSP@k")
     return fig

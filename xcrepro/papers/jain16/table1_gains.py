@@ -7,16 +7,22 @@ mean of the scored gain over many draws of what went missing is the plain gain o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import t as student
 
 from xcrepro import looks
+from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
-from xcrepro.papers.jain16._common import KS, LOOKS, SIGMAS, simulate
+from xcrepro.metrics.significance import holm
+from xcrepro.papers.jain16._common import KS, LOOKS, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -32,8 +38,16 @@ GAINS = {
     "F1 as printed": ("b", 'metrics.f_beta(..., denominator="printed")', "F (printed)", "PS-F (printed)"),
     "F1 with k below": ("b", "metrics.f_beta(...)", "F", "PS-F"),
 }
+STRICT = 0.001
+"""A p-value below it is no chance, here: what is tested is a theorem, and one run in twenty should not seem to refute it."""
 COROLLARY = ("Recall@k", "MRR", "ADG")
 """Gains whose normaliser is the number of relevant labels alone, as corollary 4.2.1 asks."""
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and ``points`` is 1 or more."""
+    parameters.check(values)
+    whole_number("parameter points", values["points"], 1)
 
 
 def compute_functions() -> pd.DataFrame:
@@ -123,54 +137,77 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 check_corollary = check
 
 
-def compute_sigmas(table: pd.DataFrame) -> pd.DataFrame:
-    """How far the means lie from the complete truth, in standard errors.
+def compute_sigmas(table: pd.DataFrame, draws: int) -> pd.DataFrame:
+    """How far the means lie from the complete truth, in standard errors, and whether chance explains it.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`compute` or :func:`compute_corollary`.
+    draws : int
+        As given to it.
 
     Returns
     -------
     DataFrame
-        gain, k, scored, plain (standard errors; NaN where that is 0), unbiased (``yes`` where scored is within 4,
-        else ``no``).
+        gain, k, scored, plain (standard errors; NaN where no draw differs), then ``scored apart`` and ``plain apart``:
+        "clearly" where Student's t with draws - 1 degrees of freedom, with Holm's correction over the rows, gives p below
+        :data:`STRICT`, or where no draw differs and the value does; else "no".
     """
-    errors = {form: table[f"{form} error"].replace(0.0, np.nan) for form in LOOKS}
-    away = {form: (table[form] - table["complete"]).abs() / error for form, error in errors.items()}
-    return table[["gain", "k"]].assign(**away, unbiased=np.where(away["scored"] <= SIGMAS, "yes", "no"))
+    found = table[["gain", "k"]].copy()
+    for form in LOOKS:
+        away, error = (table[form] - table["complete"]).abs(), table[f"{form} error"]
+        found[form] = away / error.replace(0.0, np.nan)
+        exact = np.where(away > 1e-9, 0.0, 1.0)
+        p = np.where(error > 0, 2 * student(draws - 1).sf(found[form].fillna(0.0)), exact)
+        found[f"{form} apart"] = np.where(np.asarray(holm(p)) < STRICT, "clearly", "no")
+    return found
 
 
-def describe_unbiased(table: pd.DataFrame) -> str:
-    """One sentence: how many of the scored means lie within 4 standard errors, and how many of the plain ones.
+def findings(table: pd.DataFrame, corollary: pd.DataFrame, draws: int) -> list[str]:
+    """What the draws say.
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`compute` or :func:`compute_corollary`.
+    table, corollary : DataFrame
+        From :func:`compute` and :func:`compute_corollary`.
+    draws : int
+        As given to them.
 
     Returns
     -------
-    str
-
-    Examples
-    --------
-    >>> row = {"gain": "P", "k": 1, "complete": 0.5, "scored": 0.51, "scored error": 0.01, "plain": 0.3, "plain error": 0.01}
-    >>> describe_unbiased(pd.DataFrame([row]))
-    'propensity-scored: 1 of 1 within 4 standard errors of the complete truth; without propensities: 0 of 1'
+    list of str
     """
-    inside = (compute_sigmas(table)[list(LOOKS)] <= SIGMAS).sum()
-    return (
-        f"propensity-scored: {inside['scored']} of {len(table)} within {SIGMAS:.0f} standard errors of the complete truth; "
-        f"without propensities: {inside['plain']} of {len(table)}"
+    away = compute_sigmas(table, draws)
+    said = [
+        f"With propensities {_apart(away, 'scored')} the complete truth's value; without, {_apart(away, 'plain')} (t test over "
+        f"{draws:,} draws, Holm's correction, p below {STRICT})."
+    ]
+    last = table["k"] == table["k"].max()
+    clear = table[last & (away["plain apart"] == "clearly")]
+    for word, part in (
+        ("too low", clear["plain"] < clear["complete"]),
+        ("too high", clear["plain"] > clear["complete"]),
+    ):
+        if part.any():
+            said.append(
+                f"At k = {table['k'].max()} the plain value is clearly {word} for {', '.join(clear['gain'][part])}."
+            )
+    without = compute_sigmas(corollary, draws)
+    said.append(
+        f"Without |y*| (corollary 4.2.1), {_apart(without, 'scored')}; with plain counts {_apart(without, 'plain')}."
     )
+    return said
+
+
+def _apart(away: pd.DataFrame, form: str) -> str:
+    return f"{int((away[f'{form} apart'] == 'clearly').sum())} of {len(away)} means are clearly off"
 
 
 def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
     """Table 1 at one k: the means over the draws as percent of the value on the complete truth.
 
-    Bars of 4 standard errors.
+    Bars of two standard errors.
 
     Parameters
     ----------
@@ -185,15 +222,17 @@ def plot(table: pd.DataFrame, draws: int, k: int = 5, ax=None) -> Figure:
     part = table[table["k"] == k].reset_index(drop=True)
     with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, ax):
         for form, (label, look) in LOOKS.items():
-            error = 100 * SIGMAS * part[f"{form} error"] / part["complete"].abs()
+            error = 100 * 2 * part[f"{form} error"] / part["complete"].abs()
             style = {"markersize": 6, "capsize": 2, "linestyle": "none", "color": look.colour, "marker": look.marker}
             ax.errorbar(part[f"{form} %"], part.index, xerr=error, label=label, **style)
         ax.axvline(100, color="black", linewidth=0.8)
         ax.set_yticks(part.index, part["gain"])
         ax.invert_yaxis()
-        ax.set_xlabel(f"mean over {draws:,} draws, % of the complete truth's value at k = {k}")
-        inside = int((compute_sigmas(part)["scored"] <= SIGMAS).sum())
-        looks.title(fig, f"With propensities {inside} of {len(part)} gains come out at the complete truth's value")
+        ax.set_xlabel(
+            f"mean over {draws:,} draws, % of the complete truth's value at k = {k}\n(bars: two standard errors)"
+        )
+        inside = int((compute_sigmas(part, draws)["scored apart"] == "no").sum())
+        looks.title(fig, f"With propensities {inside} of {len(part)} gains are not clearly off the complete truth")
         looks.legend(fig)
         figures.draws(ax, x=("scored %", "plain %"))
     return fig

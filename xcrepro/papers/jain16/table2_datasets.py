@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from xcrepro.data import registry
 from xcrepro.data import twin as twins
-from xcrepro.inputs import dataset_tables
+from xcrepro.errors import ArgumentError
+from xcrepro.inputs import dataset_tables, parameters
 
 SOURCE, PAGE = "jain16:table2", registry.PAGE_TABLE
 COLUMNS = ("N train", "D", "L", "M test", "labels per point", "points per label")
+
+
+def public() -> list[registry.Entry]:
+    """The catalogue's entries of the table's datasets that anybody can get, in its order: all but Ads-9M."""
+    return [entry for entry in map(registry.get, registry.names(SOURCE)) if not entry.proprietary]
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and one of ``scales`` for each public dataset."""
+    parameters.check(values)
+    if len(values["scales"]) != len(public()):
+        names = ", ".join(entry.printed_name for entry in public())
+        raise ArgumentError(
+            "parameter scales", f"must be {len(public())} numbers, one each for {names}", values["scales"]
+        )
 
 
 def compute() -> pd.DataFrame:
@@ -85,14 +101,44 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
         dataset, scale, N train, D, L, M test, then labels per point and points per label of all points as counted, each
         followed by the printed number. Counted are the observed labels, as in print.
     """
-    rows, public = [], (entry for entry in map(registry.get, registry.names(SOURCE)) if not entry.proprietary)
-    for entry, scale in zip(public, scales, strict=True):
+    rows = []
+    for entry, scale in zip(public(), scales, strict=True):
         printed = entry.published[SOURCE]
         found = dataset_tables.count(twins.twin(entry.name, scale=scale, seed=seed), SOURCE, COLUMNS)
         found |= {"printed lpp": printed["avg_labels_per_point"], "printed ppl": printed["avg_points_per_label"]}
         rows.append({"dataset": f"{entry.printed_name}, twin", "scale": scale} | found)
     *sizes, lpp, ppl = COLUMNS
     return pd.DataFrame(rows)[["dataset", "scale", *sizes, lpp, "printed lpp", ppl, "printed ppl"]]
+
+
+def findings(page: pd.DataFrame, counted: pd.DataFrame, ours: pd.DataFrame, twins: pd.DataFrame) -> list[str]:
+    """What the table's numbers say.
+
+    Parameters
+    ----------
+    page, counted, ours, twins : DataFrame
+        From :func:`compute_page`, :func:`compute_counted`, :func:`compare_with_printed` and :func:`compute_twins`.
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for basis, names in counted.groupby("counted")["dataset"]:
+        words = "neither train points nor all points" if basis == "neither" else f"{basis} points"
+        said.append(f"The printed averages fit {words}: {', '.join(names)}.")
+    different = page[page["quantity"].str.contains("per")]["dataset"].unique()
+    said.append(f"The repository's page prints other averages for {', '.join(different) or 'no dataset'}.")
+    sizes = page[~page["quantity"].str.contains("per")]
+    for name, part in sizes.groupby("dataset"):
+        cells = "; ".join(f"{row.quantity} {row[3]} here, {row[4]} there" for row in part.itertuples())
+        said.append(f"{name} is another version of the data: {cells}.")
+    away = (twins["labels per point"] / twins["printed lpp"].astype(float) - 1).abs()
+    farthest = twins.loc[away.idxmax()]
+    said.append(
+        f"Labels per point of the twins are within {100 * away.max():.0f} % of print; the farthest is {farthest['dataset']}."
+    )
+    return said
 
 
 def compare_files_with_printed(folder: str, size: str) -> pd.DataFrame:
