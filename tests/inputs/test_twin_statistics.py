@@ -50,6 +50,8 @@ def test_against_dense_loops(seed):
     counts = Y.sum(0)
     assert found["sd of labels a point"] == pytest.approx(Y.sum(1).std())
     assert found["distinct label sets"] == pytest.approx(len(set(map(tuple, Y))) / 60)
+    alike = (Y @ Y.T >= 3) & ~np.eye(60, dtype=bool)
+    assert found["others that share 3 labels"] == pytest.approx(alike.sum(1).mean())
     gini = np.abs(counts[:, None] - counts[None]).mean() / (2 * counts.mean())
     assert found["Gini of label counts"] == pytest.approx(gini)
     often = counts >= 5

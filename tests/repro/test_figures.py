@@ -161,8 +161,6 @@ def test_a_digest_is_of_the_code_alone(tmp_path):
 
 def test_the_foot_leaves_the_drawing_above_it_as_it_is():
     """Also a legend below the axes, which hangs on the canvas: the foot makes that longer."""
-    import io
-
     from PIL import Image
 
     from xcrepro import looks

@@ -32,6 +32,7 @@ def statistics(ds: Dataset) -> dict[str, float]:
         point``: share of the labels of the test split. ``always beside another``: share of the labels with 5 or more points
         that have one other label in all of them. ``nearest label``: their highest cosine with another label's column,
         mean. ``pairs that co-occur``: share of all pairs of labels with a point. ``distinct label sets``: share of points.
+        ``others that share 3 labels``: how many other points have three labels or more in common with a point, mean.
         ``features a point``; ``features with phi > 0.1 a label``, ``best phi`` and ``second to best phi``: correlation of a
         feature's presence with a label's, mean over the labels with 20 or more points. ``best gain``: the mean over test
         points with labels of the largest 1/p of their labels, p by the propensity model: times a printed PSP@1, the mean
@@ -60,6 +61,7 @@ def statistics(ds: Dataset) -> dict[str, float]:
     found |= _companions(Y[:, seen], counts[seen])
     sets = {Y.indices[lo:hi].tobytes() for lo, hi in zip(Y.indptr, Y.indptr[1:], strict=False)}
     found["distinct label sets"] = len(sets) / Y.shape[0]
+    found["others that share 3 labels"] = _alike(Y)
     found |= _features(ds.train.X, Y[:, counts >= _FEATURE_POINTS])
     weight = propensity.inverse(counts, ds.n_train, ds.A, ds.B)
     gains = ds.test.Y.multiply(weight).max(axis=1).toarray().ravel()
@@ -92,6 +94,14 @@ def _companions(Y: sparse.csr_matrix, counts: np.ndarray) -> dict[str, float]:
         "nearest label": cosine.max(axis=1).toarray().ravel()[often].mean(),
         "pairs that co-occur": together.nnz / (counts.size * (counts.size - 1)),
     }
+
+
+def _alike(Y: sparse.csr_matrix, labels: int = 3, block: int = 500) -> float:
+    """Other points that share so many labels with a point, mean: block by block, as all pairs would not fit in memory."""
+    turned, rows = Y.T.tocsr(), Y.shape[0]
+    pairs = sum(int(((Y[at : at + block] @ turned).data >= labels).sum()) for at in range(0, rows, block))
+    alone = int((np.diff(Y.indptr) >= labels).sum())
+    return (pairs - alone) / rows
 
 
 def _features(X: sparse.csr_matrix | None, Y: sparse.csr_matrix) -> dict[str, float]:

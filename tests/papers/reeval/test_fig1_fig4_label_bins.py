@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import longtail
 from xcrepro.papers.reeval import fig1_fig4_label_bins as fig1
 
@@ -42,8 +46,11 @@ def test_table_2_adds_up_as_printed():
 
 def test_table_2_of_a_dataset(loaded, twin):
     counts = np.asarray(twin.train.Y.sum(axis=0)).ravel()
-    rows = fig1.compute_table2({**loaded, "own": twin}, [0.2, 1.0]).set_index("column")
-    assert set(rows["dataset"]) == {"EURLex-4K"}
+    rows = fig1.compute_table2({**loaded, "own": twin}, [0.2, 1.0])
+    # A dataset that table 2 does not have stands there with nothing printed beside it.
+    own = rows[rows["dataset"] == "own"]
+    assert (len(own), set(own["printed"]), own["expected"].isna().all()) == (9, {""}, True)
+    rows = rows[rows["dataset"] == "EURLex-4K"].set_index("column")
     assert rows.loc["L 1-9", "ours"] == ((counts >= 1) & (counts <= 9)).sum()
     assert rows.loc["L 10-99", "ours"] == ((counts >= 10) & (counts <= 99)).sum()
     assert rows.loc["labels a point", "ours"] == pytest.approx(twin.train.Y.sum(axis=1).mean())
@@ -54,3 +61,31 @@ def test_table_2_of_a_dataset(loaded, twin):
     assert rows.loc["labels a point", "expected"] == 5.3
     whole = fig1.compute_table2(loaded, [1.0]).set_index("column")
     assert whole.loc["L 1-9", "expected"] == 2413
+
+
+def test_real_counts_stand_before_a_twins_alone(loaded, twin):
+    assert [tail.name for tail in fig1.tails(loaded)] == ["EURLex-4K", "EURLex-4K, twin"]
+    real = Dataset(**{f.name: getattr(twin, f.name) for f in dataclasses.fields(Dataset)})
+    assert [tail.name for tail in fig1.tails({"EURLex-4K": real})] == ["EURLex-4K"]
+
+
+def test_an_own_dataset_without_features(twin, tmp_path):
+    fields = {f.name: getattr(twin, f.name) for f in dataclasses.fields(Dataset)}
+    own = Dataset(**fields | {"name": "own", "entry": None, "train": dataclasses.replace(twin.train, X=None)})
+    bins = fig1.compute(fig1.tails({"own": own}))
+    assert bins["dataset"].unique().tolist() == ["own"]
+    figure = fig1.plot(bins)
+    # The legend promises only what is drawn.
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["labels", "instances"]
+    rows = fig1.compute_table2({"own": own}).set_index("column")
+    assert np.isnan(rows.loc["F", "ours"])
+    [said] = fig1.findings(fig1.compute_claims(bins))
+    assert said.startswith("own: ")
+
+
+def test_parameters_are_checked(tmp_path):
+    fig1.check_parameters({"size": "small", "names": ["bibtex"], "scales": [], "seed": 0, "folder": ""})
+    with pytest.raises(ArgumentError, match="parameter scales"):
+        fig1.check_parameters({"size": "small", "names": ["bibtex"], "scales": [1.0, 0.5], "seed": 0, "folder": ""})
+    with pytest.raises(DataMissing, match="own"):
+        fig1.check_parameters({"size": "small", "names": ["own"], "scales": [], "seed": 0, "folder": str(tmp_path)})

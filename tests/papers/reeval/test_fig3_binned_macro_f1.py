@@ -16,10 +16,12 @@ from tests import naive
 from xcrepro.papers.reeval import fig3_binned_macro_f1 as fig3
 from xcrepro.papers.reeval import table3_table4_rerun as rerun
 from xcrepro.predictions import TopK
+from xcrepro.repro import figures
 
 
 def test_bins_are_means_over_their_labels_and_the_test_is_scipys(loaded, tops, twin):
-    found = fig3.compute(loaded, tops, [5])
+    whole = fig3.compute(loaded, tops, [5])
+    found = whole[whole["method"] != "SVM"]
     bounds = {"1-9": (1, 10), "10-99": (10, 100), "100-999": (100, 1000)}
     assert found[["method", "bin"]].to_numpy().tolist() == [[m, b] for m in ("noisy", "head") for b in bounds]
     base = naive.label_f1(twin.test.Y, tops["EURLex-4K"]["SVM"], 5)
@@ -33,11 +35,17 @@ def test_bins_are_means_over_their_labels_and_the_test_is_scipys(loaded, tops, t
         assert row.improvement == pytest.approx(100 * (mean / theirs - 1))
         want = stats.ttest_rel(ours[labels], base[labels])
         assert (row.t, row.p) == pytest.approx((want.statistic, want.pvalue), rel=1e-9)
+        difference = fig3.measure(twin, tops["EURLex-4K"], 5)[row.bin].difference(row.method, "SVM")
+        assert found.loc[row.Index, ["difference's error", "p (points)"]].tolist() == [difference.error, difference.p]
+    of_base = whole[whole["method"] == "SVM"]
+    assert (of_base["value"] == of_base["baseline"]).all()
+    assert of_base[["difference", "improvement", "t", "p"]].isna().all(axis=None)
     head = found[found["method"] == "head"].set_index("bin")["improvement"]
     assert head["1-9"] == head["10-99"] == -100
     columns = ["dataset", "k", "method", "bin", "labels", "value", "baseline", "ceiling"]
-    assert fig3.check(found).columns.tolist() == columns
-    assert set(fig3.check(found)["bin"]) == {"10-99", "100-999"}
+    assert fig3.check(whole).columns.tolist() == columns
+    assert set(fig3.check(whole)["method"]) == {"noisy", "head"}
+    assert set(fig3.check(whole)["bin"]) == {"10-99", "100-999"}
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=4), st.integers(1, 3))
@@ -91,55 +99,90 @@ def test_small_bins_stay_untested_and_a_baseline_of_0_has_no_ratio(dataset):
     right, wrong = np.arange(12)[:, None], (np.arange(12)[:, None] + 1) % 12
     tops = {"D": {"SVM": TopK.from_ids(wrong, n_labels=12), "A": TopK.from_ids(right, n_labels=12)}}
     found = fig3.compute({"D": ds}, tops, [1])
-    [row] = found.to_dict("records")
+    row, base = found.to_dict("records")
     assert (row["bin"], row["labels"], row["value"], row["baseline"]) == ("1-9", 11, 100, 0)
+    assert (base["method"], base["value"]) == ("SVM", 0)
     assert np.isnan(row["improvement"])
     assert row["p"] == 0
     assert [text.get_text() for text in fig3.plot(found).axes[0].texts] == ["SVM: 0"]
-    [row] = fig3.compute({"D": ds}, tops, [1], more_than=11).to_dict("records")
+    row, _ = fig3.compute({"D": ds}, tops, [1], more_than=11).to_dict("records")
     assert np.isnan(row["p"])
 
 
-def test_the_bootstrap_of_a_bin_is_that_of_copied_rows(loaded, tops, twin):
-    found = fig3.compute_bootstrap(loaded, tops, [5], samples=30, seed=7)
-    assert found[["method", "bin"]].equals(fig3.compute(loaded, tops, [5])[["method", "bin"]])
-    labels = (twin.label_counts >= 10) & (twin.label_counts < 100)
-    ours, base = tops["EURLex-4K"]["noisy"], tops["EURLex-4K"]["SVM"]
-    drawn, n = [], twin.test.Y.shape[0]
-    for sample in range(30):
-        rows = np.random.default_rng([7, sample]).integers(n, size=n)
-        one, other = (naive.label_f1(twin.test.Y[rows], top.rows(rows), 5)[labels].mean() for top in (ours, base))
-        drawn.append(one - other)
-    row = found[(found["method"] == "noisy") & (found["bin"] == "10-99")].iloc[0]
-    assert [row["low"], row["high"]] == pytest.approx(list(100 * np.quantile(drawn, [0.025, 0.975])), rel=1e-9)
-
-
 def test_verdicts_and_their_summary():
-    # Both tests say worse; only the t-test; only the bootstrap, the other way round; untested.
-    keys = pd.DataFrame({"dataset": "D", "method": "A", "bin": ["1-9", "10-99", "100-999", "1000+"]})
-    bars = keys.assign(labels=[50, 50, 50, 3], difference=[-1.0, 2, 1, 1], p=[0.001, 0.009, 0.01, np.nan])
-    bootstrap = keys.assign(low=[-2, -1, -2, 1], high=[-0.5, 3, -1, 2], p=[0.002, 0.2, 0.004, 0.002])
-    found = fig3.compute_verdicts(bars, bootstrap)
-    assert found["t-test"].tolist() == ["worse", "better", "-", "untested"]
-    assert found["bootstrap"].tolist() == ["worse", "-", "worse", "better"]
+    # Both tests say worse; only that over labels; only that over points, the other way round; untested; the baseline.
+    bars = pd.DataFrame(
+        {"dataset": "D", "method": ["A"] * 4 + ["SVM"], "bin": ["1-9", "10-99", "100-999", "1000+", "1-9"]}
+    )
+    bars = bars.assign(labels=[50, 50, 50, 3, 50], difference=[-1.0, 2, -1, 1, np.nan])
+    bars["p"], bars["p (points)"] = [0.001, 0.009, 0.01, np.nan, np.nan], [0.002, 0.2, 0.004, 0.002, np.nan]
+    found = fig3.compute_verdicts(bars)
+    assert found["over labels"].tolist() == ["worse", "better", "-", "untested"]
+    assert found["over points"].tolist() == ["worse", "-", "worse", "better"]
     assert found["agree"].tolist() == ["yes", "no", "no", ""]
-    assert found["p (points)"].tolist() == [0.002, 0.2, 0.004, 0.002]
     counts = fig3.compute_summary(found.iloc[::-1]).set_index("bin")
     assert list(counts.index) == ["1-9", "10-99", "100-999", "1000+"]
-    expected = {"* below": [1, 0, 0, 0], "* above": [0, 1, 0, 0], "rows below": [1, 0, 1, 0], "agree": [1, 0, 0, 0]}
+    expected = {"labels below": [1, 0, 0, 0], "labels above": [0, 1, 0, 0], "points below": [1, 0, 1, 0]}
+    expected["agree"] = [1, 0, 0, 0]
     assert counts[[*expected]].to_dict("list") == expected
     assert counts["tested by both"].tolist() == [1, 1, 1, 0]
 
 
+def findings_of(difference, error, psp, psp_error=0.1):
+    """Two bins of one model and the SVM."""
+    bars = pd.DataFrame({"dataset": "D", "k": 5, "method": ["A", "A", "SVM", "SVM"], "bin": ["1-9", "10-99"] * 2})
+    bars = bars.assign(labels=50, value=[10.0, 40, 12, 30], ceiling=[40.0, 80, 40, 80], p=[0.001, 0.5, np.nan, np.nan])
+    bars["difference"], bars["difference's error"] = [*difference, np.nan, np.nan], [*error, np.nan, np.nan]
+    bars["p (points)"] = [0.001, 0.5, np.nan, np.nan]
+    of_psp = pd.DataFrame({"dataset": "D", "method": ["A"], "k": 5, "PSP": [psp], "PSP's error": [psp_error]})
+    of_psp["rarest bin"], of_psp["rarest bin's error"] = difference[0], error[0]
+    return fig3.findings(bars, of_psp)
+
+
+def test_findings_on_planted_bars():
+    said = findings_of([-5.0, 5.0], [0.1, 0.1], 2.0)
+    assert said[0] == (
+        "The highest binned macro-F1, as a share of its ceiling: D 30 % (1-9 train points) and 50 % (10-99 train points)."
+    )
+    assert (
+        said[1]
+        == "On the rarest labels (1-9 train points) a model is above SVM: clearly the other way round in the one comparison."
+    )
+    assert (
+        said[2]
+        == "On the more frequent labels (10-99 train points) a model is above SVM: clearly so in the one comparison."
+    )
+    assert said[3].startswith("The macro t-test has p < 0.01 for 1 of 2 bars, each by itself, and for 1 after")
+    assert "1 of 1 comparisons" in said[5]
+    unclear = findings_of([-5.0, 5.0], [9.0, 9.0], 2.0)
+    assert "not clear in the one comparison" in unclear[1]
+    assert "0 of 1 comparisons" in unclear[5]
+
+
+def test_one_model_alone(loaded, tops):
+    alone = {"EURLex-4K": {"SVM": tops["EURLex-4K"]["SVM"]}}
+    bars = fig3.compute(loaded, alone, [5])
+    assert bars["method"].unique().tolist() == ["SVM"]
+    psp = fig3.compute_psp(loaded, alone, [5], bars)
+    assert psp.empty
+    assert len(fig3.findings(bars, psp)) == 1
+    assert fig3.compute_summary(fig3.compute_verdicts(bars)).empty
+    figure = fig3.plot(bars)
+    assert len(figure.axes) == 1
+    figures.held(figure, bars)
+
+
 def test_stars_stand_where_p_is_below_the_level(loaded, tops):
     data = fig3.compute(loaded, tops, [5])
-    for p, stars in (([0.5] * len(data), 0), ([0.009, 0.01, np.nan, 0.0, 1.0, 0.5], 2)):
+    none = [np.nan] * 3
+    for p, stars in (([0.5] * 6 + none, 0), ([0.009, 0.01, np.nan, 0.0, 1.0, 0.5, *none], 2)):
         figure = fig3.plot(data.assign(p=p))
         assert sum(text.get_text() == "*" for text in figure.axes[0].texts) == stars
+        # The legend promises a star only where one is drawn.
+        assert any("t-test" in text.get_text() for text in figure.legends[0].get_texts()) == (stars > 0)
     figure = fig3.plot(data.assign(p=np.nan))
     assert [text.get_text() for text in figure.axes[0].texts] == ["not tested"] * 3
-    title = fig3.describe_bars(data.assign(difference=[-1, 1, -1, 1, 1, 1]))
-    assert title == "On the rarest labels 1 of 2 bars lie below the SVM; on the others 3 of 4 lie above it"
+    figures.held(figure, data)
 
 
 def test_psp_and_the_rarest_labels(loaded, tops, twin):
@@ -170,4 +213,7 @@ def test_costs_are_trainings_of_their_own(monkeypatch, tmp_path):
     assert found["macro_F1"].iloc[-1] == pytest.approx(100 * f1.mean())
     assert found["1-9"].iloc[-1] == pytest.approx(100 * f1[rare].mean())
     assert found["macro_F1"].nunique() > 2
-    assert fig3.compute_costs(small, 5, []).empty
+    none = fig3.compute_costs(small, 5, [])
+    assert fig3.check_costs(none).empty
+    assert fig3.findings_costs(none, "D") == []
+    assert len(fig3.findings_costs(found, "D")) == 2

@@ -34,3 +34,16 @@ def test_orders_of_P_and_nDCG():
     assert rows.loc[1].tolist() == ["EURLex-4K", "SVM", "APLC-XLNet", 3, 0]
     assert rows["opposite"].tolist() == [3, 0, 0]
     assert rows["tied in one"].tolist() == [0, 2, 0]
+
+
+def test_findings_count_sentences_leads_and_orders():
+    printed = table3_table4.compute()
+    claims, order = table3_table4.compute_claims(), _common.compute_order(printed)
+    said = table3_table4.findings(table3_table4.compute_leaders(printed), claims, order)
+    assert said[0].startswith("6 of the 9 sentences hold")
+    assert sum(text.startswith("Not in all") for text in said) == 3
+    assert any("Columns of macro-F1 led, of 9: AttentionXML 8, SVM 1" in text for text in said)
+    whole = claims.assign(holds=claims["of"])
+    assert not any(
+        "Not in all" in t for t in table3_table4.findings(table3_table4.compute_leaders(printed), whole, order)
+    )

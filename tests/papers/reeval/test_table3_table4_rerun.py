@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro.findings import Measured
 from xcrepro.inputs import baselines, datasets
 from xcrepro.papers.reeval import _common, table3_table4
 from xcrepro.papers.reeval import table3_table4_rerun as rerun
@@ -43,28 +45,63 @@ def test_columns_are_the_printed_ones_and_micro_f1_orders_as_precision_does(load
     assert ratio == pytest.approx(10 * twin.test.Y.shape[0] / (named + twin.test.Y.nnz))
 
 
-def board(columns=()):
-    """Tables 3 and 4 of three models; what is not given is 0."""
-    zeros = {f"{metric}@{k}": 0.0 for metric in _common.METRICS for k in _common.KS}
-    return pd.DataFrame({"dataset": "EURLex-4K", "method": ["SVM", "A", "B"], **zeros, **dict(columns)})
+def planted(columns=(), complete=False, apart=0.001):
+    """Measured columns of three models; what is not given is 3, 2, 1 of them. ``apart``: the scatter of the replicates."""
+    names = [f"{metric}@{k}" for metric in _common.METRICS for k in _common.KS]
+    names += [f"P@{k} complete" for k in _common.KS] if complete else []
+    noise = apart * np.linspace(-1, 1, 20)
+    found = {}
+    for name in names:
+        values = dict(zip(("SVM", "A", "B"), dict(columns).get(name, [3.0, 2.0, 1.0]), strict=True))
+        found[name] = Measured(values, {m: v + i * noise for i, (m, v) in enumerate(values.items())})
+    return {"D": found}
 
 
 def test_pairs_in_opposite_order():
     values = {"macro_F1@5": [3, 2, 1], "P@5": [3, 2, 1], "micro_F1@5": [1, 2, 3], "N@5": [1, 2, 2], "PSP@5": [3, 1, 2]}
-    rows = rerun.compute_opposite_pairs(board(values)).set_index("k")
-    assert rows.loc[5].to_dict() == {"dataset": "EURLex-4K", "P": 0, "micro_F1": 3, "N": 2, "PSP": 1, "pairs": 3}
+    row = rerun.compute_opposite_pairs(planted(values)).set_index("k").loc[5]
+    assert row[["dataset", "pairs", "P", "micro_F1", "N", "PSP"]].tolist() == ["D", 3, 0, 3, 2, 1]
+    assert row[["micro_F1 clearly", "N clearly", "PSP clearly"]].tolist() == [3, 2, 1]
+    # With a large scatter nothing is clear.
+    row = rerun.compute_opposite_pairs(planted(values, apart=50.0)).set_index("k").loc[5]
+    assert row[["micro_F1", "micro_F1 clearly"]].tolist() == [3, 0]
     # The last digit of what is equal is no order.
-    found = board({"macro_F1@1": [3, 2, 1], "P@1": [0.1 + 0.2, 0.3 + 1e-15, 0.3]})
+    found = planted({"macro_F1@1": [3, 2, 1], "P@1": [0.1 + 0.2, 0.3 + 1e-15, 0.3]})
     assert rerun.compute_opposite_pairs(found)["P"].tolist() == [0, 0, 0]
 
 
 def test_pairs_in_the_opposite_order_of_the_complete_truth():
-    complete = {f"P@{k} complete": [3, 2, 1] for k in (1, 3, 5)}
-    twin = board({**complete, "P@3": [1, 2, 3], "PSP@3": [3, 1, 2]})
-    rows = rerun.compute_opposite_to_complete(pd.concat([twin, board().assign(dataset="real")])).set_index("k")
-    assert set(rows["dataset"]) == {"EURLex-4K"}
+    twin = planted({"P@3": [1, 2, 3], "PSP@3": [3, 1, 2]}, complete=True)
+    rows = rerun.compute_opposite_pairs(twin | {"real": planted()["D"]}, "P complete").set_index("k")
+    assert set(rows["dataset"]) == {"D"}
     assert rows.loc[3, ["P", "PSP", "pairs"]].tolist() == [3, 1, 3]
-    assert rerun.compute_opposite_to_complete(board()).empty
+    assert rerun.compute_opposite_pairs(planted(), "P complete").empty
+
+
+def test_findings_on_planted_models():
+    said = rerun.findings(planted({"macro_F1@5": [1, 2, 3]}))
+    assert said[0].startswith("D: SVM leads P@5, by 2.0")
+    assert "B leads macro-F1@5" in said[0]
+    assert said[1].startswith(
+        "Of 9 pairs of models (datasets and k together) P puts 3 in the opposite order of macro-F1, 3 of"
+    )
+    assert not any("complete" in text for text in said)
+    assert "no clear leader in P@5" in rerun.findings(planted(apart=50.0))[0]
+    alone = {"D": {name: Measured({"SVM": 1.0}, {"SVM": np.ones(20)}) for name in planted()["D"]}}
+    [said] = rerun.findings(alone)
+    assert "P@5 of SVM alone" in said
+
+
+def test_measured_columns_are_those_of_the_table(loaded, tops):
+    measured, found = rerun.measure(loaded, tops)["EURLex-4K"], rerun.compute(loaded, tops).set_index("method")
+    for column in found.columns.drop("dataset"):
+        if column in measured:
+            for method in found.index:
+                assert measured[column].values[method] == pytest.approx(found.loc[method, column])
+    assert "P@1 complete" in measured
+    errors = rerun.compute_errors({"EURLex-4K": measured}).set_index("method")
+    assert errors.loc["SVM", "P@1"] == measured["P@1"].error("SVM") > 0
+    assert not any(name.endswith("complete") for name in errors)
 
 
 def test_the_complete_truth_stands_behind_the_observed(loaded, tops, twin):
@@ -78,13 +115,21 @@ def test_the_complete_truth_stands_behind_the_observed(loaded, tops, twin):
         assert ours.tolist() == pytest.approx((100 * values).tolist())
 
 
-def test_compared_with_the_printed_svm():
-    rows = rerun.compare_with_printed(board({"P@1": [80, 82, 82]})).set_index("column").loc["P@1"]
-    assert (rows["SVM here"], rows["best here"], rows["ahead here"]) == (80, "A = B", 2)
-    assert (rows["SVM printed"], rows["best printed"]) == (83.44, "LightXML")
-    assert rows["ahead printed"] == pytest.approx(86.98 - 83.44)
-    assert rerun.compare_with_printed(board().assign(dataset="own")).empty
-    assert rerun.compare_with_printed(board()[1:]).empty
+def board(columns=()):
+    """Tables 3 and 4 of three models; what is not given is 0."""
+    zeros = {f"{metric}@{k}": 0.0 for metric in _common.METRICS for k in _common.KS}
+    return pd.DataFrame({"dataset": "EURLex-4K", "method": ["SVM", "A", "B"], **zeros, **dict(columns)})
+
+
+def test_printed_rows_stand_behind_ours():
+    both = rerun.with_printed(pd.concat([board(), board().assign(dataset="own")]), 3)
+    assert both["from"].tolist() == ["here"] * 3 + ["printed"] * 5 + ["here"] * 3
+    assert both["method"].tolist()[3:8] == list(table3_table4.METHODS)
+    assert both.loc[3, "P@1"] == 83.44
+    [said] = rerun.compare_with_printed(board({"P@5": [80, 82, 82]}))
+    assert said.startswith("EURLex-4K, SVM: P@5 80.0 here, 59.1 printed; ")
+    assert rerun.compare_with_printed(board().assign(dataset="own")) == []
+    assert rerun.compare_with_printed(board()[1:]) == []
 
 
 # ---------------------------------------------------------------- what is loaded
@@ -94,9 +139,22 @@ def test_saved_predictions_lie_in_a_folder_a_dataset(tops, tmp_path):
     (tmp_path / "eurlex-4k").mkdir()
     mine = tops["EURLex-4K"]["noisy"]
     mine.save(tmp_path / "eurlex-4k" / "mine.npz")
-    found = _common.predictions(datasets.pick_many(["eurlex-4k"], "small", [0.2]), given=str(tmp_path))
+    given = {"given": str(tmp_path), "models": []}
+    found = _common.predictions(datasets.pick_many(["eurlex-4k"], "small", [0.2]), **given)
     assert list(found["EURLex-4K"]) == ["mine"]
     np.testing.assert_array_equal(found["EURLex-4K"]["mine"].ids, mine.ids)
+
+
+def test_own_predictions_stand_before_the_models(twin, tops, tmp_path, monkeypatch):
+    monkeypatch.setattr(_common, "predict", lambda model, ds: type(model).__name__)
+    (tmp_path / "eurlex-4k").mkdir()
+    for name in ("mine", "PLT"):
+        tops["EURLex-4K"]["noisy"].save(tmp_path / "eurlex-4k" / f"{name}.npz")
+    found = _common.predictions({"T": twin}, given=str(tmp_path), models=["SVM", "PLT"])["T"]
+    assert list(found) == ["PLT", "mine", "SVM"]
+    assert found["SVM"] == "DiSMEC"
+    bare = dataclasses.replace(twin, train=dataclasses.replace(twin.train, X=None))
+    assert list(_common.predictions({"T": bare}, given=str(tmp_path))["T"]) == ["PLT", "mine"]
 
 
 def test_the_tree_is_the_shared_one_unless_its_leaves_are_changed(twin, monkeypatch):

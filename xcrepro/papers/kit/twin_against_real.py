@@ -9,8 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, metrics, paths, published
+from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import printed_name, printed_rows, weights
 from xcrepro.inputs.twin_statistics import KS, statistics
 from xcrepro.predictions import TopK
@@ -192,8 +194,8 @@ def side_by_side(table: pd.DataFrame, decimals: int = 1) -> pd.DataFrame:
     return wide[["dataset", "model", *columns]]
 
 
-def describe(table: pd.DataFrame) -> str:
-    """What is met and what is missed, a line a dataset.
+def findings(table: pd.DataFrame) -> list[str]:
+    """What is met and what is missed, a sentence a dataset.
 
     Parameters
     ----------
@@ -202,17 +204,17 @@ def describe(table: pd.DataFrame) -> str:
 
     Returns
     -------
-    str
+    list of str
         With all that is missed, the farthest beyond what is allowed first, and by how much beyond; several k of one model and
-        metric as one, by the largest.
+        metric as one, by the largest. Counts of what is shown, against bounds that were set, without a test.
     """
     if table.empty:
-        return "Nothing is compared."
+        return ["Nothing is compared."]
     if "statistic" in table:
         table = table.assign(what=table["statistic"], k="")
     else:
         table = table.assign(what=table["model"] + "'s " + table["metric"] + "@", k=table["k"].astype(str))
-    lines = []
+    said = []
     for dataset, part in table.groupby("dataset", sort=False):
         missed = part[~part["within"]].groupby("what", sort=False)
         missed = missed.agg(k=("k", "/".join), beyond=("beyond", "max"), n=("k", "size"))
@@ -220,9 +222,28 @@ def describe(table: pd.DataFrame) -> str:
         names = [
             f"{row.Index}{row.k} by {'up to ' if row.n > 1 else ''}{row.beyond:.2g}" for row in missed.itertuples()
         ]
-        said = f"; beyond what is allowed: {', '.join(names)}" if names else ""
-        lines.append(f"{dataset}: {part['within'].sum()} of {len(part)} within{said}.")
-    return "\n".join(lines)
+        rest = f"; beyond what is allowed: {', '.join(names)}" if names else ""
+        said.append(f"{dataset}: {part['within'].sum()} of {len(part)} within{rest}.")
+    return said
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """Refuse parameters that a run could not use, in the notebook's own names.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`xcrepro.inputs.parameters.check`; for ``trained`` that are not among ``names``, ``one_vs_all`` that are not
+        among ``trained``.
+    """
+    parameters.check(dict(values))
+    for name, others in (("trained", "names"), ("one_vs_all", "trained")):
+        for one in values[name]:
+            one_of(f"parameter {name}", one, values[others])
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -259,7 +280,6 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             panel.set_title(f"{dataset}: {part['within'].sum()} of {len(part)} near", loc="left")
             figures.draws(panel, x="target", y="twin")
         looks.label_grid(axes, "printed, %", "on the twin, %", len(datasets))
-        met = f"{compared['within'].sum()} of {len(compared)} printed numbers"
-        looks.title(fig, f"Twins meet {met}; full: P, hollow: PSP, light: coverage")
-        looks.legend(fig, *axes.flat[: len(datasets)])
+        looks.title(fig, "Printed results and the twins' (full: P, hollow: PSP, light: coverage; band: 4 points)")
+        looks.legend(fig, *axes.flat[: len(datasets)], ncols=3 if columns == 1 else 5)
     return fig

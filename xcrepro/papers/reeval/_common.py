@@ -7,8 +7,7 @@ features.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, published
+from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data.dataset import Dataset
-from xcrepro.errors import ArgumentError
-from xcrepro.inputs import baselines, datasets, trained
+from xcrepro.data.registry import find as registry_entry
+from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.findings import BLOCKS, Measured
+from xcrepro.inputs import baselines, datasets, parameters, trained
 from xcrepro.metrics import registry
+from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.models import Model
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -47,8 +50,10 @@ Tops = Mapping[str, Mapping[str, TopK]]
 # ---------------------------------------------------------------- datasets and models
 
 
-def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 100) -> dict[str, dict[str, TopK]]:
-    """The predictions of :data:`MODELS`, or saved ones in their place.
+def predictions(
+    loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 100, models: Sequence[str] = tuple(MODELS)
+) -> dict[str, dict[str, TopK]]:
+    """The predictions of some of :data:`MODELS`, saved ones before them.
 
     Parameters
     ----------
@@ -58,9 +63,12 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
         Of the trainings.
     given : str
         A folder of saved predictions with one subfolder for each dataset, named by its key (``eurlex-4k``), in which
-        every file is a model (see :func:`xcrepro.inputs.baselines.saved`).
+        every file is a model (see :func:`xcrepro.inputs.baselines.saved`). They come first. A model of the same name is left
+        out, and all of them where the dataset has no features to train on.
     max_leaf : int
         Labels in a leaf of the label tree. With as many as a dataset has labels the tree would be Logistic again.
+    models : sequence of str
+        Of :data:`MODELS`.
 
     Returns
     -------
@@ -69,13 +77,80 @@ def predictions(loaded: Loaded, seed: int = 0, given: str = "", max_leaf: int = 
     """
     found = {}
     for title, ds in loaded.items():
-        if given:
-            found[title] = baselines.saved(str(Path(given).expanduser() / datasets.registry_name(ds)), ds)
-            continue
-        models = {name: baselines.recipe(baseline, ds, seed) for name, baseline in MODELS.items()}
-        models["PLT"].max_leaf = max_leaf
-        found[title] = {name: predict(model, ds) for name, model in models.items()}
+        tops = baselines.saved(str(_home_of(given, datasets.registry_name(ds))), ds) if given else {}
+        for name in models:
+            if name not in tops and not (given and ds.train.X is None):
+                model = baselines.recipe(MODELS[name], ds, seed)
+                if name == "PLT":
+                    model.max_leaf = max_leaf
+                tops[name] = predict(model, ds)
+        found[title] = tops
     return found
+
+
+def _home_of(given: str, key: str) -> Path:
+    """Where the saved predictions for one dataset lie."""
+    return Path(given).expanduser() / key
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """Refuse parameters that the reruns could not use, in the notebook's own names.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.inputs.parameters.check`; for a model that is not of :data:`MODELS`, a baseline that is neither
+        one of the models nor a saved one, a ``k`` too few, a C that is not above 0; for a dataset without saved predictions.
+    """
+    parameters.check({name: value for name, value in values.items() if name != "models"})
+    names, models, given = values["names"], values["models"], values["predictions"]
+    for i, name in enumerate(models):
+        one_of("parameter models", name, MODELS)
+        if name in models[:i]:
+            raise ArgumentError("parameter models", "must hold nothing twice", repr(name))
+    if not models and not given:
+        raise ArgumentError("parameter models", "must name one at least where no predictions are given", models)
+    if "ks" in values and len(values["ks"]) not in (0, len(names)):
+        rule = f"must be one for each of names, {len(names)}, or empty"
+        raise ArgumentError("parameter ks", rule, values["ks"], "empty: the mean number of labels a point, rounded")
+    whole_number("parameter max_leaf", values["max_leaf"], 2)
+    for cost in values.get("costs", []):
+        real_number("parameter costs", cost, above=0)
+    homes = [_home_of(given, getattr(registry_entry(name), "name", name)) for name in names] if given else []
+    for home in homes:
+        if not home.is_dir():
+            raise DataMissing(
+                f"parameter predictions: {home} is no folder; this item takes several datasets: give a folder that holds a "
+                f"subfolder for each of names, here {home.name}"
+            )
+    if (baseline := values.get("baseline")) and baseline not in models:
+        for home in homes or [None]:
+            own = [file.name.removesuffix(".gz").rpartition(".")[0] for file in home.iterdir()] if home else []
+            if baseline not in own:
+                known = ", ".join([*models, *own])
+                raise ArgumentError("parameter baseline", "must be one of the models", repr(baseline), known)
+
+
+def places(loaded: Loaded, ks: Sequence[int]) -> list[int]:
+    """One k for each dataset.
+
+    Parameters
+    ----------
+    loaded : mapping of str to Dataset
+    ks : sequence of int
+        Empty: the mean number of labels of a train point, rounded, 1 at least and no more than predictions are kept for. So
+        does the paper choose (section 5): 19 where they are 18.64, 5 where they are 5.30 and 5.04.
+
+    Returns
+    -------
+    list of int
+    """
+    means = (ds.train.Y.nnz / ds.n_train for ds in loaded.values())
+    return list(ks) or [min(max(round(mean), 1), baselines.PLACES) for mean in means]
 
 
 def predict(model: Model, ds: Dataset) -> TopK:
@@ -117,17 +192,18 @@ def runs(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> list[tuple[str, Datas
     return [(title, ds, k, tops[title]) for (title, ds), k in zip(loaded.items(), ks, strict=True)]
 
 
-def others(models: Mapping[str, TopK], baseline: str) -> dict[str, TopK]:
+def others(models: Mapping[str, object], baseline: str) -> dict[str, object]:
     """The models without the baseline.
 
     Parameters
     ----------
-    models : mapping of str to TopK
+    models : mapping
+        By name: predictions, or numbers.
     baseline : str
 
     Returns
     -------
-    dict of str to TopK
+    dict
 
     Raises
     ------
@@ -155,6 +231,40 @@ def stable_models(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
     """
     return table[table["method"] != "PfastreXML"].reset_index(drop=True)
+
+
+def measure(
+    statistics: Callable[[object, TopK], Mapping[str, float]], Y, tops: Mapping[str, TopK]
+) -> dict[str, Measured]:
+    """Several statistics of the test points, each with a jackknife over blocks of points (:class:`Measured`).
+
+    Parameters
+    ----------
+    statistics : callable
+        ``statistics(Y, top)`` -> name -> number, the same names for all.
+    Y : sparse matrix, shape (n, L)
+    tops : mapping of str to TopK
+        Model -> predictions.
+
+    Returns
+    -------
+    dict of str to Measured
+        Name of the statistic -> its numbers of all models.
+    """
+    values = {model: statistics(Y, top) for model, top in tops.items()}
+    left: dict[str, list] = {model: [] for model in tops}
+    for keep in jackknife_blocks(Y.shape[0], BLOCKS) if Y.shape[0] > 1 else ():
+        rest = Y[keep]
+        for model, top in tops.items():
+            left[model].append(statistics(rest, top.rows(keep)))
+    names = next(iter(values.values()), {})
+    return {
+        name: Measured(
+            {model: float(found[name]) for model, found in values.items()},
+            {model: np.array([one[name] for one in parts], float) for model, parts in left.items()},
+        )
+        for name in names
+    }
 
 
 # ---------------------------------------------------------------- orders of methods
@@ -266,25 +376,29 @@ def plot_f1_bars(table: pd.DataFrame, twin: bool = True, ax=None) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        metric, dataset, k, method, value (percent); optional ``printed``: the paper's value, drawn as a diamond.
+        metric, dataset, k, method, value (percent); optional ``error``: its standard error, and ``printed``: the paper's
+        value, drawn as a diamond.
     twin : bool
         Whether the values are of twins; panels are named so.
     ax : array of Axes, optional
         Two rows, a column a dataset.
     """
     names = table["dataset"].unique()
-    with figures.new(looks.WIDE, 4.8, ncols=len(names), nrows=2, ax=ax, squeeze=False) as (fig, axes):
+    width = looks.WIDE if len(names) > 1 else looks.NARROW
+    with figures.new(width, 4.8, ncols=len(names), nrows=2, ax=ax, squeeze=False) as (fig, axes):
         for metric, line in zip(F1, axes, strict=True):
             for name, panel in zip(names, line, strict=True):
                 part = table[(table["metric"] == metric) & (table["dataset"] == name)].reset_index(drop=True)
                 panel.set_title(panel_title(name, part["k"].iloc[0], twin), loc="left")
                 panel.set_xticks([])
+                panel.set_xlim(-0.7, max(len(part), 3) - 0.3)
                 panel.grid(axis="x", visible=False)
                 panel.margins(y=0.13)
                 _draw_f1_bars(panel, part)
             line[0].set_ylabel(f"{F1[metric]}@k, %")
-        looks.legend(fig)
-        looks.title(fig, describe_leads(table))
+        looks.legend(fig, ncols=min(4 if len(names) == 1 else 7, table["method"].nunique() + 1))
+        error = "; whiskers: two standard errors" if "error" in table and table["error"].notna().any() else ""
+        looks.title(fig, f"Micro-F1 above, macro-F1 below (bold: the highest{error})")
     return fig
 
 
@@ -296,8 +410,11 @@ def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
         panel.text(0.5, 0.5, words, transform=panel.transAxes, ha="center", va="center", color="0.35")
         return
     box = {"facecolor": looks.WHITE, "edgecolor": "none", "pad": 1}
-    for place, (method, value) in enumerate(zip(part["method"], part["value"], strict=True)):
-        panel.bar(place, value, 0.8, label=method, **looks.of(method).bar())
+    whiskers = {"capsize": 3, "ecolor": "0.45", "elinewidth": 1.2}
+    errors = part["error"] if "error" in part else pd.Series(np.nan, part.index)
+    for place, (method, value, error) in enumerate(zip(part["method"], part["value"], errors, strict=True)):
+        yerr = 2 * error if error > 0 else None
+        panel.bar(place, value, 0.8, label=method, yerr=yerr, error_kw=whiskers, **looks.of(method).bar())
         # At the foot of the bars, where no diamond can hide them.
         weight = "bold" if value == part["value"].max() else "normal"
         style = {"ha": "center", "fontsize": looks.TINY, "fontweight": weight, "bbox": box}
@@ -305,25 +422,6 @@ def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
     if "printed" in part and part["printed"].notna().any():
         diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "as printed, real data"}
         panel.plot(part.index, part["printed"], "D", **diamond)
-
-
-def describe_leads(table: pd.DataFrame) -> str:
-    """How many datasets each method leads by each average, of those with numbers (figure 2).
-
-    Parameters
-    ----------
-    table : DataFrame
-        As for :func:`plot_f1_bars`.
-
-    Returns
-    -------
-    str
-    """
-    drawn, texts = table.dropna(subset=["value"]).set_index("method"), []
-    for metric, name in F1.items():
-        best = [leaders(part["value"]) for _, part in drawn[drawn["metric"] == metric].groupby("dataset", sort=False)]
-        texts.append(f"by {name}: " + ", ".join(f"{method} {n}" for method, n in Counter(best).items()))
-    return f"Datasets led, of {drawn['dataset'].nunique()}, {'; '.join(texts)} (bold: the best)"
 
 
 # ---------------------------------------------------------------- printed

@@ -12,10 +12,14 @@ from xcrepro import looks, published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.inputs import longtail, parameters
+from xcrepro.inputs.datasets import registry_name
 from xcrepro.inputs.longtail import Tail
 from xcrepro.metrics import labelwise
 from xcrepro.papers.reeval._common import Loaded
 from xcrepro.repro import figures
+
+check_parameters = parameters.check
 
 BINS = registry.BINS
 PRINTED = "% labels, table 2"
@@ -24,6 +28,28 @@ COLUMNS = {
     **{f"L {name}": f"labels_{name}" for name in BINS},
 }  # fmt: skip
 """Our name of each column of table 2 -> the published record's."""
+COUNTED = ("eurlex-4k", "bibtex")
+"""The datasets whose real counts come with the project."""
+
+
+def tails(loaded: Loaded) -> list[Tail]:
+    """The label counts of each dataset; before a twin's the real ones, where they come with the project.
+
+    Parameters
+    ----------
+    loaded : mapping
+        What :func:`xcrepro.inputs.datasets.pick_many` returned.
+
+    Returns
+    -------
+    list of Tail
+    """
+    found = []
+    for ds in loaded.values():
+        if isinstance(ds, Twin) and registry_name(ds) in COUNTED:
+            found.append(longtail.counted(registry_name(ds)))
+        found.append(longtail.from_dataset(ds))
+    return found
 
 
 def compute(tails: Sequence[Tail]) -> pd.DataFrame:
@@ -89,8 +115,8 @@ def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     return found.loc[table["dataset"].unique()].reset_index()
 
 
-def describe_claims(claims: pd.DataFrame) -> str:
-    """The range over the datasets of what labels with 100 points or more are and hold.
+def findings(claims: pd.DataFrame) -> list[str]:
+    """The introduction's two sentences, with the numbers of each dataset.
 
     Parameters
     ----------
@@ -99,11 +125,15 @@ def describe_claims(claims: pd.DataFrame) -> str:
 
     Returns
     -------
-    str
+    list of str
+        Counts of all labels and instances, so without an error.
     """
-    columns = [claims[f"% {what} >= 100"] for what in ("labels", "instances")]
-    labels, instances = (f"{shares.min():.0f} to {shares.max():.0f} %" for shares in columns)
-    return f"Labels with 100 training points or more: {labels} of the labels, {instances} of the instances"
+    return [
+        f"{row['dataset']}: {row['% labels >= 100']:.1f} % of the labels have 100 train points or more and hold "
+        f"{row['% instances >= 100']:.0f} % of the instances; {row['% labels < 10']:.0f} % have fewer than 10 and hold "
+        f"{row['% instances < 10']:.0f} %."
+        for row in claims.to_dict("records")
+    ]
 
 
 def plot(table: pd.DataFrame, ax=None) -> Figure:
@@ -118,19 +148,22 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     names, place = table["dataset"].unique(), np.arange(len(BINS))
     hatched = {"color": looks.AMBER, "hatch": "//", "edgecolor": looks.WHITE, "label": "instances"}
     diamond = {"color": looks.WHITE, "markeredgecolor": looks.INK, "label": "labels, table 2"}
-    with figures.new(looks.WIDE, 3.1, ncols=len(names), ax=ax, sharey=True, squeeze=False) as (fig, axes):
+    # Panels keep their width: one or two do not fill a page.
+    width = min(max(1.9 * len(names) + 0.8, 4.0), looks.PAGE)
+    with figures.new(width, 3.1, ncols=len(names), ax=ax, sharey=True, squeeze=False) as (fig, axes):
         for panel, name in zip(axes[0], names, strict=True):
             part = table[table["dataset"] == name]
             panel.bar(place - 0.2, part["% labels"], 0.4, color=looks.INK, label="labels")
             panel.bar(place + 0.2, part["% instances"], 0.4, **hatched)
-            panel.plot(place - 0.2, part[PRINTED], "D", **diamond)
+            if part[PRINTED].notna().any():
+                panel.plot(place - 0.2, part[PRINTED], "D", **diamond)
             figures.draws(panel, y=["% labels", "% instances", PRINTED])
             panel.set_title(name, loc="left")
             panel.set_xticks(place, BINS, rotation=25)
             panel.set_xlabel("training points")
             panel.grid(axis="x", visible=False)
         axes[0, 0].set_ylabel("%")
-        looks.title(fig, describe_claims(compute_claims(table)))
+        looks.title(fig, "Labels and their instances, by train points")
         looks.legend(fig)
     return fig
 
@@ -153,38 +186,38 @@ def statistics(ds: Dataset) -> dict[str, float]:
     """
     counts = ds.label_counts
     which, _ = labelwise.frequency_bins(counts, counts.size)
-    sizes = ds.n_train, ds.test.Y.shape[0], ds.train.X.shape[1], counts.sum() / ds.n_train, counts.size
+    features = np.nan if ds.train.X is None else ds.train.X.shape[1]
+    sizes = ds.n_train, ds.test.Y.shape[0], features, counts.sum() / ds.n_train, counts.size
     return dict(zip(COLUMNS, (*sizes, *np.bincount(which, minlength=len(BINS) + 1)[1:]), strict=True))
 
 
-def compute_table2(loaded: Loaded, scales: Sequence[float]) -> pd.DataFrame:
-    """Every column of table 2 for every dataset that it has.
+def compute_table2(loaded: Loaded, scales: Sequence[float] = ()) -> pd.DataFrame:
+    """Every column of table 2 for every dataset.
 
     Parameters
     ----------
     loaded : mapping
         Printed name -> dataset.
     scales : sequence of float
-        Of the twins, one for each dataset; real data have 1.
+        Of the twins, one for each dataset; empty: 1. Real data have 1.
 
     Returns
     -------
     DataFrame
-        dataset, column, scale, ours, printed (text, without thousands commas), expected: N times the scale, features and
-        labels a point as printed; labels and bins as printed at scale 1, and NaN below, where labels are as rare as a
-        random subsample of the points has them, and some fall out.
+        dataset, column, scale, ours, printed (text, without thousands commas; empty for a dataset that table 2 does not
+        have), expected: N times the scale, features and labels a point as printed; labels and bins as printed at scale 1,
+        and NaN below, where labels are as rare as a random subsample of the points has them, and some fall out.
     """
     record, rows = published.table("reeval:table2").set_index(["dataset", "metric"]), []
-    for (title, ds), size in zip(loaded.items(), scales, strict=True):
-        if title not in record.index:
-            continue
-        scale = size if isinstance(ds, Twin) else 1.0
+    for (title, ds), size in zip(loaded.items(), list(scales) or [1.0] * len(loaded), strict=True):
+        scale = float(size) if isinstance(ds, Twin) else 1.0
         for column, ours in statistics(ds).items():
-            value, printed = record.loc[(title, COLUMNS[column]), ["value", "printed"]]
+            there = title in record.index.get_level_values(0)
+            value, printed = record.loc[(title, COLUMNS[column]), ["value", "printed"]] if there else (np.nan, "")
             expected = value * scale if column.startswith("N_") else value
             if scale < 1 and column.startswith("L"):
                 expected = np.nan
-            rows.append((title, column, scale, float(ours), printed.replace(",", ""), expected))
+            rows.append((title, column, scale, float(ours), printed.replace(",", ""), float(expected)))
     return pd.DataFrame(rows, columns=["dataset", "column", "scale", "ours", "printed", "expected"])
 
 

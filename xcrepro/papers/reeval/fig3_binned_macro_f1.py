@@ -1,20 +1,22 @@
-"""Figure 3, rerun: binned macro-F1 against the SVM's and against the best there is, with the macro t-test and a
-bootstrap."""
+"""Figure 3, rerun: binned macro-F1 against the SVM's and against the best there is, tested over labels and over points."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import optimize, sparse
+from scipy import optimize, sparse, stats
 
 from xcrepro import looks, metrics, models
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
+from xcrepro.findings import BLOCKS, Difference, Measured, corrected, count
 from xcrepro.inputs import ranked
+from xcrepro.inputs.datasets import weights
+from xcrepro.papers.reeval import _common as reeval
 from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, predict, runs, stable_models
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, golden
@@ -23,6 +25,11 @@ from xcrepro.truth import Truth
 LEVEL = 0.01
 """Of the paper's stars."""
 KEYS = ["dataset", "method", "bin"]
+COLUMNS = ["dataset", "k", "method", "bin", "labels", "value", "error", "baseline", "difference", "difference's error"]
+COLUMNS += ["improvement", "t", "p", "p (points)", "ceiling"]
+
+
+check_parameters = reeval.check_parameters
 
 
 def compute(
@@ -44,41 +51,72 @@ def compute(
     Returns
     -------
     DataFrame
-        dataset, k, method, bin, labels, value and baseline (percent), difference (points), improvement (percent of
-        the baseline; NaN where that is 0), t, p: the macro t-test, two-sided; NaN where not tested; ceiling
-        (:func:`best_macro_f1` of the bin's labels, percent). The paper's bins begin at one train point; labels never
-        trained, and bins without a label, are left out.
+        dataset, k, method, bin, labels; value and error (percent; its standard error from blocks of test points), baseline
+        (percent); difference and difference's error (points), improvement (percent of the baseline; NaN where that is 0);
+        t, p: the macro t-test over labels, two-sided, NaN where not tested; p (points): of the difference, by its error;
+        ceiling (:func:`best_macro_f1` of the bin's labels, percent). The baseline has rows of its own, last of a dataset,
+        without a comparison. The paper's bins begin at one train point; labels never trained, and bins without a label,
+        are left out.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
-        bins = {"label_counts": ds.label_counts}
-        best = {b: 100 * best_macro_f1(ds.test.Y[:, labels], k) for b, labels in labels_by_bin(ds).items()}
-        binned = {method: metrics.binned_macro_f1(ds.test.Y, top, (k,), **bins) for method, top in methods.items()}
-        how = {"metrics": "binned macro-F1", "more_than": more_than, **bins}
-        for method, top in others(methods, baseline).items():
-            with warnings.catch_warnings():
-                # Where labels share errors is seen in the table that compares this test with the bootstrap.
-                warnings.simplefilter("ignore", metrics.SharedErrorsWarning)
-                tests = metrics.macro_t_test(ds.test.Y, top, methods[baseline], (k,), **how)
-            found = metrics.relative_improvement(binned[method], binned[baseline])
-            found = found[found["labels"] > 0]
-            found = found.assign(dataset=title, method=method, t=[t.t for t in tests], p=[t.p for t in tests])
-            found["ceiling"] = found["bin"].map(best)
-            parts.append(found[found["bin"] != "0"])
-    found = pd.concat(parts, ignore_index=True)
-    found["difference"] = found["value"] - found["baseline"]
-    shares = ["value", "baseline", "difference", "improvement"]
-    found[shares] *= 100
-    return found[["dataset", "k", "method", "bin", "labels", *shares, "t", "p", "ceiling"]]
+        bins = labels_by_bin(ds)
+        best = {b: 100 * best_macro_f1(ds.test.Y[:, labels], k) for b, labels in bins.items()}
+        measured = measure(ds, methods, k)
+        how = {"metrics": "binned macro-F1", "more_than": more_than, "label_counts": ds.label_counts}
+        for method, top in (others(methods, baseline) | {baseline: methods[baseline]}).items():
+            rows = pd.DataFrame({"dataset": title, "k": k, "method": method, "bin": list(bins)})
+            rows["labels"] = [labels.size for labels in bins.values()]
+            rows["value"] = [measured[b].values[method] for b in bins]
+            rows["error"] = [measured[b].error(method) for b in bins]
+            rows["baseline"] = [measured[b].values[baseline] for b in bins]
+            if method != baseline:
+                found = [measured[b].difference(method, baseline) for b in bins]
+                rows["difference"] = rows["value"] - rows["baseline"]
+                rows["difference's error"] = [one.error for one in found]
+                rows["improvement"] = 100 * rows["difference"] / rows["baseline"].where(rows["baseline"] > 0)
+                with warnings.catch_warnings():
+                    # Where labels share errors is seen in the table that compares this test with that over points.
+                    warnings.simplefilter("ignore", metrics.SharedErrorsWarning)
+                    tests = metrics.macro_t_test(ds.test.Y, top, methods[baseline], (k,), **how)
+                # One for each bin that has labels, that of labels never trained among them.
+                tests = tests[-len(bins) :]
+                rows["t"], rows["p"] = [one.t for one in tests], [one.p for one in tests]
+                rows["p (points)"] = [one.p for one in found]
+            parts.append(rows.assign(ceiling=list(best.values())))
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def measure(ds: Dataset, tops: Mapping[str, TopK], k: int) -> dict[str, Measured]:
+    """Binned macro-F1 of each model with a jackknife over the test points: bin -> the numbers of all models, percent.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+    k : int
+
+    Returns
+    -------
+    dict of str to Measured
+        The bins of :func:`labels_by_bin`.
+    """
+    bins = list(labels_by_bin(ds))
+
+    def by_bin(Y, top: TopK) -> dict[str, float]:
+        found = metrics.binned_macro_f1(Y, top, (k,), label_counts=ds.label_counts)
+        return (100 * found.set_index("bin")["value"])[bins].to_dict()
+
+    return reeval.measure(by_bin, ds.test.Y, tops)
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Stable models, without differences and the rarest labels' bin, where one hit is a fifth of the value.
+    """Stable models, without differences and errors, and the rarest labels' bin, where one hit is a fifth of the value.
 
-    That bin is held by its hits: :func:`check_hits`.
+    That bin is held by its hits: :func:`check_hits`. The baseline's values stand beside the others'.
     """
-    kept = stable_models(table[table["bin"] != registry.BINS[0]])
-    return kept.drop(columns=["difference", "improvement", "t", "p"])
+    kept = stable_models(table[(table["bin"] != registry.BINS[0]) & table["difference"].notna()])
+    return kept[["dataset", "k", "method", "bin", "labels", "value", "baseline", "ceiling"]]
 
 
 # ---------------------------------------------------------------- what can be reached, and what is hit
@@ -183,85 +221,31 @@ def check_hits(table: pd.DataFrame) -> pd.DataFrame:
 # ---------------------------------------------------------------- two tests
 
 
-def compute_bootstrap(
-    loaded: Loaded, tops: Tops, ks: Sequence[int], baseline: str = BASELINE, samples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
-    """The same differences with the paired bootstrap over test points.
-
-    Macro-F1 of a bin is macro-F1 with the other labels taken out of the truth, times all labels over the bin's: a label
-    without a test positive adds 0 to the mean, and what is predicted of one label touches no other label's F1.
-
-    Parameters
-    ----------
-    loaded, tops, ks
-        As for :func:`xcrepro.papers.reeval._common.runs`.
-    baseline : str
-        One of the models.
-    samples, seed : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    DataFrame
-        dataset, method, bin, low, high (points), p.
-    """
-    # Drawn with replacement, as the committed numbers were; the kit's own choice for macro-F1 is `halves`.
-    rows, how = [], {"metrics": ["macro-F1"], "samples": samples, "seed": seed, "method": "bootstrap"}
-    for title, ds, k, methods in runs(loaded, tops, ks):
-        n_labels, bins = ds.test.Y.shape[1], labels_by_bin(ds)
-        truths = {name: only_labels(ds.test.Y, np.isin(np.arange(n_labels), bins[name])) for name in bins}
-        for method, top in others(methods, baseline).items():
-            for name, Y in truths.items():
-                [one] = metrics.paired_bootstrap(Y, top, methods[baseline], (k,), **how)
-                share = 100 * n_labels / bins[name].size
-                rows.append((title, method, name, share * one.low, share * one.high, one.p))
-    return pd.DataFrame(rows, columns=[*KEYS, "low", "high", "p"])
-
-
-def only_labels(Y, wanted: np.ndarray):
-    """The truth with nothing relevant but some labels; the shape stays.
-
-    Parameters
-    ----------
-    Y : sparse matrix, shape (n, L)
-    wanted : ndarray of bool, shape (L,)
-
-    Returns
-    -------
-    csr_matrix, shape (n, L)
-    """
-    masked = Y.multiply(wanted[None, :]).tocsr()
-    masked.eliminate_zeros()
-    return masked
-
-
-def compute_verdicts(table: pd.DataFrame, bootstrap: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
+def compute_verdicts(table: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:
     """What the two tests say of each bar.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`compute`.
-    bootstrap : DataFrame
-        From :func:`compute_bootstrap`, of the same bars.
     level : float
-        Of both tests.
+        Of both tests, of each bar by itself.
 
     Returns
     -------
     DataFrame
-        dataset, method, bin, labels, difference, then t-test and bootstrap (texts: ``better``, ``worse``, ``-`` where
-        p is not below ``level``, ``untested``), agree (``yes``, ``no``, empty where the t-test was not made), and p
-        of the t-test, low, high and p of the bootstrap, which are p (points).
+        dataset, method, bin, labels, difference, then over labels and over points (texts: ``better``, ``worse``, ``-`` where
+        p is not below ``level``, ``untested``), agree (``yes``, ``no``, empty where one test was not made), and both p. No
+        rows of the baseline.
     """
-    bars = table[[*KEYS, "labels", "difference", "p"]]
-    both = bars.merge(bootstrap, on=KEYS, suffixes=("", " (points)"), validate="one_to_one")
-    both.insert(5, "t-test", _verdicts(both["p"], both["difference"], level))
-    # The samples' differences, and not the one on all points, say which side is meant.
-    both.insert(6, "bootstrap", _verdicts(both["p (points)"], both["low"] + both["high"], level))
-    same = np.where(both["t-test"] == both["bootstrap"], "yes", "no")
-    both.insert(7, "agree", np.where(both["t-test"] == "untested", "", same))
-    return both
+    bars = table.loc[table["difference"].notna(), [*KEYS, "labels", "difference", "p", "p (points)"]]
+    bars = bars.reset_index(drop=True)
+    bars.insert(5, "over labels", _verdicts(bars["p"], bars["difference"], level))
+    bars.insert(6, "over points", _verdicts(bars["p (points)"], bars["difference"], level))
+    untested = (bars["over labels"] == "untested") | (bars["over points"] == "untested")
+    same = np.where(bars["over labels"] == bars["over points"], "yes", "no")
+    bars.insert(7, "agree", np.where(untested, "", same))
+    return bars
 
 
 def _verdicts(p: pd.Series, difference: pd.Series, level: float) -> np.ndarray:
@@ -279,13 +263,13 @@ def compute_summary(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        bin, bars, above, below, * above, * below (the t-test), rows above, rows below (the bootstrap), tested by
-        both, and agree (of those).
+        bin, bars, above, below, then for either test above and below (``labels above``, ...), tested by both, and agree (of
+        those).
     """
     counted = verdicts[["bin"]].assign(bars=1, above=verdicts["difference"] > 0, below=verdicts["difference"] < 0)
-    for mark, test in (("*", "t-test"), ("rows", "bootstrap")):
+    for test in ("labels", "points"):
         for side, word in (("above", "better"), ("below", "worse")):
-            counted[f"{mark} {side}"] = verdicts[test] == word
+            counted[f"{test} {side}"] = verdicts[f"over {test}"] == word
     counted["tested by both"], counted["agree"] = verdicts["agree"] != "", verdicts["agree"] == "yes"
     counts = counted.groupby("bin").sum().astype(int)
     return counts.loc[[name for name in registry.BINS if name in counts.index]].reset_index()
@@ -312,20 +296,35 @@ def compute_psp(
     -------
     DataFrame
         dataset, method, k, and differences to the baseline in points at the dataset's k: P, of twins P complete (on
-        the complete truth, what PSP estimates), PSP, macro-F1, rarest bin (the macro-F1 of the rarest labels).
+        the complete truth, what PSP estimates), PSP, its error, macro-F1, rarest bin (the macro-F1 of the rarest labels) and
+        its error. No rows where the baseline is alone.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
+        if not (names := list(others(methods, baseline))):
+            continue
         bars = table[table["dataset"] == title]
-        rarest = bars[bars["bin"] == bars["bin"].iloc[0]].set_index("method")["difference"]
+        rarest = bars[bars["bin"] == bars["bin"].iloc[0]].set_index("method")
         values = ranked.compare(ds, methods, ["P", "PSP", "macro-F1"], [k]).set_index("model")
-        differences = (values - values.loc[baseline]).loc[list(others(methods, baseline))]
+        differences = (values - values.loc[baseline]).loc[names]
         differences.columns = differences.columns.str.replace(f"@{k}", "")
-        differences = differences.assign(**{"rarest bin": rarest}).rename_axis("method").reset_index()
+        inverse = weights(ds)
+        psp = reeval.measure(
+            lambda Y, top, k=k, inverse=inverse: {
+                "PSP": 100 * metrics.psp(Y, top, (k,), inverse_propensity=inverse)[0]
+            },
+            ds.test.Y,
+            methods,
+        )["PSP"]
+        at = differences.columns.get_loc("PSP") + 1
+        differences.insert(at, "PSP's error", [psp.difference(name, baseline).error for name in names])
+        differences["rarest bin"] = rarest["difference"]
+        differences["rarest bin's error"] = rarest["difference's error"]
+        differences = differences.rename_axis("method").reset_index()
         differences.insert(0, "dataset", title)
         differences.insert(2, "k", k)
         parts.append(differences)
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["dataset", "method", "k"])
 
 
 def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) -> pd.DataFrame:
@@ -356,12 +355,114 @@ def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) ->
             binned = metrics.binned_macro_f1(ds.test.Y, top, (k,), label_counts=ds.label_counts)
             binned = binned[(binned["bin"] != "0") & (binned["labels"] > 0)].set_index("bin")["value"]
             rows.append({"loss": loss, "C": float(C), "micro_F1": values[0], "macro_F1": values[1], **(100 * binned)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=None if rows else ["loss", "C", "micro_F1", "macro_F1"])
 
 
 def check_costs(table: pd.DataFrame) -> pd.DataFrame:
     """Without the bins, where few hits decide."""
     return table[["loss", "C", "micro_F1", "macro_F1"]]
+
+
+# ---------------------------------------------------------------- findings
+
+
+def findings(table: pd.DataFrame, psp: pd.DataFrame, baseline: str = BASELINE) -> list[str]:
+    """What came out, each sentence with its test.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    psp : DataFrame
+        From :func:`compute_psp`.
+    baseline : str
+        As given to both.
+
+    Returns
+    -------
+    list of str
+    """
+    said = [_near_the_ceiling(table)]
+    bars = table[table["difference"].notna()]
+    if bars.empty:
+        return said
+    rarest = bars["bin"] == bars.groupby("dataset")["bin"].transform("first")
+    found = _corrected(bars, "difference", baseline)
+    for which, words in ((rarest, "rarest labels"), (~rarest, "more frequent labels")):
+        if names := ", ".join(bars.loc[which, "bin"].unique()):
+            words += f" ({names} train points)"
+        chosen = [one for one, wanted in zip(found, which, strict=True) if wanted]
+        said.append(f"{count(chosen, f'On the {words} a model is above {baseline}')}.")
+    tested = bars["p"].dropna()
+    stars, held = (tested < LEVEL).sum(), sum(p < LEVEL for p in metrics.holm(tested)) if len(tested) else 0
+    if len(tested):
+        said.append(
+            f"The macro t-test has p < {LEVEL:g} for {stars} of {len(tested)} bars, each by itself, and for {held} after "
+            f"Holm's correction."
+        )
+    verdicts = compute_verdicts(table)["agree"].value_counts()
+    both = verdicts.get("yes", 0) + verdicts.get("no", 0)
+    if both:
+        said.append(
+            f"Over labels and over points the two tests say the same of {verdicts.get('yes', 0)} of the {both} bars that "
+            f"both can test."
+        )
+    if len(psp):
+        one, other = _corrected(psp, "PSP", baseline), _corrected(psp, "rarest bin", baseline)
+        pairs = list(zip(one, other, strict=True))
+        against = [a.left for a, b in pairs if a.verdict == "above" and b.verdict == "below"]
+        alike = sum(a.clear and a.verdict == b.verdict for a, b in pairs)
+        said.append(
+            f"PSP is clearly above {baseline}'s while the rarest labels are clearly worse, as the paper reports of some "
+            f"transformers: {len(against)} of {len(pairs)} comparisons; the two agree clearly in {alike}."
+        )
+    return said
+
+
+def _corrected(table: pd.DataFrame, column: str, baseline: str) -> list[Difference]:
+    """The differences of a column of a table, with its errors, corrected together."""
+    dof = BLOCKS - 1
+    found = []
+    for method, value, error in zip(table["method"], table[column], table[f"{column}'s error"], strict=True):
+        p = 2 * stats.t(dof).sf(abs(value) / error) if error > 0 else float(value == 0) if error == 0 else np.nan
+        found.append(Difference(method, baseline, float(value), float(error), dof, float(p)))
+    return corrected(found)
+
+
+def _near_the_ceiling(table: pd.DataFrame) -> str:
+    """How much of what can be reached the best model has in the rarest and the most frequent bin of each dataset."""
+    texts = []
+    for dataset, part in table.groupby("dataset", sort=False):
+        best = part.groupby("bin", sort=False).agg(value=("value", "max"), ceiling=("ceiling", "first"))
+        share = (best["value"] / best["ceiling"].where(best["ceiling"] > 0)).dropna()
+        if len(share):
+            ends = [f"{100 * share[name]:.0f} % ({name} train points)" for name in dict.fromkeys(share.index[[0, -1]])]
+            texts.append(f"{dataset} {' and '.join(ends)}")
+    return f"The highest binned macro-F1, as a share of its ceiling: {'; '.join(texts)}."
+
+
+def findings_costs(table: pd.DataFrame, title: str) -> list[str]:
+    """What the loss and C move, as counts of what is shown.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute_costs`.
+    title : str
+        The dataset.
+
+    Returns
+    -------
+    list of str
+        None for a table without rows.
+    """
+    said = []
+    for loss, part in table.groupby("loss", sort=False):
+        low, high = part.loc[part["macro_F1"].idxmin()], part.loc[part["macro_F1"].idxmax()]
+        if len(part) > 1:
+            words = f"{low['macro_F1']:.1f} (C = {low['C']:g}) to {high['macro_F1']:.1f} (C = {high['C']:g})"
+            said.append(f"{title}, {loss.replace('_', ' ')}: macro-F1 from {words}.")
+    return said
 
 
 # ---------------------------------------------------------------- the figure
@@ -383,30 +484,44 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
     level : float
         A star stands where p is below it.
     ax : array of Axes, shape (2, datasets), optional
+        (1, datasets) where the baseline is alone: there is no improvement to draw.
     """
-    names, methods = table["dataset"].unique(), table["method"].unique()
-    shape = {"nrows": 2, "ncols": len(names), "squeeze": False, "sharex": "col", "sharey": "row"}
-    with figures.new(looks.WIDE, 5.6, ax=ax, **shape) as (fig, axes):
-        for title, upper, lower in zip(names, *axes, strict=True):
+    names, compared = table["dataset"].unique(), table["difference"].notna()
+    methods = table.loc[compared, "method"].unique()
+    width = looks.WIDE if len(names) > 1 else looks.NARROW
+    rows = 2 if len(methods) else 1
+    shape = {"nrows": rows, "ncols": len(names), "squeeze": False, "sharex": "col", "sharey": "row"}
+    with figures.new(width, 0.6 + 2.5 * rows, ax=ax, **shape) as (fig, axes):
+        for title, panels in zip(names, axes.T, strict=True):
             part = table[table["dataset"] == title]
             bins = part.drop_duplicates("bin").set_index("bin")
-            _draw_improvements(upper, part, bins.index, methods, baseline, level)
-            _draw_values(lower, part, bins, methods, baseline)
-            upper.set_title(panel_title(title, part["k"].iloc[0], twin), loc="left")
-            lower.set_xticks(range(len(bins)), [f"{name}\n{n:,} labels" for name, n in bins["labels"].items()])
-        axes[0, 0].set_ylabel(f"change from\nthe {baseline}'s, %")
-        axes[1, 0].set_ylabel("binned macro-F1@k, %")
-        axes[1, len(names) // 2].set_xlabel("training points that carry the label")
-        axes[0, -1].plot([], [], marker="$*$", color=looks.INK, linestyle="none", label=f"macro t-test, p < {level:g}")
-        looks.legend(fig, ncols=4)
-        looks.title(fig, describe_bars(table, baseline))
+            if len(methods):
+                _draw_improvements(panels[0], part[part["difference"].notna()], bins.index, methods, baseline, level)
+            _draw_values(panels[-1], part, bins, [baseline, *methods])
+            panels[0].set_title(panel_title(title, part["k"].iloc[0], twin), loc="left")
+            panels[-1].set_xticks(range(len(bins)), [f"{name}\n{n:,} labels" for name, n in bins["labels"].items()])
+        if len(methods):
+            axes[0, 0].set_ylabel(f"change from\n{baseline}'s, %")
+        if (table["p"] < level).any():
+            star = {"marker": "$*$", "color": looks.INK, "linestyle": "none"}
+            axes[0, -1].plot([], [], label=f"macro t-test, p < {level:g}", **star)
+        axes[-1, 0].set_ylabel("binned macro-F1@k, %")
+        axes[-1, len(names) // 2].set_xlabel("training points that carry the label")
+        looks.legend(fig, ncols=4 if len(names) > 1 else 3)
+        what = f"change from {baseline}'s above, value below" if len(methods) else "value"
+        end = (
+            "; whiskers: two standard errors"
+            if len(names) > 1 or not len(methods)
+            else "\nWhiskers: two standard errors"
+        )
+        looks.title(fig, f"Binned macro-F1: {what}{end}")
     return fig
 
 
 def _draw_improvements(panel, part: pd.DataFrame, bins: pd.Index, methods, baseline: str, level: float) -> None:
     width, small = 0.8 / len(methods), {"ha": "center", "fontsize": looks.TINY, "color": "0.35"}
     for m, method in enumerate(methods):
-        mine = part[part["method"] == method].set_index("bin").loc[bins]
+        mine = part[part["method"] == method].set_index("bin").reindex(bins)
         place = np.arange(len(mine)) + (m - (len(methods) - 1) / 2) * width
         panel.bar(place, mine["improvement"], width, label=method, **looks.of(method).bar())
         for x, y, p in zip(place, mine["improvement"], mine["p"], strict=True):
@@ -417,20 +532,23 @@ def _draw_improvements(panel, part: pd.DataFrame, bins: pd.Index, methods, basel
     for b, (_, here) in enumerate(part.groupby("bin", sort=False)):
         note = "" if here["p"].notna().any() else "not tested"
         note = f"{baseline}: 0" if here["improvement"].isna().all() else note
-        panel.annotate(note, (b, 0), (0, 14), textcoords="offset points", **small)
+        # On the side of 0 where the panel has room.
+        low, high = here["improvement"].min(), here["improvement"].max()
+        y, up, va = (low, -4, "top") if low < 0 and not high > -low else (max(high, 0) if high > 0 else 0, 4, "bottom")
+        panel.annotate(note, (b, y), (0, up), textcoords="offset points", va=va, **small)
     panel.axhline(0, color=looks.INK, linewidth=0.8)
     panel.grid(axis="x", visible=False)
     panel.margins(y=0.12)
 
 
-def _draw_values(panel, part: pd.DataFrame, bins: pd.DataFrame, methods, baseline: str) -> None:
-    width = 0.8 / (len(methods) + 1)
-    series = {baseline: bins["baseline"]}
-    series |= {m: part[part["method"] == m].set_index("bin").loc[bins.index, "value"] for m in methods}
-    for m, (name, values) in enumerate(series.items()):
-        panel.bar(
-            np.arange(len(bins)) + (m - len(methods) / 2) * width, values, width, label=name, **looks.of(name).bar()
-        )
+def _draw_values(panel, part: pd.DataFrame, bins: pd.DataFrame, methods: Sequence[str]) -> None:
+    width = 0.8 / len(methods)
+    whiskers = {"ecolor": "0.45", "elinewidth": 1, "capsize": min(2.0, 8 * width)}
+    for m, method in enumerate(methods):
+        mine = part[part["method"] == method].set_index("bin").reindex(bins.index)
+        place = np.arange(len(bins)) + (m - (len(methods) - 1) / 2) * width
+        bar = looks.of(method).bar() | {"label": method, "yerr": 2 * mine["error"], "error_kw": whiskers}
+        panel.bar(place, mine["value"], width, **bar)
     for b, ceiling in enumerate(bins["ceiling"]):
         line = {
             "color": looks.RUST,
@@ -441,26 +559,7 @@ def _draw_values(panel, part: pd.DataFrame, bins: pd.DataFrame, methods, baselin
         }
         panel.plot([b - 0.42, b + 0.42], [ceiling, ceiling], **line)
         looks.name(panel, f"{ceiling:.1f}", (b, ceiling), (0, 3), ha="center")
-    figures.draws(panel, y=("baseline", "value", "ceiling"))
+    figures.draws(panel, y=("value", "ceiling"))
     panel.grid(axis="x", visible=False)
     panel.margins(y=0.12)
-
-
-def describe_bars(table: pd.DataFrame, baseline: str = BASELINE) -> str:
-    """The finding of figure 3, counted out, whatever it is.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compute`.
-    baseline : str
-        As given to it.
-
-    Returns
-    -------
-    str
-    """
-    rarest = table["bin"] == table["bin"].iloc[0]
-    low, high = table.loc[rarest, "difference"] < 0, table.loc[~rarest, "difference"] > 0
-    low, high = f"{low.sum()} of {low.size} bars lie below", f"{high.sum()} of {high.size} lie above it"
-    return f"On the rarest labels {low} the {baseline}; on the others {high}"
+    panel.set_ylim(bottom=0)

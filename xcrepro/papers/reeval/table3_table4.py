@@ -73,3 +73,39 @@ def compute_claims() -> pd.DataFrame:
         total, columns = len(pairs) * len(ks), f"{METRICS[metric]}@{','.join(map(str, ks))}"
         rows.append((claim, columns, total - len(misses), total, "; ".join(misses)))
     return pd.DataFrame(rows, columns=["claim", "columns", "holds", "of", "where not"])
+
+
+def findings(leaders_table: pd.DataFrame, claims: pd.DataFrame, order: pd.DataFrame) -> list[str]:
+    """What the printed tables say, as counts of printed numbers: none has an error.
+
+    Parameters
+    ----------
+    leaders_table : DataFrame
+        From :func:`compute_leaders`.
+    claims : DataFrame
+        From :func:`compute_claims`.
+    order : DataFrame
+        From :func:`xcrepro.papers.reeval._common.compute_order`.
+
+    Returns
+    -------
+    list of str
+    """
+    whole = claims["holds"] == claims["of"]
+    said = [
+        f"{whole.sum()} of the {len(claims)} sentences hold in every comparison of printed numbers that they speak of."
+    ]
+    for row in claims[~whole].to_dict("records"):
+        said.append(f"Not in all: “{row['claim']}”: {row['holds']} of {row['of']} ({row['columns']}).")
+    metric = leaders_table["column"].str.partition("@")[0]
+    for code in ("micro_F1", "macro_F1", "PSP"):
+        counts = leaders_table.loc[metric == code, "best"].value_counts(sort=False)
+        named = ", ".join(f"{name} {n}" for name, n in counts.sort_values(ascending=False, kind="stable").items())
+        said.append(f"Columns of {METRICS[code]} led, of {counts.sum()}: {named}.")
+    close = leaders_table[leaders_table["ahead"] < 0.1]
+    said.append(f"{len(close)} of {len(leaders_table)} leads are below 0.1 points; the paper prints no error.")
+    said.append(
+        f"P and nDCG put {order['opposite'].sum()} pairs of methods in opposite order, and {order['tied in one'].sum()} "
+        f"that one of them tells apart are tied in the other."
+    )
+    return said

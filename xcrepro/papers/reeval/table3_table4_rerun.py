@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
-from xcrepro.inputs import ranked
+from xcrepro.findings import Measured, corrected
+from xcrepro.inputs import datasets, ranked
+from xcrepro.metrics import evaluate
 from xcrepro.papers.reeval import _common as reeval
 from xcrepro.papers.reeval._common import BASELINE, COMPLETE, KS, METRICS, Loaded, Tops, pair_signs
+
+check_parameters = reeval.check_parameters
+
+ByColumn = Mapping[str, Mapping[str, Measured]]
+"""Dataset -> column of the tables (``macro_F1@5``) -> the numbers of all models, percent."""
 
 
 def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
@@ -44,38 +53,162 @@ def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
 check = reeval.stable_models
 
 
-def compare_with_printed(found: pd.DataFrame) -> pd.DataFrame:
-    """The one method that the paper's tables 3 and 4 and we have, and the best of each.
+def measure(loaded: Loaded, tops: Tops) -> ByColumn:
+    """The columns of :func:`compute` with a jackknife over the test points.
+
+    Parameters
+    ----------
+    loaded, tops : mapping
+        As for :func:`compute`.
+
+    Returns
+    -------
+    dict of str to dict of str to Measured
+        Those on a twin's complete truth among them, of P alone.
+    """
+    found = {}
+    for title, models in tops.items():
+        ds, inverse = loaded[title], datasets.weights(loaded[title])
+        names = [f"{code}@{k}" for code in METRICS for k in KS]
+        found[title] = reeval.measure(
+            lambda Y, top, i=inverse, n=names: _columns(Y, top, i, METRICS, n), ds.test.Y, models
+        )
+        if (truth := datasets.complete(ds)) is not None:
+            names = [f"P@{k}{COMPLETE}" for k in KS]
+            found[title] |= reeval.measure(lambda Y, top, n=names: _columns(Y, top, None, {"P": "P"}, n), truth, models)
+    return found
+
+
+def _columns(Y, top, inverse, metrics: Mapping[str, str], names: list[str]) -> dict[str, float]:
+    values = 100 * evaluate(Y, top, KS, inverse, metrics=list(metrics.values()))["value"]
+    return dict(zip(names, values, strict=True))
+
+
+def compute_errors(measured: ByColumn) -> pd.DataFrame:
+    """The standard errors of the columns of tables 3 and 4, in points.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, P@1 ... PSP@5.
+    """
+    rows = [
+        {"dataset": title, "method": method}
+        | {name: one.error(method) for name, one in found.items() if not name.endswith(COMPLETE)}
+        for title, found in measured.items()
+        for method in next(iter(found.values())).values
+    ]
+    return pd.DataFrame(rows)
+
+
+def with_printed(found: pd.DataFrame, number: int) -> pd.DataFrame:
+    """One of the two tables with all printed rows of the same datasets behind ours.
 
     Parameters
     ----------
     found : DataFrame
         From :func:`compute`.
+    number : {3, 4}
 
     Returns
     -------
     DataFrame
-        dataset, column, then of ours (``here``) and of the paper (``printed``): the SVM's value (percent), best
-        (text), ahead (points before the SVM; 0 where that is the best). Datasets that the paper does not have, or
-        where we have no SVM, are left out.
+        dataset, from (``here`` or ``printed``), method, then the columns of the table as the paper has them.
     """
-    paper, rows = reeval.compute_printed(), []
+    paper, parts = reeval.compute_printed(), []
     for title, part in found.groupby("dataset", sort=False):
-        sides = {"here": part.set_index("method"), "printed": paper[paper["dataset"] == title].set_index("method")}
-        if any(BASELINE not in side.index for side in sides.values()):
-            continue
-        for column in paper.columns.drop(["dataset", "method"]):
-            row = {"dataset": title, "column": column}
-            for word, side in sides.items():
-                values, base = side[column], side.at[BASELINE, column]
-                row |= {f"{BASELINE} {word}": base, f"best {word}": reeval.leaders(values)}
-                row[f"ahead {word}"] = values.max() - base
+        parts += [part.assign(**{"from": "here"}), paper[paper["dataset"] == title].assign(**{"from": "printed"})]
+    both = reeval.only_table(pd.concat(parts, ignore_index=True), number).filter(regex=f"^(?!.*{COMPLETE})")
+    both.insert(1, "from", pd.concat(parts, ignore_index=True)["from"])
+    return both
+
+
+def compute_opposite_pairs(measured: ByColumn, reference: str = "macro_F1") -> pd.DataFrame:
+    """How many pairs of models each metric puts in the opposite order of another at the same k, and how many clearly.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    reference : str
+        A metric of the two tables, as they print it (``macro_F1``, ``P``), or ``"P complete"``: of twins alone.
+
+    Returns
+    -------
+    DataFrame
+        dataset, k, pairs (how many there are), then two columns a metric, its name and its name and ``clearly``: pairs in the
+        opposite order, and those of them that both metrics tell apart by more than chance (Holm's correction over the pairs).
+        A pair that either metric ties is not counted as opposite. No rows where there is one model.
+    """
+    base, end = (reference.removesuffix(COMPLETE), COMPLETE) if reference.endswith(COMPLETE) else (reference, "")
+    metrics = [code for code in METRICS if code != reference] if not end else ["P", "PSP"]
+    rows = []
+    for title, found in measured.items():
+        for k in KS:
+            if f"{base}@{k}{end}" not in found or len(found[f"P@{k}"].values) < 2:
+                continue
+            truth = _verdicts(found[f"{base}@{k}{end}"])
+            row = {"dataset": title, "k": k, "pairs": truth[0].size}
+            for code in metrics:
+                signs, clear = _verdicts(found[f"{code}@{k}"])
+                opposite = signs * truth[0] < 0
+                row |= {code: int(opposite.sum()), f"{code} clearly": int((opposite & clear & truth[1]).sum())}
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
-    """How many pairs of models each metric puts in the opposite order of macro-F1 at the same k.
+def _verdicts(one: Measured) -> tuple[np.ndarray, np.ndarray]:
+    """Of every pair of models which has more, and whether by more than chance."""
+    pairs = corrected(one.difference(a, b) for a, b in itertools.combinations(one.values, 2))
+    return pair_signs(pd.Series(one.values)), np.array([pair.clear for pair in pairs])
+
+
+def findings(measured: ByColumn) -> list[str]:
+    """What came out: the leaders at k = 5 by P, macro-F1 and PSP, and which metrics order the models clearly otherwise.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+
+    Returns
+    -------
+    list of str
+    """
+    said, k = [], KS[-1]
+    for title, found in measured.items():
+        leads = [found[f"{code}@{k}"].leader(f"{METRICS[code]}@{k}").text for code in ("P", "macro_F1", "PSP")]
+        said.append(f"{title}: {'; '.join(leads)}.")
+    against = compute_opposite_pairs(measured)
+    if len(against):
+        total = against["pairs"].sum()
+        said.append(
+            f"Of {total} pairs of models (datasets and k together) P puts {against['P'].sum()} in the opposite order of "
+            f"macro-F1, {against['P clearly'].sum()} of them clearly by both; PSP {against['PSP'].sum()}, "
+            f"{against['PSP clearly'].sum()} clearly."
+        )
+        order = compute_opposite_pairs(measured, "P")
+        said.append(
+            f"nDCG puts {order['N'].sum()} of these pairs in the opposite order of P, {order['N clearly'].sum()} of them "
+            f"clearly by both. The paper calls the two equivalent; they are equal by definition at k = 1 alone."
+        )
+    complete = compute_opposite_pairs(measured, f"P{COMPLETE}")
+    if len(complete):
+        said.append(
+            f"Against P on the twins' complete truth, {complete['pairs'].sum()} pairs: P on the observed truth has "
+            f"{complete['P'].sum()} in the opposite order ({complete['P clearly'].sum()} clearly), PSP {complete['PSP'].sum()} "
+            f"({complete['PSP clearly'].sum()} clearly)."
+        )
+    return said
+
+
+def compare_with_printed(found: pd.DataFrame) -> list[str]:
+    """The one method that the paper's tables and we may both have, the SVM: a sentence a dataset.
 
     Parameters
     ----------
@@ -84,42 +217,16 @@ def compute_opposite_pairs(found: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        dataset, k, a count a metric, pairs (how many there are). A pair that either metric ties is not counted as
-        opposite.
+    list of str
+        None for a dataset that the paper does not have, or where we have no SVM.
     """
-    rows = []
-    for title, part in found.groupby("dataset", sort=False):
-        for k in KS:
-            rows.append({"dataset": title, "k": k} | _opposite(part, part[f"macro_F1@{k}"], METRICS, k))
-    return pd.DataFrame(rows).drop(columns="macro_F1")
-
-
-def compute_opposite_to_complete(found: pd.DataFrame) -> pd.DataFrame:
-    """Does PSP, made for missing labels, order the models as P on the complete truth does, and better than P?
-
-    Parameters
-    ----------
-    found : DataFrame
-        From :func:`compute`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, k, P, PSP: how many pairs of models each puts in the opposite order of P@k on the complete truth; pairs
-        (how many there are). A row a twin and k.
-    """
-    rows = []
-    for title, part in found.groupby("dataset", sort=False):
-        for k in KS:
-            complete = part.get(f"P@{k}{COMPLETE}")
-            if complete is not None and complete.notna().all():
-                rows.append({"dataset": title, "k": k} | _opposite(part, complete, ("P", "PSP"), k))
-    return pd.DataFrame(rows)
-
-
-def _opposite(part: pd.DataFrame, reference: pd.Series, metrics: Iterable[str], k: int) -> dict[str, int]:
-    """How many pairs of models each metric at k puts in the opposite order of ``reference``, and how many there are."""
-    signs = pair_signs(reference)
-    counts = {metric: (signs * pair_signs(part[f"{metric}@{k}"]) < 0).sum() for metric in metrics}
-    return counts | {"pairs": signs.size}
+    paper, said = reeval.compute_printed().set_index(["dataset", "method"]), []
+    for row in found[found["method"] == BASELINE].to_dict("records"):
+        if (row["dataset"], BASELINE) in paper.index:
+            there = paper.loc[(row["dataset"], BASELINE)]
+            numbers = [
+                f"{name}@5 {row[code + '@5']:.1f} here, {there[code + '@5']:.1f} printed"
+                for code, name in METRICS.items()
+            ]
+            said.append(f"{row['dataset']}, {BASELINE}: {'; '.join(numbers)}.")
+    return said
