@@ -189,7 +189,7 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
     ax : Axes
     errors : DataFrame
         As :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column ``reading``,
-        a "c" stands at the cells that are not drawn as printed.
+        "†" stands at the cells that are not drawn as printed.
     """
     for name, part in errors.groupby("method", sort=False):
         look = looks.of(name)
@@ -198,11 +198,11 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
             before = row["variant"] == "none"
             style = {"label": name} if before else {"markerfacecolor": "white"}
             if "±" in row and not np.isnan(row["±"]):
-                ends = [row["value"] - 2 * row["±"], row["value"] + 2 * row["±"]]
+                ends = [max(row["value"] - 2 * row["±"], 0), row["value"] + 2 * row["±"]]
                 ax.plot([row["P"]] * 2, ends, "-", color=look.colour, linewidth=1.6, label="_guide error", zorder=1.5)
             ax.plot(row["P"], row["value"], look.marker, color=look.colour, markersize=6.5, **style)
             if row.get("reading", "as printed") != "as printed":
-                looks.name(ax, "c", (row["P"], row["value"]), (6, -2))
+                looks.name(ax, "†", (row["P"], row["value"]), (6, -2))
     ax.margins(0.12)
     figures.draws(ax, x="P", y="value")
 
@@ -236,7 +236,8 @@ def plot_against_precision(errors: pd.DataFrame, k: int, title: str, note: str =
             column[0].set_title(dataset, loc="left")
             column[-1].set_xlabel(f"P@{k}, %")
         looks.title(fig, title)
-        words = "filled: before, hollow: after isotonic regression" + note
+        spread = "; lines: two standard errors" if "±" in errors and errors["±"].notna().any() else ""
+        words = f"filled: before, hollow: after isotonic regression{spread}{note}"
         looks.legend(fig, axes[0, 0], ncols=min(errors["method"].nunique(), 5), title=words)
     return fig
 

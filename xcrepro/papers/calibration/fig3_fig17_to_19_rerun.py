@@ -193,7 +193,7 @@ def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure
         for panel, metric in zip(axes, ("ECE", "Brier", "ACE"), strict=True):
             _common.draw_before_after(panel, errors[errors["metric"] == metric])
             panel.set(xlabel=f"P@{k}, %", ylabel=f"{metric}@{k}, %")
-        words = "filled: before, hollow: after isotonic regression; lines: two standard errors of ECE and Brier"
+        words = "filled: before, hollow: after isotonic regression; lines: two standard errors"
         looks.legend(fig, axes[0], ncols=4, title=words)
         looks.title(fig, f"Calibration errors at k = {k} against P@{k}, {dataset}")
     return fig
