@@ -172,7 +172,7 @@ def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str =
         if p < 0.05
     ]
     taus = [one.statistic for _, one in known]
-    spread = f"Kendall's tau from {min(taus):.1f} to {max(taus):.1f}" if taus else "Kendall's tau is not known"
+    spread = f"Kendall's tau from {min(taus):z.1f} to {max(taus):z.1f}" if taus else "Kendall's tau is not known"
     cases = f"{len(groups)} {'case' if len(groups) == 1 else 'cases'} (a dataset at one k)"
     if clear:
         return f"{what} have a clear relation in {len(clear)} of {cases}: {'; '.join(clear)}."
