@@ -92,7 +92,7 @@ def test_errors_of_states_are_those_of_the_pairs_and_their_jackknife(overconfide
         slow.append(100 * np.mean((scores - hits.astype(float)) ** 2))
     found = shared.measured_states(ds, states, 2, "Brier")
     np.testing.assert_allclose(found.replicates["a, before"], slow, rtol=1e-6)
-    assert shared.falls(found)[0].verdict == "above"
+    assert shared.before_minus_after(found)[0].verdict == "above"
 
 
 def test_relations_are_clear_only_where_chance_is_excluded():

@@ -10,6 +10,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import fig1_fig2_reliability as item
 from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
 
 
 def test_bins_outside_the_band_by_hand():
@@ -31,15 +32,24 @@ def test_findings_say_which_way_and_what_the_paper_sees(two):
     ds, states = two
     summary = item.compute(ds, states)
     said = item.findings(ds, states, summary)
-    assert (
-        said[1] == "Mean score against share of hits, over all 900 pairs: over-confident: Neural; under-confident: PLT."
-    )
-    assert said[2] == "The paper sees deep models over-confident. So here: Neural."
-    assert said[3] == "The paper sees linear and tree models under-confident. So here: PLT."
+    assert said[1] == "Mean score against share of hits: over-confident: Neural; under-confident: PLT."
+    assert said[3] == "The paper sees deep models over-confident at high scores. So here: Neural."
+    assert said[4] == "The paper sees linear and tree models under-confident. So here: PLT."
     assert f"{summary['after'].max():.1f} %" in said[-1]
     swapped = {("PLT" if name == "Neural" else "Neural", k): pair for (name, k), pair in states.items()}
     said = item.findings(ds, swapped, item.compute(ds, swapped))
-    assert said[2] == "The paper sees deep models over-confident. Here the other way round: Neural."
+    assert said[4] == "The paper sees linear and tree models under-confident. Here the other way round: PLT."
+
+
+def test_high_scores_alone(overconfident):
+    ds, top = overconfident
+    hits = Truth.of(ds.test.Y).hits(top.ids)
+    kept = item.keep_high({("a", 3): (top, top)})["a", 3][0]
+    assert ((kept.ids >= 0) == (top.scores > 0.5)).all()
+    found = item.measure_direction(ds, {("a", 3): (kept, kept)})
+    high = top.scores > 0.5
+    assert found.values["a, mean score"] == pytest.approx(100 * top.scores[high].mean(dtype=float))
+    assert found.values["a, hit rate"] == pytest.approx(100 * hits[high].mean())
 
 
 def test_one_model_of_ones_own(overconfident):
@@ -47,8 +57,8 @@ def test_one_model_of_ones_own(overconfident):
     states = calibrated.before_after(ds, {"mine": top}, (1,))
     summary, bins = item.compute(ds, states), item.compute_bins(ds, states)
     said = item.findings(ds, states, summary)
-    assert said[0].startswith("Before calibration: the lowest ECE@1 of mine alone")
-    assert said[2:4] == ["", ""]
+    assert said[0].startswith("Before calibration: ECE@1 (lower is better) of mine alone")
+    assert said[3:5] == ["", ""]
     assert len(item.plot_fig1(bins, summary, 1).axes) == 1
     assert len(item.plot_fig2(bins, summary, item.shown_names(["mine"], ["PLT"]), 1).axes) == 4
 

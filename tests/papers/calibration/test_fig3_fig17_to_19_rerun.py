@@ -49,10 +49,11 @@ def test_findings_are_of_the_errors(sets, errors):
     # 300 points are too few at k = 1.
     assert said[0].startswith("toy, k = 1, ECE falls through isotonic regression: clearly so in 0 of 2 comparisons")
     assert said[0].endswith(f"ECE@1 is {ece['none']:.1f} % before, {ece['isotonic']:.1f} % after.")
-    assert "leaves P@k as it is, for every model and k" in said[2]
-    assert "too few models for a relation (2)" in said[3]
+    assert said[2].startswith("NLL falls too, over all datasets and k: ")
+    assert "leaves P@k as it is, for every model and k" in said[3]
+    assert "too few models for a relation (2)" in said[4]
     errors.loc[errors.index[-1], "P"] += 0.25
-    assert "changed by up to 0.25 points" in item.findings(errors, sets)[2]
+    assert "changed by up to 0.25 points" in item.findings(errors, sets)[3]
 
 
 def test_a_fall_is_found_where_it_is_and_nowhere_else(twin, misjudged):

@@ -69,7 +69,7 @@ def test_what_differs_from_the_paper_is_said_to(twin, misjudged):
     tops = {loss: misjudged(twin, 5, power) for loss, power in powers.items()}
     states = {(loss, 5): (top, top) for loss, top in tops.items()}
     said = rerun.findings(twin, tops, states)
-    assert said[0].startswith("Before calibration: no clear leader in the lowest ECE@5")
+    assert said[0].startswith("Before calibration: no clear leader in ECE@5 (lower is better)")
     focal, asymmetric, hinge = (
         next(one for one in said if one.startswith(f"ECE@5 with {loss}")) for loss in ("focal", "asymmetric", "squared")
     )

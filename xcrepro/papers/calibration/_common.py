@@ -307,7 +307,7 @@ def measured_states(ds: Dataset, states: calibrated.States, k: int, metric: str 
     return Measured(values, left, "blocks")
 
 
-def falls(found: Measured) -> list[Difference]:
+def before_minus_after(found: Measured) -> list[Difference]:
     """Before minus after of every model of :func:`measured_states`, corrected together.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,11 +15,14 @@ from xcrepro.errors import ArgumentError
 from xcrepro.findings import Measured, count
 from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
+HIGH = 0.5
+"""Scores above it are high, here."""
 PAPER = {
-    "over": ("deep models", ("Neural",)),
-    "under": ("linear and tree models", ("1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")),
+    "over-confident at high scores": ("deep models", ("Neural",)),
+    "under-confident": ("linear and tree models", ("1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")),
 }
 """Which way the paper's families err, and which baselines stand for them (calibration, section 5)."""
 
@@ -113,32 +117,60 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
     list of str
     """
     ((k),) = {k for _, k in states}
-    both, direction = _common.measured_states(ds, states, k), measure_direction(ds, states)
-    leader = _common.in_state(both).leader(f"the lowest ECE@{k}", better="lower").text
-    models = list(summary["model"])
-    signs = _common.sort_by_sign(direction.differences((f"{name}, mean score", f"{name}, hit rate") for name in models))
-    ways = {"above": "over-confident", "below": "under-confident", "not clear": "not clearly either"}
-    listed = "; ".join(f"{words}: {', '.join(signs[way])}" for way, words in ways.items() if signs[way])
+    both = _common.measured_states(ds, states, k)
+    leader = _common.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
+    high = keep_high(states)
+    signs, signs_high = (_sort(measure_direction(ds, each), summary["model"]) for each in (states, high))
     said = [
         f"Before calibration: {leader}.",
-        f"Mean score against share of hits, over all {k * len(next(iter(states.values()))[0]):,} pairs: {listed}.",
-        *(_beside_paper(signs, way, *families) for way, families in PAPER.items()),
-        f"{count(_common.falls(both), f'ECE@{k} falls through isotonic regression')}.",
+        f"Mean score against share of hits: {_list(signs)}.",
+        f"The same of the pairs with a score above {HIGH} alone: {_list(signs_high)}.",
+        *(_beside_paper(signs_high if "high" in way else signs, way, *family) for way, family in PAPER.items()),
+        f"{count(_common.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
     ]
     worst = summary.loc[summary["after"].idxmax()]
     floor = f"{worst['floor']:.1f} % would be left by chance if its scores were right"
     return [*said, f"The largest ECE@{k} after it is {worst['after']:.1f} % ({worst['model']}), where {floor}."]
 
 
+def keep_high(states: calibrated.States) -> dict[tuple[str, int], tuple[TopK, TopK]]:
+    """Only the places with scores above :data:`HIGH` before calibration; the others are absent.
+
+    Parameters
+    ----------
+    states : mapping
+
+    Returns
+    -------
+    dict
+        As ``states``, the state before standing for both.
+    """
+    found = {}
+    for key, (top, _) in states.items():
+        kept = top.scores > HIGH
+        left = TopK(np.where(kept, top.ids, -1), np.where(kept, top.scores, -np.inf), top.n_labels)
+        found[key] = left, left
+    return found
+
+
+def _sort(direction: Measured, models: Sequence[str]) -> dict[str, list[str]]:
+    return _common.sort_by_sign(direction.differences((f"{name}, mean score", f"{name}, hit rate") for name in models))
+
+
+def _list(signs: Mapping[str, list[str]]) -> str:
+    ways = {"above": "over-confident", "below": "under-confident", "not clear": "not clearly either"}
+    return "; ".join(f"{words}: {', '.join(signs[way])}" for way, words in ways.items() if signs[way])
+
+
 def _beside_paper(signs: Mapping[str, list[str]], way: str, family: str, members: Sequence[str]) -> str:
     """Whether a family errs the way that the paper sees; empty where none of it is here."""
-    expected, other = ("above", "below") if way == "over" else ("below", "above")
+    expected, other = ("above", "below") if way.startswith("over") else ("below", "above")
     here = [[name for name in signs[sign] if name in members] for sign in (expected, other, "not clear")]
     if not any(here):
         return ""
     words = ("so here", "here the other way round", "not clear here")
     found = "; ".join(f"{text}: {', '.join(names)}" for text, names in zip(words, here, strict=True) if names)
-    return f"The paper sees {family} {way}-confident. {found[0].upper()}{found[1:]}."
+    return f"The paper sees {family} {way}. {found[0].upper()}{found[1:]}."
 
 
 describe_direction = _common.describe_direction

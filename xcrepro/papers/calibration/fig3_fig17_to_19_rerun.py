@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import count
+from xcrepro.findings import corrected, count
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
@@ -148,11 +148,21 @@ def findings(errors: pd.DataFrame, sets: Mapping[str, tuple[Dataset, calibrated.
     said = []
     for dataset, (ds, states) in sets.items():
         for k in dict.fromkeys(k for _, k in states):
-            fall = count(_common.falls(_common.measured_states(ds, states, k)), "ECE falls through isotonic regression")
+            fall = count(
+                _common.before_minus_after(_common.measured_states(ds, states, k)),
+                "ECE falls through isotonic regression",
+            )
             part = errors[(errors["dataset"] == dataset) & (errors["k"] == k) & (errors["metric"] == "ECE")]
             ends = part.groupby("variant")["value"].max()
             largest = f"{ends['none']:.1f} % before, {ends['isotonic']:.1f} % after"
             said.append(f"{dataset}, k = {k}, {fall}; the largest ECE@{k} is {largest}.")
+    everything = []
+    for ds, states in sets.values():
+        for k in dict.fromkeys(k for _, k in states):
+            found = _common.measured_states(ds, states, k, "NLL")
+            names = [name for name, at in states if at == k]
+            everything += [found.difference(f"{name}, before", f"{name}, after") for name in names]
+    said.append(f"{count(corrected(everything), 'NLL falls too, over all datasets and k')}.")
     change = largest_change_of_precision(errors)
     kept = "as it is, for every model and k" if change == 0 else f"changed by up to {change:.2g} points"
     said.append(f"Isotonic regression leaves P@k {kept}.")

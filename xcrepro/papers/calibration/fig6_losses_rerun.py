@@ -185,7 +185,7 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
     both = _common.measured_states(ds, states, k)
     error, precision = _common.in_state(both), measure_precision(ds, tops)
     said = [
-        f"Before calibration: {error.leader(f'the lowest ECE@{k}', better='lower').text}.",
+        f"Before calibration: {error.leader(f'ECE@{k} (lower is better)', better='lower').text}.",
         f"{_sentence(precision.leader(f'P@{k}').text)}.",
     ]
     printed = fig6_losses.compute_claims(fig6_losses.compute()).replace({"loss": PRINTED}).set_index("loss")
@@ -197,7 +197,7 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
         value = printed[f"{metric} minus BCE"].get(one.left, np.nan)
         here = _common.describe_difference(one, f"{metric.partition('@')[0]}@{k} with {one.left} loss")
         said.append(f"{here}; {_beside(one, value)}.")
-    fall = count(_common.falls(both), f"ECE@{k} falls through isotonic regression")
+    fall = count(_common.before_minus_after(both), f"ECE@{k} falls through isotonic regression")
     largest = max(_common.in_state(both, "after").values.values())
     said.append(f"{fall}; after it no loss is above {largest:.1f} %.")
     return said
