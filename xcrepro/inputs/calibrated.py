@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from xcrepro import calibrate
-from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin, TwinSplit, columns
+from xcrepro.data.dataset import Dataset, Split
+from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, ranking
@@ -70,20 +70,21 @@ def data(
     return keep_train_points(ds, slice(train_points)) if cut else ds
 
 
-def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
-    """The twin with these train points alone. Labels that none of them has observed fall out of both splits.
+def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:
+    """The data with these train points alone. Labels that none of them has observed fall out of both splits.
 
-    So it is in the twin itself: a data set has the labels that were seen. Test points stay, some without a label.
+    So it is in a twin itself: a data set has the labels that were seen. Test points stay, some without a label.
 
     Parameters
     ----------
-    ds : Twin
+    ds : Dataset
     rows : slice or array of int or bool
         As they index the rows of a matrix.
 
     Returns
     -------
-    Twin
+    Dataset
+        A twin of a twin.
 
     Examples
     --------
@@ -92,39 +93,42 @@ def keep_train_points(ds: Twin, rows: slice | np.ndarray) -> Twin:
     >>> cut.n_train, int(cut.label_counts.min()), cut.train.Y.shape[1] == cut.test.Y.shape[1] < ds.train.Y.shape[1]
     (30, 1, True)
     """
-    columns = {field.name: getattr(ds.train, field.name)[rows] for field in dataclasses.fields(ds.train)}
+    parts = {field.name: getattr(ds.train, field.name) for field in dataclasses.fields(ds.train)}
+    columns = {name: None if part is None else part[rows] for name, part in parts.items()}
     train = dataclasses.replace(ds.train, **columns)
     seen = np.flatnonzero(np.bincount(train.Y.indices, minlength=train.Y.shape[1]))
     return keep_labels(dataclasses.replace(ds, train=train), seen)
 
 
-def keep_labels(ds: Twin, labels: np.ndarray) -> Twin:
-    """The twin with these labels alone, all its points and what is known of the labels.
+def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
+    """The data with these labels alone, all their points and what is known of the labels.
 
     Parameters
     ----------
-    ds : Twin
+    ds : Dataset
     labels : array of int
         Label ids, in the order that they shall have.
 
     Returns
     -------
-    Twin
+    Dataset
+        A twin of a twin.
     """
 
-    def split(part: TwinSplit) -> TwinSplit:
+    def split(part: Split) -> Split:
         of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
         return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
-    train = split(ds.train)
+    names = tuple(ds.label_names[label] for label in labels) if ds.label_names else ()
+    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names)
+    if not isinstance(ds, Twin):
+        return ds
+    train = ds.train
     return dataclasses.replace(
         ds,
-        train=train,
-        test=split(ds.test),
         propensities=ds.propensities[labels],
         expected_counts=np.bincount(train.marginals.indices, train.marginals.data.astype(np.float64), len(labels)),
         label_features=None if ds.label_features is None else ds.label_features[labels],
-        label_names=tuple(ds.label_names[label] for label in labels) if ds.label_names else (),
     )
 
 

@@ -32,8 +32,32 @@ def test_nobody_beats_the_true_probabilities_and_calibration_helps(twin, misjudg
     worth = calibrated.true_probabilities(twin, before)
     slow = sum(worth[i, j] - 0.5 for i in range(len(before)) for j in range(5) if before.scores[i, j] > 0.5)
     assert some.loc["over", "before"] == pytest.approx(1000 * slow / len(before), rel=1e-6)
-    fig = item.plot(found)
-    assert f"{(found['after'] > found['before']).sum()} of 57 models and costs" in fig.get_suptitle()
+    said = item.findings(twin, calibrated.before_after(twin, tops, (5,)), (0.5,))
+    # Two of the three misjudge much, one is right already.
+    assert "clearly so in 2 of 3" in said[0]
+    assert "At a cost of 0.5" in said[-1]
+
+
+def test_one_model_is_one_panel_and_one_gain(twin, misjudged):
+    states = calibrated.before_after(twin, {"mine": misjudged(twin, 5, 0.3)}, (5,))
+    assert len(item.plot(item.compute(twin, states)).axes) == 1
+    said = item.findings(twin, states)
+    assert "clearly so in the one comparison" in said[0]
+    assert "with mine." in said[1]
+    assert "of mine alone" in said[2]
+
+
+def test_a_gain_is_an_average_over_all_costs_on_real_data_too(better_second):
+    ds, top = better_second
+    states = calibrated.before_after(ds, {"m": top}, (5,))
+    curves = item.compute(ds, states, costs=(np.arange(2000) + 0.5) / 2000)
+    row = item.compute_loss(ds, states).iloc[0]
+    assert row["gain"] == pytest.approx((curves["after"] - curves["before"]).mean(), rel=2e-3)
+    assert row["±"] > 0
+    average = item.measure_average(ds, states)
+    at = item.measure_at(ds, states, 0.5)
+    assert average.values["m, before"] == pytest.approx(curves["before"].mean(), rel=2e-3)
+    assert at.values["m, after"] == pytest.approx(item.compute(ds, states, costs=(0.5,))["after"][0])
 
 
 def test_the_loss_over_all_costs_is_half_the_squared_error(twin, misjudged):
@@ -52,7 +76,7 @@ def test_on_real_data_profits_are_those_of_the_hits(better_second):
     found = item.compute(ds, states, costs=(0.5,))
     hits = ds.test.Y.toarray()
     assert found["best"].isna().all()
-    assert item.compute_loss(ds, states).drop(columns="model").isna().all(axis=None)
+    assert item.compute_loss(ds, states).drop(columns=["model", "gain", "±"]).isna().all(axis=None)
     bids = (hits[:, 0] - 0.5).sum() + (hits[:, 1] - 0.5).sum()  # 0.9 and 0.6 are above the cost, the others are not
     assert found["before"][0] == pytest.approx(1000 * bids / 400)
     assert found["all"][0] == pytest.approx(1000 * (hits - 0.5).sum() / 400)

@@ -1,13 +1,16 @@
-"""Figures 1 and 2: counted bins by hand, titles that follow the table."""
+"""Figures 1 and 2: counted bins by hand, findings that follow the data."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from xcrepro.errors import ArgumentError
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import fig1_fig2_reliability as item
 from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
 
 
 def test_bins_outside_the_band_by_hand():
@@ -18,11 +21,59 @@ def test_bins_outside_the_band_by_hand():
     assert found.to_dict("records") == [{"model": "a", "before, k = 1": "1 of 3", "after, k = 1": "0 of 1"}]
 
 
-def test_the_titles_say_the_errors_of_what_is_shown(overconfident):
+@pytest.fixture
+def two(overconfident):
+    """One with scores too high, one with scores far too low."""
     ds, top = overconfident
-    tops = {"a": top, "b": TopK(top.ids, top.scores * np.float32(0.5), 6)}
-    states = calibrated.before_after(ds, tops, (3,))
+    return ds, calibrated.before_after(ds, {"Neural": top, "PLT": TopK(top.ids, top.scores**6, 6)}, (3,))
+
+
+def test_findings_say_which_way_and_what_the_paper_sees(two):
+    ds, states = two
+    summary = item.compute(ds, states)
+    said = item.findings(ds, states, summary)
+    assert said[1] == "Mean score against share of hits: over-confident: Neural; under-confident: PLT."
+    assert said[3] == "The paper sees deep models over-confident at high scores. So here: Neural."
+    assert said[4] == "The paper sees linear and tree models under-confident. So here: PLT."
+    assert f"{summary['after'].max():.1f} %" in said[-1]
+    swapped = {("PLT" if name == "Neural" else "Neural", k): pair for (name, k), pair in states.items()}
+    said = item.findings(ds, swapped, item.compute(ds, swapped))
+    assert said[4] == "The paper sees linear and tree models under-confident. Here the other way round: PLT."
+
+
+def test_high_scores_alone(overconfident):
+    ds, top = overconfident
+    hits = Truth.of(ds.test.Y).hits(top.ids)
+    kept = item.keep_high({("a", 3): (top, top)})["a", 3][0]
+    assert ((kept.ids >= 0) == (top.scores > 0.5)).all()
+    found = item.measure_direction(ds, {("a", 3): (kept, kept)})
+    high = top.scores > 0.5
+    assert found.values["a, mean score"] == pytest.approx(100 * top.scores[high].mean(dtype=float))
+    assert found.values["a, hit rate"] == pytest.approx(100 * hits[high].mean())
+
+
+def test_one_model_of_ones_own(overconfident):
+    ds, top = overconfident
+    states = calibrated.before_after(ds, {"mine": top}, (1,))
     summary, bins = item.compute(ds, states), item.compute_bins(ds, states)
-    ece = summary.set_index("model")["ECE"]
-    assert f"{ece['b']:.1f}, {ece['a']:.1f} % before" in item.plot_fig2(bins, summary, ["b", "a"]).get_suptitle()
-    assert f"to {ece.max():.1f} % ({ece.idxmax()})" in item.plot_fig1(bins, summary).get_suptitle()
+    said = item.findings(ds, states, summary)
+    assert said[0].startswith("Before calibration: ECE@1 (lower is better) of mine alone")
+    assert said[3:5] == ["", ""]
+    assert len(item.plot_fig1(bins, summary, 1).axes) == 1
+    assert len(item.plot_fig2(bins, summary, item.shown_names(["mine"], ["PLT"]), 1).axes) == 4
+
+
+def test_standard_errors_are_columns_and_not_compared(two):
+    ds, states = two
+    summary = item.compute(ds, states)
+    assert list(summary)[4:11] == ["ECE", "± ECE", "over", "under", "after", "± after", "floor"]
+    assert "± ECE" not in item.check(summary)
+    assert "ECE" in item.check(summary)
+
+
+def test_a_misspelt_column_is_refused():
+    values = {"dataset": "bibtex", "models": [], "shown": ["PLT"]}
+    item.check_parameters(values)
+    for shown in (["PLTT"], ["PLT", "PLT"]):
+        with pytest.raises(ArgumentError, match="shown"):
+            item.check_parameters(values | {"shown": shown})

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro.data.dataset import Dataset, Split
+from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.papers.calibration import fig5_labels_rerun as rerun
@@ -86,3 +88,61 @@ def test_ends_of_both_series_by_hand():
     fewer = pd.DataFrame({"labels": 9, "train points": [100, 50, 25], "model": "a", "k": 1, "ECE": [3.0, 9.0, 4.0]})
     found = rerun.compute_ends(rerun.compute(more, fewer)).iloc[0]
     assert found.tolist() == ["a", 1, 1.0, 2.0, 4.0, 3.0]
+
+
+def planted(more, fewer, error):
+    """Both series of one model at one k, with these ECE from the near to the far end."""
+    n = len(more)
+    sizes = {
+        "share": 1.0,
+        "labels a point": 2.0,
+        "model": "a",
+        "k": 5,
+        "P": 50.0,
+        "after": 1.0,
+        "floor": 0.5,
+        "±": error,
+    }
+    first = pd.DataFrame(
+        {"labels": 10 * 2 ** np.arange(n), "train points": 9, "points per label": 5.0, "ECE": more, **sizes}
+    )
+    other = {"labels": 9, "train points": 100 // 2 ** np.arange(n), "points per label": 50 / 2 ** np.arange(n)}
+    return rerun.compute(first, pd.DataFrame({**other, "ECE": fewer, **sizes}))
+
+
+def test_findings_of_planted_series():
+    said = rerun.findings(planted([5.0, 9.0, 20.0], [20.0, 9.0, 5.0], 0.5))
+    assert said[0].endswith("clearly so in the one comparison.")
+    assert said[1].endswith("clearly the other way round in the one comparison.")
+    assert said[2] == "ECE@5, from 10 to 40 labels: a +15.0 ± 0.7 points."
+    assert said[3] == "ECE@5, from 50.0 to 12.5 points a label: a -15.0 ± 0.7 points."
+    # The same numbers known worse, or from two runs alone, whose errors are known badly.
+    table = planted([5.0, 9.0, 20.0], [20.0, 9.0, 5.0], 8.0)
+    assert all(one.endswith("not clear in the one comparison.") for one in rerun.findings(table)[:2])
+    table = planted([5.0, 6.0, 8.0], [5.0, 5.0, 5.0], 0.5)
+    assert rerun.compare_ends(table)[rerun.MORE][0].clear
+    assert not rerun.compare_ends(table, repeats=2)[rerun.MORE][0].clear
+
+
+def test_real_data_are_cut_as_a_twin_is(ds):
+    real = Dataset("own", Split(ds.train.X, ds.train.Y), Split(ds.test.X, ds.test.Y), ds.A, ds.B)
+    for cut in (
+        lambda each: calibrated.keep_labels(each, np.array([5, 2, 9])),
+        lambda each: calibrated.keep_train_points(each, slice(40)),
+    ):
+        ours, theirs = cut(real), cut(ds)
+        assert not isinstance(ours, type(ds))
+        assert (ours.train.Y != theirs.train.Y).nnz == (ours.test.Y != theirs.test.Y).nnz == 0
+
+
+def test_shares_that_leave_no_labels_are_refused():
+    with pytest.raises(ArgumentError, match="point_shares"):
+        rerun.compute_fewer("eurlex-4k", 0.02, [1.0, 0.01], MODELS)
+
+
+@pytest.mark.parametrize("shares", [[0.5], [0.5, 0.5], [0.0, 1.0], [0.5, 1.5]])
+def test_shares_are_checked_before_anything_runs(shares):
+    values = {"dataset": "bibtex", "label_shares": [0.5, 1.0], "point_shares": [1.0, 0.5]}
+    rerun.check_parameters(values)
+    with pytest.raises(ArgumentError, match="label_shares"):
+        rerun.check_parameters(values | {"label_shares": shares})

@@ -45,7 +45,9 @@ def test_the_inverse_rises_stays_in_range_and_leaves_absent_places(loss):
 def test_errors_on_a_small_twin(tmp_path, monkeypatch):
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
     ds = xc.twin("eurlex-4k", scale=0.02, seed=0)
-    found = rerun.compute(ds, k=3).set_index("loss")
+    tops = rerun.predict(ds, k=3)
+    states = rerun.before_after(ds, tops)
+    found = rerun.compute(ds, tops, states).set_index("loss")
     assert list(found.index) == list(baselines.LOSSES)
     top = baselines.predictions(ds, ["Neural, focal"])["Neural, focal"].head(3)
     hits = np.array([[ds.test.Y[i, label] for label in row] for i, row in enumerate(top.ids)])
@@ -55,6 +57,26 @@ def test_errors_on_a_small_twin(tmp_path, monkeypatch):
     assert found.loc["focal", "ECE@3"] == pytest.approx(100 * error, rel=1e-5)
     assert found.loc["BCE", "own link"] == pytest.approx(found.loc["BCE", "ECE@3"], rel=1e-5)
     np.testing.assert_allclose(found["over"] + found["under"], found["ECE@3"])
+    assert (found[["± P@3", "± ECE@3"]] > 0).all(axis=None)
+    assert "± P@3" not in rerun.check(found)
+    said = rerun.findings(ds, tops, states)
+    assert sum("ECE@3 with" in one for one in said) == sum("P@3 with" in one for one in said) == 3
+
+
+def test_what_differs_from_the_paper_is_said_to(twin, misjudged):
+    """Planted: focal far worse than BCE, where the paper has it better; asymmetric worse, as there; a hinge like BCE."""
+    powers = {"BCE": 1.0, "squared hinge": 1.0, "focal": 0.3, "asymmetric": 0.2}
+    tops = {loss: misjudged(twin, 5, power) for loss, power in powers.items()}
+    states = {(loss, 5): (top, top) for loss, top in tops.items()}
+    said = rerun.findings(twin, tops, states)
+    assert said[0].startswith("Before calibration: no clear leader in ECE@5 (lower is better)")
+    focal, asymmetric, hinge = (
+        next(one for one in said if one.startswith(f"ECE@5 with {loss}")) for loss in ("focal", "asymmetric", "squared")
+    )
+    assert focal.endswith("printed: 4.2 points below, the other way round.")
+    assert asymmetric.endswith("printed: 11.8 points above, as here.")
+    assert "states no number" in hinge
+    assert "not clear in 4" in said[-1]
 
 
 def test_printed_points_stand_beside_the_right_loss():

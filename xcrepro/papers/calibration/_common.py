@@ -3,16 +3,20 @@ reliability of models before and after calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xcrepro import looks, metrics, published
-from xcrepro.inputs import calibrated
+from xcrepro.findings import Difference, Measured
+from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
+from xcrepro.metrics import significance
 from xcrepro.repro import figures, tables
+from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,6 +141,46 @@ def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "metric", "k", "models", *columns])
 
 
+def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str = "none") -> str:
+    """Whether P@k and an error go together over the models, in any of the datasets and at any k.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        As :func:`correlate_with_precision` takes it.
+    metric, variant : str
+        One of its metrics and variants.
+
+    Returns
+    -------
+    str
+        From Kendall's tau with its exact p, corrected for the number of datasets and k (Holm). So few models that no order
+        of them could be clear are said to be too few.
+    """
+    part = errors[(errors["metric"] == metric) & (errors["variant"] == variant)].dropna(subset=["P", "value"])
+    what = f"P@k and {metric}@k {'before' if variant == 'none' else 'after'} calibration"
+    groups = list(part.groupby(["dataset", "k"], sort=False))
+    sizes = [len(rows) for _, rows in groups]
+    if not sizes or max(sizes) < 3:
+        return f"{what}: too few models for a relation ({max(sizes, default=0)})."
+    found = [stats.kendalltau(rows["P"], rows["value"]) for _, rows in groups]
+    known = [pair for pair in zip(groups, found, strict=True) if not np.isnan(pair[1].pvalue)]
+    tested = significance.holm([one.pvalue for _, one in known]) if known else []
+    clear = [
+        f"{dataset} at k = {k} (tau {one.statistic:.2f})"
+        for (((dataset, k), _), one), p in zip(known, tested, strict=True)
+        if p < 0.05
+    ]
+    taus = [one.statistic for _, one in known]
+    spread = f"Kendall's tau from {min(taus):z.1f} to {max(taus):z.1f}" if taus else "Kendall's tau is not known"
+    cases = f"{len(groups)} {'case' if len(groups) == 1 else 'cases'} (a dataset at one k)"
+    if clear:
+        return f"{what} have a clear relation in {len(clear)} of {cases}: {'; '.join(clear)}."
+    least = stats.kendalltau(range(max(sizes)), range(max(sizes))).pvalue * len(groups)
+    why = f"; with {max(sizes)} models none could be, whatever their order" if least >= 0.05 else ""
+    return f"{what} have no clear relation in any of {cases}, {spread}{why}."
+
+
 def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
     """Each model's error against its P@k: filled before, hollow after isotonic regression, a thin line between.
 
@@ -145,7 +189,7 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
     ax : Axes
     errors : DataFrame
         As :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column ``reading``,
-        a "c" stands at the cells that are not drawn as printed.
+        "†" stands at the cells that are not drawn as printed.
     """
     for name, part in errors.groupby("method", sort=False):
         look = looks.of(name)
@@ -153,9 +197,12 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
         for row in part.to_dict("records"):
             before = row["variant"] == "none"
             style = {"label": name} if before else {"markerfacecolor": "white"}
+            if "±" in row and not np.isnan(row["±"]):
+                ends = [max(row["value"] - 2 * row["±"], 0), row["value"] + 2 * row["±"]]
+                ax.plot([row["P"]] * 2, ends, "-", color=look.colour, linewidth=1.6, label="_guide error", zorder=1.5)
             ax.plot(row["P"], row["value"], look.marker, color=look.colour, markersize=6.5, **style)
             if row.get("reading", "as printed") != "as printed":
-                looks.name(ax, "c", (row["P"], row["value"]), (6, -2))
+                looks.name(ax, "†", (row["P"], row["value"]), (6, -2))
     ax.margins(0.12)
     figures.draws(ax, x="P", y="value")
 
@@ -183,19 +230,200 @@ def plot_against_precision(errors: pd.DataFrame, k: int, title: str, note: str =
             for panel, dataset in zip(line, datasets, strict=True):
                 draw_before_after(panel, errors[(errors["dataset"] == dataset) & (errors["metric"] == metric)])
                 if metric in ("ECE", "ACE"):
-                    panel.set_yscale("log")
-                    panel.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+                    _log_errors(panel, errors.loc[errors["metric"] == metric, "value"])
             line[0].set_ylabel(f"{metric}@{k}, {'nats' if metric == 'NLL' else '%'}")
         for column, dataset in zip(axes.T, datasets, strict=True):
             column[0].set_title(dataset, loc="left")
             column[-1].set_xlabel(f"P@{k}, %")
         looks.title(fig, title)
-        words = "filled: before, hollow: after isotonic regression" + note
+        spread = "; lines: two standard errors" if "±" in errors and errors["±"].notna().any() else ""
+        words = f"filled: before, hollow: after isotonic regression{spread}{note}"
         looks.legend(fig, axes[0, 0], ncols=min(errors["method"].nunique(), 5), title=words)
     return fig
 
 
+def _log_errors(panel: Axes, values: pd.Series) -> None:
+    """Errors in percent on a logarithmic axis, no longer than they need; one of 0 lies on its lower edge."""
+    values = values[values > 0]
+    low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
+    panel.set_yscale("log", nonpositive="clip")
+    ticks = [
+        tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low / 1.6 <= tick <= high * 1.6
+    ]
+    if len(ticks) > 5:
+        ticks = [tick for tick in ticks if tick in (0.01, 0.1, 1, 10, 100)]
+    panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    panel.minorticks_off()
+    panel.set_ylim(max(low, 0.01) / 1.6, high * 1.6)
+
+
 # ---------------------------------------------------------------- reliability: items on trained models
+
+_OF_PAIRS = {
+    "ECE": lambda scores, hits: metrics.ece(scores, hits, closed=calibrated.CLOSED),
+    "ACE": metrics.ace,
+    "Brier": metrics.brier,
+    "NLL": metrics.nll,
+    "mean score": lambda scores, hits: scores.mean(dtype=np.float64),
+    "hit rate": lambda scores, hits: hits.mean(),
+}
+"""Statistics of (score, hit) pairs, as :func:`xcrepro.inputs.calibrated.measure` takes them."""
+
+
+def measured_states(ds: Dataset, states: calibrated.States, k: int, metric: str = "ECE") -> Measured:
+    """An error of every model before and after calibration, with a jackknife over blocks of test points.
+
+    The map stays as it was fitted on all points: what is asked is how far the error is known, not how far the map is.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after`.
+    k : int
+        One of its k.
+    metric : str
+        ECE, ACE, Brier, NLL, mean score or hit rate.
+
+    Returns
+    -------
+    Measured
+        Of the systems ``"PLT, before"``, ``"PLT, after"``, ...; percent, NLL in nats.
+    """
+    truth, statistic, values, left = Truth.of(ds.test.Y), _OF_PAIRS[metric], {}, {}
+    unit = 1 if metric == "NLL" else 100
+    for (name, at), pair in states.items():
+        for state, top in zip(STATES, pair if at == k else (), strict=at == k):
+            hits, present = truth.hits(top.ids), top.ids >= 0
+
+            def of(rows, top=top, hits=hits, present=present):
+                there = present[rows]
+                # Where no row has a prediction there is nothing to be wrong about.
+                return unit * float(statistic(top.scores[rows][there], hits[rows][there])) if there.any() else np.nan
+
+            values[f"{name}, {state}"] = of(slice(None))
+            blocks = significance.jackknife_blocks(len(top)) if len(top) >= 2 else ()
+            left[f"{name}, {state}"] = np.array([of(rows) for rows in blocks], float)
+    return Measured(values, left, "blocks")
+
+
+def before_minus_after(found: Measured) -> list[Difference]:
+    """Before minus after of every model of :func:`measured_states`, corrected together.
+
+    Parameters
+    ----------
+    found : Measured
+
+    Returns
+    -------
+    list of Difference
+    """
+    names = [name.removesuffix(", before") for name in found.values if name.endswith(", before")]
+    return found.differences((f"{name}, before", f"{name}, after") for name in names)
+
+
+def in_state(found: Measured, state: str = "before") -> Measured:
+    """The systems of :func:`measured_states` in one state, under the models' own names.
+
+    Parameters
+    ----------
+    found : Measured
+    state : {"before", "after"}
+
+    Returns
+    -------
+    Measured
+    """
+    end = f", {state}"
+
+    def kept(part: Mapping) -> dict:
+        return {name.removesuffix(end): value for name, value in part.items() if name.endswith(end)}
+
+    return Measured(kept(found.values), kept(found.replicates), found.kind)
+
+
+def sort_by_sign(differences: Iterable[Difference]) -> dict[str, list[str]]:
+    """Left names of differences by verdict: ``"above"``, ``"below"``, ``"not clear"``; without their state.
+
+    Parameters
+    ----------
+    differences : iterable of Difference
+
+    Returns
+    -------
+    dict of str to list of str
+        All three, some perhaps empty.
+    """
+    found: dict[str, list[str]] = {"above": [], "below": [], "not clear": []}
+    for one in differences:
+        found[one.verdict].append(one.left.rpartition(", ")[0] or one.left)
+    return found
+
+
+def describe_difference(one: Difference, what: str, unit: str = "points", decimals: int = 1) -> str:
+    """A difference as words: ``"2.7 ± 0.4 points above PLT's, clearly"``.
+
+    Parameters
+    ----------
+    one : Difference
+    what : str
+        What is compared, for the beginning of the sentence.
+    unit : str
+    decimals : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> describe_difference(Difference("PLT", "FastXML", 1.25, 0.5, 19, 0.02), "P@1 of PLT")
+    "P@1 of PLT is 1.2 ± 0.5 points above FastXML's (p = 0.02)"
+    """
+    if np.isnan(one.value):
+        return f"{what} is not known"
+    error = "" if np.isnan(one.error) else f" ± {one.error:.{decimals}f}"
+    place = "above" if one.value > 0 else "below"
+    sure = "error not known" if np.isnan(one.p) else f"{write_p(one.p)}{'' if one.clear else ', not clear'}"
+    return f"{what} is {abs(one.value):.{decimals}f}{error} {unit} {place} {one.right}'s ({sure})"
+
+
+def write_p(p: float) -> str:
+    """A p-value as sentences have it.
+
+    >>> write_p(0.0002), write_p(0.034), write_p(1.0)
+    ('p < 0.001', 'p = 0.03', 'p = 1')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
+def shown_names(tops: Iterable[str], wanted: Sequence[str], most: int = 3) -> list[str]:
+    """Which models a figure of few columns shows: a reader's own first, then the wanted that are there.
+
+    Parameters
+    ----------
+    tops : iterable of str
+        The models of the run.
+    wanted : sequence of str
+        Baselines.
+    most : int
+        At least as many as are wanted.
+
+    Returns
+    -------
+    list of str
+        Where none is a reader's own and none of the wanted is there, the first of all.
+
+    Examples
+    --------
+    >>> shown_names(["mine", "PLT", "FastXML"], ["PLT"]), shown_names(["PLT", "FastXML"], ["DiSMEC"])
+    (['mine', 'PLT'], ['PLT', 'FastXML'])
+    """
+    names = list(tops)
+    own = [name for name in names if name not in baselines.RECIPES and name not in baselines.VARIANTS]
+    kept = [*own, *(name for name in wanted if name in names and name not in own)]
+    return (kept or names)[: max(most, len(wanted))]
+
 
 PANELS = tuple(f"{what}, {state}" for state in STATES for what in ("% of pairs", "share of hits"))
 """What the histograms and curves of one model show, before and after."""

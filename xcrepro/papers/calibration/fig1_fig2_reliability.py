@@ -2,17 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.arguments import one_of
+from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import Measured, count
+from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
-compute = _common.compute_summary
+HIGH = 0.5
+"""Scores above it are high, here."""
+PAPER = {
+    "over-confident at high scores": ("deep models", ("Neural",)),
+    "under-confident": ("linear and tree models", ("1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")),
+}
+"""Which way the paper's families err, and which baselines stand for them (calibration, section 5)."""
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The rules that items share, and of the columns of figure 2.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    parameters.check(values)
+    shown = values["shown"]
+    for name in shown:
+        one_of("parameter shown", name, [*baselines.RECIPES, *baselines.VARIANTS])
+    if len(set(shown)) != len(shown):
+        raise ArgumentError("parameter shown", "must hold nothing twice", shown)
+
+
+shown_names = _common.shown_names
 compute_bins = _common.compute_bins
+
+
+def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """How large each model's error is, which way it errs, and what is left after calibration, at one k.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after` with one k.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`xcrepro.papers.calibration._common.compute_summary`, and ± ECE, ± after: standard errors over the test
+        points.
+    """
+    summary, ((k),) = _common.compute_summary(ds, states), {k for _, k in states}
+    found = _common.measured_states(ds, states, k)
+    for place, (column, state) in enumerate((("± ECE", "before"), ("± after", "after"))):
+        spread = [found.error(f"{name}, {state}") for name in summary["model"]]
+        summary.insert(5 + 4 * place, column, spread)
+    return summary
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """All but the standard errors."""
+    return table[[name for name in table if "±" not in name]]
+
+
+def measure_direction(ds: Dataset, states: calibrated.States) -> Measured:
+    """Mean score and share of hits of every model before calibration.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        Of one k.
+
+    Returns
+    -------
+    Measured
+        Of ``"PLT, mean score"`` and ``"PLT, hit rate"``, ...; percent.
+    """
+    ((k),) = {k for _, k in states}
+    values, replicates = {}, {}
+    for what in ("mean score", "hit rate"):
+        found = _common.in_state(_common.measured_states(ds, states, k, what))
+        values |= {f"{name}, {what}": value for name, value in found.values.items()}
+        replicates |= {f"{name}, {what}": left for name, left in found.replicates.items()}
+    return Measured(values, replicates)
+
+
+def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> list[str]:
+    """Which model errs least, which way each errs, and what calibration leaves.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute`.
+    summary : DataFrame
+        From :func:`compute`.
+
+    Returns
+    -------
+    list of str
+    """
+    ((k),) = {k for _, k in states}
+    both = _common.measured_states(ds, states, k)
+    leader = _common.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
+    high = keep_high(states)
+    signs, signs_high = (_sort(measure_direction(ds, each), summary["model"]) for each in (states, high))
+    said = [
+        f"Before calibration: {leader}.",
+        f"Mean score against share of hits: {_list(signs)}.",
+        f"The same of the pairs with a score above {HIGH} alone: {_list(signs_high)}.",
+        *(_beside_paper(signs_high if "high" in way else signs, way, *family) for way, family in PAPER.items()),
+        f"{count(_common.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
+    ]
+    worst = summary.loc[summary["after"].idxmax()]
+    floor = f"{worst['floor']:.1f} % would be left by chance if its scores were right"
+    return [*said, f"The largest ECE@{k} after it is {worst['after']:.1f} % ({worst['model']}), where {floor}."]
+
+
+def keep_high(states: calibrated.States) -> dict[tuple[str, int], tuple[TopK, TopK]]:
+    """Only the places with scores above :data:`HIGH` before calibration; the others are absent.
+
+    Parameters
+    ----------
+    states : mapping
+
+    Returns
+    -------
+    dict
+        As ``states``, the state before standing for both.
+    """
+    found = {}
+    for key, (top, _) in states.items():
+        kept = top.scores > HIGH
+        left = TopK(np.where(kept, top.ids, -1), np.where(kept, top.scores, -np.inf), top.n_labels)
+        found[key] = left, left
+    return found
+
+
+def _sort(direction: Measured, models: Sequence[str]) -> dict[str, list[str]]:
+    return _common.sort_by_sign(direction.differences((f"{name}, mean score", f"{name}, hit rate") for name in models))
+
+
+def _list(signs: Mapping[str, list[str]]) -> str:
+    ways = {"above": "over-confident", "below": "under-confident", "not clear": "not clearly either"}
+    return "; ".join(f"{words}: {', '.join(signs[way])}" for way, words in ways.items() if signs[way])
+
+
+def _beside_paper(signs: Mapping[str, list[str]], way: str, family: str, members: Sequence[str]) -> str:
+    """Whether a family errs the way that the paper sees; empty where none of it is here."""
+    expected, other = ("above", "below") if way.startswith("over") else ("below", "above")
+    here = [[name for name in signs[sign] if name in members] for sign in (expected, other, "not clear")]
+    if not any(here):
+        return ""
+    words = ("so here", "here the other way round", "not clear here")
+    found = "; ".join(f"{text}: {', '.join(names)}" for text, names in zip(words, here, strict=True) if names)
+    return f"The paper sees {family} {way}. {found[0].upper()}{found[1:]}."
+
+
 describe_direction = _common.describe_direction
 
 
@@ -53,16 +213,20 @@ def plot_fig1(bins: pd.DataFrame, summary: pd.DataFrame, k: int = 3, ax=None) ->
     error = summary[summary["k"] == k].set_index("model")["ECE"]
     columns = min(4, len(error))
     rows = -(-len(error) // columns)
-    with figures.new(looks.WIDE, 0.8 + 2.1 * rows, columns, rows, ax, sharey=True, squeeze=False) as (fig, axes):
+    width = min(looks.WIDE, 3.2 + 2.2 * (columns - 1))
+    with figures.new(
+        width, (0.8 if columns > 1 else 1.8) + 2.1 * rows, columns, rows, ax, sharey=True, squeeze=False
+    ) as (fig, axes):
         for panel, (name, value) in zip(axes.flat, error.items(), strict=False):
             for _, part in bins.groupby("model"):
                 panel.plot(part["confidence"], part["accuracy"], "-", color="0.82", linewidth=0.8)
             _common.draw_curve(panel, bins[bins["model"] == name])
             panel.set_title(f"{name}: ECE@{k} {value:.1f} %", loc="left")
         looks.label_grid(axes, "score", "share of hits", len(error))
-        ends = f"from {error.min():.1f} % ({error.idxmin()}) to {error.max():.1f} % ({error.idxmax()})"
-        looks.title(fig, f"Before calibration each model has a curve of its own: ECE@{k} {ends}")
-        looks.legend(fig, axes[0, 0])
+        looks.title(
+            fig, f"Reliability before calibration, k = {k}{'; grey: the other models' if len(error) > 1 else ''}"
+        )
+        looks.legend(fig, axes[0, 0], ncols=0 if columns > 2 else 1)
     return fig
 
 
@@ -81,7 +245,8 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
     """
     bins = bins[bins["k"] == k]
     summary = summary[summary["k"] == k].set_index("model", drop=False).loc[list(models)]
-    with figures.new(looks.WIDE, 7.6, len(models), 4, ax, sharex=True, sharey="row", squeeze=False) as (fig, axes):
+    width = min(looks.WIDE, 4.2 + 2.1 * (len(models) - 1))
+    with figures.new(width, 7.6, len(models), 4, ax, sharex=True, sharey="row", squeeze=False) as (fig, axes):
         for column, name in zip(axes.T, models, strict=True):
             for bars, curve, state in ((column[0], column[1], "before"), (column[2], column[3], "after")):
                 part = bins[(bins["model"] == name) & (bins["state"] == state)]
@@ -93,8 +258,6 @@ def plot_fig2(bins: pd.DataFrame, summary: pd.DataFrame, models: Sequence[str], 
             column[3].set_xlabel("score")
         for line, words in zip(axes, _common.PANELS, strict=True):
             line[0].set_ylabel(words)
-        before, after = (", ".join(f"{value:.1f}" for value in summary[state]) for state in ("ECE", "after"))
-        words = f"ECE@{k} {before} % before, {after} % after"
-        looks.title(fig, f"Reliability before and after isotonic regression:\n{words}")
-        looks.legend(fig, axes[1, 0])
+        looks.title(fig, f"Scores and reliability before (above) and after (below)\nisotonic regression, k = {k}")
+        looks.legend(fig, axes[1, 0], ncols=0 if len(models) > 2 else 1)
     return fig

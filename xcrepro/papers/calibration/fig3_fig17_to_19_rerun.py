@@ -9,12 +9,43 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import calibrated
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import corrected, count
+from xcrepro.inputs import calibrated, parameters
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 
 VARIANTS = {"none": "before", "isotonic": "after"}
 """How the paper's tables name the two states."""
+
+
+METRICS = ("ECE", "Brier", "NLL", "ACE")
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The rules that items share, and of the second dataset.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    parameters.check(values)
+    if values["second"]:
+        for name, shared in (("second", "dataset"), ("second_scale", "scale")):
+            _as(name, shared, values[name])
+
+
+def _as(name: str, shared: str, value: object) -> None:
+    """The rule of a shared parameter, told under the name that it has here."""
+    try:
+        parameters.check({shared: value})
+    except ArgumentError as error:
+        raise ArgumentError(f"parameter {name}", "must be one that it could be", value, str(error)) from error
 
 
 def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.DataFrame:
@@ -29,18 +60,41 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
     -------
     DataFrame
         k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE), variant ("none", "isotonic"), value (percent;
-        NLL in nats), by k first. P is that of its own variant; a joint monotone map leaves it as it is, to the last
-        bit.
+        NLL in nats), ± (its standard error over test points; NaN of NLL and ACE), by k first. P is that of its own
+        variant; a joint monotone map leaves it as it is, to the last bit.
     """
     parts = []
     names = {"model": "method"} | {state: variant for variant, state in VARIANTS.items()}
     for dataset, (ds, states) in sets.items():
-        found = calibrated.errors(ds, states, ("P", "ECE", "Brier", "NLL", "ACE")).rename(columns=names)
+        found = calibrated.errors(ds, states, ("P", *METRICS)).rename(columns=names)
         found = found.melt(["method", "metric", "k"], var_name="variant").assign(dataset=dataset)
         precision = found[found["metric"] == "P"].drop(columns="metric").rename(columns={"value": "P"})
-        parts.append(found[found["metric"] != "P"].merge(precision))
-    columns = ["k", "dataset", "method", "P", "metric", "variant", "value"]
+        found = found[found["metric"] != "P"].merge(precision)
+        parts.append(found.merge(_standard_errors(ds, states), how="left"))
+    columns = ["k", "dataset", "method", "P", "metric", "variant", "value", "±"]
     return pd.concat(parts)[columns].sort_values("k", kind="stable", ignore_index=True)
+
+
+def _standard_errors(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    rows = []
+    for metric in ("ECE", "Brier"):
+        for k in dict.fromkeys(k for _, k in states):
+            found = _common.measured_states(ds, states, k, metric)
+            for name, at in states:
+                if at == k:
+                    rows += [
+                        (name, k, metric, variant, found.error(f"{name}, {state}"))
+                        for variant, state in VARIANTS.items()
+                    ]
+    return pd.DataFrame(rows, columns=["method", "k", "metric", "variant", "±"])
+
+
+def check_errors(errors: pd.DataFrame) -> pd.DataFrame:
+    """All but the standard errors, small differences of large numbers."""
+    return errors.drop(columns="±", errors="ignore")
+
+
+check_fig3 = check_k1 = check_k3 = check_k5 = check_errors
 
 
 def compute(errors: pd.DataFrame) -> pd.DataFrame:
@@ -54,12 +108,17 @@ def compute(errors: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, method, k, P (before), then each error before and after, in the units of ``errors``.
+        dataset, method, k, P (before), then each error before and after, in the units of ``errors``, and behind those of
+        ECE their standard errors.
     """
     keys = ["dataset", "method", "k"]
     column = errors["metric"] + " " + errors["variant"].map(VARIANTS)
     wide = errors.assign(column=column).pivot(index=keys, columns="column", values="value")
     wide = wide[[f"{metric} {state}" for metric in errors["metric"].unique() for state in VARIANTS.values()]]
+    if "±" in errors:
+        spread = errors[errors["metric"] == "ECE"].pivot(index=keys, columns="variant", values="±")
+        for place, variant in ((1, "none"), (3, "isotonic")):
+            wide.insert(place, f"± {VARIANTS[variant]}", spread[variant])
     return errors[errors["variant"] == "none"].drop_duplicates(keys)[[*keys, "P"]].merge(wide, on=keys)
 
 
@@ -70,6 +129,44 @@ def largest_change_of_precision(errors: pd.DataFrame) -> float:
 
 
 compute_claims = _common.correlate_with_precision
+
+
+def findings(errors: pd.DataFrame, sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> list[str]:
+    """Do the errors fall, does P@k stay, and do precision and error go together?
+
+    Parameters
+    ----------
+    errors : DataFrame
+        From :func:`compute_errors`.
+    sets : mapping
+        What that took.
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for dataset, (ds, states) in sets.items():
+        for k in dict.fromkeys(k for _, k in states):
+            fall = count(
+                _common.before_minus_after(_common.measured_states(ds, states, k)),
+                "ECE falls through isotonic regression",
+            )
+            part = errors[(errors["dataset"] == dataset) & (errors["k"] == k) & (errors["metric"] == "ECE")]
+            ends = part.groupby("variant")["value"].max()
+            largest = f"{ends['none']:.1f} % before, {ends['isotonic']:.1f} % after"
+            said.append(f"{dataset}, k = {k}, {fall}; the largest ECE@{k} is {largest}.")
+    everything = []
+    for ds, states in sets.values():
+        for k in dict.fromkeys(k for _, k in states):
+            found = _common.measured_states(ds, states, k, "NLL")
+            names = [name for name, at in states if at == k]
+            everything += [found.difference(f"{name}, before", f"{name}, after") for name in names]
+    said.append(f"{count(corrected(everything), 'NLL falls too, over all datasets and k')}.")
+    change = largest_change_of_precision(errors)
+    kept = "as it is, for every model and k" if change == 0 else f"changed by up to {change:.2g} points"
+    said.append(f"Isotonic regression leaves P@k {kept}.")
+    return [*said, _common.describe_relations(errors), _common.describe_relations(errors, variant="isotonic")]
 
 
 def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:
@@ -84,16 +181,11 @@ def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:
     ax : array of Axes, optional
         As for :func:`xcrepro.papers.calibration._common.plot_against_precision`.
     """
-    errors = errors[errors["k"] == k]
-    largest = errors[errors["metric"] == "ECE"].groupby("variant")["value"].max()
-    change = largest_change_of_precision(errors)
-    kept = f"no P@{k} has moved" if change == 0 else f"P@{k} has moved by up to {change:.2g} points"
-    fall = f"Up to {largest['none']:.0f} % before, no ECE@{k} is above {largest['isotonic']:.1f} % after"
-    return _common.plot_against_precision(errors, k, f"{fall} isotonic regression,\nand {kept}", ax=ax)
+    return _common.plot_against_precision(errors, k, f"Calibration errors at k = {k} against P@{k}", ax=ax)
 
 
 def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure:
-    """Figure 3, row 1: ECE, Brier and ACE against P@k on one dataset.
+    """Figure 3, row 1: ECE, Brier and ACE against P@k on one dataset; bars are two standard errors long either way.
 
     Parameters
     ----------
@@ -111,10 +203,7 @@ def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure
         for panel, metric in zip(axes, ("ECE", "Brier", "ACE"), strict=True):
             _common.draw_before_after(panel, errors[errors["metric"] == metric])
             panel.set(xlabel=f"P@{k}, %", ylabel=f"{metric}@{k}, %")
-        looks.legend(fig, axes[0], ncols=4, title="filled: before, hollow: after isotonic regression")
-        before = errors[(errors["metric"] == "ECE") & (errors["variant"] == "none")]
-        best, right = before.loc[before["P"].idxmax()], before.loc[before["value"].idxmin()]
-        high = f"{best['method']} has the highest P@{k} ({best['P']:.1f} %), with ECE@{k} {best['value']:.1f} %"
-        low = f"{right['method']} the lowest ECE@{k} ({right['value']:.1f} %)"
-        looks.title(fig, f"{dataset}: {high};\n{low}")
+        words = "filled: before, hollow: after isotonic regression; lines: two standard errors"
+        looks.legend(fig, axes[0], ncols=4, title=words)
+        looks.title(fig, f"Calibration errors at k = {k} against P@{k}, {dataset}")
     return fig

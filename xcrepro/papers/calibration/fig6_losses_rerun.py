@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines, calibrated, trained
+from xcrepro.findings import Difference, Measured, count
+from xcrepro.inputs import baselines, calibrated, parameters, trained
+from xcrepro.metrics import ranking
 from xcrepro.models import NeuralOneVsAll
-from xcrepro.papers.calibration import fig6_losses
+from xcrepro.papers.calibration import _common, fig6_losses
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
+
+check_parameters = parameters.check
 
 
 def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
@@ -63,8 +69,8 @@ def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
     return out
 
 
-def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
-    """Fig 6 with the neural baseline: precision and calibration by training loss.
+def predict(ds: Dataset, seed: int = 0, k: int = 5) -> dict[str, TopK]:
+    """The neural baseline's predictions by training loss.
 
     Parameters
     ----------
@@ -75,23 +81,144 @@ def compute(ds: Dataset, seed: int = 0, k: int = 5) -> pd.DataFrame:
 
     Returns
     -------
+    dict of str to TopK
+        Loss -> k places, scores as the model gives them.
+    """
+    models = {loss: baselines.recipe(f"Neural, {loss}", ds, seed) for loss in baselines.LOSSES}
+    return {
+        loss: trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES).head(k)
+        for loss, model in models.items()
+    }
+
+
+def before_after(ds: Dataset, tops: Mapping[str, TopK]) -> dict[tuple[str, int], tuple[TopK, TopK]]:
+    """Of each loss the scores as the paper takes them, and after isotonic regression.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        From :func:`predict`.
+
+    Returns
+    -------
+    dict
+        As :func:`xcrepro.inputs.calibrated.before_after`, by loss; squared hinge squeezed through
+        (s - min) / (max - min).
+    """
+    found = {}
+    for loss, top in tops.items():
+        ((key, pair),) = calibrated.before_after(ds, {f"Neural, {loss}": top}, (top.k,)).items()
+        found[loss, key[1]] = pair
+    return found
+
+
+def compute(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -> pd.DataFrame:
+    """Fig 6 with the neural baseline: precision and calibration by training loss.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        From :func:`predict`.
+    states : mapping
+        From :func:`before_after`.
+
+    Returns
+    -------
     DataFrame
         One row a loss, all at k and in percent: loss, P@k; ECE@k, over, under, Brier@k of the scores as the paper
         takes them, squared hinge squeezed through (s - min) / (max - min); own link (ECE behind :func:`invert_loss`),
-        isotonic (ECE after isotonic regression).
+        isotonic (ECE after isotonic regression); then the standard errors over test points of P@k and ECE@k.
     """
     rows = []
-    for loss in baselines.LOSSES:
-        model = baselines.recipe(name := f"Neural, {loss}", ds, seed)
-        top = trained.training(model, ds.train.X, ds.train.Y).predictions(ds.test.X, baselines.PLACES).head(k)
-        linked = TopK(top.ids, invert_loss(model, top.scores).astype(np.float32), top.n_labels)
-        ((before, after),) = calibrated.before_after(ds, {name: top}, (k,)).values()
+    ((k),) = {k for _, k in states}
+    precision, error = measure_precision(ds, tops), _common.measured_states(ds, states, k)
+    for (loss, _), (before, after) in states.items():
+        model = baselines.recipe(f"Neural, {loss}", ds)
+        scores = invert_loss(model, tops[loss].scores).astype(np.float32)
+        linked = TopK(before.ids, scores, before.n_labels)
         metrics = ("P", "ECE", "ECE over", "ECE under", "Brier")
         found = calibrated.measure(ds, before, k, metrics)
         own, left = (calibrated.measure(ds, each, k, ("ECE",))["ECE"] for each in (linked, after))
-        rows.append((loss, *(found[name] for name in metrics), own, left))
-    columns = ["loss", f"P@{k}", f"ECE@{k}", "over", "under", f"Brier@{k}", "own link", "isotonic"]
+        known = precision.error(loss), error.error(f"{loss}, before")
+        rows.append((loss, *(found[name] for name in metrics), own, left, *known))
+    errors = [f"± P@{k}", f"± ECE@{k}"]
+    columns = ["loss", f"P@{k}", f"ECE@{k}", "over", "under", f"Brier@{k}", "own link", "isotonic", *errors]
     return pd.DataFrame(rows, columns=columns)
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """All but the standard errors."""
+    return table[[name for name in table if "±" not in name]]
+
+
+def measure_precision(ds: Dataset, tops: Mapping[str, TopK]) -> Measured:
+    """P@k of every loss, percent, with its error over test points.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        k places each.
+
+    Returns
+    -------
+    Measured
+    """
+    return Measured.of_rows(lambda Y, top: 100 * float(ranking.precision(Y, top, [top.k])[0]), ds.test.Y, tops)
+
+
+def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -> list[str]:
+    """What the losses do to precision and calibration, each beside BCE, and beside what the paper finds.
+
+    Parameters
+    ----------
+    ds, tops, states
+        As for :func:`compute`.
+
+    Returns
+    -------
+    list of str
+    """
+    ((k),) = {k for _, k in states}
+    both = _common.measured_states(ds, states, k)
+    error, precision = _common.in_state(both), measure_precision(ds, tops)
+    said = [
+        f"Before calibration: {error.leader(f'ECE@{k} (lower is better)', better='lower').text}.",
+        f"{_sentence(precision.leader(f'P@{k}').text)}.",
+    ]
+    printed = fig6_losses.compute_claims(fig6_losses.compute()).replace({"loss": PRINTED}).set_index("loss")
+    pairs = [(loss, "BCE") for loss in tops if loss != "BCE"]
+    for one, metric in [
+        *((one, "ECE@5") for one in error.differences(pairs)),
+        *((one, "P@5") for one in precision.differences(pairs)),
+    ]:
+        value = printed[f"{metric} minus BCE"].get(one.left, np.nan)
+        here = _common.describe_difference(one, f"{metric.partition('@')[0]}@{k} with {one.left} loss")
+        said.append(f"{here}; {_beside(one, value)}.")
+    fall = count(_common.before_minus_after(both), f"ECE@{k} falls through isotonic regression")
+    largest = max(_common.in_state(both, "after").values.values())
+    said.append(f"{fall}; after it no loss is above {largest:.1f} %.")
+    return said
+
+
+PRINTED = {"ASY": "asymmetric"}
+"""The paper's name of a loss -> ours."""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _beside(one: Difference, printed: float) -> str:
+    """How a difference of ours stands to the printed one."""
+    if np.isnan(printed):
+        return "the paper plots this loss and states no number"
+    where = f"{abs(printed):.1f} points {'above' if printed > 0 else 'below'}"
+    if not one.clear:
+        return f"printed: {where}"
+    return f"printed: {where}, {'as here' if (printed > 0) == (one.value > 0) else 'the other way round'}"
 
 
 def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +235,7 @@ def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
         loss, P@5, ECE@5, printed P@5, printed ECE@5 (percent), and the distance of ECE@5 from BCE's in both (points):
         "ours, from BCE", "printed, from BCE".
     """
-    losses = fig6_losses.compute().query("kind == 'loss of Renee'").set_index("name").rename({"ASY": "asymmetric"})
+    losses = fig6_losses.compute().query("kind == 'loss of Renee'").set_index("name").rename(PRINTED)
     found = table[["loss", "P@5", "ECE@5"]].join(losses[["P@5", "ECE@5"]].add_prefix("printed "), on="loss")
     bce = found.set_index("loss").loc["BCE"]
     found["ours, from BCE"] = found["ECE@5"] - bce["ECE@5"]
@@ -126,33 +253,45 @@ _SCORES = {  # column -> words, and what tells the marks apart
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """Fig 6: ECE@5 against P@5 of the four losses, and behind their own links and after isotonic regression.
 
-    The paper's points are grey.
+    Left ours, right the paper's points. Lines reach two standard errors from ours.
 
     Parameters
     ----------
     table : DataFrame
         With the columns of :func:`compute` and of :func:`compare_with_printed`.
-    ax : Axes, optional
+    ax : array of Axes, optional
+        Two.
     """
-    with figures.new(width=looks.MEDIUM, height=5.0, ax=ax) as (fig, ax):
-        grey = {"color": "0.55", "linestyle": "none", "label": "Renee on Amazon-670K, printed"}
-        ax.plot(table["printed P@5"], table["printed ECE@5"], "x", markersize=7, **grey)
+    shape = {"sharey": True, "gridspec_kw": {"width_ratios": [1.5, 1]}}
+    with figures.new(width=looks.WIDE, height=4.4, ncols=2, ax=ax, **shape) as (fig, axes):
+        ours, paper = axes
         for row in table.to_dict("records"):
-            if pd.notna(row["printed P@5"]):
-                looks.name(ax, row["loss"], (row["printed P@5"], row["printed ECE@5"]), (6, 3), color="0.45")
             look = looks.of(f"Neural, {row['loss']}")
-            ax.plot([row["P@5"]] * 2, [row["isotonic"], row["ECE@5"]], "-", color="0.8", linewidth=0.8, zorder=1)
+            mark = {"marker": look.marker, "color": look.colour, "linestyle": "none"}
+            ours.plot([row["P@5"]] * 2, [row["isotonic"], row["ECE@5"]], "-", color="0.8", linewidth=0.8, zorder=1)
+            _draw_error(ours, row, look.colour)
             for column, (_, style) in _SCORES.items():
-                label = row["loss"] if column == "ECE@5" else None
-                ax.plot(row["P@5"], row[column], look.marker, color=look.colour, label=label, **style)
+                ours.plot(row["P@5"], row[column], label=row["loss"] if column == "ECE@5" else None, **mark, **style)
+            if pd.notna(row["printed P@5"]):
+                paper.plot(row["printed P@5"], row["printed ECE@5"], markersize=7, **mark)
         for words, style in _SCORES.values():
-            ax.plot([], [], "o", color="0.3", label=words, **style)
-        ax.set(xlabel="P@5, %  (right is better)", ylabel="ECE@5, %  (down is better)", ylim=(-0.5, None))
-        ax.margins(0.1)
-        looks.legend(fig, ncols=3)
-        error = table.set_index("loss")["ECE@5"]
-        ends = f"{error.idxmin()} ({error.min():.1f} %), highest: {error.idxmax()} ({error.max():.1f} %)"
-        after = f"after isotonic regression no loss is above {table['isotonic'].max():.1f} %"
-        looks.title(fig, f"Lowest ECE@5 before calibration: {ends};\n{after}")
-        figures.draws(ax, x=("P@5", "printed P@5"), y=("printed ECE@5", *_SCORES))
+            ours.plot([], [], "o", color="0.3", label=words, **style)
+        ours.set(xlabel="P@5, %  (right is better)", ylabel="ECE@5, %  (down is better)", ylim=(-0.5, None))
+        paper.set(xlabel="P@5, %")
+        ours.set_title("the neural baseline", loc="left")
+        paper.set_title("Renee, Amazon-670K (printed)", loc="left")
+        for panel in axes:
+            panel.margins(0.12)
+        looks.legend(fig, ours, ncols=3, title="lines: two standard errors over test points")
+        looks.title(fig, "Calibration error against precision by training loss")
+        figures.draws(ours, x="P@5", y=tuple(_SCORES))
+        figures.draws(paper, x="printed P@5", y="printed ECE@5")
     return fig
+
+
+def _draw_error(ax, row: dict, colour: str) -> None:
+    """Two standard errors along both axes."""
+    line = {"color": colour, "linewidth": 1.2, "label": "_guide error", "zorder": 1.5}
+    x, y, dx, dy = row["P@5"], row["ECE@5"], 2 * row["± P@5"], 2 * row["± ECE@5"]
+    ax.plot([x - dx, x + dx], [y, y], "-", **line)
+    ax.plot([x, x], [y - dy, y + dy], "-", **line)
