@@ -24,10 +24,22 @@ def test_counts_are_of_rows_and_of_distinct_cells(found):
 
 
 def test_a_description_has_every_finding_of_its_checks(found):
-    text = audit.describe(found, "owners", "same_cell")
-    heads = [line for line in text.splitlines() if not line.startswith(" ")]
+    shown = audit.describe(found, "owners", "same_cell")
+    lines = shown.text.splitlines()
+    heads = [line for line in lines if not line.startswith(" ")]
     assert len(heads) == found["check"].isin(["owners", "same_cell"]).sum()
-    assert all(len(line) <= 110 for line in text.splitlines() if line.startswith(" "))
+    assert all(len(line) <= 110 for line in lines if line.startswith(" "))
+    assert shown.summary == f"{len(heads)} findings in xcrepo, calibration"
+    assert audit.describe(found, "no such check").summary == "0 findings"
+
+
+def test_findings_are_counted(found):
+    part = found[found["check"].isin(["owners", "same_cell"])]
+    said = audit.findings(part)
+    assert said[0].startswith(f"{len(part)} findings; {(part['judgement'] == 'typo').sum()} of them cannot be right")
+    owners = (part["check"] == "owners").sum()
+    assert said[1] == f"{owners} rows of the table of EURLex-4K stand under other methods' names."
+    assert audit.findings(found)[0].startswith(f"{len(found)} findings;")
 
 
 def test_a_displaced_row_is_nearest_to_its_owner(found):

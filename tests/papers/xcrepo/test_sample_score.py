@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.papers.xcrepo import sample_score
 
 
@@ -50,3 +52,29 @@ def test_a_variant_is_its_definition(twin):
         best = sum(np.sort(weights[row])[::-1][:k].sum() / k for row in relevant) / len(relevant)
         assert table.loc["PSP", f"@{k}"] == pytest.approx(table.loc["PSP (bare)", f"@{k}"] / best)
     assert (table.loc["nDCG"] >= table.loc["nDCG (ideal k)"]).all()
+
+
+def test_findings_name_what_moves_most(twin):
+    ties, variants = sample_score.compute_ties(twin), sample_score.compute_variants(twin)
+    ties = ties.assign(difference=np.where((ties["metric"] == "PSP") & (ties["k"] == 3), -0.02, 0.001))
+    said = sample_score.findings(twin, ties, variants)
+    assert "moves P@1 by +0.10 points" in said[0]
+    assert said[0].endswith("PSP@3 moves most, by -2.00 points.")
+    value = variants.set_index("variant")["@5"]
+    assert f"nDCG@5 = {100 * value['nDCG']:.1f} %" in said[1]
+
+
+def test_findings_count_what_the_scripts_print():
+    table = pd.DataFrame({"ours": [0.1234564, 0.2, 0.3], "printed": ["0.123456", "0.200001", None]})
+    assert sample_score.findings_printed(table) == [
+        "1 of the 2 numbers that the scripts print come out, to the sixth decimal."
+    ]
+
+
+def test_a_folder_without_the_sample_is_told_before_anything_runs(tmp_path):
+    values = {"size": "small", "folder": str(tmp_path), "dataset": "bibtex", "scale": 1.0, "seed": 0}
+    with pytest.raises(DataMissing, match=r"parameter folder: .* has no train\.txt"):
+        sample_score.check_parameters(values)
+    sample_score.check_parameters(values | {"folder": ""})
+    with pytest.raises(ArgumentError, match="parameter scale"):
+        sample_score.check_parameters(values | {"folder": "", "scale": 0})

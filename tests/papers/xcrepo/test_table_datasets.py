@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
+from xcrepro.errors import DataMissing
 from xcrepro.papers.xcrepo import table_datasets
 
 
@@ -43,3 +45,17 @@ def test_loaded_statistics_are_of_the_folders_data(real_data):
     found = table[table["dataset"] == "Bibtex"].set_index("quantity")["ours"]
     assert found[["L", "N train", "N test"]].tolist() == [159, 4880, 2515]
     assert table_datasets.compute_loaded("", "small").empty
+
+
+def test_findings_name_what_fits_neither():
+    implied = pd.DataFrame({"dataset": ["a", "b", "c"], "points counted": ["train", "neither", "train"]})
+    counted = pd.DataFrame({"dataset": ["a", "a"], "quantity": "L", "printed": ["2.40", "3"], "ours": [2.404, 4.0]})
+    said = table_datasets.findings(implied, counted, counted.head(0))
+    assert "train points alone for 2 datasets, train and test for 0" in said[0]
+    assert said[0].endswith("fit neither for 1 (b), beyond rounding.")
+    assert said[1:] == ["From the project's label counts 1 of 2 printed numbers come out, within their rounding."]
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path):
+    with pytest.raises(DataMissing, match="parameter folder"):
+        table_datasets.check_parameters({"size": "small", "folder": str(tmp_path / "none")})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
+from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines
 from xcrepro.papers.xcrepo import train_baselines
 from xcrepro.predictions import TopK
@@ -30,3 +31,18 @@ def test_costs_are_those_noted(monkeypatch):
     table = train_baselines.compute_costs(None, ["A", "B"]).set_index("model")
     assert table.loc["A"].tolist() == ["A()", 2.5, 4.0]
     assert np.isnan(table.loc["B", ["train s", "predict ms/point"]].astype(float)).all()
+
+
+def test_errors_and_leader():
+    ds = xc.twin("eurlex-4k", scale=0.02)
+    best, worst = TopK.from_scores(ds.test.Y, 1), TopK.from_scores(1 - ds.test.Y.toarray(), 1)
+    measured = train_baselines.measure(ds, {"best": best, "worst": worst})
+    table = train_baselines.compute_errors(measured).set_index("model")
+    assert table.loc["best"].tolist() == [100, 0]
+    said = train_baselines.findings(measured, table)
+    assert said == ["2 models stand ready. best leads P@1, by 100.0 ± 0.0 points over worst."]
+
+
+def test_parameters_are_checked_in_the_notebooks_names():
+    with pytest.raises(ArgumentError, match="parameter repeats"):
+        train_baselines.check_parameters({"size": "small", "dataset": "bibtex", "repeats": 0})

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks, published
+from xcrepro.papers.xcrepo._common import Folded
 from xcrepro.published.audit import JUDGEMENTS
 from xcrepro.published.record import DOCUMENTS
 from xcrepro.repro import figures
@@ -43,7 +44,7 @@ def compute_counts(found: pd.DataFrame) -> pd.DataFrame:
     return counts.rename_axis(columns=None).reset_index()
 
 
-def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> str:
+def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, width: int = 110) -> Folded:
     """The findings of some checks as text for people: place, printed and expected in one line, the reason below it.
 
     Parameters
@@ -59,11 +60,12 @@ def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, wi
 
     Returns
     -------
-    str
+    Folded
+        The number of findings in its line.
 
     Examples
     --------
-    >>> print(describe(compute(), "first_place", judgement="rounding").splitlines()[0])
+    >>> print(describe(compute(), "first_place", judgement="rounding").text.splitlines()[0])
     xcrepo, table of LF-AmazonTitles-1.3M: DEXA: N@1 is 56.60; expected 56.63.
     """
     wanted = found[found["check"].isin(checks)]
@@ -76,7 +78,34 @@ def describe(found: pd.DataFrame, *checks: str, judgement: str | None = None, wi
         name = "" if row.row == row.dataset else f"{row.row}: "
         lines.append(f"{row.document}, {place}: {name}{row.column} is {row.printed}; expected {row.expected}.")
         lines += textwrap.wrap(row.why, width, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(lines)
+    count = f"{len(wanted)} finding{'' if len(wanted) == 1 else 's'}"
+    documents = ", ".join(dict.fromkeys(wanted["document"]))
+    return Folded(f"{count}{f' in {documents}' if documents else ''}", "\n".join(lines))
+
+
+def findings(found: pd.DataFrame) -> list[str]:
+    """What the audit comes to, counted.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`compute`.
+
+    Returns
+    -------
+    list of str
+    """
+    counts = compute_counts(found).set_index("document")
+    total = counts[list(JUDGEMENTS)].sum()
+    wrong = ", ".join(f"{name} {n}" for name, n in counts["typo"].items() if n)
+    moved = found[found["check"] == "owners"]
+    said = [f"{len(found)} findings; {total['typo']} of them cannot be right as printed ({wrong})."]
+    said += [
+        f"{len(part)} rows of the table of {dataset} stand under other methods' names."
+        for dataset, part in moved.groupby("dataset")
+    ]
+    rest = ", ".join(f"{total[name]} {name}" for name in JUDGEMENTS if name != "typo" and total[name])
+    return [*said, f"The others: {rest}."]
 
 
 def compute_displaced(found: pd.DataFrame, dataset: str = "EURLex-4K") -> pd.DataFrame:
@@ -135,7 +164,9 @@ def plot_displaced(matrix: pd.DataFrame, ax=None) -> Figure:
         ax.set_xlabel("row of jain16, table 3a")
         ax.set_ylabel("row of the page")
         ax.grid(visible=False)
-        about = "each row of the page is a row of jain16, under another name (rings: the same name)"
-        looks.title(fig, f"EURLex-4K: {about}")
+        looks.title(
+            fig,
+            "EURLex-4K: rows of the page against rows of jain16\nrings: the same name; dark: nearly the same numbers",
+        )
         fig.colorbar(shown, label="greatest difference of PSP, PSN (%)", extend="max")
         return fig

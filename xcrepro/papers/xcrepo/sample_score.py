@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,14 @@ from scipy.sparse import csr_matrix
 from xcrepro import metrics, paths, propensity
 from xcrepro.data import twin as twins
 from xcrepro.data.read import read_sparse, read_xc
-from xcrepro.errors import DataError
+from xcrepro.errors import DataError, DataMissing
+from xcrepro.findings import Measured
+from xcrepro.inputs import parameters
 from xcrepro.inputs.ranked import KS, METRICS
 from xcrepro.predictions import TopK
+
+FILES = ("train.txt", "sample_score/score_mat.txt", "sample_score/tst_X_Y.txt")
+"""Of the repository's sample: train labels for the propensities, scores, truth."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,17 @@ class Sample:
     def inverse_propensity(self) -> np.ndarray:
         """1/p with A = 0.55 and B = 1.5, the parameters of Bibtex and of every set that has none of its own."""
         return propensity.inverse(self.label_counts, self.n_train, 0.55, 1.5)
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The rules that notebooks share, and that ``folder`` holds the files of the repository's sample."""
+    parameters.check(values)
+    if folder := values["folder"]:
+        for name in FILES:
+            if not (Path(str(folder)).expanduser() / name).is_file():
+                raise DataMissing(
+                    f"parameter folder: {folder} has no {name}; give a folder with {', '.join(FILES)}, or leave it empty"
+                )
 
 
 def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, seed: int = 0) -> Sample:
@@ -78,14 +95,14 @@ def load_sample(folder: str = "", dataset: str = "bibtex", scale: float = 1.0, s
             found = f"scores {scores.shape}, truth {Y.shape}, train labels {train.shape}"
             raise DataError(home, found, "the same points and labels")
         counts = np.bincount(train.indices, minlength=train.shape[1])
-        origin = f"sample scores of the repository: {scores.shape[0]} points, {scores.shape[1]} labels"
+        origin = f"scores in {home.name}, {scores.shape[0]:,} test points, {scores.shape[1]:,} labels"
         return Sample(scores, Y, counts, train.shape[0], np.loadtxt(weights) if weights.is_file() else None, origin)
     ds = twins.twin(dataset, scale=scale, seed=seed)
     chances = ds.test.observed_marginals
     votes = np.random.default_rng(seed).binomial(25, np.clip(chances.data.astype(np.float64), 0, 1)).astype(np.float32)
     scores = csr_matrix((votes, chances.indices.copy(), chances.indptr.copy()), shape=chances.shape)
     scores.eliminate_zeros()
-    origin = f"synthetic twin of {dataset}, seed {seed}: {chances.shape[0]} points, {chances.shape[1]} labels, 25 votes a point"
+    origin = f"{ds.origin}, 25 votes a point for scores"
     return Sample(scores, ds.test.Y, ds.label_counts, ds.n_train, None, origin)
 
 
@@ -182,3 +199,54 @@ def compute_variants(given: Sample) -> pd.DataFrame:
     found = _evaluate(given.scores, given.Y, given.inverse_propensity(), names=names)
     table = found.pivot(index="metric", columns="k", values="value").loc[names].add_prefix("@")
     return table.rename_axis(index="variant", columns=None).reset_index()
+
+
+def findings(given: Sample, ties: pd.DataFrame, variants: pd.DataFrame) -> list[str]:
+    """What ties and definitions are worth, and how sure the numbers are.
+
+    Parameters
+    ----------
+    given : Sample
+    ties, variants : DataFrame
+        Of :func:`compute_ties` and :func:`compute_variants`.
+
+    Returns
+    -------
+    list of str
+    """
+    top, weights = TopK.from_scores(given.scores, 5), given.inverse_propensity()
+    shape = compute_shape(given).set_index("what")["rows"]
+    parted = shape["with two equal scores that a cut-off up to 5 can part"]
+    far = ties.loc[ties["difference"].abs().idxmax()]
+    first = ties.set_index(["metric", "k"]).loc[("P", 1)]
+    error = Measured.of_rows(lambda Y, some: float(metrics.precision(Y, some, (1,))[0]), given.Y, {"": top}).error("")
+    value = variants.set_index("variant")
+    bare, ratio = value.loc["PSP (bare)", "@1"], value.loc["PSP", "@1"]
+    ideal, usual = value.loc["nDCG (ideal k)", "@5"], value.loc["nDCG", "@5"]
+    greatest = float(np.max(weights[given.label_counts > 0])) if (given.label_counts > 0).any() else float("nan")
+    return [
+        f"{100 * parted / shape['test points']:.0f} % of the test points have a tie that a cut-off up to 5 can part. Giving "
+        f"ties to the highest label id moves P@1 by {100 * first['difference']:+.2f} points, with a standard error of P@1 of "
+        f"{100 * error:.2f}; of all numbers {far['metric']}@{far['k']} moves most, by {100 * far['difference']:+.2f} points.",
+        f"The same ranking has nDCG@5 = {100 * usual:.1f} % with the ideal of min(k, labels) hits and {100 * ideal:.1f} % with "
+        f"that of k.",
+        f"PSP@1 is {100 * ratio:.1f} % as the published ratio and {100 * bare:.1f} % bare, where one hit can count up to "
+        f"{greatest:.1f}.",
+    ]
+
+
+def findings_printed(compared: pd.DataFrame) -> list[str]:
+    """How many of the numbers that the scripts print come out, and what they would be with ties the other way.
+
+    Parameters
+    ----------
+    compared : DataFrame
+        metric, k, ours, printed (text, NaN where nothing is printed).
+
+    Returns
+    -------
+    list of str
+    """
+    known = compared.dropna(subset=["printed"])
+    met = sum(f"{row.ours:.6f}" == row.printed for row in known.itertuples())
+    return [f"{met} of the {len(known)} numbers that the scripts print come out, to the sixth decimal."]

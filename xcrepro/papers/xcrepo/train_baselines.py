@@ -7,9 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from xcrepro import metrics
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines, ranked
+from xcrepro.findings import Measured
+from xcrepro.inputs import baselines, parameters, ranked
 from xcrepro.predictions import TopK
+
+check_parameters = parameters.check
 
 
 def compute(ds: Dataset, tops: Mapping[str, TopK]) -> pd.DataFrame:
@@ -53,3 +57,42 @@ def compute_costs(ds: Dataset, names: list[str], seed: int = 0) -> pd.DataFrame:
         per_point = 1000 * about.get("predict seconds", np.nan) / points if points else np.nan
         rows.append((name, about.get("model", ""), about.get("train seconds", np.nan), per_point))
     return pd.DataFrame(rows, columns=["model", "parameters", "train s", "predict ms/point"])
+
+
+def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 1) -> Measured:
+    """P@k of each model, in percent, with a jackknife over blocks of test points."""
+    return Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, (k,))[0], ds.test.Y, tops)
+
+
+def compute_errors(measured: Measured) -> pd.DataFrame:
+    """P@1 with its standard error, of each model.
+
+    Parameters
+    ----------
+    measured : Measured
+        Of :func:`measure`.
+
+    Returns
+    -------
+    DataFrame
+        model, P@1 (percent), error (points).
+    """
+    rows = [(name, value, measured.error(name)) for name, value in measured.values.items()]
+    return pd.DataFrame(rows, columns=["model", "P@1", "error"])
+
+
+def findings(measured: Measured, costs: pd.DataFrame) -> list[str]:
+    """Who leads P@1; no seconds, which are a machine's.
+
+    Parameters
+    ----------
+    measured : Measured
+        Of :func:`measure`.
+    costs : DataFrame
+        Of :func:`compute_costs`.
+
+    Returns
+    -------
+    list of str
+    """
+    return [f"{len(costs)} models stand ready. {measured.leader('P@1').text}."]
