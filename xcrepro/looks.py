@@ -97,8 +97,8 @@ PLACES: dict[int, Look] = {1: Look(INK, "o", "-"), 3: Look(TEAL, "s", "--"), 5: 
 """Of k, where a figure draws several."""
 
 _SPARE = tuple(
-    Look(colour, marker, dash)
-    for marker, dash in (("<", "-"), (">", "--"), ("p", "-."), ("H", ":"))
+    Look(colour, marker, dash, hatch)
+    for marker, dash, hatch in (("<", "-", "oo"), (">", "--", "**"), ("p", "-.", "\\\\//"), ("H", ":", "OO"))
     for colour in (ROSE, LEAF, TEAL, VIOLET, RUST)
 )
 

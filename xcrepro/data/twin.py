@@ -94,8 +94,9 @@ class Twin(Dataset):
     @property
     def origin(self) -> str:
         """What it is, for the foot of a figure or table: ``"synthetic twin of EURLex-4K × 0.2 (seed 0), 762 test points"``."""
-        scale, _, seed = self.name.partition("@")[2].partition("-seed")
-        return f"synthetic twin of {self.title} × {scale} (seed {seed}), {self.test.Y.shape[0]:,} test points"
+        scale, _, seed = self.name.partition("@")[2].removesuffix("-hierarchy").partition("-seed")
+        kind = ", with a hierarchy" if self.parents is not None else ""
+        return f"synthetic twin of {self.title} × {scale} (seed {seed}{kind}), {self.test.Y.shape[0]:,} test points"
 
 
 def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None = None) -> Twin:
