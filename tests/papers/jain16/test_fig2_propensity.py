@@ -218,6 +218,8 @@ def test_equation_1_in_the_second_figure():
     model = table[table["source"] == "eq. 1"]
     assert model["true"].iloc[0] == pytest.approx(1 / math.log(15_539))  # of a label seen once
     assert model["count"].iloc[-1] == 6
+    # A line of one bin has no length: the mark shows it.
+    assert fig2.plot_hierarchy(table, "Twin").axes[0].lines[0].get_marker() == "_"
 
 
 # ---------------------------------------------------------------- the committed counts

@@ -495,7 +495,7 @@ def findings_fits(fits: pd.DataFrame) -> list[str]:
 
 
 def _error(value: float) -> str:
-    return f" ± {value:.2f}" if np.isfinite(value) else ""
+    return f" ± {value:.2g}" if np.isfinite(value) else ""
 
 
 def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
@@ -516,7 +516,7 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
     among = {"color": looks.TEAL, "marker": "o", "fillstyle": "none", "linestyle": "none", "markersize": 6}
     with figures.new(looks.WIDE, 3.8, ncols=2, ax=ax) as (fig, (left, right)):
         for estimate, label, style in (
-            ("true", "true $p_l$", curve | {"linewidth": 2.2}),
+            ("true", "true $p_l$", curve | {"linewidth": 2.2, "marker": "_" if len(twin) == 1 else ""}),
             ("procedure", "the paper's procedure", procedure),
             ("complete descendants", "... with all descendants observed", looks.Look(looks.AMBER, "^", ":").line()),
             ("among descendants", "among points with a descendant", among),
