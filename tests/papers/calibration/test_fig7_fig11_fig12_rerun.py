@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from xcrepro.papers.calibration import fig7_to_16_rerun as item
+from xcrepro.papers.calibration import fig7_fig11_fig12_rerun as item
 from xcrepro.repro import figures
 
 

@@ -11,7 +11,7 @@ import xcrepro as xc
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
-from xcrepro.papers.calibration import tables2_4_7_8_rerun as item
+from xcrepro.papers.calibration import table2_table7_rerun as item
 from xcrepro.predictions import TopK
 
 
