@@ -3,6 +3,7 @@ reliability of models before and after calibration."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro import looks, metrics, published
+from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import STATES
 from xcrepro.repro import figures, tables
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from xcrepro.data.dataset import Dataset
+    from xcrepro.predictions import TopK
 
 _MARKS = {"isotonic": "-I", "platt": "-P", "isotonic-separate": "-I", "platt-separate": "-P"}
 
@@ -36,14 +39,23 @@ def printed_table(name: int | str) -> pd.DataFrame:
     DataFrame
         ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``,
         fitted for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and
-        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
+        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number;
+        ``doubted``, whether the audit doubts the cell.
     """
-    found = published.table(f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}")
+    source = f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}"
+    found = published.table(source)
     return found.assign(
+        doubted=_doubts(source),
         mark=found["variant"].map(_MARKS).fillna(""),
         text=[format_cell(*row) for row in zip(found["printed"], found["value"], found["reading"], strict=True)],
         **{"on page": pd.to_numeric(found["printed"].str.replace(",", ""), errors="coerce")},
     )
+
+
+@functools.cache
+def _doubts(source: str) -> tuple[bool, ...]:
+    """Of each row of a printed table whether the audit doubts it; kept, as the audit takes a second."""
+    return tuple(published.doubted(published.table(source)) != "")
 
 
 def format_cell(printed: str, value: float, reading: str) -> str:
@@ -91,9 +103,10 @@ def lay_out_table(number: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The texts of :func:`format_cell`; "I" and "P" mark isotonic and Platt.
+        The texts of :func:`format_cell`, "†" behind what the audit doubts; "I" and "P" mark isotonic and Platt.
     """
     t = printed_table(number)
+    t["text"] += t["doubted"].map({True: "†", False: ""})
     if number in (1, 3):
         rows, columns = {"dataset" if number == 3 else "x": t["dataset"]}, t["metric"]
     elif number in (5, 6):
@@ -112,6 +125,33 @@ def describe_count(true: pd.Series) -> str:
     '2 of 3'
     """
     return f"{int(true.sum())} of {len(true)}"
+
+
+def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE") -> Measured:
+    """One number of several predictions on the test points, with the error that a jackknife over their rows gives.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
+    k : int
+    metric : str
+        As :func:`xcrepro.inputs.calibrated.measure` has them.
+
+    Returns
+    -------
+    Measured
+        Percent, NLL in nats.
+    """
+
+    def statistic(Y, top: TopK) -> float:
+        if metric == "P":
+            return 100 * float(metrics.precision(Y, top, [k])[0])
+        found = metrics.calibration.calibration_table(Y, top, [k], closed=calibrated.CLOSED, metrics=[metric])
+        return float(found["value"].item()) * (1 if metric == "NLL" else 100)
+
+    return Measured.of_rows(statistic, ds.test.Y, tops)
 
 
 def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
@@ -353,7 +393,8 @@ def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The table with ECE, ACE and true errors below ``least`` as NaN.
+        The table with ECE, ACE and true errors below ``least`` as NaN, without the columns of standard errors (±).
     """
+    table = table[[name for name in table if "±" not in name]]
     errors = [name for name in table if name.startswith(("ECE", "ACE", "true"))]
     return table.assign(**{name: table[name].where(table[name] >= least) for name in errors})
