@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import subprocess
 import sys
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,3 +157,16 @@ def test_a_digest_is_of_the_code_alone(tmp_path):
     assert digest(code) != digest(code.replace("1", "2"))
     assert digest(code) != digest(code, "x = 1")
     assert figures.digest(None) == ""
+
+
+def test_the_foot_lies_below_the_legend_and_moves_nothing():
+    def drawn(origin: str) -> np.ndarray:
+        with figures.new() as (fig, ax):
+            ax.plot(DATA["x"], DATA["y"], label="a")
+            figures.draws(ax, "x", "y")
+            fig.legend(loc="outside lower center")
+        return matplotlib.image.imread(io.BytesIO(figures.render(fig, DATA, origin=origin)[".png"]))
+
+    plain, with_foot = drawn(""), drawn("somewhere")
+    assert len(with_foot) > len(plain)
+    assert np.array_equal(with_foot[: len(plain) - 2], plain[:-2])

@@ -153,6 +153,9 @@ def _write_foot(fig: Figure, origin: str):
     width, height = fig.get_size_inches()
     lines = textwrap.wrap(f"Data: {origin}.", int(_LETTERS_AN_INCH * width))
     deep = 0.06 + 0.12 * len(lines)
+    for legend in fig.legends:
+        # It would follow the paper's lower edge down into the small print.
+        legend.set_bbox_to_anchor((0, 0, 1, 1), fig.transFigure)
     fig.text(0.01, -0.03 / height, "\n".join(lines), va="top", ha="left", fontsize="x-small", color="0.35")
     return Bbox([[0, -deep], [width, height]])
 
