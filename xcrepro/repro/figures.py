@@ -153,8 +153,10 @@ def _write_foot(fig: Figure, origin: str):
     width, height = fig.get_size_inches()
     lines = textwrap.wrap(f"Data: {origin}.", int(_LETTERS_AN_INCH * width))
     deep = 0.06 + 0.12 * len(lines)
+    # An outside legend would follow the paper's lower edge down into the small print: all is laid out first, then held.
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
     for legend in fig.legends:
-        # It would follow the paper's lower edge down into the small print.
         legend.set_bbox_to_anchor((0, 0, 1, 1), fig.transFigure)
     fig.text(0.01, -0.03 / height, "\n".join(lines), va="top", ha="left", fontsize="x-small", color="0.35")
     return Bbox([[0, -deep], [width, height]])
