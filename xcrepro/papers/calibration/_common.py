@@ -4,16 +4,17 @@ reliability of models before and after calibration."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from xcrepro import looks, metrics, published
-from xcrepro.findings import Measured
+from xcrepro.findings import BLOCKS, Measured
 from xcrepro.inputs import calibrated
 from xcrepro.inputs.calibrated import STATES
+from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.repro import figures, tables
 
 if TYPE_CHECKING:
@@ -128,7 +129,14 @@ def describe_count(true: pd.Series) -> str:
 
 
 def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE") -> Measured:
-    """One number of several predictions on the test points, with the error that a jackknife over their rows gives.
+    """:func:`measured_all` of one metric; it may be ``"P"`` as well."""
+    if metric != "P":
+        return measured_all(ds, tops, k, [metric])[metric]
+    return Measured.of_rows(lambda Y, top: 100 * float(metrics.precision(Y, top, [k])[0]), ds.test.Y, tops)
+
+
+def measured_all(ds: Dataset, tops: Mapping[str, TopK], k: int, wanted: Sequence[str]) -> dict[str, Measured]:
+    """Numbers of several predictions on the test points, with the error that a jackknife over their rows gives.
 
     Parameters
     ----------
@@ -136,22 +144,35 @@ def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE")
     tops : mapping of str to TopK
         With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
     k : int
-    metric : str
-        As :func:`xcrepro.inputs.calibrated.measure` has them.
+    wanted : sequence of str
+        Calibration metrics, as :func:`xcrepro.inputs.calibrated.measure` has them.
 
     Returns
     -------
-    Measured
-        Percent, NLL in nats.
+    dict of str to Measured
+        By metric; percent, NLL in nats.
     """
+    Y, units = ds.test.Y, np.array([1 if metric == "NLL" else 100 for metric in wanted])
 
-    def statistic(Y, top: TopK) -> float:
-        if metric == "P":
-            return 100 * float(metrics.precision(Y, top, [k])[0])
-        found = metrics.calibration.calibration_table(Y, top, [k], closed=calibrated.CLOSED, metrics=[metric])
-        return float(found["value"].item()) * (1 if metric == "NLL" else 100)
+    def values(Y, top: TopK) -> np.ndarray:
+        found = metrics.calibration.calibration_table(Y, top, [k], closed=calibrated.CLOSED, metrics=list(wanted))
+        return units * found.set_index("metric")["value"].loc[list(wanted)].to_numpy()
 
-    return Measured.of_rows(statistic, ds.test.Y, tops)
+    whole = {name: values(Y, top) for name, top in tops.items()}
+    keeps = list(jackknife_blocks(Y.shape[0], BLOCKS)) if Y.shape[0] > 1 else []
+    parts: dict[str, list] = {name: [] for name in tops}
+    for keep in keeps:
+        truth = Y[keep]
+        for name, top in tops.items():
+            parts[name].append(values(truth, top.rows(keep)))
+    stacked = {name: np.reshape(part, (len(keeps), len(wanted))) for name, part in parts.items()}
+    return {
+        metric: Measured(
+            {name: float(value[at]) for name, value in whole.items()},
+            {name: part[:, at] for name, part in stacked.items()},
+        )
+        for at, metric in enumerate(wanted)
+    }
 
 
 def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
