@@ -55,8 +55,18 @@ def printed_table(name: int | str) -> pd.DataFrame:
 
 @functools.cache
 def _doubts(source: str) -> tuple[bool, ...]:
-    """Of each row of a printed table whether the audit doubts it; kept, as the audit takes a second."""
+    """Of each row of a printed table whether the audit doubts it; kept, as the audit takes seconds."""
+    if source.startswith("calibration:table"):
+        return _doubts_of_tables()[source]
     return tuple(published.doubted(published.table(source)) != "")
+
+
+@functools.cache
+def _doubts_of_tables() -> dict[str, tuple[bool, ...]]:
+    """The same of tables 1 to 8, from one audit of all their datasets."""
+    rows = pd.concat([published.table(f"calibration:table{number}") for number in range(1, 9)], ignore_index=True)
+    doubted = published.doubted(rows) != ""
+    return {source: tuple(part) for source, part in doubted.groupby(rows["source"])}
 
 
 def format_cell(printed: str, value: float, reading: str) -> str:
@@ -173,6 +183,27 @@ def measured_all(ds: Dataset, tops: Mapping[str, TopK], k: int, wanted: Sequence
         )
         for at, metric in enumerate(wanted)
     }
+
+
+def measure_states(ds: Dataset, states: calibrated.States, metric: str = "ECE") -> dict[int, Measured]:
+    """A calibration error with its own error, of every model before and after calibration.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after`.
+    metric : str
+
+    Returns
+    -------
+    dict of int to Measured
+        By k; the systems are ``"PLT before"``, ``"PLT after"`` and so on.
+    """
+    tops: dict[int, dict] = {}
+    for (name, k), pair in states.items():
+        tops.setdefault(k, {}).update({f"{name} {state}": top for state, top in zip(STATES, pair, strict=True)})
+    return {k: measured(ds, those, k, metric) for k, those in tops.items()}
 
 
 def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:

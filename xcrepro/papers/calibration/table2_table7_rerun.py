@@ -27,24 +27,7 @@ PRINTED = {"DiSMEC": "DiSMEC", "PLT": "PLT", "Renee": "Neural"}
 """Printed method -> the baseline it is compared with. Renee is a one-vs-all network too, on a text encoder."""
 
 
-def measure(ds: Dataset, states: calibrated.States) -> dict[int, Measured]:
-    """ECE@k with its error, of every model before and after calibration.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`xcrepro.inputs.calibrated.before_after`.
-
-    Returns
-    -------
-    dict of int to Measured
-        By k; the systems are ``"PLT before"``, ``"PLT after"`` and so on, in percent.
-    """
-    tops: dict[int, dict] = {}
-    for (name, k), pair in states.items():
-        tops.setdefault(k, {}).update({f"{name} {state}": top for state, top in zip(STATES, pair, strict=True)})
-    return {k: _common.measured(ds, those, k) for k, those in tops.items()}
+measure = _common.measure_states
 
 
 def compute(ds: Dataset, states: calibrated.States, measured: Mapping[int, Measured]) -> pd.DataFrame:

@@ -229,9 +229,10 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
         left.set_yticks(at, separate.index)
         left.set_ylim(len(separate) - 0.5, -0.5)
         figures.draws(left, x=tuple(f"change of P@{k}" for k in KS))
-        for fit, mark, shift in zip((*FITS, "none"), "os^x", (-0.24, -0.08, 0.08, 0.24), strict=True):
+        marks = zip((*FITS, "none"), "vD<x", (looks.LEAF, looks.ROSE, looks.VIOLET, looks.GREY), strict=True)
+        for (fit, mark, colour), shift in zip(marks, (-0.24, -0.08, 0.08, 0.24), strict=True):
             bars = {"xerr": 2 * by_fit[fit]["ECE@1 ±"], "elinewidth": 0.8, "linestyle": "none"}
-            right.errorbar(by_fit[fit]["ECE@1"], at + shift, marker=mark, label=fit, **bars)
+            right.errorbar(by_fit[fit]["ECE@1"], at + shift, marker=mark, color=colour, label=fit, **bars)
         right.set(xlabel="ECE@1 (%)", title="ECE@1 by fit")
         _common.scale_errors(right)
         right.set_xlim(right=min(1.4 * found["ECE@1"].max() + 1, 150))
