@@ -256,7 +256,7 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
         method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
     """
     rows = datasets.printed_rows(ds)
-    rows = rows[rows["metric"].isin(PRINTED)]
+    rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
     if not len(rows):
         return pd.DataFrame(columns=["method"])
     rows = rows.reset_index(drop=True)
