@@ -18,7 +18,6 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
 from xcrepro.findings import Difference, Measured
 from xcrepro.inputs import baselines, calibrated, datasets, parameters
-from xcrepro.papers.calibration import _common as calibration
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
@@ -300,7 +299,15 @@ def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[int, Meas
     dict of int to Measured
         By k; the systems are (model, state) as ``"PLT before"``, ``"PLT after"``; percent.
     """
-    return calibration.measure_states(ds, calibrated.before_after(ds, tops, range(1, k + 1)))
+    by_k: dict[int, dict] = {}
+    for (name, place), pair in calibrated.before_after(ds, tops, range(1, k + 1)).items():
+        named = {f"{name} {state}": top for state, top in zip(calibrated.STATES, pair, strict=True)}
+        by_k.setdefault(place, {}).update(named)
+    return {place: Measured.of_rows(_ece, ds.test.Y, systems) for place, systems in by_k.items()}
+
+
+def _ece(Y, top: TopK) -> float:
+    return 100 * metrics.ece(Y, top, closed=calibrated.CLOSED)
 
 
 def compute(measured: Mapping[int, Measured]) -> pd.DataFrame:
@@ -360,16 +367,17 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        method ("-I": after isotonic regression), then ECE@1, ECE@3, ECE@5 (texts, percent; in brackets our reading, "†"
-        behind what the audit doubts). No rows where it has none.
+        method ("-I": after isotonic regression), then ECE@1, ECE@3, ECE@5 (texts, percent; "†" behind what the audit
+        doubts). No rows where it has none.
     """
-    found = pd.concat([calibration.printed_table(7), calibration.printed_table(8)])
-    found = found[(found["dataset"] == datasets.printed_name(ds)) & (found["metric"] == "ECE")]
-    if not len(found):
+    rows = pd.concat([published.table("calibration:table7"), published.table("calibration:table8")], ignore_index=True)
+    rows = rows[(rows["dataset"] == datasets.printed_name(ds)) & (rows["metric"] == "ECE") & (rows["printed"] != "")]
+    if not len(rows):
         return pd.DataFrame(columns=["method"])
-    text = found["text"] + found["doubted"].map({True: "†", False: ""})
-    names, columns = found["method"] + found["mark"], "ECE@" + found["k"].astype(str)
-    return tables.spread(found.assign(method=names, column=columns, text=text), ["method"], "column", "text")
+    text = rows["printed"] + (published.doubted(rows) != "").map({True: "†", False: ""})
+    names = rows["method"] + rows["variant"].map({"none": "", "isotonic": "-I"})
+    columns = "ECE@" + rows["k"].astype(int).astype(str)
+    return tables.spread(rows.assign(method=names, column=columns, text=text), ["method"], "column", "text")
 
 
 def describe_p(p: float) -> str:
