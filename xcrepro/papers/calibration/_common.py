@@ -3,6 +3,7 @@ reliability of models before and after calibration."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,11 @@ import pandas as pd
 from scipy import stats
 
 from xcrepro import looks, metrics, published
-from xcrepro.findings import Difference, Measured
+from xcrepro.findings import BLOCKS, Difference, Measured
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
 from xcrepro.metrics import significance
+from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.repro import figures, tables
 from xcrepro.truth import Truth
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from xcrepro.data.dataset import Dataset
+    from xcrepro.predictions import TopK
 
 _MARKS = {"isotonic": "-I", "platt": "-P", "isotonic-separate": "-I", "platt-separate": "-P"}
 
@@ -40,14 +43,33 @@ def printed_table(name: int | str) -> pd.DataFrame:
     DataFrame
         ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``,
         fitted for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and
-        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number.
+        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number;
+        ``doubted``, whether the audit doubts the cell.
     """
-    found = published.table(f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}")
+    source = f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}"
+    found = published.table(source)
     return found.assign(
+        doubted=_doubts(source),
         mark=found["variant"].map(_MARKS).fillna(""),
         text=[format_cell(*row) for row in zip(found["printed"], found["value"], found["reading"], strict=True)],
         **{"on page": pd.to_numeric(found["printed"].str.replace(",", ""), errors="coerce")},
     )
+
+
+@functools.cache
+def _doubts(source: str) -> tuple[bool, ...]:
+    """Of each row of a printed table whether the audit doubts it; kept, as the audit takes seconds."""
+    if source.startswith("calibration:table"):
+        return _doubts_of_tables()[source]
+    return tuple(published.doubted(published.table(source)) != "")
+
+
+@functools.cache
+def _doubts_of_tables() -> dict[str, tuple[bool, ...]]:
+    """The same of tables 1 to 8, from one audit of all their datasets."""
+    rows = pd.concat([published.table(f"calibration:table{number}") for number in range(1, 9)], ignore_index=True)
+    doubted = published.doubted(rows) != ""
+    return {source: tuple(part) for source, part in doubted.groupby(rows["source"])}
 
 
 def format_cell(printed: str, value: float, reading: str) -> str:
@@ -95,9 +117,10 @@ def lay_out_table(number: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The texts of :func:`format_cell`; "I" and "P" mark isotonic and Platt.
+        The texts of :func:`format_cell`, "†" behind what the audit doubts; "I" and "P" mark isotonic and Platt.
     """
     t = printed_table(number)
+    t["text"] += t["doubted"].map({True: "†", False: ""})
     if number in (1, 3):
         rows, columns = {"dataset" if number == 3 else "x": t["dataset"]}, t["metric"]
     elif number in (5, 6):
@@ -116,6 +139,74 @@ def describe_count(true: pd.Series) -> str:
     '2 of 3'
     """
     return f"{int(true.sum())} of {len(true)}"
+
+
+def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE") -> Measured:
+    """:func:`measured_all` of one metric; it may be ``"P"`` as well."""
+    if metric != "P":
+        return measured_all(ds, tops, k, [metric])[metric]
+    return Measured.of_rows(lambda Y, top: 100 * float(metrics.precision(Y, top, [k])[0]), ds.test.Y, tops)
+
+
+def measured_all(ds: Dataset, tops: Mapping[str, TopK], k: int, wanted: Sequence[str]) -> dict[str, Measured]:
+    """Numbers of several predictions on the test points, with the error that a jackknife over their rows gives.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
+    k : int
+    wanted : sequence of str
+        Calibration metrics, as :func:`xcrepro.inputs.calibrated.measure` has them.
+
+    Returns
+    -------
+    dict of str to Measured
+        By metric; percent, NLL in nats.
+    """
+    Y, units = ds.test.Y, np.array([1 if metric == "NLL" else 100 for metric in wanted])
+
+    def values(Y, top: TopK) -> np.ndarray:
+        found = metrics.calibration.calibration_table(Y, top, [k], closed=calibrated.CLOSED, metrics=list(wanted))
+        return units * found.set_index("metric")["value"].loc[list(wanted)].to_numpy()
+
+    whole = {name: values(Y, top) for name, top in tops.items()}
+    keeps = list(jackknife_blocks(Y.shape[0], BLOCKS)) if Y.shape[0] > 1 else []
+    parts: dict[str, list] = {name: [] for name in tops}
+    for keep in keeps:
+        truth = Y[keep]
+        for name, top in tops.items():
+            parts[name].append(values(truth, top.rows(keep)))
+    stacked = {name: np.reshape(part, (len(keeps), len(wanted))) for name, part in parts.items()}
+    return {
+        metric: Measured(
+            {name: float(value[at]) for name, value in whole.items()},
+            {name: part[:, at] for name, part in stacked.items()},
+        )
+        for at, metric in enumerate(wanted)
+    }
+
+
+def measure_states(ds: Dataset, states: calibrated.States, metric: str = "ECE") -> dict[int, Measured]:
+    """A calibration error with its own error, of every model before and after calibration.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after`.
+    metric : str
+
+    Returns
+    -------
+    dict of int to Measured
+        By k; the systems are ``"PLT before"``, ``"PLT after"`` and so on.
+    """
+    tops: dict[int, dict] = {}
+    for (name, k), pair in states.items():
+        tops.setdefault(k, {}).update({f"{name} {state}": top for state, top in zip(STATES, pair, strict=True)})
+    return {k: measured(ds, those, k, metric) for k, those in tops.items()}
 
 
 def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
@@ -581,7 +672,8 @@ def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The table with ECE, ACE and true errors below ``least`` as NaN.
+        The table with ECE, ACE and true errors below ``least`` as NaN, without the columns of standard errors (±).
     """
+    table = table[[name for name in table if "±" not in name]]
     errors = [name for name in table if name.startswith(("ECE", "ACE", "true"))]
     return table.assign(**{name: table[name].where(table[name] >= least) for name in errors})

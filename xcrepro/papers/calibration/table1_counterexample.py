@@ -1,4 +1,4 @@
-"""Table 1, computed: each label calibrated, the best label not; then the same on a twin."""
+"""Table 1, computed: each label calibrated, the best label not; then the same on a twin, or on real data."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.sparse import csr_matrix
 
 from xcrepro import calibrate, looks
+from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.inputs import calibrated
+from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.metrics import calibration as metric
 from xcrepro.papers.calibration._common import printed_table
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
+
+check_parameters = parameters.check
+
+CELLS = 20_000_000
+"""Pairs of a test point and a label that are looked at, at most."""
 
 
 def read_example() -> tuple[np.ndarray, np.ndarray]:
@@ -78,65 +85,100 @@ def compute_measured(chance: np.ndarray, scores: np.ndarray, copies: int = 10) -
     return pd.DataFrame(rows, columns=["metric", "before", "after"])
 
 
-# ---------------------------------------------------------------- the same on a twin
+# ---------------------------------------------------------------- the same on data
 
 
-def compute_twin(ds: Twin, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFrame:
+def chances(ds: Dataset, model: str = "PLT", seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
+    """What the scorers are built from: an order of each label's points, and the chance of each to have it.
+
+    Of a twin both are its true probabilities of the observed truth, which is what a model learns from and is tested on. Of
+    real data the order is that of a model's scores, and the chance is the truth itself, 0 or 1.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Of real data the first test points, as many as make :data:`CELLS` pairs with its labels.
+    model : str
+        A baseline; a twin needs none.
+    seed : int
+        The model's.
+
+    Returns
+    -------
+    order, chance : csr_matrix, (points, labels)
+        A pair that is not stored in ``order`` is taken to be of the lowest score.
+    """
+    if isinstance(ds, Twin):
+        return ds.test.observed_marginals, ds.test.observed_marginals
+    first = slice(max(CELLS // ds.test.Y.shape[1], 1))
+    return baselines.predictions(ds, [model], seed)[model].to_csr()[first], csr_matrix(ds.test.Y[first])
+
+
+def compute_scorers(order: csr_matrix, chance: csr_matrix, groups: Sequence[int] = (2, 5, 20, 100)) -> pd.DataFrame:
     """How wrong the best k labels of a scorer are of which every label is calibrated (:func:`score_by_groups`).
 
     Parameters
     ----------
-    ds : Twin
+    order, chance : csr_matrix, (points, labels)
+        From :func:`chances`.
     groups : sequence of int
         Numbers of values that a label's score can take, a scorer each.
 
     Returns
     -------
     DataFrame
-        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 the
-        true ECE@k (:func:`xcrepro.inputs.calibrated.true_error`) and bias@k, mean score less mean chance. All in
+        groups, marginal (the largest |chance - score| of any label at any of its scores), then for k = 1, 3, 5 ECE@k
+        with the chances in place of hits, ten bins closed to the left, and bias@k, mean score less mean chance. All in
         percentage points.
     """
     rows = []
-    chance = ds.test.observed_marginals.toarray().astype(np.float64)
+    dense = chance.toarray().astype(np.float64)
     for each in groups:
-        scores = score_by_groups(ds, each)
-        row = {"groups": each, "marginal": 100 * _worst_gap(chance, scores)}
-        for k in calibrated.KS:
+        scores = score_by_groups(order, chance, each)
+        row = {"groups": each, "marginal": 100 * _worst_gap(dense, scores)}
+        for k in (k for k in calibrated.KS if k <= scores.shape[1]):
             top = TopK.from_scores(scores, k)
-            gap = top.scores.mean(dtype=np.float64) - calibrated.true_probabilities(ds, top).mean()
-            row |= {f"ECE@{k}": 100 * calibrated.true_error(ds, top), f"bias@{k}": 100 * float(gap)}
+            true = np.take_along_axis(dense, np.maximum(top.ids, 0), 1)[top.ids >= 0]
+            said = top.scores[top.ids >= 0]
+            bin_of = np.minimum((said * np.float32(metric.BINS)).astype(np.int64), metric.BINS - 1)
+            gaps = np.bincount(bin_of, said, metric.BINS) - np.bincount(bin_of, true, metric.BINS)
+            bias = said.mean(dtype=np.float64) - true.mean()
+            row |= {f"ECE@{k}": 100 * float(np.abs(gaps).sum() / said.size), f"bias@{k}": 100 * float(bias)}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def score_by_groups(ds: Twin, groups: int) -> np.ndarray:
-    """A scorer that is calibrated for each label on the twin's test points, exactly and by construction.
+def score_by_groups(order: csr_matrix, chance: csr_matrix, groups: int) -> np.ndarray:
+    """A scorer that is calibrated for each label on the test points, exactly and by construction.
 
-    Probabilities are those of the observed truth, which is what a model learns from and is tested on. For each label the
-    points where it is possible are sorted by its true probability and cut into equal parts; the score is the mean true
-    probability of the part. So whatever score a label takes, the mean chance of the points with it is that score:
-    equation 5 holds, coarsely for few groups and finely for many.
+    For each label the points that ``order`` stores are sorted by it and cut into equal parts; the score is the mean chance
+    of the part, and of all points that are not stored together. So whatever score a label takes, the mean chance of the
+    points with it is that score: equation 5 holds, coarsely for few groups and finely for many.
 
     Parameters
     ----------
-    ds : Twin
+    order, chance : csr_matrix, (points, labels)
+        From :func:`chances`.
     groups : int
         Parts of a label's points, fewer where there are fewer points.
 
     Returns
     -------
     ndarray of float64, shape (points, labels)
-        From 0 to 1; 0 where a label is not possible.
+        From 0 to 1.
     """
-    marginals = ds.test.observed_marginals.tocsc()
-    scores = np.zeros(marginals.shape)
-    for label in range(marginals.shape[1]):
-        stored = slice(marginals.indptr[label], marginals.indptr[label + 1])
-        chance, rows = marginals.data[stored].astype(np.float64), marginals.indices[stored]
-        order = np.argsort(chance, kind="stable")
-        for part in np.array_split(order, min(groups, order.size)) if order.size else ():
-            scores[rows[part], label] = chance[part].mean()
+    order, chance = order.tocsc(), chance.tocsc()
+    scores = np.zeros(order.shape)
+    for label in range(order.shape[1]):
+        stored = slice(order.indptr[label], order.indptr[label + 1])
+        true = chance[:, [label]].toarray().ravel().astype(np.float64)
+        rows = order.indices[stored][np.argsort(order.data[stored].astype(np.float64), kind="stable")]
+        rest = np.ones(order.shape[0], bool)
+        rest[rows] = False
+        if rest.any():
+            scores[rest, label] = true[rest].mean()
+        for part in np.array_split(rows, min(groups, rows.size)) if rows.size else ():
+            scores[part, label] = true[part].mean()
     return scores
 
 
@@ -156,14 +198,14 @@ _EXAMPLE = {  # the best label's mark lies around that of the label which it is
 
 
 def compute(example: pd.DataFrame, twin: pd.DataFrame) -> pd.DataFrame:
-    """Table 1 and the twin's scorers in one table, each with its own columns only.
+    """Table 1 and the scorers in one table, each with its own columns only.
 
     Parameters
     ----------
     example : DataFrame
         From :func:`compute_table`.
     twin : DataFrame
-        From :func:`compute_twin`.
+        From :func:`compute_scorers`.
 
     Returns
     -------
@@ -173,10 +215,42 @@ def compute(example: pd.DataFrame, twin: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([example, twin], ignore_index=True)
 
 
-def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Left: chance against score for each label and for the best label of table 1. Right: the twin's scorers.
+def findings(example: pd.DataFrame, measured: pd.DataFrame, scorers: pd.DataFrame) -> list[str]:
+    """What came out.
 
-    Those are drawn by their true ECE@k; every label of them is calibrated.
+    Parameters
+    ----------
+    example : DataFrame
+        From :func:`compute_table`.
+    measured : DataFrame
+        From :func:`compute_measured`.
+    scorers : DataFrame
+        From :func:`compute_scorers`.
+
+    Returns
+    -------
+    list of str
+    """
+    top = example["who"] == "top 1"
+    off = example[top & (example["gap"].abs() > 1e-9)]
+    ece = measured.set_index("metric")["before"]
+    told = [f"at score {row.score:.1f} its chance is {row.chance:.1f}" for row in off.itertuples()] or [
+        "it is calibrated"
+    ]
+    few, many = scorers.iloc[0], scorers.iloc[-1]
+    direction = "too low" if few["bias@1"] < -0.05 else "too high" if few["bias@1"] > 0.05 else "right on average"
+    return [
+        f"In the example the largest gap of a single label is {example[~top]['gap'].abs().max():.1f}; "
+        f"of the best label, {' and '.join(told)}, as the paper has it (0.6, not 0.7).",
+        f"Its marginal ECE is {ece['marginal ECE (eq. 6)']:.2f} and its ECE@1 {ece['ECE@1 (eq. 7)']:.2f}.",
+        f"Beyond it, of scorers whose labels are all calibrated (largest gap {scorers['marginal'].max():.2f} points), ECE@1 is "
+        f"{few['ECE@1']:.1f} points with {few['groups']:.0f} values a label and {many['ECE@1']:.1f} with {many['groups']:.0f}.",
+        f"With {few['groups']:.0f} values the scores of the best labels are {direction} (by {abs(few['bias@1']):.1f} points).",
+    ]
+
+
+def plot(table: pd.DataFrame, ax=None) -> Figure:
+    """Left: chance against score for each label and for the best label of table 1. Right: the scorers' ECE@k.
 
     Parameters
     ----------
@@ -193,17 +267,18 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             part = table[table["who"] == who]
             left.plot(part["score"], part["chance"], **style, linestyle="none", label=who)
         left.set(xlabel="score", ylabel="mean probability at this score")
-        left.set_title("table 1: 0.7 comes true 6 times in 10", loc="left")
+        left.set_title("table 1", loc="left")
         left.legend(loc="upper left")
         figures.draws(left, x="score", y="chance")
         twin = table.dropna(subset="groups")
-        for k in calibrated.KS:
+        ks = [k for k in calibrated.KS if f"ECE@{k}" in twin]
+        for k in ks:
             right.plot(twin["groups"], twin[f"ECE@{k}"], **looks.PLACES[k].line(), label=f"ECE@{k}")
         right.plot(twin["groups"], twin["marginal"], "x", color="0.45", label="worst single label")
         right.set(xscale="log", xlabel="values a label's score can take", ylabel="error (points)", ylim=(-0.4, None))
         right.set_xticks(twin["groups"], [f"{groups:.0f}" for groups in twin["groups"]])
         right.minorticks_off()
-        right.set_title("twin: every label exact, the best one not", loc="left")
+        right.set_title("scorers of which every label is calibrated", loc="left")
         right.legend()
-        figures.draws(right, x="groups", y=("marginal", *(f"ECE@{k}" for k in calibrated.KS)))
+        figures.draws(right, x="groups", y=("marginal", *(f"ECE@{k}" for k in ks)))
     return fig

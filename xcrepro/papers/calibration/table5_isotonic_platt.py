@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
+from xcrepro import findings as said
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import calibrated
+from xcrepro.findings import Difference, Measured
+from xcrepro.inputs import calibrated, parameters
 from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
+
+check_parameters = parameters.check
 
 VALUES = ["ECE", "ACE", "Brier", "NLL", "true"]
 
@@ -38,9 +43,14 @@ METHODS = {
 The paper has the first two; "plain targets" is how its code fits Platt's curve."""
 
 
-def compute(
+Fits = Mapping[tuple[str, int], Mapping[str, TopK]]
+"""(model, k) -> method -> the first k places calibrated by it; ``"none"`` first, as they were."""
+COMPARED = ("ECE", "Brier", "NLL")
+
+
+def calibrate_all(
     ds: Dataset, tops: calibrated.Tops, methods: Sequence[str] = tuple(METHODS), ks: Sequence[int] = (1, 5)
-) -> pd.DataFrame:
+) -> dict[tuple[str, int], dict[str, TopK]]:
     """Every method on every model.
 
     Parameters
@@ -55,45 +65,105 @@ def compute(
 
     Returns
     -------
-    DataFrame
-        model, k, method (``"none"`` first), ECE, ACE, Brier (percent), NLL (nats), true (ECE against the twin's
-        probabilities, NaN on real data).
+    dict
+        As :data:`Fits`.
     """
-    rows = []
+    found = {}
     for name, top in tops.items():
         for k in ks:
             before = calibrated.linked(top, k, name)
             fits = {method: calibrate.cross_fit_top(ds.test.Y, before, **METHODS[method]) for method in methods}
-            for method, after in {"none": before, **fits}.items():
-                values = calibrated.measure(ds, after, k, VALUES[:-1])
-                true = 100 * calibrated.true_error(ds, after)
-                rows.append({"model": name, "k": int(k), "method": method, **values, "true": true})
+            found[name, int(k)] = {"none": before, **fits}
+    return found
+
+
+def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
+    """What the methods are compared by, with its error: (model, k) -> metric of :data:`COMPARED` -> method -> value.
+
+    Parameters
+    ----------
+    ds : Dataset
+    fits : mapping
+        From :func:`calibrate_all`.
+
+    Returns
+    -------
+    dict
+    """
+    return {key: _common.measured_all(ds, tops, key[1], COMPARED) for key, tops in fits.items()}
+
+
+def compute(ds: Dataset, fits: Fits, measured: Mapping) -> pd.DataFrame:
+    """The errors by method.
+
+    Parameters
+    ----------
+    ds : Dataset
+    fits : mapping
+        From :func:`calibrate_all`.
+    measured : mapping
+        From :func:`measure`.
+
+    Returns
+    -------
+    DataFrame
+        model, k, method (``"none"`` first), ECE and its standard error (±), ACE, Brier (percent), NLL (nats), true (ECE
+        against the twin's probabilities, NaN on real data).
+    """
+    rows = []
+    for (name, k), tops in fits.items():
+        for method, after in tops.items():
+            values = calibrated.measure(ds, after, k, VALUES[:-1])
+            error = {"ECE ±": measured[name, k]["ECE"].error(method)}
+            true = {"true": 100 * calibrated.true_error(ds, after)}
+            rows.append({"model": name, "k": k, "method": method, "ECE": values.pop("ECE"), **error, **values, **true})
     return pd.DataFrame(rows)
 
 
 check = _common.hide_small_errors
 
 
-def compute_wins(found: pd.DataFrame, over: str = "isotonic") -> pd.DataFrame:
-    """In how many (model, k) one method has the lower value than each other method.
+def compare(measured: Mapping, other: str, metric: str = "ECE", over: str = "isotonic") -> list[Difference]:
+    """Of each model and k the other method's error less that of ``over``: positive where ``over`` is the better one.
 
     Parameters
     ----------
-    found : DataFrame
-        From :func:`compute`.
+    measured : mapping
+        From :func:`measure`.
+    other, over : str
+        Of :data:`METHODS`, or ``"none"``.
+    metric : str
+        Of :data:`COMPARED`.
+
+    Returns
+    -------
+    list of Difference
+        Corrected together.
+    """
+    return said.corrected(one[metric].difference(other, over) for one in measured.values())
+
+
+def compute_comparisons(measured: Mapping, over: str = "isotonic") -> pd.DataFrame:
+    """In how many (model, k) one method has clearly the lower or the higher value than each other method.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
     over : str
-        The one method, of :data:`METHODS`.
 
     Returns
     -------
     DataFrame
-        ``isotonic below`` (named after ``over``): the other method; then for each of :data:`VALUES` a text such as
-        "13 of 14", "-" for metrics that are not known.
+        against, then for each of :data:`COMPARED` a text: clearly lower / not clear / clearly higher.
     """
-    wide = found.dropna(axis=1).set_index(["method", "model", "k"])
-    base = wide.loc[over]
-    counts = {m: (base < wide.loc[m]).apply(_common.describe_count) for m in found["method"].unique() if m != over}
-    return pd.DataFrame(counts).T.reindex(columns=VALUES, fill_value="-").rename_axis(f"{over} below").reset_index()
+    others = [method for method in next(iter(next(iter(measured.values())).values())).values if method != over]
+    rows = []
+    for other in others:
+        verdicts = {m: [one.verdict for one in compare(measured, other, m, over)] for m in COMPARED}
+        texts = {m: " / ".join(str(v.count(w)) for w in ("above", "not clear", "below")) for m, v in verdicts.items()}
+        rows.append({"against": other, **texts})
+    return pd.DataFrame(rows)
 
 
 def compute_means(found: pd.DataFrame) -> pd.DataFrame:
@@ -123,6 +193,44 @@ def compute_printed() -> pd.DataFrame:
     return _common.lay_out_table(5)
 
 
+def findings(found: pd.DataFrame, measured: Mapping) -> list[str]:
+    """What came out.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compute`.
+    measured : mapping
+        From :func:`measure`.
+
+    Returns
+    -------
+    list of str
+    """
+    t = _common.printed_table(5)
+    wide = t[~t["doubted"]].pivot(index=["dataset", "method", "k"], columns="variant", values="value")
+    wide = wide[["platt", "isotonic"]].dropna()
+    paper = _common.describe_count(wide["isotonic"] < wide["platt"])
+    claims = {
+        "ECE": "isotonic regression has a lower {} than Platt scaling",
+        "Brier": "its {} score is lower too",
+        "NLL": "its {} is lower too",
+    }
+    sentences = [
+        f"In the paper's table isotonic regression has the lower ECE in {paper} pairs (doubted cells left out)."
+    ]
+    for metric, claim in claims.items():
+        sentences.append(f"Here, {said.count(compare(measured, 'Platt', metric), claim.format(metric))}.")
+    if "beta" in set(found["method"]):
+        beta = said.count(compare(measured, "beta"), "isotonic regression has a lower ECE than beta calibration")
+        sentences.append(f"Beyond the paper, {beta}.")
+    if found["true"].notna().any():
+        means = found.groupby("method", sort=False)["true"].mean()
+        shown = [f"{method} {means[method]:.1f}" for method in ("none", "isotonic", "Platt", "beta") if method in means]
+        sentences.append(f"Against the twin's own probabilities the mean error is, in points: {', '.join(shown)}.")
+    return sentences
+
+
 def plot(found: pd.DataFrame, ax=None) -> Figure:
     """ECE at the largest k of each model by method: measured (left, as table 5) and against the twin's probabilities.
 
@@ -137,17 +245,20 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
     panels = {"ECE": f"ECE@{k} measured with hits (%)", "true": f"ECE@{k} against the true probabilities (%)"}
     if found["true"].isna().all():
         del panels["true"]
-    with figures.new(looks.WIDE, 3.8, len(panels), ax=ax, sharex=True, sharey=True, squeeze=False) as (fig, axes):
+    models = found["model"].unique()
+    shifts = dict(zip(models, np.linspace(-0.25, 0.25, len(models)) if len(models) > 1 else [0.0], strict=True))
+    with figures.new(looks.WIDE, 4.4, len(panels), ax=ax, sharex=True, sharey=True, squeeze=False) as (fig, axes):
         for panel, (metric, words) in zip(axes[0], panels.items(), strict=True):
             for model, part in found[found["k"] == k].groupby("model", sort=False):
-                panel.plot(part[metric], range(len(part)), linestyle="none", label=model, **looks.of(model).mark())
+                look, at = looks.of(model), np.arange(len(part)) + shifts[model]
+                bars = {"xerr": 2 * part["ECE ±"]} if metric == "ECE" else {}
+                panel.errorbar(part[metric], at, **bars, linestyle="none", elinewidth=0.8, label=model, **look.mark())
             panel.set(xlabel=words)
             _common.scale_errors(panel)
             figures.draws(panel, x=metric)
+        axes[0, 0].set_xlim(right=min(1.4 * found.loc[found["k"] == k, "ECE"].max() + 1, 150))
         axes[0, 0].set_yticks(range(len(methods)), methods)
-        axes[0, 0].invert_yaxis()
-        wins = compute_wins(found).set_index("isotonic below")["ECE"]
-        shown = [f"{wins[m]} cases against {m}" for m in METHODS if m in wins and m.startswith(("Platt", "beta"))]
-        looks.title(fig, f"Isotonic regression has the lower ECE\nin {', '.join(shown)}")
+        axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
+        looks.title(fig, f"ECE@{k} by calibration method (bars: two standard errors)")
         looks.legend(fig, axes[0, 0])
     return fig

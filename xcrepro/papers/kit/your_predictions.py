@@ -1,23 +1,50 @@
-"""Anybody's saved predictions: how they are written and read, their errors, and the calibration paper's fig 4."""
+"""Anybody's saved predictions: how they are written and read, how they compare with our baselines, how calibrated they are."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks, published
+from xcrepro import findings as said
+from xcrepro import looks, metrics, published
+from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import baselines, calibrated
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import Difference, Measured
+from xcrepro.inputs import baselines, calibrated, datasets, parameters
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
 METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
+RANKED = ("P", "nDCG", "PSP")
+PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
+"""The repository's name of a metric -> this package's."""
+
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The shared rules, and that ``baseline`` is one of ``models``.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.inputs.parameters.check`.
+    """
+    parameters.check(values)
+    if not values["models"]:
+        raise ArgumentError("parameter models", "must name one baseline at least", values["models"])
+    if values["baseline"]:
+        one_of("parameter baseline", values["baseline"], values["models"])
 
 
 def write_by_hand(path: str | os.PathLike, scores: np.ndarray, ids: np.ndarray, pairs: np.ndarray) -> None:
@@ -70,30 +97,174 @@ def write_example(folder: str | os.PathLike, ds: Dataset, tops: Mapping[str, Top
     return sorted(path.name for path in Path(folder).iterdir())
 
 
-def read(ds: Dataset, tops: Mapping[str, TopK], given: str = "", k: int = 5) -> dict[str, TopK]:
-    """Saved predictions, or those of our own models after a way through files.
+def read(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[str, TopK]:
+    """Predictions after a way through files: saved by :func:`write_example` and read back.
 
     Parameters
     ----------
     ds : Dataset
     tops : mapping of str to TopK
-        Without ``given``: saved by :func:`write_example` and read back.
-    given : str
-        Where predictions are saved, in a form that :func:`xcrepro.inputs.baselines.saved` reads.
+        Name -> predictions.
     k : int
         How many places.
 
     Returns
     -------
     dict of str to TopK
-        Name -> predictions.
     """
-    if given:
-        return baselines.saved(given, ds, k)
     with tempfile.TemporaryDirectory() as folder:
         print("written and read back:", ", ".join(write_example(folder, ds, tops, k)))
         found = baselines.saved(folder, ds, k)
     return {name: found[name] for name in tops}
+
+
+def load(ds: Dataset, models: Sequence[str], seed: int, given: str, k: int = 5) -> tuple[dict[str, TopK], list[str]]:
+    """A reader's predictions and, behind them, the baselines.
+
+    Parameters
+    ----------
+    ds : Dataset
+    models : sequence of str
+        Baselines.
+    seed : int
+        Theirs.
+    given : str
+        A file or folder of saved predictions; empty: the baselines alone.
+    k : int
+        How many places each file must have.
+
+    Returns
+    -------
+    tops : dict of str to TopK
+        Name -> predictions.
+    own : list of str
+        Which of them are the reader's.
+
+    Raises
+    ------
+    ArgumentError
+        For a file of fewer than ``k`` places.
+    """
+    own = list(baselines.saved(given, ds)) if given else []
+    tops = baselines.predictions(ds, models, seed, given)
+    for name in own:
+        if tops[name].k < k:
+            raise ArgumentError("parameter k", f"must be at most {tops[name].k}, the places of {name}", k)
+    return tops, own
+
+
+def compare(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[str, Measured]:
+    """How well they rank, with the error that a jackknife over test points gives.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Model -> its predictions for the test points.
+    k : int
+
+    Returns
+    -------
+    dict of str to Measured
+        P@1, then P@k, nDCG@k, PSP@k (as published, a ratio), percent.
+    """
+    weights = datasets.weights(ds)
+    functions = {
+        "P": metrics.precision,
+        "nDCG": metrics.ndcg,
+        "PSP": lambda Y, top, ks: metrics.psp(Y, top, ks, inverse_propensity=weights),
+    }
+    wanted = dict.fromkeys([("P", 1), *((metric, k) for metric in RANKED)])
+    return {
+        f"{metric}@{place}": Measured.of_rows(
+            lambda Y, top, f=functions[metric], at=place: 100 * float(f(Y, top, [at])[0]), ds.test.Y, tops
+        )
+        for metric, place in wanted
+    }
+
+
+def lay_out(measured: Mapping[str, Measured]) -> pd.DataFrame:
+    """A row a model: each number and its standard error (±)."""
+    names = list(next(iter(measured.values())).values)
+    columns: dict[str, list] = {"model": names}
+    for metric, one in measured.items():
+        columns |= {metric: [one.values[name] for name in names], f"{metric} ±": [one.error(name) for name in names]}
+    return pd.DataFrame(columns)
+
+
+def choose_baseline(measured: Measured, models: Sequence[str], own: Sequence[str], asked: str = "") -> str:
+    """The baseline that own predictions are held to.
+
+    Parameters
+    ----------
+    measured : Measured
+        P@k.
+    models : sequence of str
+        The baselines.
+    own : sequence of str
+        Names of the reader's predictions, which are no baselines.
+    asked : str
+        The one asked for; empty: the one with the highest P@k.
+
+    Returns
+    -------
+    str
+        Empty where none is there.
+    """
+    there = [name for name in models if name in measured.values and name not in own]
+    if asked:
+        return asked if asked in there else ""
+    return max(there, key=measured.values.get, default="")
+
+
+def compute_differences(measured: Mapping[str, Measured], own: Sequence[str], baseline: str) -> pd.DataFrame:
+    """Own predictions less the baseline.
+
+    Parameters
+    ----------
+    measured : mapping of str to Measured
+        From :func:`compare`.
+    own : sequence of str
+    baseline : str
+        Empty: no rows.
+
+    Returns
+    -------
+    DataFrame
+        model, metric, baseline, difference, ± (points), p (corrected over all rows), verdict.
+    """
+    pairs = [(metric, one.difference(name, baseline)) for name in own for metric, one in measured.items() if baseline]
+    found = said.corrected(one for _, one in pairs)
+    rows = [
+        (one.left, metric, baseline, one.value, one.error, one.p, one.verdict)
+        for (metric, _), one in zip(pairs, found, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["model", "metric", "baseline", "difference", "±", "p", "verdict"])
+
+
+def printed_rows(ds: Dataset) -> pd.DataFrame:
+    """What the repository's page prints for the dataset, all methods.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    DataFrame
+        method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
+    """
+    rows = datasets.printed_rows(ds)
+    rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
+    if not len(rows):
+        return pd.DataFrame(columns=["method"])
+    rows = rows.reset_index(drop=True)
+    doubts = (published.doubted(rows) != "").map({True: "†", False: ""})
+    column = rows["metric"].map(PRINTED) + "@" + rows["k"].astype(int).astype(str)
+    rows = rows.assign(text=rows["printed"] + doubts, column=column)
+    rows["method"] += rows["variant"].where(rows["variant"] != "", "").radd(" ").str.rstrip()
+    rows["row"] = rows["row"].astype(int)
+    return tables.spread(rows, ["row", "method"], "column", "text").drop(columns="row")
 
 
 def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataFrame:
@@ -114,20 +285,52 @@ def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataF
     return calibrated.errors(ds, calibrated.before_after(ds, tops, range(1, k + 1)), METRICS)
 
 
-def compute(table: pd.DataFrame) -> pd.DataFrame:
-    """What figure 4 of the calibration paper shows.
+def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[int, Measured]:
+    """ECE at 1 to ``k`` before and after isotonic regression, with its error.
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`compute_table`.
+    ds : Dataset
+    tops : mapping of str to TopK
+    k : int
+
+    Returns
+    -------
+    dict of int to Measured
+        By k; the systems are (model, state) as ``"PLT before"``, ``"PLT after"``; percent.
+    """
+    by_k: dict[int, dict] = {}
+    for (name, place), pair in calibrated.before_after(ds, tops, range(1, k + 1)).items():
+        named = {f"{name} {state}": top for state, top in zip(calibrated.STATES, pair, strict=True)}
+        by_k.setdefault(place, {}).update(named)
+    return {place: Measured.of_rows(_ece, ds.test.Y, systems) for place, systems in by_k.items()}
+
+
+def _ece(Y, top: TopK) -> float:
+    return 100 * metrics.ece(Y, top, closed=calibrated.CLOSED)
+
+
+def compute(measured: Mapping[int, Measured]) -> pd.DataFrame:
+    """ECE@k against k, what the figure shows.
+
+    Parameters
+    ----------
+    measured : mapping of int to Measured
+        From :func:`measure`.
 
     Returns
     -------
     DataFrame
-        model, k, before, after (ECE, percent).
+        model, k, before, before ±, after, after ± (ECE, percent).
     """
-    return table[table["metric"] == "ECE"].drop(columns="metric")
+    rows = []
+    for k, one in measured.items():
+        for name in dict.fromkeys(system.rpartition(" ")[0] for system in one.values):
+            row = {"model": name, "k": k}
+            for state in calibrated.STATES:
+                row |= {state: one.values[f"{name} {state}"], f"{state} ±": one.error(f"{name} {state}")}
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, TopK], k: int = 5) -> float:
@@ -154,23 +357,103 @@ def largest_difference(table: pd.DataFrame, ds: Dataset, memory: Mapping[str, To
     return float((here - there).abs().fillna(np.inf).max(axis=None))
 
 
-def compute_printed() -> pd.DataFrame:
-    """What figure 4 compares, as far as table 7 has it: LightXML and CascadeXML before calibration.
+def compute_printed(ds: Dataset) -> pd.DataFrame:
+    """ECE@k of the methods that the calibration paper has on this dataset (tables 7 and 8).
 
-    The figure's other two (LightXML with random clusters, ELIAS) have no printed number.
+    Parameters
+    ----------
+    ds : Dataset
 
     Returns
     -------
     DataFrame
-        dataset, method, then ECE@k (percent), a column a k.
+        method ("-I": after isotonic regression), then ECE@1, ECE@3, ECE@5 (texts, percent; "†" behind what the audit
+        doubts). No rows where it has none.
     """
-    t = published.table("calibration:table7")
-    t = t[t["method"].isin(["LightXML", "CascadeXML"]) & (t["metric"] == "ECE") & (t["variant"] == "none")]
-    return tables.spread(t.assign(at="ECE@" + t["k"].astype(str)), ["dataset", "method"], "at", "value")
+    rows = pd.concat([published.table("calibration:table7"), published.table("calibration:table8")], ignore_index=True)
+    rows = rows[(rows["dataset"] == datasets.printed_name(ds)) & (rows["metric"] == "ECE") & (rows["printed"] != "")]
+    if not len(rows):
+        return pd.DataFrame(columns=["method"])
+    text = rows["printed"] + (published.doubted(rows) != "").map({True: "†", False: ""})
+    names = rows["method"] + rows["variant"].map({"none": "", "isotonic": "-I"})
+    columns = "ECE@" + rows["k"].astype(int).astype(str)
+    return tables.spread(rows.assign(method=names, column=columns, text=text), ["method"], "column", "text")
+
+
+def describe_p(p: float) -> str:
+    """A p-value as words.
+
+    >>> describe_p(0.0000123), describe_p(0.0312), describe_p(float("nan"))
+    ('p < 0.001', 'p = 0.03', 'p not known')
+    """
+    if np.isnan(p):
+        return "p not known"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
+def findings(
+    ranked: Mapping[str, Measured], differences: pd.DataFrame, measured: Mapping[int, Measured], own: Sequence[str]
+) -> list[str]:
+    """What came out.
+
+    Parameters
+    ----------
+    ranked : mapping of str to Measured
+        From :func:`compare`.
+    differences : DataFrame
+        From :func:`compute_differences`.
+    measured : mapping of int to Measured
+        From :func:`measure`.
+    own : sequence of str
+        Names of the reader's predictions.
+
+    Returns
+    -------
+    list of str
+    """
+    sentences = []
+    for (name, baseline), part in differences.groupby(["model", "baseline"], sort=False):
+        shown = [
+            f"{row['metric']} {row['difference']:+.1f} ± {row['±']:.1f} ({row['verdict']}, {describe_p(row['p'])})"
+            for row in part.to_dict("records")
+        ]
+        sentences.append(f"{name} against {baseline}, points: {'; '.join(shown)}.")
+    if own and not len(differences):
+        sentences.append("No baseline stands here to hold your predictions to.")
+    last = max(measured)
+    if not own:
+        metric = list(ranked)[-3]
+        sentences.append(f"Of the example's models: {ranked[metric].leader(metric).text}.")
+    before = _keep(measured[last], "before")
+    sentences.append(f"Before calibration: {before.leader(f'ECE@{last} (lower is better)', 'lower').text}.")
+    fall = said.corrected(
+        measured[last].difference(f"{name} before", f"{name} after") for name in _keep(measured[last], "before").values
+    )
+    sentences.append(f"Over models, {said.count(fall, f'isotonic regression lowers ECE@{last}')}.")
+    if last > 1:
+        rises = said.corrected(_rise(measured, name) for name in before.values)
+        claim = f"ECE@k before calibration is higher at k = {last} than at k = 1"
+        sentences.append(f"Over models, {said.count(rises, claim)}.")
+    return sentences
+
+
+def _keep(measured: Measured, state: str) -> Measured:
+    """The systems of one state, under their models' names."""
+    names = [name.removesuffix(f" {state}") for name in measured.values if name.endswith(f" {state}")]
+    return Measured(
+        *({name: part[f"{name} {state}"] for name in names} for part in (measured.values, measured.replicates))
+    )
+
+
+def _rise(measured: Mapping[int, Measured], name: str) -> Difference:
+    """ECE at the last k less that at the first, before calibration."""
+    ends = {str(k): _keep(measured[k], "before") for k in (max(measured), min(measured))}
+    both = ({k: part.values[name] for k, part in ends.items()}, {k: part.replicates[name] for k, part in ends.items()})
+    return Measured(*both).difference(*ends)
 
 
 def plot(errors: pd.DataFrame, ax=None) -> Figure:
-    """Figure 4: ECE@k against k, before (filled) and after isotonic regression (hollow).
+    """ECE@k against k, before (filled, with two standard errors) and after isotonic regression (hollow).
 
     Parameters
     ----------
@@ -178,16 +461,17 @@ def plot(errors: pd.DataFrame, ax=None) -> Figure:
         From :func:`compute`.
     ax : Axes, optional
     """
+    ks = errors["k"].unique()
     with figures.new(width=looks.NARROW, height=3.9, ax=ax) as (fig, panel):
         for name, part in errors.groupby("model", sort=False):
             style = looks.of(name).line()
-            panel.plot(part["k"], part["before"], label=name, **style)
+            panel.errorbar(part["k"], part["before"], 2 * part["before ±"], label=name, elinewidth=0.8, **style)
             panel.plot(part["k"], part["after"], markerfacecolor=looks.WHITE, linewidth=0.8, **style)
-        panel.set(xlabel="k", ylabel="ECE@k, %", xticks=errors["k"].unique(), ylim=(0, None))
+        panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None), xlim=(ks.min() - 0.3, ks.max() + 0.3))
+        panel.set_xticks(ks if ks.size <= 12 else ks[:: -(-ks.size // 10)])
         figures.draws(panel, x="k", y=calibrated.STATES)
-        low, high = errors["k"].min(), errors["k"].max()
-        first, last = (errors[errors["k"] == k].set_index("model")["before"] for k in (low, high))
-        rises = f"{(last > first).sum()} of {len(first)}"
-        looks.title(fig, f"From k = {low} to {high} the error rises in {rises} models")
-        looks.legend(fig, panel, title="filled: before, hollow: after isotonic regression")
+        looks.title(fig, "ECE@k against k")
+        count = errors["model"].nunique()
+        words = "filled: before (bars: two standard errors), hollow: after isotonic regression"
+        looks.legend(fig, panel, ncols=min(count, 5), title=words)
     return fig

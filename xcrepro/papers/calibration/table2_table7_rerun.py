@@ -1,29 +1,36 @@
-"""Tables 2, 4, 7 and 8: calibration errors before and after isotonic regression, and how far they fall."""
+"""Tables 2 and 7: calibration errors before and after isotonic regression, and how far they fall."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from xcrepro import findings as said
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import calibrated, datasets
-from xcrepro.inputs.calibrated import KS
+from xcrepro.findings import Difference, Measured
+from xcrepro.inputs import calibrated, datasets, parameters
+from xcrepro.inputs.calibrated import KS, STATES
 from xcrepro.metrics import ranking
 from xcrepro.metrics.calibration import marginal_ece
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures, tables
 
+check_parameters = parameters.check
+
 STARTS_ABOVE, FACTOR = 5.0, 5.0
-"""The finding: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""
+"""What is asked of a fall: whoever starts above 5 points of ECE@k ends at a fifth of it or less."""
 PRINTED = {"DiSMEC": "DiSMEC", "PLT": "PLT", "Renee": "Neural"}
 """Printed method -> the baseline it is compared with. Renee is a one-vs-all network too, on a text encoder."""
 
 
-def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+measure = _common.measure_states
+
+
+def compute(ds: Dataset, states: calibrated.States, measured: Mapping[int, Measured]) -> pd.DataFrame:
     """How far ECE@k falls, and how far it could be seen to fall.
 
     Parameters
@@ -31,24 +38,31 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     ds : Dataset
     states : mapping
         From :func:`xcrepro.inputs.calibrated.before_after`.
+    measured : mapping
+        From :func:`measure`, of the same.
 
     Returns
     -------
     DataFrame
-        k, model, and in percent ECE, ECE-I: before and after calibration; ratio: the one over the other, infinite
-        where the other is below 0.01 points; floor: :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores;
-        true, true-I: the same errors against the twin's probabilities in place of hits, NaN on real data.
+        k, model, and in percent ECE, ECE-I: before and after calibration, each with its standard error (±); ratio: the
+        one over the other, infinite where the other is below 0.01 points; floor:
+        :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores; true, true-I: the same errors against the
+        twin's probabilities in place of hits, NaN on real data.
 
         Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can
         lie below the floor; true-I cannot profit from that.
     """
     rows = []
     for (name, k), pair in states.items():
-        before, after = (calibrated.measure(ds, top, k, ("ECE",))["ECE"] for top in pair)
+        systems = [f"{name} {state}" for state in STATES]
+        before, after = (measured[k].values[system] for system in systems)
+        errors = [measured[k].error(system) for system in systems]
         true = [100 * calibrated.true_error(ds, top) for top in pair]
         ratio = before / after if after >= 0.01 else np.inf
-        rows.append((k, name, before, after, ratio, 100 * calibrated.floor(pair[1]), *true))
-    return _by_k(pd.DataFrame(rows, columns=["k", "model", "ECE", "ECE-I", "ratio", "floor", "true", "true-I"]))
+        floor = 100 * calibrated.floor(pair[1])
+        rows.append((k, name, before, errors[0], after, errors[1], ratio, floor, *true))
+    columns = ["k", "model", "ECE", "ECE ±", "ECE-I", "ECE-I ±", "ratio", "floor", "true", "true-I"]
+    return _by_k(pd.DataFrame(rows, columns=columns))
 
 
 def check(fall: pd.DataFrame) -> pd.DataFrame:
@@ -68,31 +82,34 @@ def check(fall: pd.DataFrame) -> pd.DataFrame:
     return high[["k", "model"]].assign(**{"falls 5 times or more": high["ratio"] >= FACTOR})
 
 
-def compute_claims(fall: pd.DataFrame) -> pd.DataFrame:
-    """The finding: models that start above 5 points of ECE@k end at a fifth of it or less.
+def compare_falls(fall: pd.DataFrame, measured: Mapping[int, Measured]) -> list[Difference]:
+    """Of each error that starts above 5 points, a fifth of it less what is left: positive where it falls so far.
 
     Parameters
     ----------
     fall : DataFrame
         From :func:`compute`.
+    measured : mapping
+        From :func:`measure`.
 
     Returns
     -------
-    DataFrame
-        One row for each k: k, start above 5 points, fall 5 times or more (of these), least ratio (among them), fall
-        less (the models that do, a text; ``none``).
+    list of Difference
+        Corrected together.
     """
-    rows = []
-    for k, part in fall.groupby("k"):
-        high = part[part["ECE"] > STARTS_ABOVE]
-        less = high[high["ratio"] < FACTOR]
-        rows.append((int(k), len(high), len(high) - len(less), high["ratio"].min(), ", ".join(less["model"]) or "none"))
-    columns = ["k", "start above 5 points", "fall 5 times or more", "least ratio", "fall less"]
-    return pd.DataFrame(rows, columns=columns)
+    found = []
+    for row in fall[fall["ECE"] > STARTS_ABOVE].to_dict("records"):
+        one, (before, after) = measured[row["k"]], (f"{row['model']} {state}" for state in STATES)
+        pair = Measured(
+            {"a fifth": one.values[before] / FACTOR, "after": one.values[after]},
+            {"a fifth": one.replicates[before] / FACTOR, "after": one.replicates[after]},
+        )
+        found.append(pair.difference("a fifth", "after"))
+    return said.corrected(found)
 
 
 def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
-    """Table 7 or 8 for our models.
+    """Table 7 for our models (its rows of k = 5 are table 2).
 
     Parameters
     ----------
@@ -132,11 +149,12 @@ def compare_with_printed(ds: Dataset, models: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page. No rows where
-        the paper has no table of the dataset.
+        k, method, for our (the model of ``models`` like it), ECE ... Brier-I in the texts of the page, "†" behind what
+        the audit doubts. No rows where the paper has no table of the dataset.
     """
     found = pd.concat([_common.printed_table(7), _common.printed_table(8)])
     found = found[found["dataset"] == datasets.printed_name(ds)].astype({"k": int})
+    found["text"] += found["doubted"].map({True: "†", False: ""})
     wide = tables.spread(found.assign(column=found["metric"] + found["mark"]), ["k", "method"], "column", "text")
     wide["for our"] = wide["method"].map(PRINTED).where(lambda model: model.isin(list(models)), "")
     columns = ["k", "method", "for our", "ECE", "ECE-I", "ACE", "ACE-I", "Brier", "Brier-I"]
@@ -229,8 +247,69 @@ def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:
     return _common.spread_words(direction, rules, "both ways")
 
 
+def describe_printed() -> str:
+    """The range of ECE@5 in table 7 before and after, over all datasets, doubted cells left out."""
+    t = _common.printed_table(7)
+    t = t[(t["metric"] == "ECE") & (t["k"] == max(KS)) & ~t["doubted"]].dropna(subset="value")
+    low, high = t.groupby("variant")["value"].min(), t.groupby("variant")["value"].max()
+    parts = [f"{low[v]:.2f} to {high[v]:.2f} % {state}" for v, state in zip(("none", "isotonic"), STATES, strict=True)]
+    return " and ".join(parts)
+
+
+def findings(
+    fall: pd.DataFrame, measured: Mapping[int, Measured], precision: pd.DataFrame, marginal: pd.DataFrame
+) -> list[str]:
+    """What came out.
+
+    Parameters
+    ----------
+    fall : DataFrame
+        From :func:`compute`.
+    measured : mapping
+        From :func:`measure`.
+    precision : DataFrame
+        From :func:`compute_precision`.
+    marginal : DataFrame
+        From :func:`compute_marginal`.
+
+    Returns
+    -------
+    list of str
+    """
+    lower = said.corrected(
+        measured[row.k].difference(*(f"{row.model} {state}" for state in STATES)) for row in fall.itertuples()
+    )
+    far = compare_falls(fall, measured)
+    claim = f"an error above {STARTS_ABOVE:.0f} points falls to a fifth or less"
+    near = _common.describe_count(fall["ECE-I"] < 2 * fall["floor"])
+    kept = _common.describe_count((precision[[f"P@{k}" for k in KS]] == "same bits").all(axis=1))
+    last = fall[fall["k"] == max(KS)]
+    ours = [
+        f"{last[name].min():.1f} to {last[name].max():.1f} % {state}"
+        for name, state in (("ECE", "before"), ("ECE-I", "after"))
+    ]
+    sentences = [
+        f"Over models and k, {said.count(lower, 'ECE@k is lower after isotonic regression')}.",
+        f"Over these, {said.count(far, claim)}." if far else f"No error here starts above {STARTS_ABOVE:.0f} points.",
+        f"After it, {near} errors are below twice the noise floor, so that these test points hardly tell them from none.",
+        f"P@1, P@3 and P@5 are the same to the last bit for {kept} models.",
+        f"Table 7 prints ECE@{max(KS)} of {describe_printed()}, other models and data; here it is {' and '.join(ours)}.",
+    ]
+    if fall["true-I"].notna().any():
+        largest = fall["true-I"].max()
+        sentences.insert(3, f"Against the twin's own probabilities the largest error left is {largest:.1f} points.")
+    if len(marginal):
+        high = marginal["marginal ECE"].max()
+        at_k = marginal[[f"ECE@{k}" for k in KS]].max(axis=None)
+        sentences.append(
+            f"Over all labels (equation 6, the mean over labels) no error is above {high:.2f} %; "
+            f"at k it goes up to {at_k:.1f} %."
+        )
+    return sentences
+
+
 def plot(fall: pd.DataFrame, ax=None) -> Figure:
-    """ECE@k of each model before (hollow) and after (filled) isotonic regression.
+    """ECE@k of each model before (hollow) and after (filled) isotonic regression, with two standard errors.
 
     With a fifth of the start, the noise floor, and the error against the twin's probabilities after it.
 
@@ -245,28 +324,29 @@ def plot(fall: pd.DataFrame, ax=None) -> Figure:
     at = np.arange(len(names))
     marks = {
         "ECE": {"label": "before", "marker": "o", "color": looks.INK, "fillstyle": "none"},
-        "ECE-I": {"label": "after", "marker": "o", "color": looks.INK},
+        "ECE-I": {"label": "after (± 2 standard errors)", "marker": "o", "color": looks.INK},
         "floor": {"label": "noise floor", "marker": "x", "color": "0.45"},
         "true-I": {"label": "after, true", "marker": "^", "color": looks.TEAL, "fillstyle": "none"},
     }
+    error = {"ecolor": looks.SKY, "elinewidth": 4}
     fifth = {"marker": "|", "color": looks.RUST, "markersize": 11, "linestyle": "none"}
     shape = {"ncols": fall["k"].nunique(), "sharex": True, "sharey": True, "squeeze": False}
-    with figures.new(width=looks.WIDE, height=3.4, ax=ax, **shape) as (fig, axes):
+    with figures.new(width=looks.WIDE, height=1.6 + 0.28 * len(names), ax=ax, **shape) as (fig, axes):
         for panel, (k, part) in zip(axes[0], fall.groupby("k"), strict=True):
             part = part.set_index("model").loc[names]
-            panel.hlines(at, part["ECE-I"], part["ECE"], color="0.75", linewidth=1.0, zorder=1)
+            panel.hlines(at, part["ECE-I"], part["ECE"], color="0.75", linewidth=1.0, zorder=0.9)
             for column, style in marks.items():
                 if part[column].notna().any():
-                    panel.plot(part[column], at, linestyle="none", **style)
+                    bars = 2 * part[f"{column} ±"] if f"{column} ±" in part else None
+                    panel.errorbar(part[column], at, xerr=bars, linestyle="none", **error, **style)
             panel.plot(part["ECE"] / FACTOR, at, label="_guide", **fifth)
             panel.plot([], [], label="a fifth of before", **fifth)
             panel.set(xlabel=f"ECE@{k} (%)", title=f"k = {k}")
             _common.scale_errors(panel)
             figures.draws(panel, x=tuple(marks))
+        axes[0, 0].set_xlim(right=min(1.4 * fall["ECE"].max() + 1, 150))
         axes[0, 0].set_yticks(at, names)
-        axes[0, 0].invert_yaxis()
-        start, less = compute_claims(fall)[["start above 5 points", "fall 5 times or more"]].sum()
-        words = f"{less} of the {start} errors above 5 points to a fifth or less"
-        looks.title(fig, f"Isotonic regression takes {words}; the largest left is {fall['ECE-I'].max():.1f} points")
+        axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
+        looks.title(fig, "ECE@k before and after isotonic regression")
         looks.legend(fig, axes[0, 0])
     return fig
