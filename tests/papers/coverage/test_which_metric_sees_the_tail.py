@@ -70,7 +70,7 @@ def test_any_k_is_measured_drawn_and_said(twin):
     assert sorted(table["k"].unique()) == [1, 2, 3, 5]
     figures.held(item.plot(table, 2), table)
     said = item.findings(twin, found, table, 2)
-    assert said[0].startswith("own, with 10 of ")
+    assert said[0].startswith("own, with 40 of ")
     assert "P@2 keeps a larger share than coverage@2 and the macro measures: " in said[0]
     assert any(one.startswith("perfect, fewest and most labels to keep 90 % @2: ") for one in said)
 
