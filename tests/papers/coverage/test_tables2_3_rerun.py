@@ -140,6 +140,7 @@ def test_two_runs_do_not_say_18_of_18():
         rule: [v, v + 2 * rng.random()]
         for rule, v in {"COV-PLT": 5.0, "PLT": 2.0, "PS-PLT": 2.0, "BRS-PLT": 2.0}.items()
     }
+    cov["COV-PLT (gain)"] = cov["COV-PLT"]
     table = pd.concat([planted(cov), planted(cov, "P"), planted(cov, "PSP")], ignore_index=True)
     found = item.compute_claims(measured(table), [0.0])
     assert counts(found, "COV-PLT has the highest Cov") == (9, 0, 0, 9)
