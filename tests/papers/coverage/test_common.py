@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -37,7 +39,7 @@ def test_only_keeps_stored_zeros_of_the_head_and_nothing_of_the_tail():
 
 def test_a_model_of_the_head_predicts_no_other_label_and_the_full_one_does(tmp_path, monkeypatch, twin):
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
-    found = common.models(twin, "DiSMEC", [20, 5], seed=0)
+    found = common.models(twin, "DiSMEC", [20, 5], seed=0)["DiSMEC"]
     assert list(found) == [5, 20, twin.train.Y.shape[1]]
     for n in (5, 20):
         labels = np.unique(found[n].indices)
@@ -57,13 +59,94 @@ def saved(tmp_path, small, scores):
     return save
 
 
-def test_a_readers_files_take_the_place_of_the_training(saved):
+def test_a_readers_files_stand_before_the_training_which_has_their_heads(saved, tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     ds, folder = saved("full", "head-2", "head-1")
-    found = common.models(ds, "DiSMEC", [1], given=folder)
-    assert list(found) == [1, 2, 4]
-    assert np.allclose(found[4].toarray()[0], [0.9, 0.8, 0, 0])
-    runs = common.runs(ds, 5, folder)
-    assert [(run.number, run.tree) for run in runs] == [(0, None), (1, None), (2, None)]
+    found = common.models(ds, "Popularity", [3], given=folder)
+    assert [(name, list(one)) for name, one in found.items()] == [(tmp_path.name, [1, 2, 4]), ("Popularity", [1, 2, 4])]
+    assert np.allclose(found[tmp_path.name][4].toarray()[0], [0.9, 0.8, 0, 0])
+    assert list(common.models(ds, "", [1], given=folder)) == [tmp_path.name]
+
+
+def test_of_one_file_the_tail_is_struck_out(saved):
+    ds, folder = saved("full")
+    for given, name in ((folder, Path(folder).name), (f"{folder}/full.npz", "full")):
+        found = common.models(ds, "", [2], given=given)
+        assert list(found) == [name]
+        assert list(found[name]) == [2, 4]
+        assert found[name][2].toarray()[1].tolist() == pytest.approx([0.9, 0, 0, 0])
+        assert found[name][4].toarray()[1].tolist() == pytest.approx([0.9, 0, 0.8, 0])
+
+
+def test_without_numbers_of_labels_there_are_shares_of_them(twin, monkeypatch):
+    assert common._shares(1000) == [20, 50, 100, 200, 300, 500, 700, 850]
+    assert common._shares(4) == [1, 2, 3]
+    with pytest.raises(ArgumentError, match="parameter heads must be from 1 to the"):
+        common.models(twin, "DiSMEC", [10**6])
+
+
+def test_own_runs_stand_before_the_trees(saved, tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    ds, folder = saved("one", "two")
+    found = common.runs(ds, 2, folder)
+    assert [(name, [(run.number, run.tree is None) for run in runs]) for name, runs in found.items()] == [
+        (tmp_path.name, [(0, True), (1, True)]),
+        ("label tree", [(0, False), (1, False)]),
+    ]
+    bare = dataclasses.replace(ds, train=dataclasses.replace(ds.train, X=None))
+    assert list(common.runs(bare, 2, folder)) == [tmp_path.name]
+
+
+GOOD = {"model": "DiSMEC", "predictions": "", "heads": [5, 2]}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"heads": [0]}, "parameter heads must be a whole number, 1 or more; got 0"),
+        ({"heads": [5, 5]}, "parameter heads must hold nothing twice"),
+        ({"model": ""}, "parameter model must be a baseline where there are no predictions"),
+        ({"model": "Disme"}, "parameter model"),
+        ({"k": 0}, "parameter k"),
+    ],
+)
+def test_what_heads_may_not_be(given, said):
+    common.check_heads(GOOD)
+    common.check_heads(GOOD | {"heads": [], "k": 2})
+    with pytest.raises(ArgumentError, match=said):
+        common.check_heads(GOOD | given)
+
+
+@pytest.mark.parametrize("betas", [[-1.0], [0.5, 0.5], [float("inf")]])
+def test_what_betas_may_not_be(betas):
+    common.check_betas({"betas": [0.0, 1]})
+    common.check_betas({"betas": []})
+    with pytest.raises(ArgumentError, match="parameter betas"):
+        common.check_betas({"betas": betas})
+
+
+def test_what_is_kept_has_the_error_of_the_test_points(small, scores):
+    ds = small(40)
+    model = sparse.csr_matrix(sparse.vstack([scores] * 40))
+    kept = common.measure_kept(ds, {2: common.only(model, np.arange(4) < 2), 4: model}, 2, 1)
+    assert kept.values["P"] == pytest.approx(200 / 3)
+    assert kept.values["coverage"] == pytest.approx(50)
+    assert kept.error("coverage") == 0  # every block has all labels
+    assert 0 < kept.error("P") < 10
+    assert "P@1 66.7 ± " in common.say_kept(kept, "own", 2, 4, 1)
+    planted = common.Measured({"P": 90.0, "coverage": 50.0}, {"P": np.full(5, 90.0), "coverage": np.arange(5) + 48.0})
+    assert common.against_precision(planted, 5).endswith(": clearly so in the one comparison")
+    equal = common.Measured({"P": 50.0, "coverage": 50.0}, {"P": np.full(5, 50.0), "coverage": np.arange(5) + 48.0})
+    assert common.against_precision(equal, 5).endswith(": not clear in the one comparison")
+
+
+def test_a_printed_difference_has_four_degrees_of_freedom():
+    two = common.printed_difference("a", "b", 10.0, 3.0, 0.0, 4.0)
+    assert (two.value, two.error) == (10.0, 5.0)
+    assert two.p == pytest.approx(0.116, abs=5e-4)  # two standard errors of five runs
+    assert not two.clear
+    assert np.isnan(common.printed_difference("a", "b", 1.0, np.nan, 0.0, np.nan).p)
+    assert common.printed_difference("a", "b", 1.0, 0.0, 0.0, 0.0).clear
 
 
 @pytest.mark.parametrize("names", ["full tail-2", "full head-4", "full head-0", "full head-x", "full 2", "head-2"])

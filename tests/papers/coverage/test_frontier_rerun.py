@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import xcrepro as xc
 from xcrepro.data.dataset import Dataset
+from xcrepro.errors import ArgumentError
 from xcrepro.papers.coverage import frontier_rerun as item
 from xcrepro.papers.coverage._common import scores
 from xcrepro.repro import figures
@@ -17,7 +17,7 @@ from xcrepro.repro import figures
 
 @pytest.fixture(scope="module")
 def sources(twin, run):
-    return item.sources(twin, run)
+    return item.sources(twin, {"label tree": [run]})
 
 
 def test_sources_are_the_models_the_calibrated_and_for_a_twin_the_true_probabilities(twin, run, sources):
@@ -31,7 +31,8 @@ def test_sources_are_the_models_the_calibrated_and_for_a_twin_the_true_probabili
     order = np.argsort(-before, kind="stable")
     assert (np.diff(after[order[before[order] > 0]]) <= 1e-7).all()
     real = Dataset("own", twin.train, twin.test, A=0.55, B=1.5)
-    assert list(item.sources(real, run, "mine")) == ["given", "given, isotonic"]
+    both = item.sources(real, {"mine": [run], "label tree": [run]})
+    assert list(both) == ["mine", "mine, isotonic", "label tree", "label tree, isotonic"]
 
 
 def test_the_path_ends_in_the_plain_top_k_and_expects_what_certain_probabilities_give(twin):
@@ -71,8 +72,30 @@ def test_the_figure_draws_the_table_and_no_other(twin, run, sources):
         figures.held(fig, table[table["rule"] != item.FLOOR])
 
 
-def test_the_title_says_what_the_selection_gains():
-    planted = pd.DataFrame({"source": ["tree", "truth"], "k": 5, "Cov": [50.0, 80.0], "Cov gain": [10.0, 5.0]})
-    title = item.describe_constrained(planted, 0.95)
-    assert "For 5 % of the P@5 it expects, the tree goes from 40 to 50 % coverage@5" in title
-    assert "with truth: from 75 to 80 %" in title
+def test_two_models_and_no_beta_can_be_drawn(twin, run):
+    both = item.sources(twin, {"mine": [run], "label tree": [run]})
+    path = item.compute(twin, both, [])
+    assert path["beta"].unique().tolist() == [math.inf]
+    table = item.compute_drawn(path, item.compute_others(twin, run), item.compute_constrained(twin, both, 1.0))
+    figures.held(item.plot(table, 1.0), table)
+
+
+def test_findings_say_what_equation_14_buys_only_where_it_is_clear(twin):
+    truth = {"truth": twin.test.Y}
+    said = item.findings(twin, truth, [0.0], 0.9)
+    assert said[0].startswith("truth: P@5 of the plain top 5 is ")
+    assert said[1].startswith("truth, equation 14 with 90 % of that kept: Cov@5 ")
+    assert said[2].endswith("is clearly above that of the plain top 5 (Holm) for: none")
+    # All of the precision kept, by the truth itself: nothing changes.
+    nothing = item.findings(twin, truth, [], 1.0)
+    assert "P@5 does not change clearly (+0.0" in nothing[1]
+    assert len(nothing) == 2
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.01, float("nan")])
+def test_a_share_out_of_range_is_refused_before_anything_runs(share):
+    good = {"betas": [0.0], "share": 0.95}
+    item.check_parameters(good)
+    item.check_parameters({"betas": [], "share": 1.0})
+    with pytest.raises(ArgumentError, match="parameter share must be"):
+        item.check_parameters(good | {"share": share})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -12,7 +13,7 @@ from xcrepro.repro import figures
 
 @pytest.fixture
 def table(small, scores):
-    return item.compute(small(), {2: item.only(scores, np.arange(4) < 2), 4: scores})
+    return item.compute(small(), {"own": {2: item.only(scores, np.arange(4) < 2), 4: scores}})
 
 
 def test_ours_stands_beside_the_printed_row(table):
@@ -20,11 +21,15 @@ def test_ours_stands_beside_the_printed_row(table):
     assert len(found) == 3 * 9
     assert found.loc[["PSP", "PSnDCG"], "printed kept"].isna().all()
     # Without label 2 the top 1 is label 0 in every row: right in two of three.
-    assert found.loc[("P", 1)].tolist() == pytest.approx([100, 200 / 3, 200 / 3, 93.0, 93.0, 100])
-    assert found.loc[("coverage", 5)].tolist()[3:] == pytest.approx([69.4, 7.5, 100 * 7.5 / 69.4])
+    assert found.loc[("P", 1)].tolist()[1:4] == pytest.approx([100, 200 / 3, 200 / 3])
+    assert found.loc[("P", 1)].tolist()[4:] == ["93.0", "93.0", 100]
+    assert found.loc[("coverage", 5)].tolist()[4:] == ["69.4", "7.5", pytest.approx(100 * 7.5 / 69.4)]
+    assert found.loc[("nDCG", 1)].tolist()[4:6] == ["93.0", "58.1†"]
+    assert "† doubted" in item.doubts(table)
+    assert "N@1 and P@1" in item.doubts(table)
 
 
-def test_the_mean_leaves_the_misprint_out_and_sorts(table):
+def test_the_mean_leaves_what_is_doubted_out_and_sorts(table):
     found = item.compute_mean_kept(item.compare_with_printed(table)).set_index("metric")
     assert found.loc["nDCG", "printed kept"] == pytest.approx(50 * (80.6 / 82.2 + 66.8 / 71.2))
     assert (np.diff(found["kept"]) <= 0).all()
@@ -32,8 +37,8 @@ def test_the_mean_leaves_the_misprint_out_and_sorts(table):
 
 def test_what_is_checked_has_a_column_a_number_of_labels_and_not_what_a_single_label_moves(table):
     found = item.check_kept(table).set_index(["metric", "k"])
-    assert list(found) == ["2", "4"]
-    assert found.loc[("P", 1)].tolist() == pytest.approx([200 / 3, 100])
+    assert list(found) == ["model", "2", "4"]
+    assert found.loc[("P", 1)].tolist()[1:] == pytest.approx([200 / 3, 100])
     assert "alpha-coverage" in set(table["metric"]) - set(found.index.get_level_values("metric"))
 
 
@@ -44,10 +49,22 @@ def test_struck_out_compares_with_the_full_model_less_its_tail(small, scores):
     assert row == pytest.approx([2, 100 * 5 / 6, 100 * 2 / 3, 100 / 3, 200 / 3])
 
 
-def test_the_figure_draws_the_table_and_says_what_is_kept(table):
-    fig = item.plot(table)
+def test_the_figure_draws_the_first_model_and_no_doubted_value(table):
+    both = pd.concat([table, table.assign(model="second", kept=1.0)], ignore_index=True)
+    fig = item.plot(both)
     figures.held(fig, table)
-    kept = item.compare_with_printed(table).set_index(["metric", "k"])["kept"]
-    assert f"Trained on 2 of 4 labels, P@5 keeps {kept['P', 5]:.0f} %" in fig.get_suptitle()
+    assert "own, and table 1 as printed" in fig.get_suptitle()
+    assert table.loc[(table["metric"] == "nDCG") & (table["k"] == 1), "printed kept"].isna().all()
     with pytest.raises(figures.DrawingFault):
         figures.held(fig, table.assign(kept=table["kept"] / 2))
+
+
+def test_findings_hold_p_against_the_averages_over_labels(small, scores):
+    ds, model = small(40), sparse.csr_matrix(sparse.vstack([scores] * 40))
+    found = {"own": {2: item.only(model, np.arange(4) < 2), 4: model}}
+    said = item.findings(ds, found, item.compute(ds, found), 1)
+    assert said[0].startswith("own, with 2 of 4 labels, keeps of its value (%, ± over test points): P@1 66.7 ± ")
+    assert said[1].startswith("own: P@1 keeps a larger share than coverage@1 and the macro measures: clearly so in ")
+    assert said[2].startswith("printed, DiSMEC on AmazonCat-13K")
+    # Without a head there is nothing to say of the model.
+    assert len(item.findings(ds, {"own": {4: model}}, item.compute(ds, {"own": {4: model}}), 1)) == 1

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from xcrepro.papers.coverage import tables1_to_3 as item
-from xcrepro.papers.coverage._common import printed_table
+from xcrepro.papers.coverage._common import printed_and_doubted
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_tables_are_laid_out_whole_with_their_errors(number):
-    table, wide = printed_table(number), item.compute(number)
+    table, wide = printed_and_doubted(number), item.compute(number)
     cells = wide.drop(columns=[name for name in ("metric", "method", "dataset") if name in wide]).to_numpy().ravel()
-    wanted = [p if s == "" else f"{p} ± {s}" for p, s in zip(table["printed"], table["stderr"], strict=True)]
+    texts = table["printed"] + table["doubt"].map(item.mark)
+    wanted = [p if s == "" else f"{p} ± {s}" for p, s in zip(texts, table["stderr"], strict=True)]
     assert sorted(text for text in cells if isinstance(text, str)) == sorted(wanted)
 
 
@@ -35,7 +36,7 @@ SHARED = "a cell that tables 2 and 3 share is the same in both"
 @pytest.mark.parametrize(
     ("number", "value", "cell", "claim", "before", "after"),
     [
-        (1, 93.0, {"metric": "N", "variant": "head-1000"}, NDCG, "8 of 9", "9 of 9"),
+        (1, 50.0, {"metric": "P", "variant": "head-1000"}, NDCG, "8 of 8", "7 of 8"),
         (2, 99.0, {"metric": "Cov", "method": "PS-PLT", "dataset": "EURLex-4K"}, FIRST, "18 of 18", "17 of 18"),
         (2, 99.0, {"metric": "Cov", "method": "PS-PLT", "dataset": "EURLex-4K"}, SECOND, "13 of 18", "12 of 18"),
         (2, 1.0, {"metric": "P", "method": "PS-PLT", "dataset": "Amazon-670K"}, BEATEN, "3 of 6", "2 of 6"),
@@ -46,3 +47,21 @@ def test_a_claim_counts_one_cell_more_or_less_when_one_is_turned(put, number, va
     assert item.compute_claims().set_index("claim").loc[claim, "holds in"] == before
     put(f"coverage:table{number}", value, **cell, k=1)
     assert item.compute_claims().set_index("claim").loc[claim, "holds in"] == after
+
+
+def test_a_count_is_clear_only_beyond_the_printed_errors(put):
+    before = item.compute_claims().set_index("claim")
+    assert before.loc[FIRST, "clearly in"] == "16 of 18"
+    assert before.loc[NDCG, "clearly in"] == "-"
+    put("coverage:table2", 44.7, metric="Cov", method="COVbeta-PLT", dataset="EURLex-4K", k=1)  # COV-PLT: 44.77 ± 0.12
+    after = item.compute_claims().set_index("claim")
+    assert after.loc[FIRST, "holds in"] == "18 of 18"
+    assert after.loc[FIRST, "clearly in"] == "14 of 18"  # its own cell, and by Holm the next one
+    said = item.findings(after.reset_index())
+    assert f"table 2: {FIRST}: in 18 of 18, clearly in 14" in said
+
+
+def test_doubted_values_are_marked_and_not_counted():
+    assert item.compute(1).set_index("metric").loc["N", "head-1000 @1"] == "58.1†"
+    assert len(item.doubts()) == 2
+    assert item.compute_claims()["holds in"][:2].tolist() == ["8 of 8", "11 of 11"]

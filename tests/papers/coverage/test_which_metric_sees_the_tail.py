@@ -11,8 +11,10 @@ from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage import which_metric_sees_the_tail as item
 from xcrepro.repro import figures
 
+TRAINED, PERFECT = "own, top k", "perfect, top k"
 
-def planted(kept: dict[int, float], metric: str = "P", view: str = item.TRAINED) -> pd.DataFrame:
+
+def planted(kept: dict[int, float], metric: str = "P", view: str = TRAINED) -> pd.DataFrame:
     rows = [(view, metric, 5, n, v) for n, v in kept.items()]
     return _common.kept(pd.DataFrame(rows, columns=["view", "metric", "k", "labels", "value"]))
 
@@ -27,9 +29,9 @@ def test_the_perfect_model_knows_its_labels_probabilities_and_no_other(twin):
 
 def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
     n_labels = twin.train.Y.shape[1]
-    table = item.compute(twin, item.perfect(twin, [10, 40]))
-    assert table["view"].unique().tolist() == [item.TRAINED, "trained, greedy", item.PERFECT, "perfect, greedy"]
-    greedy = [item.of_view(table, f"{source}, greedy")["value"].tolist() for source in ("trained", "perfect")]
+    table = item.compute(twin, {"own": item.perfect(twin, [10, 40])})
+    assert table["view"].unique().tolist() == [TRAINED, "own, greedy", PERFECT, "perfect, greedy"]
+    greedy = [item.of_view(table, f"{source}, greedy")["value"].tolist() for source in ("own", "perfect")]
     assert greedy[0] == greedy[1]  # here the trained model is the perfect one
     assert (table["metric"] == "ECE").sum() == 2 * 3 * 3
     first = item.of_view(table).iloc[0]
@@ -41,8 +43,10 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
     assert all(ax.get_visible() for ax in fig.axes)
     with pytest.raises(figures.DrawingFault):
         figures.held(fig, table.rename(columns={"labels %": "kept", "kept": "labels %"}))
-    real = item.compute(Dataset("own", twin.train, twin.test, A=0.55, B=1.5), {n_labels: twin.test.observed_marginals})
-    assert real["view"].unique().tolist() == [item.TRAINED, "trained, greedy"]
+    real = item.compute(
+        Dataset("own", twin.train, twin.test, A=0.55, B=1.5), {"own": {n_labels: twin.test.observed_marginals}}
+    )
+    assert real["view"].unique().tolist() == [TRAINED, "own, greedy"]
     assert [ax.get_visible() for ax in item.plot(real).axes] == [True, True, True, False]
 
 
@@ -57,16 +61,24 @@ def test_labels_needed_is_where_a_metric_first_goes_below_the_level(one, five, l
 def test_half_puts_the_views_beside_each_other():
     table = pd.concat([planted({2: 10.0, 6: 50.0, 10: 100.0}), planted({2: 20.0, 6: 70.0, 10: 100.0}, view="two")])
     [half] = item.compute_half(table).to_dict("records")
-    assert half == {"metric": "P", "labels": 6, item.TRAINED: 50.0, "two": 70.0}
+    assert half == {"metric": "P", "labels": 6, TRAINED: 50.0, "two": 70.0}
 
 
-def test_the_title_says_what_the_table_holds():
-    def table(view: str, half: float) -> pd.DataFrame:
-        tenths = {"P": 80.0, "coverage": 30.0, "macro-F1": 20.0}
-        return pd.concat([planted({1: low, 5: half, 10: 100.0}, name, view) for name, low in tenths.items()])
+def test_any_k_is_measured_drawn_and_said(twin):
+    found = {"own": item.perfect(twin, [10, 40])}
+    table = item.compute(twin, found, k=2)
+    assert sorted(table["k"].unique()) == [1, 2, 3, 5]
+    figures.held(item.plot(table, 2), table)
+    said = item.findings(twin, found, table, 2)
+    assert said[0].startswith("own, with 40 of ")
+    assert "P@2 keeps a larger share than coverage@2 and the macro measures: " in said[0]
+    assert any(one.startswith("perfect, fewest and most labels to keep 90 % @2: ") for one in said)
 
-    trained = table(item.TRAINED, 97.0)
-    title = item.describe_loss(pd.concat([trained, table(item.PERFECT, 70.0)]), 5)
-    assert "With 10 % of the labels trained, P@5, coverage@5, macro-F1@5 keep 80, 30, 20 % of their values" in title
-    assert title.endswith("with 50 %, 97, 97, 97 %, and with perfect probabilities 70, 70, 70 %.")
-    assert item.describe_loss(trained, 5).endswith("97, 97, 97 %.")
+
+def test_a_second_model_stands_in_the_table_and_the_first_is_checked_and_drawn(twin):
+    own, other = item.perfect(twin, [10]), item.perfect(twin, [10])
+    other = {n: model * 0.5 for n, model in other.items()}
+    table = item.compute(twin, {"own": own, "other": other})
+    assert table["view"].unique().tolist() == [f"{m}, {r}" for m in ("own", "other", "perfect") for r in item.RULES]
+    assert len(item.check(table)) == len(item.check(table[table["view"] == TRAINED]))
+    assert item.plot(table).get_suptitle().endswith(": own")

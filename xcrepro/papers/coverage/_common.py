@@ -6,19 +6,23 @@ were trained on are kept as number of labels -> model, the last with all. All va
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+from scipy import sparse, special
 
 from xcrepro import decide, metrics, published
+from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.inputs import baselines, trained
+from xcrepro.findings import Difference, Measured, count
+from xcrepro.inputs import baselines, parameters, trained
 from xcrepro.inputs.datasets import complete, weights
 from xcrepro.models import PLT
 from xcrepro.predictions import TopK
@@ -49,6 +53,16 @@ def printed_table(number: int) -> pd.DataFrame:
     return table.assign(variant=table["variant"].str.removeprefix("beta="))
 
 
+def printed_and_doubted(number: int) -> pd.DataFrame:
+    """:func:`printed_table` with a column ``doubt``: why the audit doubts the value, empty where it does not."""
+    return printed_table(number).assign(doubt=_doubts(number))
+
+
+@functools.cache  # an audit of all that is printed of the datasets takes seconds
+def _doubts(number: int) -> tuple[str, ...]:
+    return tuple(published.doubted(published.table(f"coverage:table{number}")))
+
+
 def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
     """Rows sorted by the columns named.
 
@@ -66,11 +80,40 @@ def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
     return table.sort_values(list(orders), key=lambda column: column.map(place[column.name]), ignore_index=True)
 
 
+PRINTED_RUNS = 5
+"""Behind each printed mean and standard error."""
+
+
+def printed_difference(left: str, right: str, a: float, a_error: float, b: float, b_error: float) -> Difference:
+    """How far one printed mean is above another, by their printed standard errors.
+
+    Unpaired, since runs are not printed, with the fewest degrees of freedom that this can have, those of one mean. Where
+    the runs were on the same trees, the error is too large rather than too small.
+
+    Parameters
+    ----------
+    left, right : str
+    a, a_error, b, b_error : float
+        NaN where no error is printed.
+
+    Returns
+    -------
+    Difference
+    """
+    value, error, dof = a - b, float(np.hypot(a_error, b_error)), PRINTED_RUNS - 1
+    p = np.nan if np.isnan(error) else float(value == 0)
+    if error > 0:
+        p = float(2 * special.stdtr(dof, -abs(value) / error))
+    return Difference(left, right, float(value), error, dof, p)
+
+
 # ---------------------------------------------------------------- models without their tail
 
 Models = dict[int, sparse.csr_matrix]
 """Number of labels -> model."""
 ALPHA = 0.25
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85)
+"""Of the labels, where a reader asks for no numbers."""
 RULES = {"top k": TopK.from_scores, "greedy": decide.greedy_coverage}
 """How k labels are chosen: by score, or by the coverage paper's greedy rule (beta = 0), decided for each k."""
 
@@ -105,7 +148,8 @@ def head(label_counts: np.ndarray, n: int) -> np.ndarray:
     """
     counts = np.asarray(label_counts)
     if not 1 <= n <= counts.size:
-        raise ArgumentError("heads", f"must be from 1 to the {counts.size} labels", n)
+        do = "leave the list empty for shares of the labels"
+        raise ArgumentError("parameter heads", f"must be from 1 to the {counts.size} labels", n, do)
     keep = np.zeros(counts.size, bool)
     keep[np.argsort(-counts, kind="stable")[:n]] = True
     return keep
@@ -128,7 +172,7 @@ def only(matrix: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((matrix.data[stays], matrix.indices[stays], indptr), shape=matrix.shape)
 
 
-def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> Models:
+def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: str = "") -> dict[str, Models]:
     """A baseline trained on the most frequent labels alone, for several numbers of labels, and on all of them.
 
     All train points stay, also those without a label left: they are negatives. 100 candidates a test point.
@@ -137,36 +181,62 @@ def models(ds: Dataset, name: str, heads: Sequence[int], seed: int = 0, given: s
     ----------
     ds : Dataset
     name : str
-        Of :data:`xcrepro.inputs.baselines.RECIPES`.
+        Of :data:`xcrepro.inputs.baselines.RECIPES`; empty: none, beside saved predictions.
     heads : sequence of int
-        Numbers of labels, each from 1 to L.
+        Numbers of labels, each from 1 to L; none: :data:`SHARES` of the labels.
     seed : int
         Of the training.
     given : str
-        A folder of saved predictions instead: ``full`` and any of ``head-1000``, ``head-100`` ... with their number of
-        labels, each with an ending that :func:`xcrepro.inputs.baselines.saved` reads.
+        Saved predictions, which come first under the file's or folder's name: a folder with ``full`` and any of
+        ``head-1000``, ``head-100`` ... with their number of labels, each with an ending that
+        :func:`xcrepro.inputs.baselines.saved` reads; or one file, or ``full`` alone, of which the labels outside each of
+        ``heads`` are struck out. The baseline then has the same numbers of labels, and is left out where the dataset has no
+        features to train on.
 
     Returns
     -------
-    dict of int to csr_matrix
-        Number of labels -> model, the last with all.
+    dict of str to dict of int to csr_matrix
+        Name -> number of labels -> model, the last with all.
 
     Raises
     ------
+    ArgumentError
+        For a number of labels above L.
     DataError
         For files with other names, and without ``full``.
     """
     n_labels = ds.train.Y.shape[1]
+    heads = sorted(set(heads)) or _shares(n_labels)
+    labels = {n: head(ds.label_counts, n) for n in heads}
+    found = {}
     if given:
-        return _given(given, ds, n_labels)
-    model = baselines.recipe(name, ds, seed)
-    labels = {n: head(ds.label_counts, n) for n in sorted(set(heads))}
-    trainings = {n: trained.training(model, ds.train.X, only(ds.train.Y, keep)) for n, keep in labels.items()}
-    trainings[n_labels] = baselines.training(name, ds, seed)
-    return {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
+        own = _given(given, ds, n_labels)
+        if len(own) == 1:
+            own = {n: only(own[n_labels], keep) for n, keep in labels.items() if n < n_labels} | own
+        labels = {n: head(ds.label_counts, n) for n in own if n < n_labels}
+        found[_stem(given)] = own
+    if name and name not in found and not (given and ds.train.X is None):
+        model = baselines.recipe(name, ds, seed)
+        trainings = {n: trained.training(model, ds.train.X, only(ds.train.Y, keep)) for n, keep in labels.items()}
+        trainings[n_labels] = baselines.training(name, ds, seed)
+        found[name] = {n: one.predictions(ds.test.X, baselines.PLACES).to_csr() for n, one in trainings.items()}
+    return found
+
+
+def _shares(n_labels: int) -> list[int]:
+    """Numbers of labels for data that nobody gave any for."""
+    return sorted({n for share in SHARES if 0 < (n := round(share * n_labels)) < n_labels})
+
+
+def _stem(given: str) -> str:
+    path = Path(given).expanduser()
+    return path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
 def _given(path: str, ds: Dataset, n_labels: int) -> Models:
+    if Path(path).expanduser().is_file():
+        [top] = baselines.saved(path, ds).values()
+        return {n_labels: top.to_csr()}
     found = {}
     for name, top in baselines.saved(path, ds).items():
         match = re.fullmatch(r"full|head-(\d+)", name)
@@ -180,7 +250,112 @@ def _given(path: str, ds: Dataset, n_labels: int) -> Models:
     return dict(sorted(found.items()))
 
 
-def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False) -> pd.DataFrame:
+def check_heads(values: Mapping[str, object]) -> None:
+    """Of the items that take labels out of training: the shared rules, and those of ``heads`` and ``model``.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.inputs.parameters.check`; for a head below 1 or named twice, and without a model or predictions.
+    """
+    if not values["model"] and not values["predictions"]:
+        raise ArgumentError(
+            "parameter model", "must be a baseline where there are no predictions", repr(values["model"])
+        )
+    parameters.check({name: value for name, value in values.items() if name != "model" or value})
+    for n in values["heads"]:
+        whole_number("parameter heads", n, 1)
+    if len(set(values["heads"])) < len(values["heads"]):
+        raise ArgumentError("parameter heads", "must hold nothing twice", values["heads"])
+
+
+KEPT = {
+    "P": metrics.precision,
+    "coverage": metrics.coverage,
+    "macro-P": metrics.macro_precision,
+    "macro-R": metrics.macro_recall,
+    "macro-F1": metrics.macro_f1,
+}
+"""Of these :func:`measure_kept` gives an error."""
+
+
+def measure_kept(ds: Dataset, found: Models, n: int, k: int) -> Measured:
+    """What each of :data:`KEPT` keeps of its value with n of the labels, with a jackknife over the test points.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping
+        Of one model, from :func:`models`.
+    n : int
+        One of its numbers of labels.
+    k : int
+
+    Returns
+    -------
+    Measured
+        By metric, percent. The error is that of the test points alone: the trainings stay as they are.
+    """
+    full = max(found)
+    tops = {size: TopK.from_scores(found[size], k) for size in (n, full)}
+    values, replicates = {}, {}
+    for name, metric in KEPT.items():
+        one = Measured.of_rows(lambda Y, top, metric=metric: metric(Y, top, k)[0], ds.test.Y, tops)
+        if one.values[full] > 0:
+            values[name] = 100 * one.values[n] / one.values[full]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                replicates[name] = 100 * one.replicates[n] / one.replicates[full]
+    return Measured(values, replicates)
+
+
+def say_kept(kept: Measured, model: str, n: int, full: int, k: int) -> str:
+    """What is kept, in words, with the errors.
+
+    Parameters
+    ----------
+    kept : Measured
+        From :func:`measure_kept`.
+    model : str
+    n, full : int
+        Numbers of labels.
+    k : int
+
+    Returns
+    -------
+    str
+    """
+    parts = []
+    for name, value in kept.values.items():
+        error = kept.error(name)
+        parts.append(f"{name}@{k} {value:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}"))
+    return f"{model}, with {n:,} of {full:,} labels, keeps of its value (%, ± over test points): {', '.join(parts)}"
+
+
+def against_precision(kept: Measured, k: int) -> str:
+    """How often P keeps more than the averages over labels, tested together.
+
+    Parameters
+    ----------
+    kept : Measured
+        From :func:`measure_kept`.
+    k : int
+
+    Returns
+    -------
+    str
+    """
+    pairs = [("P", name) for name in kept.values if name != "P"]
+    return count(kept.differences(pairs), f"P@{k} keeps a larger share than coverage@{k} and the macro measures")
+
+
+def measure(
+    ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False, ks: Sequence[int] = KS
+) -> pd.DataFrame:
     """Every metric of each model, and what is kept of it.
 
     ``Abandonment`` as the paper prints it: the share of points with a hit. nDCG has the paper's ideal of k hits;
@@ -198,6 +373,7 @@ def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = 
         Of :data:`RULES`.
     calibrated : bool
         Also ECE of the k scores, which must be probabilities; for ``"top k"`` only.
+    ks : sequence of int
 
     Returns
     -------
@@ -209,7 +385,7 @@ def measure(ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = 
     names = ["P", "R", "nDCG (ideal k)", "served", "micro-F1", "PSP", "PSnDCG"]
     names += ["coverage", "macro-P", "macro-R", "macro-F1", "label entropy", "binned macro-F1"]
     rows = []
-    for (n, model), k in itertools.product(found.items(), KS):
+    for (n, model), k in itertools.product(found.items(), ks):
         top = RULES[rule](model, k)
         table = metrics.evaluate(truth, top, k, inverse_propensity=weights(ds), label_counts=counts, metrics=names)
         value = dict(zip(table["metric"], table["value"], strict=True))
@@ -233,12 +409,12 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.DataFrame:
-    """One row a metric and k, one column a number of labels.
+    """One row a metric and k, one column a number of labels; of several models, under ``model``.
 
     Parameters
     ----------
     table : DataFrame
-        From :func:`measure`.
+        From :func:`measure`, with a column model where there are several.
     value : {"value", "kept"}
     k : int, optional
         This k alone.
@@ -246,9 +422,10 @@ def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.
     Returns
     -------
     DataFrame
-        metric, k, then the numbers of labels, in the unit of ``value``.
+        model (where the table has it), metric, k, then the numbers of labels, in the unit of ``value``.
     """
-    return tables.spread(table if k is None else table[table["k"] == k], ["metric", "k"], "labels", value)
+    rows = [name for name in ("model", "metric", "k") if name in table]
+    return tables.spread(table if k is None else table[table["k"] == k], rows, "labels", value)
 
 
 def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
@@ -268,6 +445,25 @@ def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
 
 
 # ---------------------------------------------------------------- rules to choose k labels
+
+
+def check_betas(values: Mapping[str, object]) -> None:
+    """Of the items that choose labels: the shared rules, and those of ``betas``.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.inputs.parameters.check`; for a beta that is negative, not finite or named twice.
+    """
+    parameters.check(values)
+    betas = [real_number("parameter betas", beta, at_least=0) for beta in values["betas"]]
+    if len(set(betas)) < len(betas):
+        raise ArgumentError("parameter betas", "must hold nothing twice", values["betas"])
 
 
 ALGORITHM, GAIN, PER_TREE = "algorithm 1", "gain", "gain, per tree"
@@ -293,8 +489,11 @@ class Run:
     tree: PLT | None
 
 
-def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines.PLACES) -> list[Run]:
-    """Label trees trained with seeds 0, 1, ..., or saved predictions in their place.
+TREE = "label tree"
+
+
+def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines.PLACES) -> dict[str, list[Run]]:
+    """Label trees trained with seeds 0, 1, ..., and saved predictions before them.
 
     Parameters
     ----------
@@ -302,21 +501,27 @@ def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines
     repeats : int
         Number of trees.
     given : str
-        Instead, saved predictions that :func:`xcrepro.inputs.baselines.saved` reads: each file is a run. Scores must
-        be probabilities.
+        Saved predictions that :func:`xcrepro.inputs.baselines.saved` reads, of which each file is a run of one model; they
+        come first, under the file's or folder's name. Scores must be probabilities. The trees are left out where the
+        dataset has no features to train on.
     candidates : int
         A test point.
 
     Returns
     -------
-    list of Run
+    dict of str to list of Run
+        Model -> its runs.
     """
+    found = {}
     if given:
         tops = baselines.saved(given, ds, candidates)
-        return [Run(number, top.to_csr(), None) for number, top in enumerate(tops.values())]
-    trainings = [baselines.training("PLT", ds, seed) for seed in range(repeats)]
-    tops = [training.predictions(ds.test.X, candidates) for training in trainings]
-    return [Run(i, top.to_csr(), one.model()) for i, (top, one) in enumerate(zip(tops, trainings, strict=True))]
+        found[_stem(given)] = [Run(number, top.to_csr(), None) for number, top in enumerate(tops.values())]
+    if not (given and ds.train.X is None):
+        trainings = [baselines.training("PLT", ds, seed) for seed in range(repeats)]
+        tops = [training.predictions(ds.test.X, candidates) for training in trainings]
+        trees = [Run(i, top.to_csr(), one.model()) for i, (top, one) in enumerate(zip(tops, trainings, strict=True))]
+        found[TREE] = trees
+    return found
 
 
 def tested_share(ds: Dataset) -> float:

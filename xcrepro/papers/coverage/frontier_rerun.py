@@ -16,11 +16,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import sparse
 
-from xcrepro import calibrate, decide, looks
+from xcrepro import calibrate, decide, looks, metrics
+from xcrepro.arguments import real_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
+from xcrepro.findings import Difference, Measured, corrected
 from xcrepro.inputs.datasets import weights
-from xcrepro.papers.coverage._common import KS, RANDOM, WEIGHTED, Run, at_random, scores, tested_share
+from xcrepro.papers.coverage._common import (
+    KS,
+    RANDOM,
+    WEIGHTED,
+    Run,
+    at_random,
+    check_betas,
+    scores,
+    tested_share,
+)
 from xcrepro.papers.coverage._common import runs as runs  # what the notebook calls
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -28,32 +39,57 @@ from xcrepro.repro import figures
 PASSES = "COV-PLT, 3 passes"
 FLOOR = "eq. 14"
 
-SOURCES = (looks.of("PLT"), looks.Look(looks.AMBER, "s", "--"), looks.Look(looks.LEAF, "o", "-"))
-"""The model's probabilities, the same calibrated, the true ones."""
+TRUE = "true probabilities"
+SOURCES = (
+    looks.of("PLT"),
+    looks.Look(looks.AMBER, "s", "--"),
+    looks.Look(looks.VIOLET, "P", "-"),
+    looks.Look(looks.SKY, "X", ":"),
+)
+"""Of a first model's probabilities, the same calibrated; of a second model's, as well."""
+LOOK_TRUE = looks.Look(looks.LEAF, "o", "-")
 
 
-def sources(ds: Dataset, run: Run, given: str = "") -> dict[str, sparse.csr_matrix]:
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The shared rules, those of ``betas``, and that ``share`` is above 0 and at most 1.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.papers.coverage._common.check_betas`.
+    """
+    check_betas(values)
+    real_number("parameter share", values["share"], above=0, at_most=1)
+
+
+def sources(ds: Dataset, found: Mapping[str, Sequence[Run]]) -> dict[str, sparse.csr_matrix]:
     """The probabilities to choose from.
 
     Parameters
     ----------
     ds : Dataset
-    run : Run
-    given : str
-        Not empty where the run is saved predictions; the model is then called so.
+    found : mapping of str to sequence of Run
+        From :func:`runs`; the first run of each model is taken.
 
     Returns
     -------
     dict of str to csr_matrix
-        Name -> the model's; the same after isotonic regression, each tenth of the test points by a map fitted on the
+        Name -> each model's; the same after isotonic regression, each tenth of the test points by a map fitted on the
         others; and, for a twin, the true ones of the observed truth.
     """
-    name = "given" if given else "label tree"
-    top = TopK.from_scores(run.probabilities, int(np.diff(run.probabilities.indptr).max()))
-    found = {name: run.probabilities, f"{name}, isotonic": calibrate.cross_fit_top(ds.test.Y, top).to_csr()}
+    probabilities = {}
+    for name, (run, *_) in found.items():
+        top = TopK.from_scores(run.probabilities, int(np.diff(run.probabilities.indptr).max()))
+        probabilities[name] = run.probabilities
+        probabilities[f"{name}, isotonic"] = calibrate.cross_fit_top(ds.test.Y, top).to_csr()
     if isinstance(ds, Twin):
-        found["true probabilities"] = ds.test.observed_marginals
-    return found
+        probabilities[TRUE] = ds.test.observed_marginals
+    return probabilities
 
 
 def compute(ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence[float]) -> pd.DataFrame:
@@ -112,7 +148,7 @@ def compute_constrained(ds: Dataset, found: Mapping[str, sparse.csr_matrix], sha
     found : mapping of str to csr_matrix
         From :func:`sources`.
     share : float
-        Of the plain top k's expected P@k, from 0 to 1.
+        Of the plain top k's expected P@k, above 0 and at most 1.
 
     Returns
     -------
@@ -170,19 +206,20 @@ def plot(table: pd.DataFrame, share: float, ax=None) -> Figure:
     ax : array of three Axes, optional
     """
     names = [name for name in table["source"].unique() if name]
+    look_of = dict(zip([name for name in names if name != TRUE], itertools.cycle(SOURCES), strict=False))
     single = {WEIGHTED: looks.of(WEIGHTED), RANDOM: looks.of(RANDOM), PASSES: looks.Look(looks.INK, "D")}
+    ring = {"edgecolors": looks.INK, "facecolors": "none", "zorder": 3}
     with figures.new(looks.WIDE, 3.8, ncols=len(KS), ax=ax) as (fig, axes):
         for panel, k in zip(axes, KS, strict=True):
             of_k = table[table["k"] == k]
-            for name, look in zip(names, SOURCES, strict=False):
+            for name in names:
                 part = of_k[of_k["source"] == name]
                 path, best = part[part["rule"] == ""], part[part["rule"] == FLOOR]
-                panel.plot(path["Cov"], path["P"], **look.line(), label=name)
-                ring = {"edgecolors": look.colour, "facecolors": "none", "zorder": 3}
-                words = f"expected P@k kept to {100 * share:g} %" if name == names[-1] else "_"
-                panel.scatter(best["Cov"], best["P"], 110, **ring, label=words)
-            for row, text in ((path.iloc[-1], "top k"), (path.iloc[0], f"β={path['beta'].iloc[0]:g}")):
-                looks.name(panel, text, (row["Cov"], row["P"]), (3, 5))
+                panel.plot(path["Cov"], path["P"], **look_of.get(name, LOOK_TRUE).line(), label=name)
+                panel.scatter(best["Cov"], best["P"], 110, **ring, label=f"eq. 14: {100 * share:g} % of expected P@k")
+            looks.name(panel, "top k", (path["Cov"].iloc[-1], path["P"].iloc[-1]), (3, 5))
+            if len(path) > 1:
+                looks.name(panel, f"β={path['beta'].iloc[0]:g}", (path["Cov"].iloc[0], path["P"].iloc[0]), (-30, -4))
             for rule, look in single.items():
                 part = of_k[of_k["rule"] == rule]
                 panel.scatter(part["Cov"], part["P"], 45, **look.mark(), label=rule, zorder=3)
@@ -191,30 +228,62 @@ def plot(table: pd.DataFrame, share: float, ax=None) -> Figure:
             figures.draws(panel, x="Cov", y="P")
         axes[0].set_ylabel("P@k, %")
         looks.legend(fig, axes[0], ncols=4)
-        looks.title(fig, describe_constrained(table[table["rule"] == FLOOR], share))
+        looks.title(fig, "P@k against Cov@k over β, by the probabilities that the greedy rule chooses from")
     return fig
 
 
-def describe_constrained(table: pd.DataFrame, share: float, k: int = 5) -> str:
-    """What the constrained selection of the first source gains, and of the last.
+def findings(
+    ds: Dataset, found: Mapping[str, sparse.csr_matrix], betas: Sequence[float], share: float, k: int = 5
+) -> list[str]:
+    """What each source expects and gets, what equation 14 buys with it, and whether a finite beta beats its top k in P.
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`compute_constrained`.
+    ds : Dataset
+    found : mapping of str to csr_matrix
+        From :func:`sources`.
+    betas : sequence of float
     share : float
-        As given to it.
+        As for :func:`compute_constrained`.
     k : int
-        One of its k.
 
     Returns
     -------
-    str
+    list of str
+        Errors are over test points, of these choices.
     """
-    one = table[table["k"] == k]
-    first, last = one.iloc[0], one.iloc[-1]
-    return (
-        f"For {100 - 100 * share:g} % of the P@{k} it expects, the {first['source']} goes from "
-        f"{first['Cov'] - first['Cov gain']:.0f} to {first['Cov']:.0f} % coverage@{k};\n"
-        f"the same with {last['source']}: from {last['Cov'] - last['Cov gain']:.0f} to {last['Cov']:.0f} %."
-    )
+    covered, said = tested_share(ds), []
+    for name, eta in found.items():
+        plain = decide.top_k(eta, k)
+        expected = float(decide.expected_precision(eta, plain, k)[0])
+        best = decide.for_precision(eta, k, share * expected)
+        tops = {"top k": plain, "eq. 14": best.top} | {f"{b:g}": decide.greedy_coverage(eta, k, b) for b in betas}
+        P = Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, k)[0], ds.test.Y, tops)
+        Cov = Measured.of_rows(lambda Y, top: 100 / covered * metrics.coverage(Y, top, k)[0], ds.test.Y, tops)
+        said.append(
+            f"{name}: P@{k} of the plain top {k} is {_with_error(P, 'top k')} %; it expects {100 * expected:.1f} %"
+        )
+        cost, gain = corrected([P.difference("eq. 14", "top k"), Cov.difference("eq. 14", "top k")])
+        said.append(
+            f"{name}, equation 14 with {100 * share:g} % of that kept: Cov@{k} {_change(gain)}, P@{k} {_change(cost)}"
+        )
+        above = P.differences((f"{b:g}", "top k") for b in sorted(betas))
+        better = [one.left for one in above if one.verdict == "above"]
+        if above:
+            which = f"β = {', '.join(better)}" if better else "none"
+            said.append(
+                f"{name}: of {len(above)} β, P@{k} is clearly above that of the plain top {k} (Holm) for: {which}"
+            )
+    return said
+
+
+def _with_error(measured: Measured, name: str) -> str:
+    error = measured.error(name)
+    return f"{measured.values[name]:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}")
+
+
+def _change(found: Difference) -> str:
+    if not found.clear:
+        around = "" if np.isnan(found.error) else f" ± {found.error:.1f}"
+        return f"does not change clearly ({found.value:+.1f}{around} points)"
+    return f"{'rises' if found.value > 0 else 'falls'} by {abs(found.value):.1f} ± {found.error:.1f} points"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -15,28 +16,30 @@ from xcrepro.papers.coverage._common import KS, Models, head, only
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
-models, wide = _common.models, _common.wide
+models, wide, check_parameters = _common.models, _common.wide, _common.check_heads
 ORDER = ("P", "nDCG", "Abandonment", "PSnDCG", "nDCG complete", "PSP", "P complete", "coverage")
 ORDER += ("macro-P", "macro-R", "macro-F1")
 
 
-def compute(ds: Dataset, found: Models) -> pd.DataFrame:
+def compute(ds: Dataset, found: Mapping[str, Models]) -> pd.DataFrame:
     """Every metric of each model, what is kept of it, and the printed table 1.
 
     Parameters
     ----------
     ds : Dataset
     found : mapping
-        Number of labels -> model, from :func:`models`.
+        Name -> number of labels -> model, from :func:`models`.
 
     Returns
     -------
     DataFrame
-        The columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of
-        13,330 labels of AmazonCat-13K and of the 1,000 most frequent) and printed kept (percent of full); NaN for
-        metrics that the paper's table does not have.
+        model, the columns of :func:`xcrepro.papers.coverage._common.measure`, then printed full, printed head (percent, of
+        13,330 labels of AmazonCat-13K and of the 1,000 most frequent), printed kept (percent of full; NaN for metrics that
+        the paper's table does not have, and where the audit doubts a value) and doubt (why it does).
     """
-    return _common.measure(ds, found).merge(_printed(), on=["metric", "k"], how="left", validate="many_to_one")
+    table = pd.concat([_common.measure(ds, one).assign(model=name) for name, one in found.items()], ignore_index=True)
+    table = table[["model", *table.columns.drop("model")]]
+    return table.merge(_printed(), on=["metric", "k"], how="left", validate="many_to_one").fillna({"doubt": ""})
 
 
 def check_kept(table: pd.DataFrame) -> pd.DataFrame:
@@ -46,12 +49,14 @@ def check_kept(table: pd.DataFrame) -> pd.DataFrame:
 
 def _printed() -> pd.DataFrame:
     """Table 1 under the names used here."""
-    t = _common.printed_table(1)
+    t = _common.printed_and_doubted(1)
     names = t["metric"].replace({"N": "nDCG", "Cov": "coverage"}).str.replace("_", "-")
     t = t.assign(metric=names).astype({"k": int})
+    doubt = t.groupby(["metric", "k"])["doubt"].agg(lambda why: "; ".join(filter(None, why)))
     t = tables.spread(t, ["metric", "k"], "variant", "value")
-    t = t.rename(columns={"full": "printed full", "head-1000": "printed head"})
-    return t.assign(**{"printed kept": 100 * t["printed head"] / t["printed full"]})
+    t = t.rename(columns={"full": "printed full", "head-1000": "printed head"}).join(doubt, on=["metric", "k"])
+    sound = t["doubt"] == ""
+    return t.assign(**{"printed kept": (100 * t["printed head"] / t["printed full"]).where(sound)})
 
 
 def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -65,17 +70,28 @@ def compare_with_printed(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        metric, k, full, head (percent), kept (percent of full), then printed full, printed head, printed kept.
+        model, metric, k, full, head (percent), kept (percent of full), then printed full, printed head (a text, with † where
+        the audit doubts it), printed kept.
     """
     part = table[(table["labels"] == table["labels"].min()) & table["metric"].isin(ORDER)].reset_index(drop=True)
-    columns = ["metric", "k", "full", "head", "kept", "printed full", "printed head", "printed kept"]
-    return part.rename(columns={"value": "head"})[columns]
+    part = part.rename(columns={"value": "head"})
+    for name in ("printed full", "printed head"):
+        mark = np.where((part["doubt"] != "") & (name == "printed head"), "†", "")
+        part[name] = part[name].map(lambda value: "" if np.isnan(value) else f"{value:.1f}") + mark
+    columns = ["model", "metric", "k", "full", "head", "kept", "printed full", "printed head", "printed kept"]
+    return part[columns]
+
+
+def doubts(table: pd.DataFrame) -> str:
+    """A footnote: which printed values the audit doubts, and why. ``table``: from :func:`compute`."""
+    found = table.drop_duplicates(["metric", "k"])
+    found = found[found["doubt"] != ""]
+    said = [f"{row.metric}@{row.k}: {row.doubt}" for row in found.itertuples()]
+    return f"† doubted by the audit, and not used: {' '.join(said)}" if said else ""
 
 
 def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
     """What is kept with the smallest head, on average over k.
-
-    The printed nDCG@1 is left out: 58.1 where P@1 is 93.0 cannot be.
 
     Parameters
     ----------
@@ -85,12 +101,41 @@ def compute_mean_kept(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        metric, kept (ours), printed kept, percent; smallest loss first.
+        model, metric, kept (ours), printed kept (of the k that are not doubted), percent; smallest loss first.
     """
-    misprint = (table["metric"] == "nDCG") & (table["k"] == 1)
-    table = table.assign(**{"printed kept": table["printed kept"].mask(misprint)})
-    means = table.groupby("metric", sort=False)[["kept", "printed kept"]].mean()
-    return means.sort_values("kept", ascending=False, kind="stable").reset_index()
+    means = table.groupby(["model", "metric"], sort=False)[["kept", "printed kept"]].mean().reset_index()
+    place = {name: i for i, name in enumerate(table["model"].unique())}
+    means = means.sort_values("kept", ascending=False, kind="stable")
+    return means.sort_values("model", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+
+
+def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: int = 5) -> list[str]:
+    """What each model keeps with the smallest head, whether P keeps more than the averages over labels, and print.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping
+        From :func:`models`.
+    table : DataFrame
+        From :func:`compute`.
+    k : int
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for name, one in found.items():
+        n, *_, full = [*one, max(one)]
+        if n == full:
+            continue
+        kept = _common.measure_kept(ds, one, n, k)
+        said += [_common.say_kept(kept, name, n, full, k), f"{name}: {_common.against_precision(kept, k)}"]
+    printed = table[table["k"] == k].drop_duplicates("metric").set_index("metric")["printed kept"].dropna()
+    parts = ", ".join(f"{name}@{k} {printed[name]:.0f}" for name in _common.KEPT if name in printed)
+    said.append(f"printed, DiSMEC on AmazonCat-13K with 1,000 of 13,330 labels (%): {parts}; no errors are printed")
+    return said
 
 
 def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
@@ -100,7 +145,7 @@ def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
     ----------
     ds : Dataset
     found : dict of int to csr_matrix
-        From :func:`models`.
+        Of one model, from :func:`models`.
     k : int
 
     Returns
@@ -124,13 +169,16 @@ def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """What is kept of each metric with a head of labels, a panel a k: filled marks are ours, hollow ones table 1's.
 
+    Of the first model; printed values that the audit doubts are left out.
+
     Parameters
     ----------
     table : DataFrame
         From :func:`compute`.
     ax : array of three Axes, optional
     """
-    table = table[table["metric"].isin(ORDER)]
+    name = table["model"].iloc[0]
+    table = table[table["metric"].isin(ORDER) & (table["model"] == name)]
     place = {name: i for i, name in enumerate(name for name in ORDER if name in set(table["metric"]))}
     *heads, most = sorted(table["labels"].unique())
     hollow = {"color": looks.RUST, "fillstyle": "none", "markersize": 7, "linestyle": "none"}
@@ -149,23 +197,5 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         axes[0].set_yticks(list(place.values()), list(place))
         axes[0].invert_yaxis()
         looks.legend(fig, axes[0])
-        looks.title(fig, describe_loss(table))
+        looks.title(fig, f"What each metric keeps of its value with a head of labels: {name}, and table 1 as printed")
     return fig
-
-
-def describe_loss(table: pd.DataFrame) -> str:
-    """What P@5, coverage@5 and macro-F1@5 keep with the smallest head.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compute`.
-
-    Returns
-    -------
-    str
-    """
-    n, most = table["labels"].min(), table["labels"].max()
-    kept = table[(table["labels"] == n) & (table["k"] == 5)].set_index("metric")["kept"].map("{:.0f} %".format)
-    words = f"P@5 keeps {kept['P']} of its value, coverage@5 {kept['coverage']}, macro-F1@5 {kept['macro-F1']}"
-    return f"Trained on {n:,} of {most:,} labels, {words}"

@@ -14,15 +14,19 @@ import itertools
 import math
 import time
 import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from xcrepro import decide
+from xcrepro import decide, metrics
+from xcrepro.arguments import whole_number
+from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.inputs import datasets
+from xcrepro.errors import ArgumentError
+from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.inputs import baselines, datasets
 from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import (
@@ -49,12 +53,43 @@ CANDIDATES = 5000
 """Labels a point to choose from: all of EURLex-4K's, so that the choice is that of the search in the tree."""
 UPDATES = {ALGORITHM: "probability", GAIN: "gain"}
 WAYS = (ALGORITHM, GAIN, PER_TREE)
+TOLD = (
+    "COV-PLT has the highest Cov@k",
+    "a larger beta lowers Cov@k",
+    "a larger beta raises P@k",
+    "PLT has the highest P@k",
+)
+"""The claims that are told in words; the table has all."""
 COMPARED = ["metric", "k", "printed", *WAYS, "printed / PLT", *(f"{way} / PLT" for way in WAYS), "nearest"]
 """Ways to lower f -> their name in :mod:`xcrepro.decide`."""
 
 
-def runs(ds: Dataset, repeats: int, given: str = "") -> list[Run]:
-    """Label trees, or saved predictions in their place, as :func:`xcrepro.papers.coverage._common.runs` has them.
+def check_parameters(values: Mapping[str, object]) -> None:
+    """The shared rules, and those of ``betas``, ``candidates``, ``others`` and their ``scales``.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        The notebook's parameters.
+
+    Raises
+    ------
+    ArgumentError, DataMissing
+        As :func:`xcrepro.papers.coverage._common.check_betas`; for candidates out of 1 to 100, another dataset's name that
+        is not in the catalogue or stands twice, and scales that are not one for each.
+    """
+    _common.check_betas(values)
+    for n in values["candidates"]:
+        whole_number("parameter candidates", n, 1, baselines.PLACES)
+    keys = [registry.get(name).name for name in values["others"]]
+    if len(set(keys)) < len(keys):
+        raise ArgumentError("parameter others", "must hold nothing twice", values["others"])
+    if len(values["scales"]) != len(keys):
+        raise ArgumentError("parameter scales", f"must be one for each of others, {len(keys)}", values["scales"])
+
+
+def runs(ds: Dataset, repeats: int, given: str = "") -> dict[str, list[Run]]:
+    """Label trees, and saved predictions before them, as :func:`xcrepro.papers.coverage._common.runs` has them.
 
     Parameters
     ----------
@@ -63,8 +98,8 @@ def runs(ds: Dataset, repeats: int, given: str = "") -> list[Run]:
 
     Returns
     -------
-    list of Run
-        With :data:`CANDIDATES` a point.
+    dict of str to list of Run
+        By model, with :data:`CANDIDATES` a point.
     """
     return _common.runs(ds, repeats, given, CANDIDATES)
 
@@ -120,13 +155,13 @@ def per_tree(ds: Dataset, run: Run, betas: Sequence[float]) -> dict[str, TopK]:
     return {mixed(beta, PER_TREE): choose(float(beta)) for beta in betas}
 
 
-def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.DataFrame:
+def compute(ds: Dataset, found: Mapping[str, Sequence[Run]], betas: Sequence[float]) -> pd.DataFrame:
     """Every rule on every run; in each tree alone on the first run only, for the time that the search takes.
 
     Parameters
     ----------
     ds : Dataset
-    found : sequence of Run
+    found : mapping of str to sequence of Run
         From :func:`runs`.
     betas : sequence of float
         Of the greedy rule; 0 is COV-PLT.
@@ -134,40 +169,102 @@ def compute(ds: Dataset, found: Sequence[Run], betas: Sequence[float]) -> pd.Dat
     Returns
     -------
     DataFrame
-        Columns rule, run, metric (P, PSP, of a twin P complete, Cov), k, value (percent). Decided for each k, but for
+        Columns model, rule, run, metric (P, PSP, of a twin P complete, Cov), k, value (percent). Decided for each k, but for
         the rules in each tree alone and BRS-PLT, whose first k of one decision for 5 count.
     """
     rows = []
-    for run in found:
-        alone = per_tree(ds, run, betas) if run is found[0] else {}
-        for k in KS:
-            tops = {rule: choose() for rule, choose in rules(ds, run, k, betas).items()}
-            tops |= {rule: five.head(k) for rule, five in alone.items()} | {RANDOM: _common.at_random(run, k)}
-            for rule, top in tops.items():
-                rows += [(rule, run.number, metric, k, v) for metric, v in _common.scores(ds, top, k).items()]
-    table = pd.DataFrame(rows, columns=["rule", "run", "metric", "k", "value"])
-    return _common.in_order(table, rule=table["rule"].unique(), metric=SCORES, k=None, run=None)
+    for model, of_model in found.items():
+        for run in of_model:
+            for k, tops in _choose(ds, run, betas, alone=run is of_model[0]).items():
+                for rule, top in tops.items():
+                    rows += [(model, rule, run.number, name, k, v) for name, v in _common.scores(ds, top, k).items()]
+    table = pd.DataFrame(rows, columns=["model", "rule", "run", "metric", "k", "value"])
+    return _common.in_order(table, model=list(found), rule=table["rule"].unique(), metric=SCORES, k=None, run=None)
 
 
-def compute_means(table: pd.DataFrame) -> pd.DataFrame:
+def _choose(ds: Dataset, run: Run, betas: Sequence[float], alone: bool) -> dict[int, dict[str, TopK]]:
+    """k -> rule -> what it chooses; ``alone``: also in each tree alone."""
+    five, found = per_tree(ds, run, betas) if alone else {}, {}
+    for k in KS:
+        found[k] = {rule: choose() for rule, choose in rules(ds, run, k, betas).items()}
+        found[k] |= {rule: top.head(k) for rule, top in five.items()} | {RANDOM: _common.at_random(run, k)}
+    return found
+
+
+Measures = dict[tuple[str, int], Measured]
+"""Metric and k -> the number of each rule, with its error."""
+
+
+def measure(ds: Dataset, found: Mapping[str, Sequence[Run]], betas: Sequence[float], table: pd.DataFrame) -> dict:
+    """The same numbers with their errors, paired over rules.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping of str to sequence of Run
+    betas : sequence of float
+    table : DataFrame
+        From :func:`compute` of these.
+
+    Returns
+    -------
+    dict of str to dict of (str, int) to Measured
+        Model -> metric and k -> the rules. Of two runs or more the error is over the runs, and the rules in each tree alone,
+        which have one, are not there; of one run it is a jackknife over the test points, the choices staying as they are.
+    """
+    return {name: _measure(ds, of, betas, table[table["model"] == name]) for name, of in found.items()}
+
+
+def _measure(ds: Dataset, found: Sequence[Run], betas: Sequence[float], table: pd.DataFrame) -> Measures:
+    if len(found) > 1:
+        groups = table.groupby(["metric", "k"], sort=False)
+        whole = {key: dict(iter(part.groupby("rule", sort=False)["value"])) for key, part in groups}
+        return {
+            key: Measured.of_runs({rule: v.to_numpy() for rule, v in rules.items() if len(v) == len(found)})
+            for key, rules in whole.items()
+        }
+    w, share = weights(ds), tested_share(ds)
+    # The labels with a test point are those of all test points, also where a block is left out.
+    statistics = {
+        "P": lambda Y, top, k: 100 * metrics.precision(Y, top, k)[0],
+        "PSP": lambda Y, top, k: 100 * metrics.psp(Y, top, k, inverse_propensity=w)[0],
+        "Cov": lambda Y, top, k: 100 / share * metrics.coverage(Y, top, k)[0],
+    }
+    chosen = _choose(ds, found[0], betas, alone=True)
+    return {
+        (name, k): Measured.of_rows(partial(statistic, k=k), ds.test.Y, chosen[k])
+        for name, statistic in statistics.items()
+        for k in KS
+    }
+
+
+def compute_means(table: pd.DataFrame, measured: Mapping[str, Measures] | None = None) -> pd.DataFrame:
     """Mean and standard error over the runs.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`compute`.
+    measured : mapping, optional
+        From :func:`measure`: where a model has one run, the error over test points stands in its place.
 
     Returns
     -------
     DataFrame
-        rule, metric, k, mean, stderr (percent; NaN for a single run).
+        model, rule, metric, k, mean, stderr (percent; NaN where it is not known).
     """
-    groups = table.groupby(["rule", "metric", "k"], sort=False)["value"]
-    return groups.agg(mean="mean", stderr="sem").reset_index()
+    groups = table.groupby(["model", "rule", "metric", "k"], sort=False)["value"]
+    means = groups.agg(mean="mean", stderr="sem").reset_index()
+    several = table.groupby("model")["run"].nunique() > 1
+    for i, row in means.iterrows():
+        one = (measured or {}).get(row["model"], {}).get((row["metric"], row["k"]))
+        if one and not several[row["model"]]:
+            means.loc[i, "stderr"] = one.error(row["rule"])
+    return means
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The means alone, a row a rule, a column a metric and k. ``table``: from :func:`compute_means`."""
+    """The means alone, a row a model and rule, a column a metric and k. ``table``: from :func:`compute_means`."""
     return _lay_out(table, "mean")
 
 
@@ -182,7 +279,7 @@ def lay_out(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a rule, a column a metric and k, ``P@1`` or ``P@1 complete``: "mean ± standard error".
+        A row a model and rule, a column a metric and k, ``P@1`` or ``P@1 complete``: "mean ± standard error".
     """
     text = table["mean"].map("{:.2f}".format) + table["stderr"].map(lambda e: "" if np.isnan(e) else f" ± {e:.2f}")
     return _lay_out(table.assign(text=text), "text")
@@ -191,7 +288,8 @@ def lay_out(table: pd.DataFrame) -> pd.DataFrame:
 def _lay_out(table: pd.DataFrame, value: str) -> pd.DataFrame:
     parts = [metric.partition(" ") for metric in table["metric"]]
     column = [f"{name}@{k}{space}{rest}" for (name, space, rest), k in zip(parts, table["k"], strict=True)]
-    return tables.spread(table.assign(column=column), ["rule"], "column", value)
+    rows = [name for name in ("model", "rule") if name in table]
+    return tables.spread(table.assign(column=column), rows, "column", value)
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:
@@ -215,32 +313,84 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
     return _lay_out(table, "value") if len(table) else pd.DataFrame(columns=["rule"])
 
 
-def compute_claims(table: pd.DataFrame, betas: Sequence[float]) -> pd.DataFrame:
+def compute_claims(measured: Measures, betas: Sequence[float]) -> pd.DataFrame:
     """What the paper finds, on every cell, with the greedy rule by algorithm 1, and by the gain.
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`compute`.
+    measured : mapping of (str, int) to Measured
+        Of one model, from :func:`measure`.
     betas : sequence of float
 
     Returns
     -------
     DataFrame
-        Columns update, claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, when the
-        difference, paired over runs, is beyond two standard errors; else it is open. With a single run nothing is open but
-        a tie.
+        Columns update, claim, cells, holds, reversed, open, reversed in. A cell holds, or is reversed, where the paired
+        difference is clear by Student's law, corrected over the claim's cells (Holm); else it is open, as are all where no
+        error is known.
     """
-    value = table.pivot(index=["metric", "k", "rule"], columns="run", values="value")
     rows = []
     for update in UPDATES:
         for claim, metric, pairs in _claims(betas, update):
-            cells = [(k, a, b) for a, b in pairs for k in KS if a != b]
-            verdicts = [_verdict(value.loc[metric, k, a] - value.loc[metric, k, b]) for k, a, b in cells]
-            where = [f"{metric}@{k}: {a}, {b}" for (k, a, b), v in zip(cells, verdicts, strict=True) if v < 0]
-            counts = [verdicts.count(which) for which in (1, -1, 0)]
+            cells, found = _differences(measured, metric, pairs)
+            verdicts = [one.verdict for one in found]
+            where = [cell for cell, verdict in zip(cells, verdicts, strict=True) if verdict == "below"]
+            counts = [verdicts.count(which) for which in ("above", "below", "not clear")]
             rows.append((update, claim, len(cells), *counts, "; ".join(where) or "-"))
     return pd.DataFrame(rows, columns=["update", "claim", "cells", "holds", "reversed", "open", "reversed in"])
+
+
+def _differences(measured: Measures, metric: str, pairs: list[tuple[str, str]]) -> tuple[list[str], list[Difference]]:
+    cells = [(k, a, b) for a, b in pairs for k in KS if a != b and (metric, k) in measured]
+    found = corrected(measured[metric, k].difference(a, b) for k, a, b in cells)
+    return [f"{metric}@{k}: {a}, {b}" for k, a, b in cells], found
+
+
+def findings(measured: Mapping[str, Measures], betas: Sequence[float]) -> list[str]:
+    """What comes out: the paper's claims on the rules, by algorithm 1 and by the gain, of each model.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    betas : sequence of float
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for model, found in measured.items():
+        for update in UPDATES:
+            for claim, metric, pairs in _claims(betas, update):
+                if claim in TOLD:
+                    said.append(f"{model}, {update}: {count(_differences(found, metric, pairs)[1], claim)}")
+    return said
+
+
+def findings_models(ds: Dataset, found: Mapping[str, Sequence[Run]], k: int = 5) -> list[str]:
+    """Which model leads, under the plain top k and under the greedy rule; nothing of one model alone.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping of str to sequence of Run
+        The first run of each is taken.
+    k : int
+
+    Returns
+    -------
+    list of str
+    """
+    if len(found) < 2:
+        return []
+    share, said = tested_share(ds), []
+    for rule, choose in ((PLAIN, decide.top_k), (GREEDY, decide.greedy_coverage)):
+        tops = {name: choose(of[0].probabilities, k) for name, of in found.items()}
+        P = Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, k)[0], ds.test.Y, tops)
+        Cov = Measured.of_rows(lambda Y, top: 100 / share * metrics.coverage(Y, top, k)[0], ds.test.Y, tops)
+        said += [P.leader(f"P@{k} under {rule}").text, Cov.leader(f"Cov@{k} under {rule}").text]
+    return said
 
 
 def _claims(betas: Sequence[float], update: str) -> list[tuple[str, str, list[tuple[str, str]]]]:
@@ -267,12 +417,6 @@ def _claims(betas: Sequence[float], update: str) -> list[tuple[str, str, list[tu
     return found
 
 
-def _verdict(difference: pd.Series) -> int:
-    mean = float(difference.mean())
-    error = float(difference.sem()) if difference.size > 1 else 0.0
-    return 0 if abs(mean) <= 2 * error else int(np.sign(mean))
-
-
 # ---------------------------------------------------------------- algorithm 1, or the gain
 
 
@@ -283,7 +427,7 @@ def compare_with_printed(ds: Dataset, means: pd.DataFrame) -> pd.DataFrame:
     ----------
     ds : Dataset
     means : DataFrame
-        From :func:`compute_means`.
+        From :func:`compute_means`; of its first model.
 
     Returns
     -------
@@ -297,6 +441,7 @@ def compare_with_printed(ds: Dataset, means: pd.DataFrame) -> pd.DataFrame:
     plain = printed[printed["method"] == PLAIN].drop_duplicates(["metric", "k"]).set_index(["metric", "k"])["value"]
     betas = printed["variant"].where(printed["method"] != GREEDY, "0")
     printed = printed.assign(beta=betas)[betas != ""].astype({"beta": float, "k": int})
+    means = means[means["model"] == means["model"].iloc[0]]
     mean, rows = means.set_index(["rule", "metric", "k"])["mean"], []
     for beta, metric, k, value in printed[["beta", "metric", "k", "value"]].drop_duplicates().itertuples(index=False):
         ours = {way: mean.get((mixed(beta, way), metric, k), math.nan) for way in (ALGORITHM, GAIN, PER_TREE)}
@@ -322,9 +467,10 @@ def describe_nearest(table: pd.DataFrame) -> str:
     Returns
     -------
     str
+        Empty where nothing is printed.
     """
     if table.empty:
-        return "Nothing is printed for this dataset."
+        return ""
     counts, words = table["nearest"].value_counts(), []
     for way in WAYS:
         away = (table[f"{way} / PLT"] - table["printed / PLT"]).abs().groupby(table["metric"], sort=False).mean()
@@ -371,8 +517,8 @@ def check_updates(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns="run").groupby(["update", "k"], sort=False).mean().reset_index()
 
 
-def describe_updates(table: pd.DataFrame) -> str:
-    """Where each of the two rules wins.
+def findings_updates(table: pd.DataFrame) -> list[str]:
+    """Where each of the two rules wins, paired over runs and tested together (Holm over all k and columns).
 
     Parameters
     ----------
@@ -381,21 +527,23 @@ def describe_updates(table: pd.DataFrame) -> str:
 
     Returns
     -------
-    str
-        A line a column: at which k each rule is above the other, paired over runs, by more than two standard errors (with
-        a single run: by anything), and by how much at the largest k.
+    list of str
+        A sentence a column, with the difference at the largest k; nothing is clear where there is one run.
     """
-    value, lines = table.pivot(index=["update", "k"], columns="run"), []
-    for column in ("expected Cov", "log utility", "P", "Cov"):
-        gap = {k: value.loc[(GAIN, k), column] - value.loc[(ALGORITHM, k), column] for k in KS}
-        verdicts = {k: _verdict(one) for k, one in gap.items()}
-        ahead = {way: [str(k) for k in KS if verdicts[k] == sign] for way, sign in ((ALGORITHM, -1), (GAIN, 1))}
-        words = [f"{way} at k = {', '.join(ks)}" for way, ks in ahead.items() if ks] or ["neither"]
-        error = gap[KS[-1]].sem() if len(gap[KS[-1]]) > 1 else math.nan
-        around = "" if math.isnan(error) else f" ± {error:.2g}"
-        last = f"gain less algorithm 1 at k = {KS[-1]}: {gap[KS[-1]].mean():+.3g}{around}"
-        lines.append(f"{column}: higher with {' and '.join(words)} ({last})")
-    return "\n".join(lines)
+    names = ("expected Cov", "log utility", "P", "Cov")
+    cells = [(name, k) for name in names for k in KS]
+    value = table.pivot(index=["update", "k"], columns="run")
+    measured = {
+        (name, k): Measured.of_runs({way: value.loc[(way, k), name].to_numpy() for way in UPDATES}) for name, k in cells
+    }
+    found = dict(zip(cells, corrected(measured[cell].difference(GAIN, ALGORITHM) for cell in cells), strict=True))
+    said = []
+    for name in names:
+        last = found[name, KS[-1]]
+        around = "" if math.isnan(last.error) else f" ± {last.error:.1g}"
+        text = count([found[name, k] for k in KS], f"{name} is higher with the gain than with algorithm 1")
+        said.append(f"{text} (at k = {KS[-1]} by {last.value:+.2g}{around})")
+    return said
 
 
 def compute_others(names: Sequence[str], scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
@@ -453,7 +601,7 @@ def compute_candidates(ds: Dataset, found: Sequence[Run], sizes: Sequence[int], 
             same = 100 * float(np.mean(top.ids == exact.ids)) if exact else math.nan
             rows.append({"candidates": name, "k": k, **_common.scores(ds, top, k), "same": same})
     table = (
-        pd.DataFrame(rows)[["candidates", "k", "P", "Cov", "same"]]
+        pd.DataFrame(rows, columns=["candidates", "k", "P", "Cov", "same"])
         .groupby(["candidates", "k"], sort=False)
         .mean()
         .reset_index()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.ticker
 import numpy as np
@@ -17,8 +17,9 @@ from xcrepro.papers.coverage import _common
 from xcrepro.papers.coverage._common import RULES, Models, head, only
 from xcrepro.repro import figures, tables
 
-models = _common.models
-TRAINED, PERFECT = "trained, top k", "perfect, top k"
+models, check_parameters = _common.models, _common.check_heads
+PERFECT = "perfect"
+"""The model that knows a twin's probabilities."""
 
 METRICS = {
     "P": looks.Look(looks.INK, "o", "-"),
@@ -53,27 +54,30 @@ def perfect(ds: Twin, heads: Sequence[int]) -> Models:
     return {n: only(eta, head(ds.label_counts, n)) for n in sorted(set(heads))} | {n_labels: eta}
 
 
-def compute(ds: Dataset, found: Models) -> pd.DataFrame:
+def compute(ds: Dataset, found: Mapping[str, Models], k: int = 5) -> pd.DataFrame:
     """Every metric of the models under each rule of ``RULES``; for a twin also of a perfect model with the same heads.
 
     Parameters
     ----------
     ds : Dataset
     found : mapping
-        Number of labels -> model, from :func:`models`; the scores must be probabilities.
+        Name -> number of labels -> model, from :func:`models`; the scores must be probabilities.
+    k : int
+        Beside 1, 3 and 5.
 
     Returns
     -------
     DataFrame
-        Column view ("trained, top k", "trained, greedy", "perfect, top k", "perfect, greedy"), the columns of
+        Column view ("1-vs-All, top k", "1-vs-All, greedy", "perfect, top k", "perfect, greedy"), the columns of
         :func:`xcrepro.papers.coverage._common.measure`, and two yardsticks: labels % and positives %, the share of all
         labels, and of the train positives, that the labels trained are and have.
     """
-    sources = {"trained": found}
+    sources = dict(found)
     if isinstance(ds, Twin):
-        sources["perfect"] = perfect(ds, list(found)[:-1])
+        sources[PERFECT] = perfect(ds, list(next(iter(found.values())))[:-1])
+    ks = sorted({*_common.KS, k})
     cells = itertools.product(sources, RULES)
-    views = {f"{name}, {rule}": _common.measure(ds, sources[name], rule, rule == "top k") for name, rule in cells}
+    views = {view(name, rule): _common.measure(ds, sources[name], rule, rule == "top k", ks) for name, rule in cells}
     table = pd.concat(views, names=["view"]).reset_index("view").reset_index(drop=True)
     counts = np.sort(ds.label_counts)[::-1]
     table["labels %"] = 100 * table["labels"] / counts.size
@@ -81,18 +85,23 @@ def compute(ds: Dataset, found: Models) -> pd.DataFrame:
     return table
 
 
+def view(model: str, rule: str = "top k") -> str:
+    """The name of a model under a rule."""
+    return f"{model}, {rule}"
+
+
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The trained model's values, a column a number of labels, without what another training moves further."""
+    """The first model's values, a column a number of labels, without what another training moves further."""
     return _common.wide(_common.stable_metrics(of_view(table)))
 
 
-def of_view(table: pd.DataFrame, view: str = TRAINED) -> pd.DataFrame:
-    """The rows of one view."""
-    return table[table["view"] == view]
+def of_view(table: pd.DataFrame, name: str = "") -> pd.DataFrame:
+    """The rows of one view; of the first by default."""
+    return table[table["view"] == (name or table["view"].iloc[0])]
 
 
 def wide(table: pd.DataFrame, value: str = "value", k: int = 5) -> pd.DataFrame:
-    """The trained model's values at one k.
+    """The first model's values at one k.
 
     Parameters
     ----------
@@ -135,7 +144,7 @@ def _nearest(table: pd.DataFrame, share: float) -> int:
     return int(min(table["labels"].unique(), key=lambda n: abs(n - share * table["labels"].max())))
 
 
-def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = TRAINED, level: float = 90.0) -> pd.DataFrame:
+def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = "", level: float = 90.0) -> pd.DataFrame:
     """How many labels a metric needs before it keeps ``level`` percent.
 
     Going down from all labels, the point where the line between two numbers of labels first goes below the level; the
@@ -148,6 +157,7 @@ def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = TRAINED, 
         From :func:`compute`.
     k : int
     view : str
+        By default the first.
     level : float
         Percent of the value with all labels.
 
@@ -171,7 +181,7 @@ def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = TRAINED, 
 
 
 def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
-    """What is kept of each metric against the share of labels trained, with the two yardsticks in grey.
+    """What is kept of each metric of the first model against the share of labels trained, with two yardsticks in grey.
 
     Parameters
     ----------
@@ -181,7 +191,8 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
     ax : array of four Axes, optional
     """
     drawn = table[(table["k"] == k) & table["kept"].notna()]
-    trained, ideal = of_view(drawn), of_view(drawn, PERFECT)
+    trained, ideal = of_view(drawn, table["view"].iloc[0]), of_view(drawn, view(PERFECT))
+    model = table["view"].iloc[0].removesuffix(", top k")
     bins = {name: name[len("macro-F1 (") : -1] for name in table["metric"].unique() if name.startswith("macro-F1 (")}
     panels = [
         ("averages over points", trained, ["P", "R", "nDCG", "Abandonment", "PSP"]),
@@ -210,33 +221,40 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         looks.label_grid(axes, words, f"kept of the metric @{k}, %")
         texts = ["yardsticks: share of all train positives that these labels have", "share of all labels that they are"]
         fig.legend(greys, texts, loc="outside lower center", ncols=2)
-        looks.title(fig, describe_loss(table, k))
+        looks.title(fig, f"What each metric @{k} keeps of its value as the rarest labels leave the training: {model}")
     return fig
 
 
-def describe_loss(table: pd.DataFrame, k: int) -> str:
-    """What P, coverage and macro-F1 keep at a tenth and at half of the labels.
+def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: int = 5) -> list[str]:
+    """What models keep with about half of the labels, and with a tenth; the first and the last metric to notice.
 
     Parameters
     ----------
+    ds : Dataset
+    found : mapping
+        From :func:`models`.
     table : DataFrame
         From :func:`compute`.
     k : int
 
     Returns
     -------
-    str
+    list of str
     """
-    names = ["P", "coverage", "macro-F1"]
-
-    def kept_at(share: float, view: str = TRAINED) -> tuple[str, str]:
-        n, part = _nearest(table, share), of_view(table, view)
-        one = part[(part["k"] == k) & (part["labels"] == n)].set_index("metric")["kept"]
-        return f"{100 * n / table['labels'].max():.0f} %", ", ".join(f"{one[name]:.0f}" for name in names) + " %"
-
-    (few, low), (some, high) = kept_at(0.1), kept_at(0.5)
-    metrics_at = ", ".join(f"{name}@{k}" for name in names)
-    text = f"With {few} of the labels trained, {metrics_at} keep {low} of their values;\nwith {some}, {high}"
-    if PERFECT in set(table["view"]):
-        text += f", and with perfect probabilities {kept_at(0.5, PERFECT)[1]}"
-    return text + "."
+    said, sources = [], dict(found)
+    if isinstance(ds, Twin):
+        sources[PERFECT] = perfect(ds, list(next(iter(found.values())))[:-1])
+    full = int(table["labels"].max())
+    for name, one in sources.items():
+        for n in sorted({_nearest(table, 0.1), _nearest(table, 0.5)} - {full}):
+            kept = _common.measure_kept(ds, one, n, k)
+            said += [_common.say_kept(kept, name, n, full, k) + f"; {_common.against_precision(kept, k)}"]
+    for name in sources:
+        needed = compute_labels_needed(table, k, view(name))
+        if len(needed) > 1:
+            first, last = needed.iloc[0], needed.iloc[-1]
+            said.append(
+                f"{name}, fewest and most labels to keep 90 % @{k}: {first['metric']} {first['share']:.0f} % of them, "
+                f"{last['metric']} {last['share']:.0f} % (one training, no error)"
+            )
+    return said
