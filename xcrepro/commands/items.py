@@ -1,0 +1,159 @@
+"""``list``, ``run``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError
+
+
+def add(command) -> None:
+    command("list", _list, "show the items: id, sizes, title")
+
+    sub = command("run", _run, "regenerate figures and tables, only what changed")
+    sub.add_argument("items", nargs="*", help="ids or paper names; none: all but those that take long")
+    _size_and_jobs(sub)
+    sub.add_argument("--long", action="store_true", help="also those that take long")
+    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    sub.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter for the named items"
+    )
+    sub.add_argument(
+        "--record",
+        action="store_true",
+        help="on real data (-p dataset NAME -p folder DIR): commit the numbers to data/recorded; -p split mean: the mean of "
+        "all splits",
+    )
+    sub.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
+    )
+    sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
+    sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+
+    sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
+    sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
+    sub.add_argument("--title", default="", help="one line for `xcrepro list`")
+
+    sub = command(
+        "accept", _accept, "what items come to now is right: golden files, outputs of the committed notebooks"
+    )
+    sub.add_argument("items", nargs="+", help="ids or paper names")
+    _size_and_jobs(sub)
+
+    sub = command("check", _check, "golden files of all items, and what committed notebooks must be")
+    _size_and_jobs(sub)
+    sub.add_argument("--long", action="store_true", help="also items that take long")
+
+    sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
+    sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
+    sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
+
+
+def _size_and_jobs(sub) -> None:
+    sub.add_argument("--size", default="small", help="small (default: synthetic or committed data) or paper")
+    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
+
+
+def _list(_) -> int:
+    from xcrepro.repro import manifest
+
+    entries = manifest.load()
+    width = max(map(len, entries), default=0)
+    for name, entry in entries.items():
+        print(f"{name:<{width}}  {'+'.join(entry.sizes):<11}  {'(long) ' if entry.long else ''}{entry.title}")
+    return 0
+
+
+def _run(arguments) -> int:
+    from xcrepro.repro import recording, runner
+
+    if len({name for name, _ in arguments.p}) != len(arguments.p):
+        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
+    parameters = {name: recording.value(text) for name, text in arguments.p}
+    if arguments.data is not None and not arguments.record:
+        raise ArgumentError("--data", "goes with --record", "none")
+    if arguments.record or parameters.get("split") == recording.MEAN:
+        return _record(arguments, parameters)
+    report = runner.run(
+        arguments.items,
+        arguments.size,
+        force=arguments.force,
+        jobs=arguments.jobs,
+        parameters=parameters,
+        write_back=arguments.write_back,
+        dry=arguments.dry,
+        long=arguments.long,
+    )
+    return 0 if report.ok else 1
+
+
+def _record(arguments, parameters: dict) -> int:
+    """On real data: what the parameters say, or with ``--data`` all that the manifest has."""
+    from xcrepro import paths
+    from xcrepro.data.load import count_splits
+    from xcrepro.repro import manifest, recording, runner
+
+    entries = manifest.load()
+    named = [entries[name] for name in manifest.find(entries, arguments.items)]
+    if arguments.size != "small":
+        raise ArgumentError("--size", "must be small for runs on a folder of real data", arguments.size)
+    if arguments.data is None:
+        if not arguments.items:
+            raise ArgumentError("--record", "needs named items, or --data", "none", "xcrepro run ITEM ... --record")
+        recordings = [recording.of(entry, parameters, count_splits) for entry in named]
+    else:
+        if parameters:
+            raise ArgumentError("--data", "goes without -p", list(parameters), "the manifest has the parameters")
+        recordings, missing = recording.all_planned(named, arguments.data, count_splits)
+        for dataset in missing:
+            print(f"left out: {arguments.data / dataset} is not there")
+    if arguments.dry:
+        for one in recordings:
+            print(f"{one.dataset}  {one.command}")
+        return 0
+    with runner.alone(paths.project_root()):
+        return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+
+
+def _new(arguments) -> int:
+    from xcrepro.repro import scaffold
+
+    for path in scaffold.new(arguments.item, arguments.title):
+        print(f"wrote {path}")
+    print(f"now: xcrepro run {arguments.item}, look at what comes out, change it; then xcrepro accept {arguments.item}")
+    return 0
+
+
+def _accept(arguments) -> int:
+    from xcrepro.repro import runner
+
+    small = arguments.size == "small"
+    report = runner.run(arguments.items, arguments.size, jobs=arguments.jobs, accept=True, write_back=small)
+    return 0 if report.ok else 1
+
+
+def _check(arguments) -> int:
+    from xcrepro.repro import guard, runner
+
+    report = runner.run(None, arguments.size, jobs=arguments.jobs, long=arguments.long)
+    faults = guard.project()
+    for name, problems in faults.items():
+        for problem in problems:
+            print(f"{name}: {problem}")
+    if not faults:
+        print("notebooks: nothing to mend")
+    return 0 if report.ok and not faults else 1
+
+
+def _tidy(arguments) -> int:
+    from xcrepro.repro import tidy
+
+    changed = tidy.tidy(arguments.paths, check=arguments.check)
+    for path in changed:
+        print(f"{'not tidy' if arguments.check else 'tidied'}: {path}")
+    if not changed:
+        print("all notebooks are tidy")
+    return 1 if changed and arguments.check else 0
