@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from xcrepro.repro import guard, manifest, tidy
+from xcrepro.repro import guard, manifest, notebooks, tidy
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +24,20 @@ def test_there_is_something_to_look_at(root):
     names = [path.name for path in tidy.find([root / "notebooks"])]
     assert guard.MASTER in names
     assert len(names) > len(manifest.load(root)) >= 0
+
+
+def test_the_computation_stands_in_the_open(root):
+    """A public call in nearly every notebook, held to the table; the formula in nearly every one; findings are computed."""
+    sources = {id: notebooks.read(entry.notebook)["cells"] for id, entry in manifest.load(root).items()}
+    calls, formulas, findings = set(), set(), set()
+    for id, cells in sources.items():
+        for cell in cells:
+            text = notebooks.text(cell["source"])
+            if cell["cell_type"] == "markdown":
+                formulas |= {id} if "$$" in text else set()
+            else:
+                calls |= {id} if re.search(r"\bxc\.\w+(\.\w+)*\(", text) else set()
+                findings |= {id} if "item.say(" in text else set()
+    assert len(calls) >= 40, sorted(sources.keys() - calls)
+    assert len(formulas) >= 30, sorted(sources.keys() - formulas)
+    assert len(findings) >= 45, sorted(sources.keys() - findings)
