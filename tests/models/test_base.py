@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import os
@@ -353,7 +354,16 @@ def test_save_and_load(tmp_path):
     model = Popularity().fit(X, Y)
     model.save(tmp_path / "deep" / "m")
     about = json.loads((tmp_path / "deep" / "m" / "model.json").read_text())
-    assert about == {"class": "Popularity", "parameters": {}, "n_features": 3, "n_labels": 4, "xcrepro": xc.__version__}
+    arrays = hashlib.sha256((tmp_path / "deep" / "m" / "arrays.npz").read_bytes()).hexdigest()
+    assert len(about.pop("sha256")) == 64
+    assert about == {
+        "class": "Popularity",
+        "parameters": {},
+        "n_features": 3,
+        "n_labels": 4,
+        "xcrepro": xc.__version__,
+        "files": {"arrays.npz": arrays},
+    }
     for loaded in (xc.models.load(tmp_path / "deep" / "m"), Popularity.load(os.fspath(tmp_path / "deep" / "m"))):
         assert type(loaded) is Popularity
         assert (loaded.n_features_, loaded.n_labels_) == (3, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 import xcrepro as xc
 from xcrepro.errors import DataError
 from xcrepro.kernels import neural as kernel
-from xcrepro.models import neural
+from xcrepro.models import base, neural
 from xcrepro.models.base import unit_rows
 from xcrepro.models.neural import NeuralOneVsAll
 from xcrepro.truth import Truth
@@ -301,6 +302,12 @@ def test_a_stored_model_that_does_not_fit_its_description_is_refused(tmp_path, d
     model.save(tmp_path / "model")
     arrays = dict(model.weights_, output=model.weights_["output"][:-1])
     np.savez(tmp_path / "model" / "arrays.npz", **arrays)
+    with pytest.raises(DataError, match=r"arrays.npz is not what was saved"):
+        NeuralOneVsAll.load(tmp_path / "model")
+    # And where another hand sealed it anew.
+    about = json.loads((tmp_path / "model" / "model.json").read_text())
+    about |= {"files": base._digests(tmp_path / "model"), "sha256": ""}
+    (tmp_path / "model" / "model.json").write_text(base._sealed(json.dumps(about)))
     with pytest.raises(DataError, match="output of shape"):
         NeuralOneVsAll.load(tmp_path / "model")
 

@@ -333,7 +333,7 @@ def seconds_ahead(entries: dict[str, Entry]) -> dict[str, int]:
     ahead = {name: entry.seconds for name, entry in entries.items()}
     # What an item needs stands before it, so from the end on an item's own number is complete when it is passed on.
     for name, entry in reversed(entries.items()):
-        for need in entry.needs:
+        for need in ahead.keys() & set(entry.needs):  # a run with parameters of one's own goes without its needs
             ahead[need] = max(ahead[need], entries[need].seconds + ahead[name])
     return ahead
 
