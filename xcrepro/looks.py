@@ -27,6 +27,8 @@ SMALL, TINY = 8, 6.5
 INK, RUST, TEAL, VIOLET, AMBER, SKY = "#1b2a49", "#96301c", "#2f7f79", "#a07fc0", "#e39a2d", "#a6cbee"
 GREY, LEAF, ROSE, WHITE = "#4d4d4d", "#5b8a3a", "#b2477e", "#ffffff"
 """The palette; from dark to light the first six."""
+PAPER = {"facecolor": WHITE, "edgecolor": "none", "alpha": 0.8, "pad": 1}
+"""A box behind words that stand inside a panel, where a line may pass."""
 
 
 @dataclasses.dataclass(frozen=True)

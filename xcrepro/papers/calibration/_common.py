@@ -141,6 +141,16 @@ def describe_count(true: pd.Series) -> str:
     return f"{int(true.sum())} of {len(true)}"
 
 
+def describe_range(values: pd.Series, decimals: int = 1) -> str:
+    """The smallest and the largest of some numbers, or the one number that they round to.
+
+    >>> describe_range(pd.Series([6.71, 12.3])), describe_range(pd.Series([6.71, 6.68]))
+    ('6.7 to 12.3', '6.7')
+    """
+    low, high = (f"{value:.{decimals}f}" for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
 def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE") -> Measured:
     """:func:`measured_all` of one metric; it may be ``"P"`` as well."""
     if metric != "P":
@@ -648,7 +658,8 @@ def write_errors(ax: Axes, rows: pd.DataFrame, column: str) -> None:
         The ECE's column, percent.
     """
     words = "\n".join(f"@{row['k']}: {row[column]:.1f}" for _, row in rows.iterrows())
-    ax.text(0.97, 0.04, f"ECE, %\n{words}", transform=ax.transAxes, ha="right", va="bottom", fontsize=looks.TINY)
+    look = {"ha": "right", "va": "bottom", "fontsize": looks.TINY, "bbox": looks.PAPER}
+    ax.text(0.97, 0.04, f"ECE, %\n{words}", transform=ax.transAxes, **look)
 
 
 def scale_errors(ax: Axes) -> None:

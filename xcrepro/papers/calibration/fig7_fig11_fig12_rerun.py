@@ -79,8 +79,8 @@ def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[st
     near = _common.describe_count(summary["after"] < 2 * summary["floor"])
     largest = f"{summary['ECE'].max():.0f} to {summary['after'].max():.1f} %"
     return [
-        f"The direction of the error before calibration, of {len(words)} models and k: {', '.join(counts)}.",
-        f"Over models and k, {said.count(fall, 'ECE@k is lower after isotonic regression')}.",
+        f"The direction of the error before calibration, over {len(words)} pairs of a model and a k: {', '.join(counts)}.",
+        f"Over pairs of a model and a k, {said.count(fall, 'ECE@k is lower after isotonic regression')}.",
         f"The largest ECE@k goes from {largest}; {near} errors after are below twice the noise floor.",
     ]
 
@@ -112,7 +112,10 @@ def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
             panel.set_title(words, loc="left")
         for panel in axes[-1]:
             panel.set_xlabel("score")
-        looks.legend(fig, axes[0, 1], title=f"hollow: bins with under {FEW:.0f} % of the pairs")
+        hollow = bins["accuracy"].notna() & (bins["weight"] < FEW)
+        looks.legend(
+            fig, axes[0, 1], title=f"hollow: bins with under {FEW:.0f} % of the pairs" if hollow.any() else None
+        )
         looks.title(fig, "Scores and reliability before and after isotonic regression")
     return fig
 

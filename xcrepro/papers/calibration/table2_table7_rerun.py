@@ -285,11 +285,10 @@ def findings(
     kept = _common.describe_count((precision[[f"P@{k}" for k in KS]] == "same bits").all(axis=1))
     last = fall[fall["k"] == max(KS)]
     ours = [
-        f"{last[name].min():.1f} to {last[name].max():.1f} % {state}"
-        for name, state in (("ECE", "before"), ("ECE-I", "after"))
+        f"{_common.describe_range(last[name])} % {state}" for name, state in (("ECE", "before"), ("ECE-I", "after"))
     ]
     sentences = [
-        f"Over models and k, {said.count(lower, 'ECE@k is lower after isotonic regression')}.",
+        f"Over pairs of a model and a k, {said.count(lower, 'ECE@k is lower after isotonic regression')}.",
         f"Over these, {said.count(far, claim)}." if far else f"No error here starts above {STARTS_ABOVE:.0f} points.",
         f"After it, {near} errors are below twice the noise floor, so that these test points hardly tell them from none.",
         f"P@1, P@3 and P@5 are the same to the last bit for {kept} models.",

@@ -191,7 +191,7 @@ def findings(
     for fit, words in (("separate, isotonic", "isotonic regression"), ("separate, Platt", "Platt scaling")):
         here = said.count(compare(measured, places, "none", fit), f"separate {words} lowers P@k")
         paper = describe_printed(printed, fit)
-        sentences.append(f"Over models and k, {here}; in the paper's table it does so in {paper} cells.")
+        sentences.append(f"Over pairs of a model and a k, {here}; in the paper's table it does so in {paper} cells.")
     changes = found[[f"change of {place}" for place in places]]
     separate = changes[found["fit"].str.startswith("separate")]
     largest, hit = separate.abs().max(axis=None), 100 / n_points

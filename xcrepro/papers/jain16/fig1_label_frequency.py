@@ -49,6 +49,11 @@ def with_counted(tails: list[Tail], names: Sequence[str] = ("eurlex-4k", "bibtex
     return [*tails, *(tail for tail in map(counted, names) if tail.name not in known)]
 
 
+def describe_counted(tails: list[Tail]) -> list[str]:
+    """Where the counts that come with the project are from: one text, or none without them."""
+    return [f"label counts of {' and '.join(tail.name for tail in tails)} (real data)"] if tails else []
+
+
 def compute(tails: list[Tail]) -> pd.DataFrame:
     """Label frequency against rank, as a staircase: fig. 1 of jain16.
 

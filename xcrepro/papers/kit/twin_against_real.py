@@ -219,8 +219,10 @@ def findings(table: pd.DataFrame) -> list[str]:
         missed = part[~part["within"]].groupby("what", sort=False)
         missed = missed.agg(k=("k", "/".join), beyond=("beyond", "max"), n=("k", "size"))
         missed = missed.sort_values("beyond", ascending=False, kind="stable")
+        by = [f"{beyond:.0f}" if beyond >= 10 else f"{beyond:.2g}" for beyond in missed["beyond"]]
         names = [
-            f"{row.Index}{row.k} by {'up to ' if row.n > 1 else ''}{row.beyond:.2g}" for row in missed.itertuples()
+            f"{row.Index}{row.k} by {'up to ' if row.n > 1 else ''}{most}"
+            for row, most in zip(missed.itertuples(), by, strict=True)
         ]
         rest = f"; beyond what is allowed: {', '.join(names)}" if names else ""
         said.append(f"{dataset}: {part['within'].sum()} of {len(part)} within{rest}.")

@@ -421,17 +421,28 @@ def plot_costs(data: pd.DataFrame, cost: str, least: int = LEAST, ax=None) -> Fi
                 )
             for _, row in front.sort_values("P@1", ascending=False).iterrows():
                 looks.name(ax, row["method"], (row[cost], row["P@1"]), in_layout=False)
-            few = part[cost].max() / part[cost].min() < 300
             ax.set(xscale="log")
+            ax.margins(0.15, 0.2)
+            far = _far(part, cost)
+            near = part[~far]
+            if far.any():
+                ax.set_xlim(near[cost].min() / 1.6, near[cost].max() * 1.6)
+            few = near[cost].max() / near[cost].min() < 300
             ax.xaxis.set(major_locator=LogLocator(subs=(1, 3) if few else (1,)), minor_formatter=NullFormatter())
             ax.xaxis.set_major_formatter("{x:g}")
-            ax.set_title(name, loc="left", fontsize=looks.SMALL)
+            beyond = "".join(f"; beyond: {row['method']}, {row[cost]:,.4g}" for _, row in part[far].iterrows())
+            ax.set_title(name + beyond, loc="left", fontsize=looks.SMALL)
             figures.draws(ax, x=cost, y="P@1")
-            ax.margins(0.15, 0.2)
         label = {"train h": "training time, hours", "size GB": "model size, GB"}[cost]
         title = f"P@1 against {label.partition(',')[0]}; joined are rows that no other beats in both"
         _finish(fig, axes, label, "P@1, %", title)
     return fig
+
+
+def _far(part: pd.DataFrame, cost: str) -> pd.Series:
+    """Which doubted costs lie so far beyond all others that they would press these into a corner."""
+    sure = part.loc[~part["doubted"], cost]
+    return part["doubted"] & ((part[cost] > 10 * sure.max()) | (part[cost] < sure.min() / 10))
 
 
 # ---------------------------------------------------------------- methods across datasets and years
