@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from xcrepro.errors import ArgumentError, DataError, XCError
@@ -71,10 +72,10 @@ def _evaluate(arguments) -> int:
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = _labels(arguments.truth)
+    truth = read_truth(arguments.truth)
     weights = counts = None
     if arguments.train_truth is not None:
-        train = _labels(arguments.train_truth)
+        train = read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
         counts = np.bincount(train.indices, minlength=train.shape[1])
@@ -84,12 +85,22 @@ def _evaluate(arguments) -> int:
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 
 
-def _labels(path: Path):
+def _warn(truth, top, train, exclude, metrics) -> None:
+    """What the truth is, and what does not fit, on stderr: numbers stay as they are."""
+    from xcrepro import diagnose
+
+    print(f"truth: {diagnose.recognise(truth).text}", file=sys.stderr)
+    for finding in diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics):
+        print(f"warning: {finding}", file=sys.stderr)
+
+
+def read_truth(path: Path):
     """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
     from xcrepro.data.read import read_labels, read_xc
 

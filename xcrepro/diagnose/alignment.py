@@ -281,11 +281,10 @@ def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
     if not better:
         return "a few rows are missing, nobody knows where"
     evidence |= {"first_row": first, "step": step}
-    lost, kept = ("predictions", "truth") if step > 0 else ("truth", "predictions")
+    lacking = "the predictions lack" if step > 0 else "the truth lacks"
     return (
-        f"up to row {first} or so they fit, from there on the {kept} fit {abs(step)} further on. The {lost} lack "
-        f"about row {first} "
-        f"(a blank line that was skipped?)"
+        f"up to row {first} or so they fit, from there on prediction i belongs to row i {step:+}: "
+        f"{lacking} about row {first} (a blank line that was skipped?)"
     )
 
 
@@ -485,7 +484,7 @@ def _no_information(case: _Case) -> Finding | None:
             "Nor are frequent labels those that are predicted: ids mean other labels. Compare the two lists of labels"
         )
     text = (
-        f"P@{case.k} is {_percent(rate)}, and {_percent(mean)} ± {_percent(scatter)} when {case.name} are dealt out "
+        f"P@{case.k} is {_percent(rate)}, and {_percent(mean)} ± {100 * scatter:.1g} when {case.name} are dealt out "
         "to the rows at random; the "
         f"most frequent labels alone have {_percent(case.rate(case.popular))}. {cause}, or the model learned nothing"
     )
