@@ -18,6 +18,7 @@ from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.read import read_labels
 from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import datasets
 from xcrepro.truth import Truth
 
 
@@ -120,7 +121,8 @@ def test_what_is_on_record_is_recognised(on_record, toy):
 
 
 def test_a_truth_on_record_as_train_is_an_alarm(on_record, toy):
-    top = xc.TopK.from_scores(toy.train.Y, 3)
+    blurred = toy.train.Y.toarray() * 0.5 + np.random.default_rng(2).random(toy.train.Y.shape)
+    top = xc.TopK.from_scores(blurred, 3)
     assert diagnose.check(toy.train.Y, top) == []
     fingerprints.write(fingerprints.of_dataset(toy))
     (finding,) = diagnose.check(toy.train.Y, top)
@@ -164,3 +166,21 @@ def test_real_truths_are_those_on_record(real_data):
     split = xc.load("delicious", real_data("delicious"), split=4)
     assert diagnose.recognise(split.test.Y).text == "Delicious (real data), test split 4"
     assert diagnose.recognise(split.test.Y, split).comparable
+
+
+def test_a_split_that_is_none_of_those_on_record_has_no_printed_rows(real_data, tmp_path):
+    """Rows dealt anew to train and test: every count and average is right, and it is another split."""
+    folder = real_data("delicious")
+    assert datasets.pick("delicious", folder=folder, split=2).comparable
+    for name in ("delicious_data.txt", "delicious_trSplit.txt", "delicious_tstSplit.txt"):
+        (tmp_path / name).symlink_to((folder / name).resolve())
+    columns = {name: np.loadtxt(folder / f"delicious_{name}Split.txt", dtype=int) for name in ("tr", "tst")}
+    columns["tr"][0, 0], columns["tst"][0, 0] = columns["tst"][0, 0], columns["tr"][0, 0]
+    for name, rows in columns.items():
+        (tmp_path / f"delicious_{name}Split.txt").unlink()
+        np.savetxt(tmp_path / f"delicious_{name}Split.txt", rows, fmt="%d")
+    other = datasets.pick("delicious", folder=tmp_path)
+    assert not other.comparable
+    assert datasets.printed_name(other) == ""
+    assert "other content than the 10 on record" in other.notes[-1]
+    assert "other content" in datasets.standing(other)

@@ -145,7 +145,7 @@ def known(dataset: str, part: str, Y, split: str = "") -> Known:
 def table() -> tuple[Known, ...]:
     """The truths on record."""
     stamp = TABLE.stat().st_mtime_ns if TABLE.is_file() else 0
-    return _table(stamp)
+    return _table(TABLE, stamp)
 
 
 def write(lines: Iterable[Known]) -> Path:
@@ -228,7 +228,7 @@ def _real(ds: Dataset, part: str, mark: str) -> Recognised:
         if line.fingerprint == mark:
             return Recognised(line.dataset, line.part, "exact", False, _name(line), mark)
     name = ds.name.partition("@")[0]
-    aside = f": {'; '.join(ds.notes)}" if ds.notes else ", not on record"
+    aside = f": {'; '.join(ds.notes)}" if ds.notes else ", whose content is not on record"
     return Recognised(name, part, "same shape", False, f"{_called(part)} of {ds.title} as loaded{aside}", mark)
 
 
@@ -300,13 +300,13 @@ def _name(line: Known) -> str:
 
 
 @functools.cache
-def _table(stamp: int) -> tuple[Known, ...]:
+def _table(path: Path, stamp: int) -> tuple[Known, ...]:
     if not stamp:
         return ()
-    with TABLE.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         if reader.fieldnames != [f.name for f in fields(Known)]:
-            raise DataError(TABLE, f"columns {reader.fieldnames}", ", ".join(f.name for f in fields(Known)), line=1)
+            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(f.name for f in fields(Known)), line=1)
         numbers = ("points", "labels", "pairs")
         return tuple(Known(**{k: int(v) if k in numbers else v for k, v in row.items()}) for row in reader)
 
