@@ -1,4 +1,4 @@
-"""``evaluate``, ``audit``: saved predictions and one's own tables."""
+"""``evaluate``, ``explain``, ``audit``: saved predictions and one's own tables."""
 
 from __future__ import annotations
 
@@ -37,6 +37,26 @@ def add(command) -> None:
         "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
     )
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command(
+        "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
+    )
+    sub.add_argument("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
+    sub.add_argument("truth", type=Path, help="as for evaluate")
+    sub.add_argument("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
+    sub.add_argument("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
+    sub.add_argument(
+        "-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are"
+    )
+    sub.add_argument(
+        "--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test"
+    )
+    sub.add_argument(
+        "--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too"
+    )
+    sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
+    sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
     sub.add_argument(
@@ -124,3 +144,24 @@ def _audit(arguments) -> int:
         print(f"    {row.why}")
     print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
     return 0 if found.empty else 1
+
+
+def _explain(arguments) -> int:
+    from xcrepro.data.splits import read_filter
+    from xcrepro.predictions import TopK
+    from xcrepro.published.explain import KS, conclusion, explain
+    from xcrepro.repro import tables
+
+    truth = read_truth(arguments.truth)
+    train = None if arguments.train_truth is None else read_truth(arguments.train_truth)
+    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    top = TopK.load(arguments.predictions, max(KS), exclude=exclude)
+    ks, (A, B) = arguments.k, (arguments.A, arguments.B)
+    found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
+    agree = found["agrees"] != ""
+    if arguments.csv:
+        print(tables.csv_text(found).rstrip())
+    else:
+        print(conclusion(found))
+        print(tables.show(found[: max(5, int(agree.sum()))].drop(columns="same"), decimals=found.attrs["decimals"] + 2))
+    return 0 if agree.any() else 1
