@@ -426,10 +426,15 @@ def _labels_renumbered(case: _Case) -> Finding | None:
         ids = np.where(present, change(np.where(present, case.ids, 0)), -1)
         other = case.hits_of(ids)
         if _is_better(other, case.hits) and (best is None or other.sum() > best[0]):
-            best = int(other.sum()), key, words, other
+            best = int(other.sum()), key, words, other, ids
     if best is None:
         return None
-    _, key, words, other = best
+    _, key, words, other, ids = best
+    # Labels go together, so a numbering can do better than another by accident: it must know the rows, and much of them.
+    dealt = case.hits_of(ids[np.random.default_rng(2).permutation(case.n)])
+    much = other.sum() >= min(case.popular.sum(), 2 * GAIN * max(case.hits.sum(), dealt.sum()))
+    if not (much and _is_better(other, dealt)):
+        return None
     now, then = case.rate(case.hits), case.rate(other)
     text = (
         f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} "
@@ -539,19 +544,20 @@ def _repeated(case: _Case, least: int = 20) -> Finding | None:
     _, group = np.unique(whole, axis=0, return_inverse=True)
     group = group.ravel()
     order = np.argsort(group, kind="stable")
-    before = np.full(case.n, -1)
-    same = group[order][1:] == group[order][:-1]
-    before[order[1:][same]] = order[:-1][same]
-    lag = np.where(before >= 0, np.arange(case.n) - before, 0)
-    edges = np.flatnonzero(np.diff(lag)) + 1
-    starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [case.n]])
-    for start in np.flatnonzero((ends - starts >= least) & (lag[starts] > 1)):
-        lo, hi, step = int(starts[start]), int(ends[start]), int(lag[starts[start]])
-        if np.unique(group[lo:hi]).size >= least // 2:
+    same = np.flatnonzero(group[order][1:] == group[order][:-1])
+    few = np.bincount(group)[group[order][1:][same]] <= 3  # rows that are alike by accident come in any number
+    steps = order[1:][same][few] - order[:-1][same][few]
+    votes = np.bincount(steps) if steps.size else np.zeros(1, np.int64)
+    step = int(np.argmax(votes))
+    if step > 1 and votes[step] >= least // 2:
+        alike = np.concatenate([[0], group[step:] == group[:-step], [0]])
+        starts, ends = (np.flatnonzero(np.diff(alike) == change) + step for change in (1, -1))
+        longest = int(np.argmax(ends - starts))
+        lo, hi = int(starts[longest]), int(ends[longest])
+        if hi - lo >= least and np.unique(group[lo:hi]).size >= least // 2:
             text = (
                 f"rows {lo:,} to {hi - 1:,} are those from {lo - step:,} on once more, to the last score: a batch was "
-                "written twice. "
-                f"Predict again, and count the rows"
+                f"written twice. Predict again, and count the rows"
             )
             return Finding("repeated rows", text, {"first_row": lo, "last_row": hi - 1, "step": step})
     for times in (2, 3, 4, 5):

@@ -120,7 +120,7 @@ def explain(
     train = None if Y_train is None else Truth.of(Y_train, "Y_train")
     candidates = [
         one
-        for one in _candidates(truth, top, tried, train, (A, B), dict(truths or {}))
+        for one in _candidates(truth, top, tried, train, (A, B), dict(truths or {}), families)
         if (families is None or _family(one.definition) in families) and math.isfinite(one.value)
     ]
     groups: dict[float, list[_Candidate]] = {}
@@ -284,8 +284,15 @@ def _family(definition: str) -> str:
 
 
 def _candidates(
-    truth: Truth, top: TopK, ks: list[int], train: Truth | None, AB: tuple[float, float], truths: dict
+    truth: Truth,
+    top: TopK,
+    ks: list[int],
+    train: Truth | None,
+    AB: tuple[float, float],
+    truths: dict,
+    families: set[str] | None,
 ) -> Iterator[_Candidate]:
+    """Those of other families may be among them."""
     readings = list(_readings(truth, top, truths))
     for reading in readings:
         yield from _registered(reading, ks)
@@ -293,6 +300,8 @@ def _candidates(
         yield from _by_labels(reading, ks, train)
     yield from _ties_averaged(truth, top, ks)
     yield from _calibration(truth, top, ks)
+    if families is not None and not any(family.startswith("PS") for family in families):
+        return
     for words, source, weights in _weights(truth, train, AB):
         for reading in readings if words == _STANDARD else readings[:1]:
             yield from _scored(reading, ks, words, source, weights)
