@@ -34,7 +34,10 @@ def add(command) -> None:
     sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
     sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
     sub.add_argument(
-        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+        "--filter",
+        type=Path,
+        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
+        "for in a ranking",
     )
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
@@ -85,7 +88,6 @@ def _evaluate(arguments) -> int:
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
-    from xcrepro.predictions import TopK
     from xcrepro.repro import tables
 
     if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
@@ -104,11 +106,24 @@ def _evaluate(arguments) -> int:
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    top = _predictions(arguments.predictions, k_max, exclude)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
+
+
+def _predictions(path: Path, k: int, exclude):
+    """Filtered where the file has what would take a pair's place. A ranking stays as it is: whether it was filtered before is
+    what the warnings say."""
+    from xcrepro.predictions import TopK
+
+    try:
+        return TopK.load(path, k, exclude=exclude)
+    except ArgumentError as error:
+        if error.argument != "exclude":
+            raise
+        return TopK.load(path, k)
 
 
 def _warn(truth, top, train, exclude, metrics) -> None:
@@ -148,14 +163,13 @@ def _audit(arguments) -> int:
 
 def _explain(arguments) -> int:
     from xcrepro.data.splits import read_filter
-    from xcrepro.predictions import TopK
     from xcrepro.published.explain import KS, conclusion, explain
     from xcrepro.repro import tables
 
     truth = read_truth(arguments.truth)
     train = None if arguments.train_truth is None else read_truth(arguments.train_truth)
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, max(KS), exclude=exclude)
+    top = _predictions(arguments.predictions, max(KS), exclude)
     ks, (A, B) = arguments.k, (arguments.A, arguments.B)
     found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
     agree = found["agrees"] != ""
