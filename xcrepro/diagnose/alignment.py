@@ -477,21 +477,15 @@ def _no_information(case: _Case) -> Finding | None:
     both = [rankdata(counts) for counts in (predicted, case.truth.label_counts())]
     alike = float(np.corrcoef(*both)[0, 1]) if min(counts.std() for counts in both) > 0 else 0.0
     if alike > 0.2:
-        cause = (
-            "The labels are as frequent as they should be, so the rows are in another order. Write both in one order"
-        )
+        cause = "Labels are predicted as often as they occur, so the rows are in another order: write both in one order"
     elif alike < -0.2:
-        cause = (
-            "Frequent labels are the ones left out: scores may be distances, where lower is better. Hand over -scores"
-        )
+        cause = "Frequent labels are left out: scores may be distances, where lower is better: hand over -scores"
     else:
-        cause = (
-            "Nor are frequent labels those that are predicted: ids mean other labels. Compare the two lists of labels"
-        )
+        cause = "Nor are frequent labels predicted often, so ids mean other labels: compare the two lists of labels"
     text = (
         f"P@{case.k} is {_percent(rate)}, and {_percent(mean)} ± {100 * scatter:.1g} when {case.name} are dealt out "
-        "to the rows at random; the "
-        f"most frequent labels alone have {_percent(case.rate(case.popular))}. {cause}, or the model learned nothing"
+        f"to the rows at random; the most frequent labels alone have {_percent(case.rate(case.popular))}. {cause}. "
+        "Otherwise the model learned nothing"
     )
     evidence = {"given": rate, "dealt": mean, "scatter": scatter, "z": z, "frequency_correlation": alike}
     return Finding("no information", text, evidence | {"popular": case.rate(case.popular)})

@@ -159,19 +159,45 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     UserWarning
         Of each sign that they do not belong to the dataset's test points as they stand (:func:`xcrepro.diagnose.check`).
     """
+    truth = Truth.of(ds.test.Y)
+    return {
+        name: _warned(file, _check_shape(file, _read(file, truth, places), truth), ds)
+        for name, file in saved_files(path).items()
+    }
+
+
+def saved_files(path: str) -> dict[str, Path]:
+    """The files of saved predictions, unread.
+
+    Parameters
+    ----------
+    path : str
+        As for :func:`saved`.
+
+    Returns
+    -------
+    dict of str to Path
+        By file name without its ending.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing is there.
+    DataError
+        For two files of one name.
+    """
     home = Path(path).expanduser()
     files = [home]
     if home.is_dir():
         files = sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files or not files[0].exists():
         raise DataMissing(f"predictions: {home} holds no file: save one with TopK.save, or leave `predictions` empty")
-    truth = Truth.of(ds.test.Y)
-    found: dict[str, TopK] = {}
+    found: dict[str, Path] = {}
     for file in files:
         name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
         if name in found:
             raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
-        found[name] = _warned(file, _check_shape(file, _read(file, truth, places), truth), ds)
+        found[name] = file
     return found
 
 
