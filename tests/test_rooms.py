@@ -37,6 +37,7 @@ def test_imports_run_one_way(root):
         "propensity",
         "calibrate",
         "decide",
+        "diagnose",
         "models",
         "published",
         "data",

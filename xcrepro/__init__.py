@@ -25,6 +25,7 @@ _WHERE = {
     "calibrate": None,
     "data": None,
     "decide": None,
+    "diagnose": None,
     "errors": None,
     "metrics": None,
     "models": None,
@@ -36,7 +37,7 @@ _WHERE = {
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import calibrate, data, decide, errors, metrics, models, paths, propensity, published, repro
+    from xcrepro import calibrate, data, decide, diagnose, errors, metrics, models, paths, propensity, published, repro
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc

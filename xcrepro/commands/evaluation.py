@@ -1,8 +1,9 @@
-"""``evaluate``, ``audit``: saved predictions and one's own tables."""
+"""``evaluate``, ``explain``, ``audit``: saved predictions and one's own tables."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from xcrepro.errors import ArgumentError, DataError, XCError
@@ -33,9 +34,32 @@ def add(command) -> None:
     sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
     sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
     sub.add_argument(
-        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+        "--filter",
+        type=Path,
+        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
+        "for in a ranking",
     )
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command(
+        "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
+    )
+    sub.add_argument("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
+    sub.add_argument("truth", type=Path, help="as for evaluate")
+    sub.add_argument("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
+    sub.add_argument("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
+    sub.add_argument(
+        "-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are"
+    )
+    sub.add_argument(
+        "--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test"
+    )
+    sub.add_argument(
+        "--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too"
+    )
+    sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
+    sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
     sub.add_argument(
@@ -64,17 +88,16 @@ def _evaluate(arguments) -> int:
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
-    from xcrepro.predictions import TopK
     from xcrepro.repro import tables
 
     if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = _labels(arguments.truth)
+    truth = read_truth(arguments.truth)
     weights = counts = None
     if arguments.train_truth is not None:
-        train = _labels(arguments.train_truth)
+        train = read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
         counts = np.bincount(train.indices, minlength=train.shape[1])
@@ -83,13 +106,36 @@ def _evaluate(arguments) -> int:
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    top = _predictions(arguments.predictions, k_max, exclude)
+    _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 
 
-def _labels(path: Path):
+def _predictions(path: Path, k: int, exclude):
+    """Filtered where the file has what would take a pair's place. A ranking stays as it is: whether it was filtered before is
+    what the warnings say."""
+    from xcrepro.predictions import TopK
+
+    try:
+        return TopK.load(path, k, exclude=exclude)
+    except ArgumentError as error:
+        if error.argument != "exclude":
+            raise
+        return TopK.load(path, k)
+
+
+def _warn(truth, top, train, exclude, metrics) -> None:
+    """What the truth is, and what does not fit, on stderr: numbers stay as they are."""
+    from xcrepro import diagnose
+
+    print(f"truth: {diagnose.recognise(truth).text}", file=sys.stderr)
+    for finding in diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics):
+        print(f"warning: {finding}", file=sys.stderr)
+
+
+def read_truth(path: Path):
     """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
     from xcrepro.data.read import read_labels, read_xc
 
@@ -113,3 +159,23 @@ def _audit(arguments) -> int:
         print(f"    {row.why}")
     print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
     return 0 if found.empty else 1
+
+
+def _explain(arguments) -> int:
+    from xcrepro.data.splits import read_filter
+    from xcrepro.published.explain import KS, conclusion, explain
+    from xcrepro.repro import tables
+
+    truth = read_truth(arguments.truth)
+    train = None if arguments.train_truth is None else read_truth(arguments.train_truth)
+    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    top = _predictions(arguments.predictions, max(KS), exclude)
+    ks, (A, B) = arguments.k, (arguments.A, arguments.B)
+    found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
+    agree = found["agrees"] != ""
+    if arguments.csv:
+        print(tables.csv_text(found).rstrip())
+    else:
+        print(conclusion(found))
+        print(tables.show(found[: max(5, int(agree.sum()))].drop(columns="same"), decimals=found.attrs["decimals"] + 2))
+    return 0 if agree.any() else 1

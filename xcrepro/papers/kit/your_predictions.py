@@ -145,7 +145,7 @@ def load(ds: Dataset, models: Sequence[str], seed: int, given: str, k: int = 5) 
     ArgumentError
         For a file of fewer than ``k`` places.
     """
-    own = list(baselines.saved(given, ds)) if given else []
+    own = list(baselines.saved_files(given)) if given else []
     tops = baselines.predictions(ds, models, seed, given)
     for name in own:
         if tops[name].k < k:
