@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-
 _BROUGHT = Path(__file__).resolve().parent / "_project"
 """What pyproject.toml puts into the wheel; a clone has no such folder, it has the files themselves."""
 

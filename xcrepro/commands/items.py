@@ -65,7 +65,9 @@ def _start(arguments) -> int:
 
     written = start(arguments.folder)
     notebooks = sum(path.suffix == ".ipynb" for path in written)
-    print(f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures")
+    print(
+        f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures"
+    )
     print(f"now: cd {arguments.folder}; xcrepro run xcrepo/audit; jupyter lab notebooks")
     return 0
 
@@ -92,7 +94,9 @@ def _run(arguments) -> int:
     if arguments.record or parameters.get("split") == recording.MEAN:
         return _record(arguments, parameters)
     if not manifest.has_project(manifest.load()):
-        print(f"no project here: this writes into {paths.project_root()}; `xcrepro start DIR` makes a folder of your own")
+        print(
+            f"no project here: this writes into {paths.project_root()}; `xcrepro start DIR` makes a folder of your own"
+        )
     report = runner.run(
         arguments.items,
         arguments.size,

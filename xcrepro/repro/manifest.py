@@ -307,7 +307,9 @@ def require_project(entries: dict[str, Entry], what: str) -> None:
         Where the notebooks are not the project's own.
     """
     if not has_project(entries):
-        raise XCError(f"{what} needs notebooks of your own, and here is no project: `xcrepro start DIR`, then run in DIR")
+        raise XCError(
+            f"{what} needs notebooks of your own, and here is no project: `xcrepro start DIR`, then run in DIR"
+        )
 
 
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
