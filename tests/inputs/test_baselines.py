@@ -95,27 +95,6 @@ def test_the_same_labels_for_all_rows_have_no_order(ds, tmp_path):
     assert baselines.saved(str(tmp_path), ds)["popular"].k == 3
 
 
-def test_labels_drawn_at_random_are_taken_and_said(ds, tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    n, L = ds.test.Y.shape
-    drawn = TopK.from_scores(rng.random((n, L)), 5)
-    drawn.save(tmp_path / "random.npz")
-    assert (baselines.saved(str(tmp_path), ds)["random"].ids == drawn.ids).all()
-    assert "random.npz: " in (said := capsys.readouterr().out)
-    assert "drawn at random" in said
-
-
-def test_frequent_labels_drawn_at_random_are_told_where_to_go(ds, tmp_path):
-    """They cannot be told from a model's rows in another order."""
-    rng = np.random.default_rng(0)
-    n, L = ds.test.Y.shape
-    weights = np.asarray(ds.label_counts, float) ** 2
-    ids = rng.choice(L, (n, 1), p=weights / weights.sum())
-    TopK.from_ids(ids, n_labels=L).save(tmp_path / "random.npz")
-    with pytest.raises(DataError, match="xcrepro evaluate"):
-        baselines.saved(str(tmp_path), ds)
-
-
 def test_unknown_baseline(ds):
     with pytest.raises(ArgumentError, match="must be baselines"):
         baselines.predictions(ds, ["Parabell"])
