@@ -151,9 +151,12 @@ def remove(entry: Entry) -> None:
     from filelock import FileLock, Timeout
 
     folder = paths.cache_dir() / entry.name
-    # The locks of those who write there: a training's, and a run's.
-    at = folder / "build" / "run.lock" if entry.kind == "runs" else folder.with_name(f"{folder.name}.lock")
-    lock = FileLock(at) if at.parent.is_dir() else None
+    # The locks of those who write there: a training's and a run's; a dataset is moved there whole.
+    at = {
+        "trained model": folder.with_name(f"{folder.name}.lock"),
+        "runs": folder / "build" / "run.lock",
+    }.get(entry.kind)
+    lock = FileLock(at) if at and at.parent.is_dir() else None
     try:
         if lock:
             lock.acquire(timeout=0)

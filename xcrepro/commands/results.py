@@ -77,7 +77,7 @@ def _compare(arguments) -> int:
         cells = found.cells
         print(f"{first} and {other}: {len(cells)} differ, {found.compared} cells compared, relative tolerance {rtol:g}")
         if not cells.empty:
-            shown = cells.sort_values("relative", ascending=False, kind="stable", na_position="last")
+            shown = cells.iloc[sorted(range(len(cells)), key=lambda i: _weight(cells.iloc[i]))]
             shown = shown if arguments.all else shown.head(_MOST)
             used = [name for name in shown.columns if name != "relative" and (shown[name] != "").any()]
             print(tables.show(shown[used].reset_index(drop=True), decimals=9))
@@ -86,6 +86,13 @@ def _compare(arguments) -> int:
     if arguments.csv:
         print(tables.csv_text(pd.concat(frames, ignore_index=True)).rstrip())
     return int(status)
+
+
+def _weight(cell) -> tuple[int, float]:
+    """What is shown first: texts that differ, such as the data's; then numbers, the largest first; then what one alone has."""
+    if "" in (cell["first"], cell["second"]):
+        return 2, 0.0
+    return (0, 0.0) if cell["relative"] != cell["relative"] else (1, -cell["relative"])
 
 
 def _tables(place: Path) -> dict:
@@ -125,7 +132,8 @@ def _add(arguments) -> int:
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
     truth = _labels(arguments.truth)
-    options, weights, counts = {}, None, None
+    options = dict.fromkeys(("A", "B", "train points", "train pairs"))
+    weights = counts = None
     if arguments.train_truth is not None:
         train = _labels(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
@@ -135,13 +143,11 @@ def _add(arguments) -> int:
         A, B = (d if given is None else given for given, d in zip((arguments.A, arguments.B), defaults, strict=True))
         counts = np.bincount(train.indices, minlength=train.shape[1])
         weights = propensity.inverse(counts, train.shape[0], A, B)
-        options = {"A": A, "B": B, "train points": train.shape[0], "train pairs": train.nnz}
+        options |= {"A": A, "B": B, "train points": train.shape[0], "train pairs": train.nnz}
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    exclude = None
-    if arguments.filter is not None:
-        exclude = read_filter(arguments.filter, shape=truth.shape)
-        options["filtered pairs"] = len(exclude[0])
+    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    options["filtered pairs"] = 0 if exclude is None else len(exclude[0])
     top = TopK.load(arguments.predictions, k_max, exclude=exclude)
     result = results.of(
         arguments.name,
