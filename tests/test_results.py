@@ -244,3 +244,11 @@ def test_the_commands(tmp_path, capsys, given):
     assert re.search(r"metric=P, k=3 .*a row", out)
     assert main(["compare", paths[0], paths[0]]) == 0
     assert main(["results", "add", *files, "--name", "x", "--dataset", "mine", "--A", "1", *folder]) == 2
+
+
+def test_results_never_lie_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path / "cache" / "project"))
+    monkeypatch.chdir(tmp_path)
+    assert results.default_folder() == tmp_path / "results"
+    (tmp_path / "cache" / "project" / "notebooks").mkdir(parents=True)
+    assert results.default_folder() == tmp_path / "cache" / "project" / "results"

@@ -151,8 +151,9 @@ def of(
 
 
 def default_folder() -> Path:
-    """``results`` of the project (:func:`xcrepro.paths.project_root`)."""
-    return paths.project_root() / "results"
+    """``results`` of the project, or of the working folder where there is none: never in the cache, which may be emptied."""
+    root = paths.project_root()
+    return (root if (root / "notebooks").is_dir() else Path.cwd()) / "results"
 
 
 def add(result: Result, folder: Path | None = None, force: bool = False) -> Path:

@@ -117,6 +117,8 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.repro import manifest, recording, runner
 
     entries = manifest.load()
+    if arguments.record:
+        manifest.require_project(entries, "keeping a record")
     named = [entries[name] for name in manifest.find(entries, arguments.items)]
     if arguments.size != "small":
         raise ArgumentError("--size", "must be small for runs on a folder of real data", arguments.size)

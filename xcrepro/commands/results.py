@@ -52,7 +52,9 @@ def add(command) -> None:
     show.add_argument("--csv", action="store_true", help="as CSV, at full precision")
     show.add_argument("--html", type=Path, metavar="FILE", help="write a page that sorts by a click")
     for each in (one, show):
-        each.add_argument("--folder", type=Path, help="where results are kept, default results/ of the project")
+        each.add_argument(
+            "--folder", type=Path, help="where results are kept, default results/ of the project, or here"
+        )
 
 
 def _compare(arguments) -> int:
