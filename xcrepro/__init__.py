@@ -33,11 +33,25 @@ _WHERE = {
     "propensity": None,
     "published": None,
     "repro": None,
+    "results": None,
 }
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import calibrate, data, decide, diagnose, errors, metrics, models, paths, propensity, published, repro
+    from xcrepro import (
+        calibrate,
+        data,
+        decide,
+        diagnose,
+        errors,
+        metrics,
+        models,
+        paths,
+        propensity,
+        published,
+        repro,
+        results,
+    )
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc

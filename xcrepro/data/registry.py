@@ -83,7 +83,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.paths import cache_dir, project_root
+from xcrepro.paths import cache_dir, committed, committed_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -641,10 +641,9 @@ def label_counts(name: str) -> pd.DataFrame:
     import pandas as pd
 
     entry = get(name)
-    folder = project_root() / "data" / "label_counts"
-    path = folder / f"{entry.name}.csv"
+    path = committed(f"data/label_counts/{entry.name}.csv")
     if not path.is_file():
-        there = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
+        there = ", ".join(p.stem for p in committed_files("data/label_counts", "*.csv")) or "none"
         raise DataMissing(
             f"{path}: no label counts of {entry.printed_name} there (there are: {there}). "
             f"Load the dataset and use .label_counts, or put a table 'label,count' there"

@@ -220,9 +220,12 @@ def project() -> dict[str, list[str]]:
     ------
     ManifestError
         Where the manifest itself has a fault.
+    XCError
+        Where the notebooks are those of an installed wheel.
     """
     root = paths.project_root()
     entries = manifest.load(root)
+    manifest.require_project(entries, "the check")
     by_path = {entry.notebook.resolve(): entry for entry in entries.values()}
     report: dict[str, list[str]] = {}
     for path in tidy.find([root / "notebooks"]):

@@ -164,7 +164,8 @@ def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
         elif place.suffix == ".ipynb" and place.is_file():
             found.append(place)
         else:
-            raise ArgumentError("path", "must be a notebook or a folder of notebooks", place)
+            hint = "" if where else "`xcrepro start DIR` makes one"
+            raise ArgumentError("path", "must be a notebook or a folder of notebooks", place, hint)
     return found
 
 
