@@ -30,6 +30,8 @@ LAYOUTS = (
     "trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt",
     "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
 )
+LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
+"""Files of label names that are found without a dataset.toml (:mod:`xcrepro.data.names` has their forms)."""
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
 # Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
 _NAMES = {
@@ -379,16 +381,23 @@ def _available_folder(entry: Entry) -> Path | None:
 
 
 def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
+    """The names that the dataset.toml promises; else those of a file that is called as such files are."""
+    from xcrepro.data.names import read_label_names
+
     if entry.label_names is None:
-        return ()
+        path = next((place for name in LABEL_FILES if (place := folder / name).is_file()), None)
+        if path is None:
+            return ()
+        try:
+            return read_label_names(path, n_labels).names
+        except DataError as error:
+            warnings.warn(f"the labels have no names: {error}", stacklevel=3)
+            return ()
     places = [home / entry.label_names for home in (entry.folder, folder) if home]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise DataMissing(f"{places[0]}: no such file; label_names in {registry.FILE} says that it is there")
-    names = tuple(path.read_text(encoding="utf-8").splitlines())
-    if len(names) != n_labels:
-        raise DataError(path, f"{len(names):,} names", f"{n_labels:,}, a line for each label")
-    return names
+    return read_label_names(path, n_labels).names
 
 
 def _find(folder: Path) -> dict[str, Path]:
