@@ -47,7 +47,7 @@ class Format:
     made_by : str
         Whose it is.
     suffixes : tuple of str
-        How names of such files end; the first of them is usual. They decide what is written, the content what is read.
+        How names of such files end, text also with ``.gz``. They decide what is written; what is read its content decides.
     aliases : tuple of str
         Further names: of packages that write this very format.
     """
@@ -73,7 +73,7 @@ FORMATS = (
         "xc",
         "header, then `id:value id:value`; or `N D L`, then `label,label id:value`",
         "the repository's files and score matrices; omikuji's and napkinXC's data",
-        (".txt", ".txt.gz"),
+        (".txt",),
         ("repository",),
     ),
     Format("topk", "`ids`, `scores`, `n_labels`", "`TopK.save`", (".npz",)),
@@ -90,7 +90,7 @@ FORMATS = (
         "jsonl",
         "an object a row: `labels`, `scores`; `target_ind`; Annif's `subjects`, `results`",
         "the repository's raw text, Annif",
-        (".jsonl", ".jsonl.gz"),
+        (".jsonl",),
     ),
     Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv")),
     Format("parquet", "columns `labels`, `scores` (lists), or `row`, `label`, `score`", "pyarrow, pandas", (".parquet",)),
@@ -119,7 +119,7 @@ def get(name: str) -> Format:
         For an unknown name; the nearest is named.
     """
     known = {called: format for format in FORMATS for called in (format.name, *format.aliases)}
-    return known[one_of("format", name, known, "xcrepro convert --list shows them")]
+    return known[one_of("format", name, list(known), "xcrepro convert --list shows them")]
 
 
 def table() -> list[dict[str, str]]:
@@ -350,7 +350,7 @@ def by_ending(path: str | os.PathLike, kind: str) -> Format:
     """The format in which a kind of content is written under a name."""
     path = os.fspath(path)
     for format in FORMATS:
-        if path.endswith(format.suffixes) and kind in format.can("write"):
+        if path.removesuffix(".gz").endswith(format.suffixes) and kind in format.can("write"):
             return format
     endings = sorted({suffix for format in FORMATS if kind in format.can("write") for suffix in format.suffixes})
     rule = f"must end in one of {' '.join(endings)} ('/': a folder) to hold {kind}"

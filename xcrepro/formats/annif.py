@@ -32,11 +32,11 @@ def holds_folder(path: Path) -> tuple[str, ...]:
 
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
-    """The subjects; where a document has a ``.tsv`` and a ``.key``, the first, as in Annif."""
+    """The subjects, a repeated one once; where a document has a ``.tsv`` and a ``.key``, the first; both as in Annif."""
     entries = Entries(path, index)
     for row, file in _documents(path, SUBJECTS, entries):
-        for line, cells in _lines(file):
-            entries.add(line, row, _label(file, line, cells, index))
+        for label in {_label(file, line, cells, index) for line, cells in _lines(file)}:
+            entries.add(None, row, label)
     return entries.truth()
 
 
@@ -44,10 +44,15 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
     """The suggestions with their scores."""
     entries = Entries(path, index)
     for row, file in _documents(path, SUGGESTIONS, entries):
+        seen: set[int] = set()
         for line, cells in _lines(file):
             if len(cells) < 2:
                 raise DataError(file, shown("\t".join(cells)), "<uri>, label and score with tabs between", line=line)
-            entries.add(line, row, _label(file, line, cells[:-1], index), real(file, line, cells[-1], "the score"))
+            label, score = _label(file, line, cells[:-1], index), real(file, line, cells[-1], "the score")
+            if label in seen:
+                raise DataError(file, f"{shown(cells[0])} again", "each subject once", line=line)
+            seen.add(label)
+            entries.add(line, row, label, score)
     return entries.top(k)
 
 
@@ -74,13 +79,13 @@ def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, [cell.strip() for cell in text.split("\t") if cell.strip()]
 
 
-def _label(file: Path, line: int, cells: list[str], index: Index) -> str:
-    """The URI where the vocabulary has it, else the name behind it."""
-    uri = re.fullmatch(r"<(.*)>", cells[0])
-    if uri is None:
-        return cells[0]
-    known = index.label_names is not None and index.label_names.id(uri[1]) is not None
-    return uri[1] if known or len(cells) < 2 else cells[1]
+def _label(file: Path, line: int, cells: list[str], index: Index) -> int:
+    """By the URI where the vocabulary has it, else by the name behind it."""
+    uri, text = re.fullmatch(r"<(.*)>", cells[0]), cells[0]
+    if uri is not None:
+        known = index.label_names is not None and index.label_names.id(uri[1]) is not None
+        text = uri[1] if known or len(cells) < 2 else cells[1]
+    return index.label(file, line, text)
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:

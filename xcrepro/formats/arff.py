@@ -21,6 +21,7 @@ from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.data.names import LabelNames
 from xcrepro.data.sources import open_source
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.formats.entries import writing
 from xcrepro.formats.index import Index
 from xcrepro.matrices import checked_csr
 from xcrepro.paths import atomic_path
@@ -201,7 +202,7 @@ def _quoted(name: str) -> str:
 
 def _label_columns(path: str | os.PathLike, relation: str, attributes: list[Attribute], index: Index) -> list[int]:
     file = Path(path)
-    beside = [Path(str(file).removesuffix(file.suffix) + ".xml")]
+    beside = [_xml_beside(file)]
     if not beside[0].is_file():
         beside = sorted(file.parent.glob("*.xml"))
     if len(beside) == 1 and beside[0].is_file():
@@ -221,6 +222,11 @@ def _label_columns(path: str | os.PathLike, relation: str, attributes: list[Attr
         )
         raise DataError(path, f"nothing that says which of {len(attributes)} attributes are labels", "it", do=do)
     return list(range(n) if n > 0 else range(len(attributes) + n, len(attributes)))
+
+
+def _xml_beside(file: Path) -> Path:
+    """``NAME.xml`` of ``NAME.arff`` or ``NAME.arff.gz``."""
+    return Path(os.fspath(file).removesuffix(".gz").removesuffix(".arff") + ".xml")
 
 
 def _xml_labels(path: Path) -> list[str]:
@@ -256,7 +262,7 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
         raise ArgumentError("label_names", "must be printable", shown(bad))
     file = Path(path)
 
-    with atomic_path(file) as part, open(part, "w", encoding="utf-8") as out:
+    with writing(file) as out:
         out.write(f"@relation '{file.stem}: -C -{truth.n_labels}'\n\n")
         out.writelines(f"@attribute feature{column} numeric\n" for column in range(width))
         out.writelines(f"@attribute {_quoted(name)} {{0,1}}\n" for name in names)
@@ -272,5 +278,5 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
     for name in names:
         ElementTree.SubElement(root, "label", name=name)
     ElementTree.indent(root)
-    with atomic_path(Path(str(file).removesuffix(file.suffix) + ".xml")) as part:
+    with atomic_path(_xml_beside(file)) as part:
         part.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")

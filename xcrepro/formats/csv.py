@@ -14,9 +14,8 @@ from scipy import sparse
 
 from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.errors import DataError
-from xcrepro.formats.entries import Entries, predicted, relevant
+from xcrepro.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.formats.index import Index
-from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 
@@ -94,8 +93,10 @@ def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
 
 
 def _write(path: str | os.PathLike, columns: tuple[str, ...], rows: Iterator[tuple], index: Index) -> None:
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n", delimiter="\t" if os.fspath(path).endswith(".tsv") else ",")
+    with writing(path) as file:
+        table = csv.writer(
+            file, lineterminator="\n", delimiter="\t" if os.fspath(path).removesuffix(".gz").endswith(".tsv") else ","
+        )
         table.writerow(columns)
         for row, label, *score in rows:
             table.writerow((index.row_text(row), index.label_text(label), *score))

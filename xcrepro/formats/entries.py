@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import io
 import math
 import os
 from array import array
 from collections.abc import Iterator
+from typing import TextIO
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +17,7 @@ from scipy import sparse
 from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.index import Index
+from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -103,6 +107,15 @@ def ranked(scores, k: int | None) -> TopK:
     if k is None:
         k = int(np.diff(scores.indptr).max(initial=1)) if sparse.issparse(scores) else max(scores.shape[1], 1)
     return TopK.from_scores(scores, max(k, 1))
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[TextIO]:
+    """A text file to write into, UTF-8, packed where its name ends in ``.gz``; it appears whole or not at all."""
+    with atomic_path(path) as part, open(part, "wb") as raw:
+        packed = gzip.GzipFile("", "wb", 6, raw, 0) if os.fspath(path).endswith(".gz") else raw
+        with io.TextIOWrapper(packed, encoding="utf-8", newline="") as text:
+            yield text
 
 
 @contextlib.contextmanager

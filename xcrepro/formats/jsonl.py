@@ -23,9 +23,8 @@ from scipy import sparse
 
 from xcrepro.data.lines import shown, text_lines
 from xcrepro.errors import DataError
-from xcrepro.formats.entries import Entries, check_finite, is_finite, predicted, relevant
+from xcrepro.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
 from xcrepro.formats.index import Index
-from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
@@ -142,7 +141,7 @@ def _text(label: int, index: Index) -> str | int:
 
 
 def _write(path: str | os.PathLike, records: Iterator[dict], index: Index) -> None:
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8") as file:
+    with writing(path) as file:
         for row, record in enumerate(records):
             if index.has_row_ids:
                 record = {"row": index.row_text(row), **record}

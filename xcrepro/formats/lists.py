@@ -13,9 +13,8 @@ from scipy import sparse
 from xcrepro.data.lines import shown
 from xcrepro.data.sources import open_source
 from xcrepro.errors import DataError
-from xcrepro.formats.entries import Entries, check_finite, is_finite, predicted, relevant
+from xcrepro.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
 from xcrepro.formats.index import Index
-from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 
@@ -89,5 +88,5 @@ def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
 
 
 def _write(path: str | os.PathLike, rows: list[str]) -> None:
-    with atomic_path(path) as part:
-        part.write_text("[" + ",\n ".join(rows) + "]\n", encoding="utf-8")
+    with writing(path) as file:
+        file.write("[" + ",\n ".join(rows) + "]\n")

@@ -10,9 +10,8 @@ import re
 
 from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.errors import DataError
-from xcrepro.formats.entries import Entries, predicted
+from xcrepro.formats.entries import Entries, predicted, writing
 from xcrepro.formats.index import Index
-from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 
@@ -36,13 +35,14 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
             if not colon:
                 expected = "label:score"
                 raise DataError(path, shown(token), expected, line=line, do="A header or a comment has no place here")
-            entries.add(line, row, label, real(path, line, score, "the score"))
+            number = int(label) if re.fullmatch(r"[0-9]{1,18}", label) else label
+            entries.add(line, row, number, real(path, line, score, "the score"))
     entries.has_rows(row + 1)
     return entries.top(k)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
     """Best first, by label id."""
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8") as file:
+    with writing(path) as file:
         for row in range(len(top)):
             file.write(" ".join(f"{label}:{score}" for label, score in predicted(top, row)) + "\n")

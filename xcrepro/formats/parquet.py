@@ -126,6 +126,8 @@ def _text(label: int, index: Index) -> str | int:
 
 
 def _write(path: str | os.PathLike, columns: dict[str, list], index: Index) -> None:
+    if not os.fspath(path).endswith(".parquet"):
+        raise ArgumentError("path", "must end in .parquet, which is packed inside", repr(os.fspath(path)))
     pa = _pyarrow()
     types = {
         "labels": pa.list_(pa.int32() if index.label_names is None else pa.string()),

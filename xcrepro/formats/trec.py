@@ -15,9 +15,8 @@ from scipy import sparse
 
 from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.formats.entries import Entries, predicted, relevant
+from xcrepro.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.formats.index import Index
-from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 _RUN = re.compile(rb"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*")
@@ -71,7 +70,7 @@ def _records(path: str | os.PathLike, n: int, columns: str) -> Iterator[tuple[in
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """Qrels; a row without labels has no line."""
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8") as file:
+    with writing(path) as file:
         for row, labels in enumerate(relevant(Y)):
             for label in labels:
                 file.write(f"{_word(index.row_text(row))} 0 {_word(index.label_text(label))} 1\n")
@@ -79,7 +78,7 @@ def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
     """A run; the tag is xcrepro."""
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8") as file:
+    with writing(path) as file:
         for row in range(len(top)):
             name = _word(index.row_text(row))
             for rank, (label, score) in enumerate(predicted(top, row), 1):
