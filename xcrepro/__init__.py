@@ -26,6 +26,7 @@ _WHERE = {
     "data": None,
     "decide": None,
     "errors": None,
+    "formats": None,
     "metrics": None,
     "models": None,
     "paths": None,
@@ -36,7 +37,7 @@ _WHERE = {
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import calibrate, data, decide, errors, metrics, models, paths, propensity, published, repro
+    from xcrepro import calibrate, data, decide, errors, formats, metrics, models, paths, propensity, published, repro
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc

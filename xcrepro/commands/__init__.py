@@ -3,6 +3,6 @@
 Importing one imports no library, so that ``xcrepro --help`` is quick.
 """
 
-from xcrepro.commands import datasets, evaluation, items
+from xcrepro.commands import conversion, datasets, evaluation, items
 
-GROUPS = (items, datasets, evaluation)  # the order of ``xcrepro --help``
+GROUPS = (items, datasets, conversion, evaluation)  # the order of ``xcrepro --help``

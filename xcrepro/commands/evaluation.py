@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.commands import conversion
+from xcrepro.errors import ArgumentError
 
 
 def add(command) -> None:
@@ -13,11 +14,9 @@ def add(command) -> None:
     sub.add_argument(
         "truth",
         type=Path,
-        help="test labels: a label file, a one-file dataset (either also .gz), or .npz of a SciPy matrix",
+        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...",
     )
-    sub.add_argument(
-        "predictions", type=Path, help="a score matrix (text or .npz), a saved TopK, or a calibration@k .npz"
-    )
+    sub.add_argument("predictions", type=Path, help="a score matrix, a saved TopK, a run, label:score lines, ...")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
         "--metrics",
@@ -35,6 +34,9 @@ def add(command) -> None:
     sub.add_argument(
         "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
     )
+    conversion.add_names(sub)
+    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
@@ -60,8 +62,9 @@ class _ListMetrics(argparse.Action):
 def _evaluate(arguments) -> int:
     import numpy as np
 
-    from xcrepro import propensity
+    from xcrepro import formats, propensity
     from xcrepro.data.splits import read_filter
+    from xcrepro.formats.index import Index
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.predictions import TopK
@@ -71,36 +74,32 @@ def _evaluate(arguments) -> int:
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = _labels(arguments.truth)
+    names = conversion.names_of(arguments)
+    # The rows are the truth's: where it calls them by names, the predictions are held to these.
+    index = Index(**names, learn_rows=True)
+    truth = formats.read_truth(arguments.truth, arguments.truth_from, index=index)
+    index.stop_learning(truth.shape[0])
+    index.n_labels = truth.shape[1]
     weights = counts = None
     if arguments.train_truth is not None:
-        train = _labels(arguments.train_truth)
+        train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
+        train = formats.read_truth(arguments.train_truth, index=train_index)
         if train.shape[1] != truth.shape[1]:
-            raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
+            rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
+            raise ArgumentError("--train-truth", rule, train.shape[1], do)
         counts = np.bincount(train.indices, minlength=train.shape[1])
         A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
         weights = propensity.inverse(counts, train.shape[0], A, B)
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    if arguments.filter is not None:
+        exclude = read_filter(arguments.filter, shape=truth.shape)
+        top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    else:
+        top = formats.read_predictions(arguments.predictions, arguments.from_format, k_max, index=index)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
-
-
-def _labels(path: Path):
-    """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
-    from xcrepro.data.read import read_labels, read_xc
-
-    try:
-        return read_labels(path)
-    except DataError as error:
-        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
-        try:
-            return read_xc(path)[1]
-        except XCError:
-            raise error from None
 
 
 def _audit(arguments) -> int:

@@ -160,6 +160,7 @@ def load(
         comparable=not (notes or differences),
         notes=notes + differences,
         label_names=_label_names(entry, folder, train.Y.shape[1]),
+        validation=_validation(entry, folder, train),
     )
 
 
@@ -508,13 +509,36 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
         raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
 
 
+def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
+    """The validation points that the dataset.toml names, as wide as the train points."""
+    from xcrepro.data import read
+
+    files = {role: folder / name for role, name in entry.files.items() if role.startswith("validation")}
+    if not files:
+        return None
+    if "validation" in files:
+        found = Split(*read.read_xc(files["validation"]))
+    elif "validation_X" in files:
+        found = Split(*read.read_split(files["validation_X"], files["validation_Y"]))
+    else:
+        found = Split(None, read.read_labels(files["validation_Y"]))
+    of = {
+        role.partition("_")[2]: (folder / entry.files[role.replace("validation", "train")], file)
+        for role, file in files.items()
+    }
+    if found.X is not None:
+        _same_width("features", of.get("X", of.get("")), train.X, found.X)
+    _same_width("labels", of.get("Y", of.get("")), train.Y, found.Y)
+    return found
+
+
 def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: csr_matrix) -> None:
     if train.shape[1] != test.shape[1]:
         raise DataError(
             files[1],
             f"{test.shape[1]:,} {what}",
             f"{train.shape[1]:,}, as in {files[0].name}",
-            do="Train and test must come from the same release",
+            do="All points must come from the same release",
         )
 
 

@@ -50,6 +50,8 @@ class Format:
         How names of such files end, text also with ``.gz``. They decide what is written; what is read its content decides.
     aliases : tuple of str
         Further names: of packages that write this very format.
+    names : bool
+        Whether labels are written by name where they have names.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Format:
     made_by: str
     suffixes: tuple[str, ...]
     aliases: tuple[str, ...] = ()
+    names: bool = False
 
     @property
     def module(self) -> ModuleType:
@@ -90,14 +93,15 @@ FORMATS = (
         "jsonl",
         "an object a row: `labels`, `scores`; `target_ind`; Annif's `subjects`, `results`",
         "the repository's raw text, Annif",
-        (".jsonl",),
-    ),
-    Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv")),
-    Format("parquet", "columns `labels`, `scores` (lists), or `row`, `label`, `score`", "pyarrow, pandas", (".parquet",)),
+        (".jsonl",), names=True),
+    Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv"), names=True),
+    Format("parquet", "columns `labels`, `scores` (lists), or `row`, `label`, `score`", "pyarrow, pandas",
+           (".parquet",), names=True),
     Format("trec", "`row 0 label relevance`; `row Q0 label rank score tag`", "trec_eval, ir_measures, ranx",
-           (".run", ".qrels", ".trec")),
-    Format("annif", "a folder: `NAME.tsv` or `.key`, `NAME.annif`", "Annif", ("/",)),
-    Format("arff", "ARFF, labels named in an XML file", "Mulan, MEKA, scikit-multilearn", (".arff",), ("mulan", "meka")),
+           (".run", ".qrels", ".trec"), names=True),
+    Format("annif", "a folder: `NAME.tsv` or `.key`, `NAME.annif`", "Annif", ("/",), names=True),
+    Format("arff", "ARFF, labels named in an XML file", "Mulan, MEKA, scikit-multilearn",
+           (".arff",), ("mulan", "meka"), names=True),
 )  # fmt: skip
 
 

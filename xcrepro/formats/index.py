@@ -103,7 +103,11 @@ class Index:
             do = "Name the file that has the labels' names, in the order of their ids (--labels, label_names=)"
             raise DataError(path, f"label {shown(text)}", "a label id, a whole number from 0", line=line, do=do)
         if label is None or label > most:
-            do = "" if self.n_labels is None else f"There are {self.n_labels} labels: is it the right file or number?"
+            do = (
+                ""
+                if self.n_labels is None
+                else "Is it the right file? --n-labels (n_labels=) says how many labels there are"
+            )
             raise DataError(path, f"label {shown(text)}", f"a whole number from 0 to {most}", line=line, do=do)
         return label
 

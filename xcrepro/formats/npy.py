@@ -43,7 +43,8 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Features; a 0 is not stored."""
-    array = _array(path).astype(np.float32)
+    with np.errstate(over="ignore"):
+        array = _array(path).astype(np.float32)
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise DataError(path, f"{array[row, column]} in row {row}, column {column}", "numbers that float32 can hold")
@@ -57,7 +58,7 @@ def _array(path: str | os.PathLike) -> np.ndarray:
         require_file(path)
         try:
             array = np.load(path, allow_pickle=False)
-        except (ValueError, OSError, EOFError, SyntaxError, MemoryError, OverflowError, TypeError) as error:
+        except Exception as error:  # NumPy, zipfile and pickle have many ways to say that a file is damaged
             do = "Make or fetch it again"
             raise DataError(path, f"no readable .npy file ({error})", "an array without objects", do=do) from None
     with of_file(path):

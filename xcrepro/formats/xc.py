@@ -46,7 +46,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """The best of a score matrix."""
-    scores = read.read_sparse(path, n_columns=index.n_labels)
+    scores = read.read_sparse(path)
     with of_file(path):
         return ranked(scores, k)
 
