@@ -98,7 +98,7 @@ def test_scores_may_be_tensors():
     twice = Sparse("torch.sparse_coo", (1, 4), _indices=[[0, 0], [2, 2]], _values=[0.5, 0.25])
     with pytest.raises(ArgumentError, match="twice in a row"):
         TopK.from_scores(twice, 1)
-    with pytest.raises(ArgumentError, match="scores must be dense, COO or CSR; got torch.sparse_csc"):
+    with pytest.raises(ArgumentError, match=r"scores must be dense, COO or CSR; got torch\.sparse_csc"):
         TopK.from_scores(Sparse("torch.sparse_csc", (1, 4)), 1)
     with pytest.raises(ArgumentError, match=r"two dimensions; got a sparse tensor of shape \(1, 4, 2\)"):
         plain("scores", Sparse("torch.sparse_coo", (1, 4, 2), _indices=[[0]] * 3, _values=[0.5]))
@@ -113,9 +113,9 @@ def test_lists_with_a_fault_are_named():
     ):
         with pytest.raises(ArgumentError, match=message):
             evaluate(rows, TopK.from_scores(np.eye(2, 4), 1), 1)
-    with pytest.raises(ArgumentError, match="list with rows of different lengths.*scipy.sparse.csr_matrix"):
+    with pytest.raises(ArgumentError, match=r"list with rows of different lengths.*scipy\.sparse\.csr_matrix"):
         Truth.of([[1, 5], [2]])
-    with pytest.raises(ArgumentError, match="rows of different lengths.*TopK.from_pairs"):
+    with pytest.raises(ArgumentError, match=r"rows of different lengths.*TopK\.from_pairs"):
         TopK.from_scores([[1, 5], [2]], 1)
 
 
