@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -119,6 +119,7 @@ def test_lists_with_a_fault_are_named():
         TopK.from_scores([[1, 5], [2]], 1)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(3, 6).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.sets(st.integers(0, n - 1)), max_size=5))))
 def test_lists_are_never_taken_for_a_dense_matrix(drawn):
     n_labels, rows = drawn

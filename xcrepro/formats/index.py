@@ -62,7 +62,7 @@ class Index:
             self.n_labels = len(label_names)
         self.n_rows = None if n_rows is None else whole_number("n_rows", n_rows, 0)
         self._rows: dict[str, int] | None = None
-        self.learns = False
+        self.learns = self._learnt = False
         if row_ids is not None:
             self._rows = {text: row for row, text in enumerate(row_ids)}
             if len(self._rows) != len(row_ids) or self.n_rows not in (None, len(row_ids)):
@@ -70,7 +70,7 @@ class Index:
                 raise ArgumentError("row_ids", rule, f"{len(row_ids)} ids, {len(self._rows)} of them different")
             self.n_rows = len(row_ids)
         elif self.n_rows is None and learn_rows:
-            self._rows, self.learns = {}, True
+            self._rows, self.learns, self._learnt = {}, True, True
 
     @property
     def has_row_ids(self) -> bool:
@@ -120,7 +120,10 @@ class Index:
             if self.learns:
                 return self._rows.setdefault(text, len(self._rows))
             expected = f"one of the {len(self._rows):,} row ids"
-            raise DataError(path, f"row {shown(text)}", expected, line=line, do="Do both files have the same rows?")
+            do = "Do both files have the same rows?"
+            if self._learnt:
+                do += " The truth's were taken; --rows (row_ids=) names all, also those without labels"
+            raise DataError(path, f"row {shown(text)}", expected, line=line, do=do)
         row = self._number(text)
         if row is None:
             do = "Name the file that has the row ids, one a line, in the order of the rows (--rows, row_ids=)"
