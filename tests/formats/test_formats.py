@@ -185,6 +185,18 @@ def test_names_of_rows_and_labels_are_looked_up(tmp_path, name):
         formats.read_predictions(path, row_ids=["q1", "q2"])
 
 
+def test_numbers_are_ids_unless_a_label_is_called_by_one(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_text("0 Q0 1 1 0.5 t\n")
+    assert formats.read_predictions(path, label_names=["a", "b"]).ids.tolist() == [[1]]
+    assert formats.read_predictions(path, label_names=["1", "b"]).ids.tolist() == [[0]]
+    with pytest.raises(DataError, match="label '1', expected one of the 2 label names"):
+        formats.read_predictions(path, label_names=["7", "b"])
+    path.write_text("0 Q0 b 1 0.5 t\n")
+    with pytest.raises(DataError, match="the name 'b', which two labels have"):
+        formats.read_predictions(path, label_names=["b", "b"])
+
+
 def test_rows_are_not_moved_by_a_gap(tmp_path):
     path = tmp_path / "a.run"
     path.write_text("0 Q0 1 1 0.5 t\n2 Q0 1 1 0.5 t\n")

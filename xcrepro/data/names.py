@@ -67,6 +67,11 @@ class LabelNames:
             ids |= of_these
         return ids
 
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether a label has a whole number for a name or code, so that numbers in files cannot be ids."""
+        return any(text.isdecimal() for text in (*self.names, *self.codes))
+
     def id(self, text: str) -> int | None:
         """The label with this name or code; None where there is none, or more than one."""
         label = self._ids.get(text)

@@ -23,7 +23,7 @@ class Index:
     n_labels : int, optional
         L; None: as many as ``label_names`` has, else the largest label id of the file and 1.
     label_names : LabelNames or sequence of str, optional
-        With them, labels in files are names (or their codes); without, numbers from 0.
+        With them, labels in files are names (or their codes); numbers from 0 still, where no label has a number for a name.
     row_ids : sequence of str, optional
         What files call the rows, in order.
     n_rows : int, optional
@@ -94,20 +94,17 @@ class Index:
                 found, expected = f"the name {shown(text)}, which two labels have", "a name of one label, or its code"
                 raise DataError(path, found, expected, line=line)
             expected = f"one of the {len(self.label_names):,} label names"
-            raise DataError(
-                path, f"label {shown(text)}", expected, line=line, do="Is it the label file of this dataset?"
-            )
+            if self._number(text) is None or self.label_names.has_numbers:
+                raise DataError(
+                    path, f"label {shown(text)}", expected, line=line, do="Is it the label file of this dataset?"
+                )
         label = self._number(text)
         most = (self.n_labels or MAX_COLUMNS) - 1
         if label is None and isinstance(text, str):
             do = "Name the file that has the labels' names, in the order of their ids (--labels, label_names=)"
             raise DataError(path, f"label {shown(text)}", "a label id, a whole number from 0", line=line, do=do)
         if label is None or label > most:
-            do = (
-                ""
-                if self.n_labels is None
-                else "Is it the right file? --n-labels (n_labels=) says how many labels there are"
-            )
+            do = "Is it the right file? --n-labels (n_labels=) says how many labels there are" if self.n_labels else ""
             raise DataError(path, f"label {shown(text)}", f"a whole number from 0 to {most}", line=line, do=do)
         return label
 
