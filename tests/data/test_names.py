@@ -42,6 +42,7 @@ def test_faults(tmp_path):
     for text, message in (
         ('{"a": 0, "b": 2}', "ids with a gap"),
         ('{"a": 0, "b": 0.5}', "a JSON object of another kind"),
+        ('["\\ud800"]', "half of a character"),
         ('{"title": "a"}\n{"uid": 3}\n', "line 2: found .*expected a JSON object with a 'title'"),
     ):
         path.write_text(text)

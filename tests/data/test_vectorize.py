@@ -102,6 +102,7 @@ def test_own_test_file_ids_as_labels_and_other_keys(tmp_path, points):
         ('{"title": 3, "labels": []}', "line 2: found .*expected texts"),
         ('{"title": "a", "labels": [1.5]}', "line 2: found the label 1.5"),
         ('{"title": "a", "labels": [4]}', "line 2: found ids among names"),
+        ('{"title": "a", "labels": ["\\ud800"]}', "line 2: found .*half of a character"),
         ("[]", "line 2: found '\\[\\]', expected one whole JSON object"),
     ],
 )

@@ -91,6 +91,7 @@ def test_label_names_are_kept(files, capsys, tmp_path):
         (["top.npz", "top.npz"], "target must be another file than the source"),
         (["truth.txt", "a.csv", "--as", "truth", "-k", "3"], "k goes with predictions, not with truth"),
         (["none.txt", "a.csv"], "no such file"),
+        (["none.npz", "top.npz", "--from", "npz", "--as", "truth"], "no such file"),
         (["truth.txt", "a.csv", "--from", "tre"], "did you mean 'trec'?"),
     ],
 )

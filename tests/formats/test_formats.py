@@ -339,6 +339,11 @@ def test_faults_are_named_with_their_line(tmp_path, name, content, message):
     assert name in str(caught.value)
 
 
+def test_a_truth_to_write_may_be_lists(tmp_path, truth):
+    formats.write_truth(tmp_path / "a.txt", [row.indices.tolist() for row in truth], n_labels=7)
+    assert (formats.read_truth(tmp_path / "a.txt") != truth).nnz == 0
+
+
 def test_arguments_are_named(tmp_path, truth, top):
     with pytest.raises(DataMissing):
         formats.read_truth(tmp_path / "none.txt")
@@ -352,6 +357,8 @@ def test_arguments_are_named(tmp_path, truth, top):
         formats.write_truth(tmp_path / "a.csv", truth, label_names=["a", "b"])
     with pytest.raises(ArgumentError, match="must have no blanks in a TREC file"):
         formats.write_predictions(tmp_path / "a.run", top, label_names=NAMES.names)
+    with pytest.raises(ArgumentError, match="label_names must fit what is written, 7; got 2"):
+        formats.write_dataset(tmp_path / "a.arff", truth, truth, label_names=["a", "b"])
     with pytest.raises(ArgumentError, match="must be one of n_labels"):
         formats.read_truth(tmp_path / "a.csv", "csv", n_label=3)
     assert list(tmp_path.iterdir()) == []

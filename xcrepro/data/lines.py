@@ -58,9 +58,19 @@ def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
             yield number, text.rstrip("\r\n")
 
 
+def check_text(path: str | os.PathLike, line: int | None, text: str) -> str:
+    """``text``, unless it is half a character, which JSON can spell and no file can hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(path, shown(text), "text; this is half of a character", line=line) from None
+    return text
+
+
 def shown(value: object) -> str:
     """A value as an error shows it: at most 60 characters."""
     text = value if isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     text = text if len(text) <= 60 else text[:57] + "..."
     return repr(text) if isinstance(value, str) else text
 

@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from xcrepro.data.lines import shown, text_lines
+from xcrepro.data.lines import check_text, shown, text_lines
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.paths import atomic_path
 
@@ -112,6 +112,8 @@ def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> La
     """
     lines = [text for _, text in text_lines(path)]
     found = _json(path, lines) or _columns(lines) or LabelNames(tuple(lines))
+    for text in (*found.names, *found.codes):
+        check_text(path, None, text)
     if n_labels is not None and len(found) != n_labels:
         raise DataError(path, f"{len(found):,} names", f"{n_labels:,}, a line for each label")
     return found

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.arguments import real_number, whole_number
-from xcrepro.data.lines import shown, text_lines
+from xcrepro.data.lines import check_text, shown, text_lines
 from xcrepro.data.names import LabelNames, write_label_names
 from xcrepro.data.write import write_xc
 from xcrepro.errors import ArgumentError, DataError
@@ -201,7 +201,7 @@ def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: s
         points.texts.append(" ".join(texts))
         points.labels.append([_label(path, line, label) for label in labels])
         own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
-        points.ids.append(re.sub(r"\s+", " ", str(own)))
+        points.ids.append(check_text(path, line, re.sub(r"\s+", " ", str(own))))
         points.places.append((os.fspath(path), line))
     return points
 
@@ -212,7 +212,7 @@ def _label(path: str | os.PathLike, line: int, label: object) -> str | int:
     is_id = type(label) is int and 0 <= label < MAX_COLUMNS
     if not is_id and not (isinstance(label, str) and label.strip()):
         raise DataError(path, f"the label {shown(label)}", "a name, or an id from 0", line=line)
-    return label if is_id else re.sub(r"\s+", " ", label)
+    return label if is_id else check_text(path, line, re.sub(r"\s+", " ", label))
 
 
 def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict[str, _Points]:

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro.arguments import did_you_mean, one_of
-from xcrepro.data.sources import npz_arrays, open_source, require_file
+from xcrepro.data.sources import npz_names, open_source, require_file
 from xcrepro.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def detect(path: str | os.PathLike) -> Format:
     if os.path.isdir(path):
         return get("annif")
     if os.fspath(path).endswith(".npz"):
-        arrays = set(npz_arrays(path))
+        arrays = npz_names(path)
         found = [format for format in FORMATS if getattr(format.module, "sniff_npz", lambda _: False)(arrays)]
         if "pair" in arrays:
             found = [get("xc")]
@@ -304,7 +304,7 @@ def write_truth(path: str | os.PathLike, Y, format: str | None = None, *, index:
     Parameters
     ----------
     path : path_like
-    Y : sparse matrix or array_like, shape (n, L)
+    Y : sparse matrix, array_like or tensor, shape (n, L), or label lists with ``n_labels``
     format : str, optional
         A name of :data:`FORMATS`; None: by the ending of ``path``.
     index, **named
@@ -341,12 +341,18 @@ def write_dataset(
 
 
 def _write(kind: str, path: str | os.PathLike, format: str | None, index: Index | None, named: dict, *values) -> None:
+    from xcrepro.tensors import labels_as_matrix
+    from xcrepro.truth import Truth
+
     function = _function("write", kind, by_ending(path, kind) if format is None else get(format), path)
     index = _index(index, named)
     if kind == "predictions":
         index.check_shape(len(values[0]), values[0].n_labels)
-    elif kind == "truth" and hasattr(values[0], "shape"):
-        index.check_shape(*values[0].shape)
+    elif kind != "features":
+        *features, Y = values
+        truth = Truth.of(labels_as_matrix("Y", Y, index.n_labels))
+        index.check_shape(truth.n_rows, truth.n_labels)
+        values = (*features, truth.to_csr())
     function(path, *values, index)
 
 

@@ -90,9 +90,8 @@ def _label(file: Path, line: int, cells: list[str], index: Index) -> int:
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """``NAME.tsv``, named by row id or number."""
-    _write(
-        path, ".tsv", ([_subject(label, index) for label in labels] for labels in relevant(Y)), len(relevant(Y)), index
-    )
+    rows = relevant(Y)
+    _write(path, ".tsv", ([_subject(label, index) for label in labels] for labels in rows), len(rows), index)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:

@@ -92,13 +92,13 @@ def _table(path: str | os.PathLike) -> tuple[str, list[Attribute], sparse.csr_ma
     names: set[str] = set()
     values: list[float] = []
     columns: list[int] = []
-    indptr = [0]
+    indptr, defaults = [0], {}
     for line, full in text_lines(path):
         text = full.strip()
         if not text or text.startswith("%"):
             continue
         if in_data:
-            row = _row(path, line, text, attributes)
+            row = _row(path, line, text, attributes, defaults)
             values.extend(row.values())
             columns.extend(row)
             indptr.append(len(columns))
@@ -114,6 +114,7 @@ def _table(path: str | os.PathLike) -> tuple[str, list[Attribute], sparse.csr_ma
             attributes.append(attribute)
         elif word == "@data":
             in_data = True
+            defaults = {column: attribute.default for column, attribute in enumerate(attributes) if attribute.default}
         else:
             raise DataError(path, shown(text), "@relation, @attribute or @data", line=line)
     if not in_data or not attributes:
@@ -141,7 +142,9 @@ def _attribute(path: str | os.PathLike, line: int, text: str) -> Attribute:
     return Attribute(name, None, 0.0)
 
 
-def _row(path: str | os.PathLike, line: int, text: str, attributes: list[Attribute]) -> dict[int, float]:
+def _row(
+    path: str | os.PathLike, line: int, text: str, attributes: list[Attribute], defaults: dict[int, float]
+) -> dict[int, float]:
     """The values of a row that are not 0, by column."""
     if not text.startswith("{"):
         cells = _cells(text)
@@ -150,7 +153,7 @@ def _row(path: str | os.PathLike, line: int, text: str, attributes: list[Attribu
             raise DataError(path, found, f"{len(attributes)}, one for each attribute", line=line)
         row = {column: _value(path, line, cell, attributes[column]) for column, cell in enumerate(cells)}
         return {column: value for column, value in row.items() if value}
-    row = {column: attribute.default for column, attribute in enumerate(attributes) if attribute.default}
+    row = dict(defaults)
     seen: set[int] = set()
     cells = _cells(text[1:-1], _SPARSE) if text.endswith("}") else None
     if cells is None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from xcrepro import formats
 from xcrepro.data.lines import shown
 from xcrepro.data.names import LabelNames, write_label_names
+from xcrepro.data.sources import require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.index import Index
 
@@ -83,6 +84,8 @@ def convert(
     >>> (folder / "mine.json").read_text()
     '[[[3, 0.5], [0, 0.25]],\\n []]\\n'
     """
+    if not os.path.isdir(source):
+        require_file(source)
     reader = formats.detect(source) if from_format is None else formats.get(from_format)
     kind = _kind(source, target, reader, to_format, kind)
     writer = formats.by_ending(target, kind) if to_format is None else formats.get(to_format)

@@ -61,7 +61,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[str, str]]]:
     lines = text_lines(path)
     _, first = next(lines)
-    table = csv.reader((text + "\n" for _, text in lines), delimiter=_separator(first))
+    table = csv.reader((text + "\n" for _, text in lines), delimiter=_separator(first), skipinitialspace=True)
     columns = _columns(first.encode())
     if missing := [name for name in wanted if columns.count(name) != 1]:
         raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)
@@ -77,7 +77,13 @@ def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[
             continue
         if len(cells) != len(columns):
             raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line 1", line=line)
-        yield line, {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+        yield (
+            line,
+            {
+                name: cell.strip() if name in ("score", "relevance") else cell
+                for name, cell in zip(columns, cells, strict=True)
+            },
+        )
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
