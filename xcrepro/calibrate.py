@@ -710,7 +710,8 @@ def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = No
     """Learn a calibrator from predictions of points that are neither trained nor tested on, for :func:`apply`.
 
     With validation points of one's own (``Dataset.validation``) the test points stay untouched and are all judged by one map;
-    :func:`cross_fit_top` is for who has none, and on a few hundred test points its maps may be worse than no calibration.
+    :func:`cross_fit_top` is for who has none. On a few hundred points isotonic regression says 0 or 1 where it met misses or
+    hits alone, which NLL punishes; ``"platt"`` and ``"beta"`` do not.
 
     Parameters
     ----------

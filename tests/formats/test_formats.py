@@ -306,6 +306,23 @@ def test_arff_sparse_dense_nominal(tmp_path):
         formats.read_truth(path)
 
 
+XML = b'<labels xmlns="http://mulan.sourceforge.net/labels"><label name="second"></label><label name="flag"/></labels>'
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.booleans(), st.floats(0, 1), st.binary(max_size=5), st.booleans())
+def test_a_strangers_arff_and_xml_raise_nothing_else(tmp_path, xml, cut, junk, drop):
+    parts = {"a.arff": ARFF.encode(), "a.xml": XML}
+    text = parts["a.xml" if xml else "a.arff"]
+    at = int(cut * len(text))
+    parts["a.xml" if xml else "a.arff"] = text[:at] + junk + text[at + 5 * drop :]
+    for name, content in parts.items():
+        (tmp_path / name).write_bytes(content)
+    with contextlib.suppress(XCError):
+        X, Y = formats.read_dataset(tmp_path / "a.arff", "arff")
+        assert X.shape[0] == Y.shape[0]
+
+
 FAULTS = [
     ("a.run", "0 Q0 1 1 x t\n", "line 1: found the score 'x'"),
     ("a.run", "0 Q0 1 1 nan t\n", "line 1: found the score 'nan'"),
