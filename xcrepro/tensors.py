@@ -46,15 +46,24 @@ def plain(name: str, value: Any) -> Any:
         if len(tensor.shape) != 2 or values.ndim != 1:
             raise ArgumentError(name, "must have two dimensions", f"a sparse tensor of shape {tuple(tensor.shape)}")
         row, column = _array(places)
-        return sparse.coo_matrix((values, (row, column)), shape=tuple(tensor.shape))
+        return _matrix(name, sparse.coo_matrix, (values, (row, column)), tensor)
     if layout == "torch.sparse_csr":
         if len(tensor.shape) != 2:
             raise ArgumentError(name, "must have two dimensions", f"a sparse tensor of shape {tuple(tensor.shape)}")
         parts = tensor.values(), tensor.col_indices(), tensor.crow_indices()
-        return sparse.csr_matrix(tuple(_array(part) for part in parts), shape=tuple(tensor.shape))
+        return _matrix(name, sparse.csr_matrix, tuple(_array(part) for part in parts), tensor)
     if layout != "torch.strided":
         raise ArgumentError(name, "must be dense, COO or CSR", layout, "call to_sparse_csr() on it")
     return _array(tensor)
+
+
+def _matrix(name: str, kind: type, parts: tuple, tensor: Any) -> sparse.spmatrix:
+    try:
+        return kind(parts, shape=tuple(tensor.shape))
+    except ValueError as error:  # PyTorch does not check what it is made of, SciPy does
+        raise ArgumentError(
+            name, "must be a sound sparse tensor", error, "build it anew, with indices in range"
+        ) from None
 
 
 def _array(tensor: Any) -> np.ndarray:
