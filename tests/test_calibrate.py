@@ -850,3 +850,22 @@ def test_truth_of_another_set_is_refused():
     Y, top = sample_top(30, 3, seed=43)
     with pytest.raises(ArgumentError, match="30 rows"):
         calibrate.cross_fit_top(Y[:29], top)
+
+
+@EACH
+def test_fit_top_is_the_fit_on_the_hits_of_a_topk(method):
+    rng = np.random.default_rng(11)
+    scores = rng.random((60, 8)).astype(np.float32)
+    Y = (rng.random((60, 8)) < 0.3).astype(np.float32)
+    top = xc.TopK.from_scores(np.where(rng.random((60, 8)) < 0.7, scores, -np.inf), 6)  # some places are absent
+    fitted = calibrate.fit_top(Y, top, method)
+    expected = fit(method, top.scores, Truth.of(Y).hits(top.ids))
+    assert np.array_equal(fitted.predict(scores), expected.predict(scores))
+    assert fitted is not method
+    with pytest.raises(ArgumentError):
+        method.predict(scores)  # the caller's is as it was
+    linked = calibrate.fit_top(Y, top, method, link=lambda values: values / 2)
+    halved = fit(method, top.scores / 2, Truth.of(Y).hits(top.ids))
+    assert np.array_equal(linked.predict(scores / 2), halved.predict(scores / 2))
+    with pytest.raises(ArgumentError, match="must have a row for each of the 59 rows"):
+        calibrate.fit_top(Y[:-1], top, method)

@@ -41,6 +41,9 @@ def test_imports_run_one_way(root):
         "models",
         "published",
         "data",
+        "formats",
+        "matrices",
+        "tensors",
         "truth",
         "predictions",
         "kernels",
@@ -52,6 +55,10 @@ def test_imports_run_one_way(root):
         above = {name.split(".")[0] for name in imported(path)} - {room}
         if room in library | GROUND | {"looks", "sparse"}:
             assert not above & {"inputs", "papers", "repro", "looks"}, f"{path} imports {above}"
+        if room == "formats":
+            assert above <= {*GROUND, "matrices", "tensors", "data", "truth", "predictions"}, f"{path} imports {above}"
+        elif room in library | GROUND:
+            assert "formats" not in above, f"{path} imports {above}"
         if room == "inputs":
             assert not above & {"papers", "repro"}, f"{path} imports {above}"
         if room not in {"papers", "__init__"}:

@@ -41,6 +41,7 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK, check_pair
+from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
 _FORMAT = "xcrepro calibrator 1"
@@ -699,10 +700,52 @@ def cross_fit_top(
     >>> cross_fit_top(Y, top, "isotonic", folds=2).ids.tolist() == top.ids.tolist()
     True
     """
-    truth = Truth.of(Y)
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
     check_pair(truth, top)
     scores = _linked(top.scores, link)
     return _ranked(top, cross_fit(scores, truth.hits(top.ids), method, folds, separate=separate))
+
+
+def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = None):
+    """Learn a calibrator from predictions of points that are neither trained nor tested on, for :func:`apply`.
+
+    With validation points of one's own (``Dataset.validation``) the test points stay untouched and are all judged by one map;
+    :func:`cross_fit_top` is for who has none. On a few hundred points isotonic regression says 0 or 1 where it met misses or
+    hits alone, which NLL punishes; ``"platt"`` and ``"beta"`` do not.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth of the validation points.
+    top : TopK
+        Their predictions, all places pooled.
+    method
+        As for :func:`cross_fit`.
+    link : str or callable, optional
+        As for :func:`cross_fit_top`; :func:`apply` needs the same one.
+
+    Returns
+    -------
+    Calibrator
+        Fitted; a copy where ``method`` is one.
+
+    Raises
+    ------
+    ArgumentError
+        For a truth of another shape, and as the method's ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
+    >>> scores = np.array([[.9, .4, .1], [.3, .8, .2], [.6, .2, .7], [.1, .5, .3]])
+    >>> calibrator = fit_top(Y, TopK.from_scores(scores, k=2))
+    >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.85, 0.0]]), k=2)).scores.round(2)
+    array([[1.  , 0.33]], dtype=float32)
+    """
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
+    check_pair(truth, top)
+    return copy.deepcopy(method_of(method)).fit(_linked(top.scores, link), truth.hits(top.ids))
 
 
 def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:

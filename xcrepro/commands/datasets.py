@@ -39,8 +39,7 @@ def _fetch(arguments) -> int:
 
 
 def _fingerprint(arguments) -> int:
-    from xcrepro import diagnose
-    from xcrepro.commands.evaluation import read_truth
+    from xcrepro import diagnose, formats
     from xcrepro.data.load import count_splits, load
     from xcrepro.diagnose import fingerprints
 
@@ -52,7 +51,7 @@ def _fingerprint(arguments) -> int:
         )
     lines = []
     for path in arguments.truth:
-        Y = read_truth(path)
+        Y = formats.read_truth(path)
         print(f"{diagnose.fingerprint(Y)}  {path}: {diagnose.recognise(Y).text}")
         lines += [fingerprints.known(arguments.dataset, arguments.part, Y)] if arguments.record else []
     if arguments.dataset and not arguments.truth:

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.commands import conversion
+from xcrepro.errors import ArgumentError
 
 
 def add(command) -> None:
@@ -14,11 +15,9 @@ def add(command) -> None:
     sub.add_argument(
         "truth",
         type=Path,
-        help="test labels: a label file, a one-file dataset (either also .gz), or .npz of a SciPy matrix",
+        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...",
     )
-    sub.add_argument(
-        "predictions", type=Path, help="a score matrix (text or .npz), a saved TopK, or a calibration@k .npz"
-    )
+    sub.add_argument("predictions", type=Path, help="a score matrix, a saved TopK, a run, label:score lines, ...")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
         "--metrics",
@@ -39,6 +38,9 @@ def add(command) -> None:
         help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
         "for in a ranking",
     )
+    conversion.add_names(sub)
+    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
     sub = command(
@@ -84,8 +86,9 @@ class _ListMetrics(argparse.Action):
 def _evaluate(arguments) -> int:
     import numpy as np
 
-    from xcrepro import propensity
+    from xcrepro import formats, propensity
     from xcrepro.data.splits import read_filter
+    from xcrepro.formats.index import Index
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.repro import tables
@@ -94,30 +97,40 @@ def _evaluate(arguments) -> int:
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = read_truth(arguments.truth)
+    names = conversion.names_of(arguments)
+    # The rows are the truth's: where it calls them by names, the predictions are held to these.
+    index = Index(**names, learn_rows=True)
+    truth = formats.read_truth(arguments.truth, arguments.truth_from, index=index)
+    index.stop_learning(truth.shape[0])
+    index.n_labels = truth.shape[1]
     weights = counts = None
     if arguments.train_truth is not None:
-        train = read_truth(arguments.train_truth)
+        train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
+        train = formats.read_truth(arguments.train_truth, index=train_index)
         if train.shape[1] != truth.shape[1]:
-            raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
+            rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
+            raise ArgumentError("--train-truth", rule, train.shape[1], do)
         counts = np.bincount(train.indices, minlength=train.shape[1])
         A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
         weights = propensity.inverse(counts, train.shape[0], A, B)
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = _predictions(arguments.predictions, k_max, exclude)
+    top = read_predictions(arguments.predictions, k_max, exclude, format=arguments.from_format, index=index)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 
 
-def _predictions(path: Path, k: int, exclude):
-    """Filtered where the file has what would take a pair's place. A ranking stays as it is: whether it was filtered before is
-    what the warnings say."""
+def read_predictions(path: Path, k: int, exclude=None, **how):
+    """From any format; filtered where the file has what would take a pair's place. A ranking stays as it is: whether it was
+    filtered before is what the warnings say."""
+    from xcrepro import formats
     from xcrepro.predictions import TopK
 
+    if exclude is None:
+        return formats.read_predictions(path, k=k, **how)
     try:
         return TopK.load(path, k, exclude=exclude)
     except ArgumentError as error:
@@ -135,20 +148,6 @@ def _warn(truth, top, train, exclude, metrics) -> None:
         print(f"warning: {finding}", file=sys.stderr)
 
 
-def read_truth(path: Path):
-    """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
-    from xcrepro.data.read import read_labels, read_xc
-
-    try:
-        return read_labels(path)
-    except DataError as error:
-        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
-        try:
-            return read_xc(path)[1]
-        except XCError:
-            raise error from None
-
-
 def _audit(arguments) -> int:
     from xcrepro.published.results import audit_results
 
@@ -162,14 +161,17 @@ def _audit(arguments) -> int:
 
 
 def _explain(arguments) -> int:
+    from xcrepro import formats
     from xcrepro.data.splits import read_filter
     from xcrepro.published.explain import KS, conclusion, explain
     from xcrepro.repro import tables
 
-    truth = read_truth(arguments.truth)
-    train = None if arguments.train_truth is None else read_truth(arguments.train_truth)
+    truth = formats.read_truth(arguments.truth)
+    train = (
+        None if arguments.train_truth is None else formats.read_truth(arguments.train_truth, n_labels=truth.shape[1])
+    )
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = _predictions(arguments.predictions, max(KS), exclude)
+    top = read_predictions(arguments.predictions, max(KS), exclude, n_labels=truth.shape[1])
     ks, (A, B) = arguments.k, (arguments.A, arguments.B)
     found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
     agree = found["agrees"] != ""

@@ -122,22 +122,21 @@ def _tables(place: Path) -> dict:
 def _add(arguments) -> int:
     import numpy as np
 
-    from xcrepro import propensity, results
-    from xcrepro.commands.evaluation import read_truth
+    from xcrepro import formats, propensity, results
+    from xcrepro.commands.evaluation import read_predictions
     from xcrepro.data import registry as datasets
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
-    from xcrepro.predictions import TopK
 
     if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = read_truth(arguments.truth)
+    truth = formats.read_truth(arguments.truth)
     options = dict.fromkeys(("A", "B", "train points", "train pairs"))
     weights = counts = None
     if arguments.train_truth is not None:
-        train = read_truth(arguments.train_truth)
+        train = formats.read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
         entry = datasets.find(arguments.dataset)
@@ -150,7 +149,7 @@ def _add(arguments) -> int:
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     options["filtered pairs"] = 0 if exclude is None else len(exclude[0])
-    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    top = read_predictions(arguments.predictions, k_max, exclude, n_labels=truth.shape[1])
     result = results.of(
         arguments.name,
         arguments.dataset,

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from xcrepro import diagnose, models
+from xcrepro import diagnose, formats, models
 from xcrepro.data.dataset import Dataset
-from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.inputs import trained
 from xcrepro.predictions import TopK, read_calibration_npz
 from xcrepro.truth import Truth
@@ -135,8 +134,8 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     Parameters
     ----------
     path : str
-        A file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of
-        TopK, of a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+        A file, or a folder of which every file is taken by name: any format of :mod:`xcrepro.formats` that holds predictions.
+        Labels are ids, or names of the dataset's; rows are numbers from 0, or stand in order.
     ds : Dataset
     places : int
         Labels a point that are kept.
@@ -161,7 +160,7 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     """
     truth = Truth.of(ds.test.Y)
     return {
-        name: _warned(file, _check_shape(file, _read(file, truth, places), truth), ds)
+        name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
         for name, file in saved_files(path).items()
     }
 
@@ -201,18 +200,12 @@ def saved_files(path: str) -> dict[str, Path]:
     return found
 
 
-def _read(file: Path, truth: Truth, places: int) -> TopK:
-    try:
-        if file.suffix == ".npz":
-            with np.load(file, allow_pickle=False) as stored:
-                names = set(stored.files)
-            if "true_positives" in names:
-                return _read_calibration(file, truth)
-        return TopK.load(file, k=places).head(places)
-    except XCError:
-        raise
-    except (OSError, ValueError, EOFError, gzip.BadGzipFile) as error:
-        raise DataError(file, f"no readable predictions ({error})", "a form that TopK.load reads") from error
+def _read(file: Path, ds: Dataset, truth: Truth, places: int) -> TopK:
+    format = formats.detect(file)
+    if format.name == "calibration":
+        return _read_calibration(file, truth)
+    names = {"label_names": ds.label_names} if ds.label_names else {"n_labels": truth.n_labels}
+    return formats.read_predictions(file, format.name, places, n_rows=truth.n_rows, **names)
 
 
 def _read_calibration(file: Path, truth: Truth) -> TopK:

@@ -120,7 +120,8 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
         return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
     names = tuple(ds.label_names[label] for label in labels) if ds.label_names else ()
-    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names)
+    validation = None if ds.validation is None else split(ds.validation)
+    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names, validation=validation)
     if not isinstance(ds, Twin):
         return ds
     train = ds.train

@@ -38,6 +38,7 @@ from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.metrics.labelwise import Counts
 from xcrepro.metrics.registry import Metric
 from xcrepro.predictions import TopK
+from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
 _GRID = 2**10  # steps of smooth ECE where it is drawn
@@ -609,7 +610,7 @@ class _Asked:
         self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
         self._confidence = real_number("confidence", confidence, above=0, below=1)
         one_of("method", method, _METHODS)
-        truth = Truth.of(Y)
+        truth = Truth.of(labels_as_matrix("Y", Y, getattr(tops[0], "n_labels", None)))
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         self._systems = [_System(truth, top, self._rising, [metric for metric, _ in wanted], options) for top in tops]
         self._names = self._systems[0].names
@@ -846,7 +847,8 @@ def macro_t_test(
     one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
-    truth, about = Truth.of(Y), _Options(inverse_propensity, n_relevant, label_counts)
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
+    about = _Options(inverse_propensity, n_relevant, label_counts)
     rising = np.unique(np.concatenate([at for _, at in asked]))
     systems = [_System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
     here = systems[0].here() - systems[1].here()
