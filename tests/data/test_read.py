@@ -804,7 +804,7 @@ def test_real_label_and_score_files(real_data):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "found a NumPy array .*numpy.load reads it"),
+        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "found a NumPy array .*xcrepro convert"),
         (b"\x80\x04\x95\x00\x00", "found a Python pickle, .*where you trust it"),
         (b"\xfd7zXZ\x00\x00", "packed with xz, .*Unpack it first"),
         (b"PAR1" + bytes(40), "Parquet"),

@@ -138,9 +138,8 @@ def saved(tmp_path):
     [
         (None, "there is no such file"),
         (b"", "an empty file"),
-        (b"\x93NUMPY\x01\x00v\x00", "found a NumPy array"),
+        (b"\x93NUMPY\x01\x00v\x00", "no readable .npy file"),
         (b"\x80\x04\x95\x0a\x00", "found a Python pickle"),
-        (b"@RELATION x\n", "found an ARFF file"),
         (b"\xfd7zXZ\x00\x00", "packed with xz"),
         ("2 3\n".encode("utf-16"), "found text in UTF-16"),
     ],
@@ -155,6 +154,15 @@ def test_evaluate_names_what_is_no_prediction_and_no_truth(saved, tmp_path, caps
     assert said in error
     assert "n_columns=" not in error
     assert "n_features=" not in error
+
+
+def test_evaluate_says_which_formats_hold_predictions(saved, tmp_path, capsys):
+    (tmp_path / "other.arff").write_text("@RELATION x\n")
+    assert main(["evaluate", saved[0], str(tmp_path / "other.arff")]) == 2
+    assert "got arff" in (error := capsys.readouterr().err)
+    assert "these do: xc, topk" in error
+    assert main(["evaluate", str(tmp_path / "other.arff"), saved[1]]) == 2
+    assert "expected a whole ARFF file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -382,8 +382,9 @@ def _whole_numbers(text: bytes, count: int) -> list[int] | None:
 
 
 _SAVE = "save the matrix in it with scipy.sparse.save_npz"
+_CONVERT = "xcrepro convert writes it in the repository's format, xc.formats reads it"
 _OTHER_FORMATS = {
-    b"\x93numpy": ("a NumPy array (.npy)", "numpy.load reads it: TopK.from_scores(array, k).save(file), or " + _SAVE),
+    b"\x93numpy": ("a NumPy array (.npy)", _CONVERT),
     b"\x80": ("a Python pickle", "It may run a stranger's code: where you trust it, " + _SAVE),
     b"\xfd7zxz": ("a file packed with xz", "Unpack it first"),
     b"bzh": ("a file packed with bzip2", "Unpack it first"),
@@ -391,15 +392,12 @@ _OTHER_FORMATS = {
     b"7z\xbc\xaf": ("a 7z archive", "Unpack it first"),
     b"\xff\xfe": ("text in UTF-16", "Save it as UTF-8"),
     b"\xfe\xff": ("text in UTF-16", "Save it as UTF-8"),
-    b"@relation": (
-        "an ARFF file (Mulan, WEKA, MEKA)",
-        "Write its points in the repository's format first (xcrepro.write_xc)",
-    ),
+    b"@relation": ("an ARFF file (Mulan, WEKA, MEKA)", _CONVERT),
     b"%%matrixmarket": ("a Matrix Market file", "scipy.io.mmread reads it: " + _SAVE),
     b"\x89hdf": ("an HDF5 file", _SAVE.capitalize()),
-    b"par1": ("a Parquet file", "Write its points in the repository's format first (xcrepro.write_xc)"),
+    b"par1": ("a Parquet file", _CONVERT),
     b"sqlite format 3": ("an SQLite database", "Write its points in the repository's format first (xcrepro.write_xc)"),
-    b"{": ("JSON lines", "read_jsonl_labels reads them"),
+    b"{": ("JSON lines", f"read_jsonl_labels reads label lists; {_CONVERT}"),
 }
 """First bytes, in lower case -> what the file is and what to do, where asking for a width would lead astray."""
 
@@ -416,11 +414,16 @@ def _shown(text: bytes) -> str:
     return repr(shown + "..." if len(line) > 57 else shown)
 
 
+def other_format(text: bytes) -> tuple[str, str] | None:
+    """What a file is that begins so, and what to do with it; None where nothing tells."""
+    start = text[:20].lower().lstrip()
+    return next((known for magic, known in _OTHER_FORMATS.items() if start.startswith(magic)), None)
+
+
 def _no_header(path: str | os.PathLike, text: bytes, line: int, expected: str, old: bool) -> DataError:
     """The error for a first line that is no header: another format is called by its name."""
-    for magic, (what, do) in _OTHER_FORMATS.items():
-        if text[:20].lower().lstrip().startswith(magic):
-            return DataError(path, what, f"text that begins with {expected}", do=do)
+    if other := other_format(text):
+        return DataError(path, other[0], f"text that begins with {expected}", do=other[1])
     if _is_binary(text):
         do = f"Of a matrix in another form, {_SAVE.replace(' in it', '')}"
         return DataError(path, "binary data", f"text that begins with {expected}", do=do)

@@ -188,7 +188,10 @@ def detect(path: str | os.PathLike) -> Format:
         if getattr(format.module, "sniff", lambda *_: False)(os.fspath(path), head):
             return format
     from xcrepro.data.lines import shown
+    from xcrepro.data.read import other_format
 
+    if other := other_format(head):
+        raise DataError(path, other[0], "one of the known formats", do=other[1])
     first = shown(head[:100].decode("utf-8", "backslashreplace").partition("\n")[0])
     do = "xcrepro convert --list shows the formats; --from (format=) says which it is meant to be"
     raise DataError(path, first, "one of the known formats", line=1, do=do)
