@@ -120,7 +120,11 @@ def _together(findings: list[Finding]) -> Finding:
     """Findings about one cell, the strongest first, as one."""
 
     def joined(name: str, between: str) -> str:
-        return between.join(dict.fromkeys(getattr(f, name) for f in findings))
+        texts: list[str] = []
+        for f in findings:  # "93.0, as P@1" says nothing that "93.0" before it does not
+            text = getattr(f, name)
+            texts += [] if any(text.startswith(earlier) for earlier in texts) else [text]
+        return between.join(texts)
 
     tables = _names(table for f in findings for table in f.table.split(", "))
     several = {"expected": joined("expected", "; "), "check": joined("check", ", "), "why": joined("why", " ")}
