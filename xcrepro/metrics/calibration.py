@@ -681,7 +681,7 @@ def _without_noise(table: np.ndarray, error: float, level: float) -> float:
     low, high = 0.0, 1.0
     while off(high) > level and high < 2.0**40:
         low, high = high, 2.0 * high
-    for _ in range(60):
+    for _ in range(45):
         middle = (low + high) / 2.0
         low, high = (middle, high) if off(middle) > level else (low, middle)
     return min(low * error, 1.0)
