@@ -184,7 +184,7 @@ class Isotonic(Calibrator):
     >>> calibrator = Isotonic().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
     >>> calibrator.predict(np.array([0.0, 1.5, 2.0, 3.0, 9.0]))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    >>> Isotonic(smooth=1).fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1])).predict(np.array([1.0, 2.0, 4.0])).round(3)
+    >>> Isotonic(smooth=1).fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1])).values_.round(3)
     array([0.333, 0.5  , 0.667])
     """
 
@@ -242,21 +242,22 @@ class VennAbers(Calibrator):
     >>> import numpy as np
     >>> calibrator = VennAbers().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
     >>> calibrator.predict(np.array([0.0, 2.0, 3.0, 9.0])).round(3)
-    array([0.25 , 0.5  , 0.571, 0.75 ])
+    array([0.333, 0.5  , 0.6  , 0.667])
     >>> [each.round(3).tolist() for each in calibrator.interval(np.array([0.0, 2.0, 9.0]))]
-    [[0.0, 0.333, 0.667], [0.333, 0.667, 1.0]]
+    [[0.0, 0.333, 0.5], [0.5, 0.667, 1.0]]
     """
 
     _learned: ClassVar = ("knots_", "misses_", "hits_")
 
     def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         n, hits = np.ascontiguousarray(n, np.int64), np.ascontiguousarray(hits, np.int64)
-        start = venn_abers.pools(n, hits)
         self.knots_ = np.asarray(scores, np.float64)
         self.misses_, self.hits_ = np.empty(2 * n.size + 1), np.empty(2 * n.size + 1)
         for outcome, out in ((0, self.misses_), (1, self.hits_)):
-            given = n, hits, start, outcome
-            threads.over_rows(out.size, lambda lo, hi, given=given, out=out: venn_abers.with_one_more(*given, lo, hi, out))
+            given = n, hits, outcome
+            threads.over_rows(
+                out.size, lambda lo, hi, given=given, out=out: venn_abers.with_one_more(*given, lo, hi, out)
+            )
 
     def interval(self, scores) -> tuple[np.ndarray, np.ndarray]:
         """p0 and p1 at each score.

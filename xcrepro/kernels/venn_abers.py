@@ -1,89 +1,79 @@
-"""Isotonic regression with one more pair at each place: what Venn-Abers predictors are made of."""
+"""Isotonic regression with one more pair at each place: what Venn-Abers predictors are made of.
+
+The values of isotonic regression are the slopes of the lower convex hull of the points (pairs so far, hits so far). One more
+pair is a step (1, outcome) that moves all points after it, and the value there is the slope of the tangent under both the hull
+of the points before it and that of the moved ones after it. From place to place the first hull gains a point, the second loses
+one.
+"""
 
 import numpy as np
 from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def pools(n, hits):
-    """Where the blocks of isotonic regression begin: (blocks + 1,) indices into the rising scores with n pairs and hits each."""
-    start = np.empty(n.size + 1, np.int64)
-    size = np.empty(n.size, np.int64)
-    found = np.empty(n.size, np.int64)
-    top = 0
-    for i in range(n.size):
-        first, pairs, good = i, n[i], hits[i]
-        while top > 0 and found[top - 1] * pairs >= good * size[top - 1]:
-            top -= 1
-            first, pairs, good = start[top], pairs + size[top], good + found[top]
-        start[top], size[top], found[top] = first, pairs, good
-        top += 1
-    start[top] = n.size
-    return start[: top + 1].copy()
-
-
-@njit(nogil=True, cache=True)
-def with_one_more(n, hits, start, outcome, lo, hi, out):
+def with_one_more(n, hits, outcome, lo, hi, out):
     """out[q], q from lo to hi: the value at place q after fitting with one more pair of that outcome (0 or 1) there.
 
-    Place 2 i + 1 is score i itself, place 2 i lies between the scores i - 1 and i; start: blocks of :func:`pools`. Only the pools
-    around the new pair can change, so each fit begins with them.
+    n, hits: of rising scores, 1 or more and 0 to n. Place 2 i + 1 is score i itself, place 2 i lies between scores i - 1 and i.
     """
-    n_blocks = start.size - 1
-    block = np.empty(n.size, np.int64)
-    size, found = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.int64)
-    for b in range(n_blocks):
-        for i in range(start[b], start[b + 1]):
-            block[i] = b
-            size[b] += n[i]
-            found[b] += hits[i]
-    pairs, good = np.empty(n.size + 2, np.int64), np.empty(n.size + 2, np.int64)
-    for q in range(lo, hi):
-        i = q // 2  # the score itself, or the first one above
-        own = q % 2 == 1
-        if own or (0 < i < n.size and block[i - 1] == block[i]):
-            left, right = block[i] - 1, block[i] + 1
-            first, last = start[block[i]], start[block[i] + 1]
-        else:  # between two blocks, or outside
-            left, right = (block[i - 1] if i > 0 else -1), (block[i] if i < n.size else n_blocks)
-            first, last = i, i
-        top, mine = 0, -1
-        # First the scores below, then the new pair (with its own score), the scores above, and whole blocks above.
-        below, above = i - first, last - i - own
-        step = 0
-        while True:
-            new = step == below
-            if new:
-                p, h = 1, outcome
-                if own:
-                    p, h = p + n[i], h + hits[i]
-            elif step < below:
-                p, h = n[first + step], hits[first + step]
-            elif step <= below + above:
-                at = i + own + step - below - 1
-                p, h = n[at], hits[at]
-            elif right < n_blocks:
-                p, h = size[right], found[right]
-                right += 1
-            else:
+    m = n.size
+    x, y = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
+    for i in range(m):
+        x[i + 1], y[i + 1] = x[i] + n[i], y[i] + hits[i]
+    # The hull of the points from one on to the last, built from the right; what each point displaced, to take it back.
+    right = np.zeros(m + 1, np.int64)
+    at, displaced, before = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+    n_right = 0
+    for p in range(m, -1, -1):
+        before[p] = n_right
+        size = n_right
+        while size >= 2:
+            a, b = right[size - 1], right[size - 2]
+            if (y[a] - y[p]) * (x[b] - x[a]) < (y[b] - y[a]) * (x[a] - x[p]):
                 break
-            alone = True
-            while True:
-                if top > 0 and good[top - 1] * p >= h * pairs[top - 1]:
-                    top -= 1
-                    p, h = p + pairs[top], h + good[top]
-                    new = new or mine == top
-                elif top == 0 and left >= 0 and found[left] * p >= h * size[left]:
-                    p, h = p + size[left], h + found[left]
-                    left -= 1
-                else:
+            size -= 1
+        at[p], displaced[p] = size, right[size]  # what is popped stays in the array until something is written over it
+        right[size] = p
+        n_right = size + 1
+    left = np.empty(m + 1, np.int64)
+    n_left, added, first = 0, 0, 0  # points below ``added`` are in the left hull; the right one begins with ``first``
+    for q in range(lo, hi):
+        i, own = q // 2, q % 2
+        while added <= i:
+            while n_left >= 2:
+                a, b = left[n_left - 2], left[n_left - 1]
+                if (y[b] - y[a]) * (x[added] - x[b]) < (y[added] - y[b]) * (x[b] - x[a]):
                     break
-                alone = False
-            pairs[top], good[top] = p, h
-            if new:
-                mine = top
-            top += 1
-            if step > below + above and alone:
-                break  # blocks rise, so those after it stay as they are
-            step += 1
-        out[q] = good[mine] / pairs[mine]
+                n_left -= 1
+            left[n_left] = added
+            n_left += 1
+            added += 1
+        while first < i + own:
+            right[at[first]] = displaced[first]
+            n_right = before[first]
+            first += 1
+        # Of the left hull the first vertex whose next edge is no longer below the line to the right hull.
+        low, high, value = 0, n_left - 1, 0.0
+        while True:
+            middle = (low + high) // 2
+            a = left[middle]
+            # The vertex of the right hull, counted from its left end, from where the line from a is lowest.
+            begin, end = 0, n_right - 1
+            while begin < end:
+                half = (begin + end) // 2
+                b, c = right[n_right - 1 - half], right[n_right - 2 - half]
+                if (y[c] - y[b]) * (x[b] + 1 - x[a]) < (y[b] + outcome - y[a]) * (x[c] - x[b]):
+                    begin = half + 1
+                else:
+                    end = half
+            b = right[n_right - 1 - begin]
+            width, height = x[b] + 1 - x[a], y[b] + outcome - y[a]
+            if low == high:
+                value = height / width
+                break
+            c = left[middle + 1]
+            if (y[c] - y[a]) * width < height * (x[c] - x[a]):
+                low = middle + 1
+            else:
+                high = middle
+        out[q] = value
