@@ -192,8 +192,11 @@ def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     """
     found = []
     metric, _, k = sort_by.partition("@")
-    bounded = leads.leads(metric, int(k)) if metric in ("P", "PSP") else leads.leads().iloc[:0]
-    verdicts = {(one.dataset, one.method, one.next): one.verdict for one in bounded.itertuples()}
+    verdicts = {}
+    if metric in ("P", "PSP"):
+        verdicts = {
+            (one.dataset, one.method, one.next): one.verdict for one in leads.leads(metric, int(k)).itertuples()
+        }
     for dataset, part in compute(rows, sort_by).dropna(subset=[sort_by]).groupby("dataset", sort=False):
         best, *others = part[["method", "mark", sort_by]].itertuples(index=False, name=None)
         runner_up = (others[0][0], abs(best[2] - others[0][2])) if others else ("", np.nan)
