@@ -116,7 +116,7 @@ def check(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_sizes(
-    points: Sequence[int] = (100, 300, 1000, 3000, 10_000), repeats: int = 15, seed: int = 0
+    points: Sequence[int] = (100, 300, 1000, 3000, 10_000), repeats: int = 30, seed: int = 0
 ) -> pd.DataFrame:
     """NLL above the least possible one, by how many points there are; every probability is known.
 
