@@ -39,6 +39,7 @@ from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
+from xcrepro.kernels import venn_abers
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.tensors import labels_as_matrix
@@ -164,6 +165,15 @@ class Isotonic(Calibrator):
     counts in whole numbers, so it is exact. It never falls as the score rises: an order can become a tie, but is never
     turned round.
 
+    The end blocks are often all misses or all hits, and then it says 0 or 1: one pair that turns out otherwise costs a
+    likelihood all it has (NLL its cap). ``smooth`` keeps it away from there.
+
+    Parameters
+    ----------
+    smooth : int
+        So many hits and as many misses are added to each block, as in Laplace's rule of succession (1), and the blocks are
+        pooled anew where they no longer rise. 0: isotonic regression as it is.
+
     Attributes
     ----------
     knots_, values_ : ndarray of float64, shape (m,)
@@ -175,12 +185,23 @@ class Isotonic(Calibrator):
     >>> calibrator = Isotonic().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
     >>> calibrator.predict(np.array([0.0, 1.5, 2.0, 3.0, 9.0]))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    >>> Isotonic(smooth=1).fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1])).values_.round(3)
+    array([0.333, 0.5  , 0.667])
     """
 
     _learned: ClassVar = ("knots_", "values_")
 
+    smooth: int = 0
+
+    def __post_init__(self) -> None:
+        self.smooth = whole_number("smooth", self.smooth)
+
     def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         first, last, hits, sizes = kernel.pool(scores, n, hits)
+        if self.smooth:
+            places = np.arange(sizes.size, dtype=np.float64)
+            begin, end, hits, sizes = kernel.pool(places, sizes + 2 * self.smooth, hits + self.smooth)
+            first, last = first[begin.astype(np.int64)], last[end.astype(np.int64)]
         ends = np.column_stack([first, last]).ravel()
         keep = np.ones(ends.size, bool)
         keep[1::2] = last > first  # a block of one score is one knot
@@ -199,6 +220,80 @@ class Isotonic(Calibrator):
         if (np.diff(self.knots_) <= 0).any():
             return "knots_ that do not rise"
         return "values_ that fall" if (np.diff(self.values_) < 0).any() else _no_probabilities(self.values_)
+
+
+@dataclass(eq=False)
+class VennAbers(Calibrator):
+    """Inductive Venn-Abers predictor (Vovk and Petej 2014), merged to one probability.
+
+    To predict at a score, isotonic regression is fitted twice to all pairs and one more at that score: a miss, which gives p0
+    there, and a hit, p1 >= p0. One of the two is a perfectly calibrated prediction whatever the scores' law, so long as the
+    pairs are exchangeable. p = p1 / (1 - p0 + p1) is what has the least regret in log loss; it is never 0 or 1, and rises with
+    the score.
+
+    Attributes
+    ----------
+    knots_ : ndarray of float64, shape (m,)
+        The scores learned from, rising.
+    misses_, hits_ : ndarray of float64, shape (2 m + 1,)
+        p0 and p1 at each of them (odd places) and between them (even places).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> calibrator = VennAbers().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
+    >>> calibrator.predict(np.array([0.0, 2.0, 3.0, 9.0])).round(3)
+    array([0.333, 0.5  , 0.6  , 0.667])
+    >>> [each.round(3).tolist() for each in calibrator.interval(np.array([0.0, 2.0, 9.0]))]
+    [[0.0, 0.333, 0.5], [0.5, 0.667, 1.0]]
+    """
+
+    _learned: ClassVar = ("knots_", "misses_", "hits_")
+
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
+        n, hits = np.ascontiguousarray(n, np.int64), np.ascontiguousarray(hits, np.int64)
+        self.knots_ = np.asarray(scores, np.float64)
+        self.misses_, self.hits_ = np.empty(2 * n.size + 1), np.empty(2 * n.size + 1)
+        for outcome, out in ((0, self.misses_), (1, self.hits_)):
+            given = n, hits, outcome
+            threads.over_rows(
+                out.size, lambda lo, hi, given=given, out=out: venn_abers.with_one_more(*given, lo, hi, out)
+            )
+
+    def interval(self, scores) -> tuple[np.ndarray, np.ndarray]:
+        """p0 and p1 at each score.
+
+        Parameters
+        ----------
+        scores : array_like
+            Without absent places.
+
+        Returns
+        -------
+        tuple of ndarray of float64
+            In the shape of ``scores``.
+        """
+        self._check_fitted()
+        places = self._places(np.asarray(scores))
+        return self.misses_[places], self.hits_[places]
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        places = self._places(scores)
+        low, high = self.misses_[places], self.hits_[places]
+        return high / (1.0 - low + high)
+
+    def _places(self, scores: np.ndarray) -> np.ndarray:
+        scores = scores.astype(np.float64)
+        return np.searchsorted(self.knots_, scores, "left") + np.searchsorted(self.knots_, scores, "right")
+
+    def _fault(self) -> str:
+        if self.knots_.ndim != 1 or not self.misses_.shape == self.hits_.shape == (2 * self.knots_.size + 1,):
+            return "knots_, misses_ and hits_ of lengths that do not fit"
+        if (np.diff(self.knots_) <= 0).any():
+            return "knots_ that do not rise"
+        if (self.misses_ > self.hits_).any():
+            return "misses_ above hits_"
+        return _no_probabilities(self.misses_) or _no_probabilities(self.hits_)
 
 
 # ---------------------------------------------------------------------------------------------- logistic families
@@ -446,7 +541,7 @@ class HistogramBinning(Calibrator):
 
 # ---------------------------------------------------------------------------------------------- by name, and files
 
-METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning}
+METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning, "venn-abers": VennAbers}
 
 
 def load(path: str | os.PathLike) -> Calibrator:

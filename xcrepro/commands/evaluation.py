@@ -1,4 +1,4 @@
-"""``evaluate``, ``explain``, ``audit``: saved predictions and one's own tables."""
+"""``evaluate``, ``explain``, ``audit``, ``certainty``: saved predictions, one's own tables, printed numbers."""
 
 from __future__ import annotations
 
@@ -70,6 +70,18 @@ def add(command) -> None:
         help="CSV with the columns dataset, method, metric, k, value (one number a line), or dataset, method, P@1, nDCG@3, "
         "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
     )
+
+    sub = command("certainty", _certainty, "is a lead between two printed numbers certain, whatever the two predicted?")
+    sub.add_argument("first", help="as printed, percent: 54.23")
+    sub.add_argument("second", help="as printed, of the same test points")
+    sub.add_argument("-n", type=int, help="how many test points; or --dataset")
+    sub.add_argument(
+        "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
+    )
+    sub.add_argument("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
+    sub.add_argument("-k", type=int, default=1, help="default: 1")
+    sub.add_argument("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
+    sub.add_argument("--fractions", action="store_true", help="the numbers are fractions, not percent")
 
 
 class _ListMetrics(argparse.Action):
@@ -181,3 +193,22 @@ def _explain(arguments) -> int:
         print(conclusion(found))
         print(tables.show(found[: max(5, int(agree.sum()))].drop(columns="same"), decimals=found.attrs["decimals"] + 2))
     return 0 if agree.any() else 1
+
+
+def _certainty(arguments) -> int:
+    from xcrepro.data import registry
+    from xcrepro.published import leads
+
+    if (arguments.n is None) == (arguments.dataset is None):
+        raise ArgumentError("-n and --dataset", "must be one of the two", "both" if arguments.n else "none")
+    if arguments.metric == "PSP" and not arguments.dataset:
+        raise ArgumentError("--dataset", "must be given for PSP", "none", "its weights hang on the dataset")
+    n, weights = arguments.n, None
+    if arguments.dataset:
+        entry = registry.get(arguments.dataset)
+        n = entry.n_test
+        weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
+    one = 1.0 if arguments.fractions else 100.0
+    about = {"weights": weights, "alpha": arguments.alpha, "one": one}
+    print(leads.lead(arguments.first, arguments.second, n, arguments.metric, arguments.k, **about))
+    return 0

@@ -2,10 +2,12 @@
 
 from xcrepro.metrics.calibration import (
     BrierParts,
+    CorrectedECE,
     ace,
     brier,
     brier_decomposition,
     calibration_table,
+    corrected_ece,
     ece,
     marginal_ece,
     nll,
@@ -58,6 +60,7 @@ __all__ = [
     "METRICS",
     "Bootstrap",
     "BrierParts",
+    "CorrectedECE",
     "Counts",
     "Interval",
     "SharedErrorsWarning",
@@ -73,6 +76,7 @@ __all__ = [
     "calibration_table",
     "confidence_intervals",
     "confusion",
+    "corrected_ece",
     "coverage",
     "diversity",
     "ece",
