@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.errors import ArgumentError
 
 
 def add(command) -> None:
@@ -61,6 +61,7 @@ def _evaluate(arguments) -> int:
     import numpy as np
 
     from xcrepro import propensity
+    from xcrepro.data.read import read_truth
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
@@ -71,10 +72,10 @@ def _evaluate(arguments) -> int:
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = _labels(arguments.truth)
+    truth = read_truth(arguments.truth)
     weights = counts = None
     if arguments.train_truth is not None:
-        train = _labels(arguments.train_truth)
+        train = read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
         counts = np.bincount(train.indices, minlength=train.shape[1])
@@ -87,20 +88,6 @@ def _evaluate(arguments) -> int:
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
-
-
-def _labels(path: Path):
-    """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
-    from xcrepro.data.read import read_labels, read_xc
-
-    try:
-        return read_labels(path)
-    except DataError as error:
-        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
-        try:
-            return read_xc(path)[1]
-        except XCError:
-            raise error from None
 
 
 def _audit(arguments) -> int:

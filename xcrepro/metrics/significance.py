@@ -612,8 +612,9 @@ def compare_all(
     alternative: str = "two-sided",
     method: str | None = None,
 ) -> Comparison:
-    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all their pairs: the same numbers, at the price
-    of the intervals alone.
+    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all their pairs.
+
+    The numbers are the same, at the price of the intervals alone.
 
     Parameters
     ----------

@@ -54,9 +54,9 @@ def compute(
         dataset, k, method, bin, labels; value and error (percent; its standard error from blocks of test points), baseline
         (percent); difference and difference's error (points), improvement (percent of the baseline; NaN where that is 0);
         t, p: the macro t-test over labels, two-sided, NaN where not tested; p (points): of the difference, by its error;
-        ceiling (:func:`xcrepro.metrics.best_macro_f1` of the bin's labels, percent). The baseline has rows of its own, last of a dataset,
-        without a comparison. The paper's bins begin at one train point; labels never trained, and bins without a label,
-        are left out.
+        ceiling (:func:`xcrepro.metrics.best_macro_f1` of the bin's labels, percent). The baseline has rows of its own, last
+        of a dataset, without a comparison. The paper's bins begin at one train point; labels never trained, and bins
+        without a label, are left out.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
