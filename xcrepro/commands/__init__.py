@@ -3,6 +3,6 @@
 Importing one imports no library, so that ``xcrepro --help`` is quick.
 """
 
-from xcrepro.commands import datasets, evaluation, items
+from xcrepro.commands import datasets, evaluation, items, report
 
-GROUPS = (items, datasets, evaluation)  # the order of ``xcrepro --help``
+GROUPS = (items, datasets, evaluation, report)  # the order of ``xcrepro --help``

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.looks import Look
 from xcrepro.metrics.registry import of_bin
 from xcrepro.reports import compute
 from xcrepro.repro import figures
 
+Looks = Mapping[str, Look]
+"""Model -> its look, the same in all figures of a report."""
 PANELS = 3  # in a row
 _SPREAD = 0.72  # of the room of a place on an axis that its models take together
 
@@ -22,13 +25,14 @@ def in_percent(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table.assign(**{name: 100 * table[name] for name in columns})
 
 
-def metrics(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], ax=None) -> Figure:
+def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]], ax=None) -> Figure:
     """Metrics of all models with their intervals, a panel a metric.
 
     Parameters
     ----------
     table : DataFrame
         Of :func:`xcrepro.reports.compute.metrics_and_pairs`, in percent (:func:`in_percent`).
+    look : mapping of str to Look
     wanted : sequence of (str, int)
         Metrics, each with its k.
     ax : array of Axes, optional
@@ -40,7 +44,7 @@ def metrics(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], ax=None) -> 
     with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
         for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
             part = table[(table["metric"] == metric) & (table["k"] == k)]
-            _intervals(panel, part, models)
+            _intervals(panel, part, look, models)
             panel.set(title=f"{metric}@{k}")
             figures.draws(panel, x="value")
         for panel in axes.flat[len(wanted) :]:
@@ -50,13 +54,13 @@ def metrics(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], ax=None) -> 
     return fig
 
 
-def _intervals(panel, part: pd.DataFrame, models: Sequence[str]) -> None:
+def _intervals(panel, part: pd.DataFrame, look: Looks, models: Sequence[str]) -> None:
     """A line a model, the first at the top: its value and its interval."""
     for _, row in part.iterrows():
-        at, look = models.index(row["model"]), looks.of(row["model"])
+        at, own = models.index(row["model"]), look[row["model"]]
         if not np.isnan(row["low"]):
-            panel.plot([row["low"], row["high"]], [at, at], color=look.colour, linewidth=1.2, label="_guide interval")
-        panel.plot([row["value"]], [at], marker=look.marker, color=look.colour, linestyle="none")
+            panel.hlines(at, row["low"], row["high"], color=own.colour, linewidth=1.2, label="_guide interval")
+        panel.plot([row["value"]], [at], marker=own.marker, color=own.colour, linestyle="none")
 
 
 def _name_rows(axes: np.ndarray, models: Sequence[str]) -> None:
@@ -100,7 +104,7 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
                 if (row["model"], row["other"]) not in names:
                     continue
                 at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < compute.LEVEL
-                panel.plot([row["low"], row["high"]], [at, at], color=looks.INK, linewidth=1.2, label="_guide interval")
+                panel.hlines(at, row["low"], row["high"], color=looks.INK, linewidth=1.2, label="_guide interval")
                 face = looks.INK if clear else looks.WHITE
                 panel.plot(
                     [row["difference"]], [at], marker="o", color=looks.INK, markerfacecolor=face, linestyle="none"
@@ -119,13 +123,14 @@ def _side_by_side(n: int) -> np.ndarray:
     return (np.arange(n) - (n - 1) / 2) * _SPREAD / n
 
 
-def bins(table: pd.DataFrame, k: int, ax=None) -> Figure:
+def bins(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
     """Macro-F1 by bin of train frequency, below each bin's ceiling.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`xcrepro.reports.compute.bins`, in percent.
+    look : mapping of str to Look
     k : int
     ax : Axes, optional
     """
@@ -135,7 +140,7 @@ def bins(table: pd.DataFrame, k: int, ax=None) -> Figure:
         for model, shift in zip(models, _side_by_side(len(models)), strict=True):
             rows = part[part["model"] == model]
             at = np.arange(len(rows)) + shift
-            panel.bar(at, rows["value"], _SPREAD / len(models), label=plain(model), **looks.of(model).bar())
+            panel.bar(at, rows["value"], _SPREAD / len(models), label=plain(model), **look[model].bar())
             panel.vlines(
                 at, rows["low"].clip(lower=0), rows["high"], color=looks.INK, linewidth=0.8, label="_guide interval"
             )
@@ -183,13 +188,14 @@ def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
     return fig
 
 
-def reliability(table: pd.DataFrame, k: int, ax=None) -> Figure:
+def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
     """Reliability diagrams before and after calibration, a panel a model.
 
     Parameters
     ----------
     table : DataFrame
         The diagrams of :func:`xcrepro.reports.compute.calibration`.
+    look : mapping of str to Look
     k : int
     ax : array of Axes, optional
     """
@@ -199,13 +205,13 @@ def reliability(table: pd.DataFrame, k: int, ax=None) -> Figure:
     with figures.new(**size, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharex=True, sharey=True) as (fig, axes):
         for panel, model in zip(axes.flat, models, strict=False):
             panel.plot([0, 1], [0, 1], color=looks.GREY, linewidth=0.8, linestyle=":", label="_guide perfect")
-            for state, face in (("before", looks.of(model).colour), ("after", looks.WHITE)):
+            for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
                 part = table[(table["model"] == model) & (table["state"] == state) & (table["count"] > 0)]
                 if state == "before":
                     panel.vlines(part["confidence"], part["low"], part["high"], color=looks.SKY, linewidth=5, alpha=0.6,
                                  label="_guide chance")  # fmt: skip
-                look = {"color": looks.of(model).colour, "marker": looks.of(model).marker, "markerfacecolor": face}
-                panel.plot(part["confidence"], part["accuracy"], linewidth=0.8, label=state, **look)
+                own = {"color": look[model].colour, "marker": look[model].marker, "markerfacecolor": face}
+                panel.plot(part["confidence"], part["accuracy"], linestyle="-", linewidth=0.8, label=state, **own)
             panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
             figures.draws(panel, x="confidence", y="accuracy")
         looks.label_grid(axes, "mean score", "share of hits", len(models))
@@ -215,27 +221,28 @@ def reliability(table: pd.DataFrame, k: int, ax=None) -> Figure:
     return fig
 
 
-def calibration(table: pd.DataFrame, ax=None) -> Figure:
+def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
     """ECE against k before and after calibration.
 
     Parameters
     ----------
     table : DataFrame
         The errors of :func:`xcrepro.reports.compute.calibration`, in percent.
+    look : mapping of str to Look
     ax : Axes, optional
     """
     part = table[table["metric"] == "ECE"]
     models = list(part["model"].unique())
     with figures.new(looks.NARROW, 3.2, ax=ax) as (fig, panel):
         for model in models:
-            look = looks.of(model).line()
+            line = look[model].line()
             for state in compute.STATES:
                 rows = part[(part["model"] == model) & (part["state"] == state)].sort_values("k")
                 own = (
                     {"label": plain(model)} if state == "before" else {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
                 )
-                panel.plot(rows["k"], rows["value"], **{**look, **own})
-                panel.vlines(rows["k"], rows["low"].clip(lower=0), rows["high"], color=look["color"], linewidth=0.8,
+                panel.plot(rows["k"], rows["value"], **{**line, **own})
+                panel.vlines(rows["k"], rows["low"].clip(lower=0), rows["high"], color=line["color"], linewidth=0.8,
                              label="_guide interval")  # fmt: skip
         panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
         panel.set_xticks(sorted(part["k"].unique()))
@@ -245,20 +252,21 @@ def calibration(table: pd.DataFrame, ax=None) -> Figure:
     return fig
 
 
-def price(table: pd.DataFrame, ax=None) -> Figure:
+def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
     """P@k against coverage@k along beta.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`xcrepro.reports.compute.price`, in percent.
+    look : mapping of str to Look
     ax : Axes, optional
     """
     models, k = list(table["model"].unique()), table["k"].iloc[0]
     with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, panel):
         for model in models:
-            rows, colour = table[table["model"] == model], looks.of(model).colour
-            panel.plot(rows["Cov"], rows["P"], label=plain(model), **looks.of(model).line())
+            rows, colour = table[table["model"] == model], look[model].colour
+            panel.plot(rows["Cov"], rows["P"], label=plain(model), **look[model].line())
             panel.vlines(
                 rows["Cov"], rows["P low"], rows["P high"], color=colour, linewidth=0.8, label="_guide interval"
             )
@@ -272,13 +280,14 @@ def price(table: pd.DataFrame, ax=None) -> Figure:
     return fig
 
 
-def ranks(placed: pd.DataFrame, what: str, ax=None) -> Figure:
+def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
     """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference.
 
     Parameters
     ----------
     placed : DataFrame
         From :func:`xcrepro.reports.compute.ranks`.
+    look : mapping of str to Look
     what : str
         The metric at its k.
     ax : Axes, optional
@@ -287,8 +296,7 @@ def ranks(placed: pd.DataFrame, what: str, ax=None) -> Figure:
     apart = compute.critical_difference(len(models), placed.shape[1] - 2)
     with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models), ax=ax) as (fig, panel):
         for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
-            look = looks.of(model)
-            panel.plot([rank], [at], marker=look.marker, color=look.colour, linestyle="none")
+            panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
         groups = [(at, int(np.searchsorted(mean, rank + apart, side="right")) - 1) for at, rank in enumerate(mean)]
         for i, (first, last) in enumerate(groups):
             if last > first and not any(a <= first and last <= b for a, b in groups[:i]):

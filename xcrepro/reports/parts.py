@@ -10,8 +10,9 @@ import pandas as pd
 
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import datasets
-from xcrepro.metrics.registry import METRICS, of_bin
+from xcrepro.metrics.registry import of_bin
 from xcrepro.reports import compute, figures, grid, sentences
+from xcrepro.reports.figures import Looks
 from xcrepro.reports.given import Given
 from xcrepro.reports.grid import Cell, Grid, of_table
 
@@ -52,7 +53,8 @@ _ABOUT = {
     "bins": (
         "Macro-F1 by train frequency",
         """Labels by their train points (reeval, section 5). The ceiling is the most that any predictions of k labels a point
-        could have; where it is too large a programme to solve, the share of labels with a test point stands for it, a bound.""",
+        could have; where it is too large a programme to solve, the share of labels with a test point, a bound, stands for
+        it.""",
     ),
     "bands": (
         "What each band of train frequency contributes",
@@ -136,7 +138,7 @@ def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
     return table[[bool(of_bin(name)) or sentences.unit(name) == "%" for name in table["metric"]]].reset_index(drop=True)
 
 
-def of_metrics(metrics: pd.DataFrame, pairs: pd.DataFrame, ks: Sequence[int]) -> list[Part]:
+def of_metrics(metrics: pd.DataFrame, pairs: pd.DataFrame, ks: Sequence[int], look: Looks) -> list[Part]:
     """Ranking, averages over labels, coverage: ``metrics`` and ``pairs`` are those of
     :func:`xcrepro.reports.compute.metrics_and_pairs`."""
     k, parts = ks[-1], []
@@ -160,7 +162,7 @@ def of_metrics(metrics: pd.DataFrame, pairs: pd.DataFrame, ks: Sequence[int]) ->
                 ends = ("seed low", "seed high")
                 grids.append(grid.of_metrics("ranking-seeds", words, table, pairs, own, ks, ends))
             shown = _in_percent(metrics)
-            draw = _drawer(figures.metrics, shown, ("value", "low", "high"), figures.shown_metrics(shown, k))
+            draw = _drawer(figures.metrics, shown, ("value", "low", "high"), look, figures.shown_metrics(shown, k))
         parts.append(_part(name, table, grids, said, draw))
     return parts
 
@@ -172,7 +174,7 @@ def of_pairs(metrics: pd.DataFrame, pairs: pd.DataFrame, tests: pd.DataFrame, k:
         draw = _drawer(figures.pairs, _in_percent(pairs), ("difference", "low", "high"), wanted)
         parts.append(_part("pairs", pairs, [_pair_grid(pairs, wanted)], [sentences.pairs_counted(pairs)], draw))
     shown = tests.assign(difference=100 * tests["difference"]).rename(columns={"difference": "difference, points"})
-    own = of_table("t_test", "Macro t-test of macro-F1", shown, {"p": 4, "p adjusted": 4})
+    own = of_table("t_test", "Macro t-test of macro-F1", shown, {"p": 4, "p adjusted": 4, "degrees": 0})
     return [*parts, _part("t_test", tests, [own], [sentences.t_tests(tests, k)])]
 
 
@@ -192,29 +194,32 @@ def _pair_grid(pairs: pd.DataFrame, wanted: Sequence[tuple[str, int]]) -> Grid:
     return Grid("pairs", "Differences, their intervals and p; bold: clear", columns, rows)
 
 
-def of_frequency(bins: pd.DataFrame, bands: pd.DataFrame, k: int) -> list[Part]:
+def of_frequency(bins: pd.DataFrame, bands: pd.DataFrame, k: int, look: Looks) -> list[Part]:
     """By train frequency: macro-F1 below its ceiling, and contributions."""
     columns = ["value", "low", "high", "ceiling"]
     shown = figures.in_percent(bins[bins["k"] == k].drop(columns="k"), columns).reset_index(drop=True)
     own = of_table("bins", f"Macro-F1@{k} by train frequency, percent", shown)
-    first = _part("bins", bins, [own], [sentences.bins(bins, k)], _drawer(figures.bins, bins, columns, k))
+    first = _part("bins", bins, [own], [sentences.bins(bins, k)], _drawer(figures.bins, bins, columns, look, k))
     columns = ["P", "PSP"]
     own = of_table("bands", f"Contributions at {k}; P and PSP in points", figures.in_percent(bands, columns))
     return [first, _part("bands", bands, [own], [sentences.bands(bands, k)], _drawer(figures.bands, bands, columns, k))]
 
 
-def of_calibration(errors: pd.DataFrame, diagrams: pd.DataFrame, k: int) -> list[Part]:
+def of_calibration(errors: pd.DataFrame, diagrams: pd.DataFrame, k: int, look: Looks) -> list[Part]:
     """Errors before and after, and the reliability diagrams."""
     columns, shown = ("value", "low", "high"), errors.copy()
     for name in columns:
         shown[name] = shown[name].where(errors["metric"] == "NLL", 100 * shown[name])
     shown = shown[errors["k"] == k].drop(columns="k").reset_index(drop=True)
     own = of_table("calibration", f"Calibration errors at {k}", shown, 3)
-    draw = _drawer(figures.calibration, errors[errors["metric"] == "ECE"], columns)
+    draw = _drawer(figures.calibration, errors[errors["metric"] == "ECE"], columns, look)
     first = _part("calibration", errors, [own], [sentences.calibration(errors, k)], draw)
     own = of_table("reliability", f"Bins of the scores at {k}", diagrams, 3)
     said = [sentences.reliability(diagrams, k)]
-    return [first, _part("reliability", diagrams, [own], said, lambda: (figures.reliability(diagrams, k), diagrams))]
+    return [
+        first,
+        _part("reliability", diagrams, [own], said, lambda: (figures.reliability(diagrams, look, k), diagrams)),
+    ]
 
 
 def calibration_metrics(made: Sequence[Part]) -> tuple[str, ...]:
@@ -222,14 +227,14 @@ def calibration_metrics(made: Sequence[Part]) -> tuple[str, ...]:
     return compute.CALIBRATION if any(part.name == "calibration" for part in made) else ()
 
 
-def of_price(table: pd.DataFrame) -> list[Part]:
+def of_price(table: pd.DataFrame, look: Looks) -> list[Part]:
     """Precision against coverage; nothing where no model has more places to choose from."""
     if not len(table):
         return []
     columns = ["P", "P low", "P high", "Cov", "Cov low", "Cov high"]
     text = table.assign(beta=[f"{beta:g}".replace("inf", "∞") for beta in table["beta"]])
     own = of_table("price", "P and coverage along beta, percent", figures.in_percent(text, columns))
-    return [_part("price", table, [own], [sentences.price(table)], _drawer(figures.price, table, columns))]
+    return [_part("price", table, [own], [sentences.price(table)], _drawer(figures.price, table, columns, look))]
 
 
 def of_differences(
@@ -258,7 +263,9 @@ def of_printed(given: Given) -> list[Part]:
     return [_part("printed", table, [of_table("printed", "As printed", table)], [said])]
 
 
-def of_ranks(own: Mapping[str, pd.DataFrame], others: Sequence[tuple[str, pd.DataFrame]], k: int) -> list[Part]:
+def of_ranks(
+    own: Mapping[str, pd.DataFrame], others: Sequence[tuple[str, pd.DataFrame]], k: int, look: Looks
+) -> list[Part]:
     """The models' ranks over this dataset and others: title -> metrics, and title and metrics of each other."""
     collected = dict(own)
     for title, table in others:
@@ -277,4 +284,4 @@ def of_ranks(own: Mapping[str, pd.DataFrame], others: Sequence[tuple[str, pd.Dat
         raise ArgumentError("others", "must share two models or more with this report, and a metric", sorted(collected))
     what, placed = found[0]
     table = pd.concat([ranked.assign(metric=name) for name, ranked in found], ignore_index=True)
-    return [_part("ranks", table, grids, said, lambda: (figures.ranks(placed, what), placed))]
+    return [_part("ranks", table, grids, said, lambda: (figures.ranks(placed, look, what), placed))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 import xcrepro
+from xcrepro import looks
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.registry import METRICS
@@ -135,7 +137,13 @@ class Report:
 
     # ------------------------------------------------------------------ on disk
 
-    def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
+    def save(
+        self,
+        folder: str | os.PathLike,
+        force: bool = False,
+        extra: Mapping[str, bytes] | None = None,
+        progress: bool = False,
+    ) -> Path:
         """Write the report: all of it, or nothing.
 
         ``report.html``; ``csv/`` the tidy tables; ``latex/`` the tables and a document that shows them; ``figures/`` SVG;
@@ -147,6 +155,10 @@ class Report:
             A new one, or one that holds a report of the same input, which is replaced.
         force : bool
             Replace a report of other input too. What is no report is never replaced.
+        extra : mapping of str to bytes, optional
+            More files: name -> content.
+        progress : bool
+            Say on stderr how long it took.
 
         Returns
         -------
@@ -160,14 +172,17 @@ class Report:
         """
         target = Path(folder).expanduser()
         check_target(target, self.about["digest"], force)
+        note = _Progress(progress)
+        note("figures and files")
         with _atomic_folder(target) as home:
-            for name, content in self._files():
+            for name, content in itertools.chain(self._files(), (extra or {}).items()):
                 path = home / name
                 path.parent.mkdir(exist_ok=True)
                 if isinstance(content, pd.DataFrame):
                     content.to_csv(path, index=False, lineterminator="\n")
                 else:
                     path.write_bytes(content)
+        note()
         return target / "report.html"
 
     def _files(self) -> Iterator[tuple[str, bytes | pd.DataFrame]]:
@@ -256,8 +271,8 @@ class Report:
 
 _INTERVALS = (
     "Intervals hold the value that is to be expected on a fresh test set of as many points: of sums over points by the "
-    "bootstrap, of metrics of labels and of calibration errors from disjoint halves and quarters of the points. A lead is clear "
-    "where p, corrected over the pairs of models (Holm), is below 5 %. Bold: best; °: chance may keep it from being best."
+    "bootstrap, of metrics of labels and of calibration errors from disjoint halves and quarters of the points. A lead is "
+    "clear where p, corrected over the pairs of models (Holm), is below 5 %. Bold: best; °: chance may keep it from being best."
 )
 
 
@@ -355,24 +370,24 @@ def report(
                 raise ArgumentError("ks", f"must not exceed the {top.k} places that {model!r} holds", ks[-1])
     samples = compute.samples_for(given.truth.n_rows, len(given.models))
     drawn = {"seed": seed, "confidence": confidence}
-    k = ks[-1]
+    k, look = ks[-1], looks.distinct(given.models)
     made: list[Part] = []
 
     note("metrics and pairs")
     metrics, pairs = compute.metrics_and_pairs(given, ks, samples, **drawn)
-    made += parts.of_metrics(metrics, pairs, ks)
+    made += parts.of_metrics(metrics, pairs, ks, look)
     if len(given.models) > 1:
         note("t-tests")
         made += parts.of_pairs(metrics, pairs, compute.t_tests(given, ks, seed), k)
     if given.label_counts is not None:
         note("bins and bands of train frequency")
-        made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k)
+        made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k, look)
     if compute.with_probabilities(given):
         note("calibration")
-        made += parts.of_calibration(*compute.calibration(given, ks, samples[1], **drawn), k)
+        made += parts.of_calibration(*compute.calibration(given, ks, samples[1], **drawn), k, look)
         if price:
             note("price of coverage")
-            made += parts.of_price(compute.price(given, k, min(samples[1], 200), **drawn))
+            made += parts.of_price(compute.price(given, k, min(samples[1], 200), **drawn), look)
     note("labels and points")
     labels, points = compute.by_label(given, k), compute.by_point(given, k)
     if len(given.models) > 1:
@@ -380,7 +395,7 @@ def report(
     made += parts.of_printed(given)
     if others:
         note("other datasets")
-        made += parts.of_ranks({given.title: metrics}, others_of(others), k)
+        made += parts.of_ranks({given.title: metrics}, others_of(others), k, look)
     note()
     about = {
         "origin": given.origin,

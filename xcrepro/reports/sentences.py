@@ -22,12 +22,13 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
     """A value as people read it: percent for fractions, two more digits for all else, without its unit.
 
     >>> number(0.6123, "P"), number(1.23456, "NLL"), number(float("nan"), "P"), number(-0.0001, "P", sign=True)
-    ('61.2', '1.235', '-', '-0.0')
+    ('61.2', '1.235', '-', '0.0')
     """
     if np.isnan(value):
         return "-"
     value, decimals = (100 * value, decimals) if unit(metric) == "%" else (value, decimals + 2)
-    return f"{value:{'+' if sign else ''}.{decimals}f}"
+    text = f"{value:{'+' if sign else ''}.{decimals}f}"
+    return text.lstrip("+-") if not text.strip("+-0.") else text
 
 
 def chance(p: float) -> str:
