@@ -16,7 +16,6 @@ from scipy import stats
 
 from xcrepro import calibrate, decide
 from xcrepro.findings import LEVEL
-from xcrepro.inputs.calibrated import is_probability
 from xcrepro.metrics import (
     SharedErrorsWarning,
     best_macro_f1,
@@ -28,6 +27,7 @@ from xcrepro.metrics import (
     pairs,
     reliability,
 )
+from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, of_bin
 from xcrepro.predictions import TopK
@@ -59,17 +59,17 @@ def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
     Returns
     -------
     rows, halves : int
-        1,000 and 500, for more than five models 100 a pair, so that Holm's correction over the pairs leaves p-values below 5 %;
+        1,000 and 300, for more than five models 100 a pair, so that Holm's correction over the pairs leaves p-values below 5 %;
         200 each from 20,000 points on.
 
     Examples
     --------
     >>> samples_for(3000, 3), samples_for(3000, 10), samples_for(100_000, 3)
-    ((1000, 500), (4500, 200), (200, 200))
+    ((1000, 300), (4500, 200), (200, 200))
     """
     if n_rows > _LARGE:
         return 200, 200
-    return max(1000, 100 * (n_models * (n_models - 1) // 2)), 500 if n_models <= 5 else 200
+    return max(1000, 100 * (n_models * (n_models - 1) // 2)), 300 if n_models <= 5 else 200
 
 
 # ---------------------------------------------------------------- metrics and pairs
