@@ -617,7 +617,7 @@ def test_wrong_input_is_refused(call, message):
 
 
 def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
-    Y, good, bad, trained, w = twin
+    Y, good, bad, _, w = twin
     tops = {"good": good, "bad": bad, "first": good.head(5).rows(np.arange(len(good))[::-1])}
     about = {"metrics": ["P", "PSP@3", "macro-F1@5", "ECE@5"], "inverse_propensity": w, "samples": 40}
     found = m.compare_all(Y, tops, (1, 5), **about)
