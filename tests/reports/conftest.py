@@ -35,4 +35,4 @@ def small() -> Small:
 def made(small):
     import xcrepro as xc
 
-    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small")
+    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60)

@@ -46,11 +46,11 @@ def test_every_metric_is_the_one_that_evaluate_has(small, made):
 
 def test_intervals_are_those_of_the_one_model_alone(small, made):
     table = made.frame().set_index(["model", "metric", "k"])
-    one = m.confidence_intervals(small.Y, small.bad, 3, metrics=["P", "nDCG"], samples=1000)
+    one = m.confidence_intervals(small.Y, small.bad, 3, metrics=["P", "nDCG"], samples=60)
     for interval in one:
         row = table.loc[("bad", interval.metric, 3)]
         assert (row["low"], row["high"], row["interval"]) == (interval.low, interval.high, "bootstrap")
-    [one] = m.confidence_intervals(small.Y, small.bad, 3, metrics=["coverage"], samples=300)
+    [one] = m.confidence_intervals(small.Y, small.bad, 3, metrics=["coverage"], samples=60)
     row = table.loc[("bad", "coverage", 3)]
     assert (row["low"], row["high"], row["interval"]) == (one.low, one.high, "halves")
     assert (table["low"] <= table["value"]).all()
@@ -122,7 +122,7 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
                     assert table[model, row.metric, state, k] == row.value
     last = made.frame("calibration").query("k == 5")
     assert last[["low", "high"]].notna().all(axis=None)
-    [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=300)
+    [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=60)
     assert last.iloc[0][["metric", "state", "low", "high"]].tolist() == ["ECE", "before", one.low, one.high]
 
 

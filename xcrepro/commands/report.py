@@ -39,6 +39,7 @@ def add(command) -> None:
         help="reports of the same models on other datasets: adds ranks over all of them",
     )  # fmt: skip
     sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
+    sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
     sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
     sub.add_argument(
@@ -69,6 +70,7 @@ def _report(arguments) -> int:
         exclude=exclude,
         others=arguments.others,
         price=not arguments.no_price,
+        samples=arguments.samples,
         seed=arguments.seed,
         confidence=arguments.confidence,
         command=shlex.join(["xcrepro", *_given(sys.argv)]),

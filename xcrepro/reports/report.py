@@ -289,6 +289,7 @@ def report(
     exclude: tuple[np.ndarray, np.ndarray] | None = None,
     others: Sequence[str | os.PathLike | Report] = (),
     price: bool = True,
+    samples: int | None = None,
     seed: int = 0,
     confidence: float = 0.95,
     warnings: Sequence[object] = (),
@@ -325,6 +326,9 @@ def report(
         Reports of the same models on other datasets: adds ranks over all of them.
     price : bool
         Whether to choose labels for coverage as well; it goes through the points one by one, once a beta and model.
+    samples : int, optional
+        Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default by the number of points
+        and models (:func:`xcrepro.reports.compute.samples_for`).
     seed : int
         Of all that is drawn.
     confidence : float
@@ -368,13 +372,15 @@ def report(
         for top in runs.values():
             if top.k < ks[-1]:
                 raise ArgumentError("ks", f"must not exceed the {top.k} places that {model!r} holds", ks[-1])
-    samples = compute.samples_for(given.truth.n_rows, len(given.models))
+    n_drawn = compute.samples_for(given.truth.n_rows, len(given.models))
+    if samples is not None:
+        n_drawn = (whole_number("samples", samples, 20),) * 2
     drawn = {"seed": seed, "confidence": confidence}
     k, look = ks[-1], looks.distinct(given.models)
     made: list[Part] = []
 
     note("metrics and pairs")
-    metrics, pairs = compute.metrics_and_pairs(given, ks, samples, **drawn)
+    metrics, pairs = compute.metrics_and_pairs(given, ks, n_drawn, **drawn)
     made += parts.of_metrics(metrics, pairs, ks, look)
     if len(given.models) > 1:
         note("t-tests")
@@ -384,10 +390,10 @@ def report(
         made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k, look)
     if compute.with_probabilities(given):
         note("calibration")
-        made += parts.of_calibration(*compute.calibration(given, ks, samples[1], **drawn), k, look)
+        made += parts.of_calibration(*compute.calibration(given, ks, n_drawn[1], **drawn), k, look)
         if price:
             note("price of coverage")
-            made += parts.of_price(compute.price(given, k, min(samples[1], 200), **drawn), look)
+            made += parts.of_price(compute.price(given, k, min(n_drawn[1], 200), **drawn), look)
     note("labels and points")
     labels, points = compute.by_label(given, k), compute.by_point(given, k)
     if len(given.models) > 1:
@@ -406,8 +412,8 @@ def report(
         "digest": given.digest(),
         "options": {
             "ks": list(ks),
-            "samples": samples[0],
-            "partitions": max(20, samples[1] // 10),
+            "samples": n_drawn[0],
+            "partitions": max(20, n_drawn[1] // 10),
             "seed": seed,
             "confidence": confidence,
             **({} if given.label_counts is None else {"A": given.A, "B": given.B}),
