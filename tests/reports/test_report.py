@@ -311,7 +311,9 @@ def files(small, tmp_path):
 
 
 def test_files_give_the_same_report_as_what_is_in_memory(made, files):
-    report = xc.report(files / "truth.npz", files / "predictions", train_truth=files / "train.npz", title="Small", samples=60)
+    report = xc.report(
+        files / "truth.npz", files / "predictions", train_truth=files / "train.npz", title="Small", samples=60
+    )
     assert report.about["models"] == ["bad", "good"]
     one, other = (r.frame().sort_values(["model", "metric", "k"]).reset_index(drop=True) for r in (report, made))
     pd.testing.assert_frame_equal(one, other)

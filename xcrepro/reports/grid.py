@@ -62,6 +62,11 @@ class Grid:
         ]
         return repr(tables.Shown(self.columns, kinds, texts))
 
+    def _repr_html_(self) -> str:
+        from xcrepro.reports import html
+
+        return html.table(self)
+
     def numeric(self, column: int) -> bool:
         """Whether a column is one of numbers."""
         return any(row[column].number is not None for row in self.rows)
