@@ -138,8 +138,9 @@ def test_the_price_is_greedy_selection_evaluated_on_the_truth(small, made):
     for row in table.itertuples():
         chosen = xc.decide.greedy_coverage(small.tops[row.model].to_csr(), 5, row.beta)
         assert (row.P, row.Cov) == (m.precision(small.Y, chosen, 5)[0], m.coverage(small.Y, chosen, 5)[0])
-    plain = made.frame().set_index(["model", "metric", "k"])["value"]
-    assert table.iloc[0]["P"] == plain["good", "P", 5]
+    plain = made.frame().set_index(["model", "metric", "k"])[["value", "low", "high"]]
+    assert table.iloc[0][["P", "P low", "P high"]].tolist() == plain.loc[("good", "P", 5)].tolist()
+    assert table.iloc[0][["Cov", "Cov low", "Cov high"]].tolist() == plain.loc[("good", "coverage", 5)].tolist()
 
 
 def test_labels_and_points_are_counted_one_by_one(small, made):

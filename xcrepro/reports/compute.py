@@ -328,7 +328,7 @@ def calibration(
 # ---------------------------------------------------------------- the price of coverage
 
 
-def price(given: Given, k: int, samples: int, seed: int, confidence: float) -> pd.DataFrame:
+def price(given: Given, k: int, samples: tuple[int, int], seed: int, confidence: float) -> pd.DataFrame:
     """Precision against coverage where the k labels are chosen for coverage, among the places that were saved.
 
     Greedy selection (coverage, algorithm 1) with the scores as probabilities, for models that have such and saved more than k
@@ -348,9 +348,11 @@ def price(given: Given, k: int, samples: int, seed: int, confidence: float) -> p
         candidates = top.to_csr()
         chosen = {beta: decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
         if given.truth.n_rows >= LEAST_ROWS:
-            how = {"metrics": ["P", "coverage"], "samples": samples, "seed": seed, "confidence": confidence}
-            found = compare_all(given.truth, chosen, [k], **how).intervals
-            ends = {beta: [(one.value, one.low, one.high) for one in values] for beta, values in found.items()}
+            ends = {beta: [] for beta in BETAS}
+            for metric, drawn in zip(("P", "coverage"), samples, strict=True):
+                how = {"metrics": metric, "samples": drawn, "seed": seed, "confidence": confidence}
+                for beta, [one] in compare_all(given.truth, chosen, [k], **how).intervals.items():
+                    ends[beta].append((one.value, one.low, one.high))
         else:
             values = {
                 beta: evaluate(given.truth, one, [k], metrics=["P", "coverage"])["value"]

@@ -49,8 +49,8 @@ def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]],
             figures.draws(panel, x="value")
         for panel in axes.flat[len(wanted) :]:
             panel.set_visible(False)
-        _name_rows(axes, models)
-        looks.title(fig, "Metrics with 95 % intervals, percent")
+        _name_rows(axes, [plain(name) for name in models])
+        looks.title(fig, "Metrics and their intervals, percent")
     return fig
 
 
@@ -63,10 +63,10 @@ def _intervals(panel, part: pd.DataFrame, look: Looks, models: Sequence[str]) ->
         panel.plot([row["value"]], [at], marker=own.marker, color=own.colour, linestyle="none")
 
 
-def _name_rows(axes: np.ndarray, models: Sequence[str]) -> None:
+def _name_rows(axes: np.ndarray, names: Sequence[str]) -> None:
     for panel in axes[:, 0]:
-        panel.set_yticks(range(len(models)), [plain(name) for name in models])
-        panel.set_ylim(len(models) - 0.5, -0.5)
+        panel.set_yticks(range(len(names)), names)
+        panel.set_ylim(len(names) - 0.5, -0.5)
 
 
 def plain(name: str, most: int = 28) -> str:
@@ -114,7 +114,7 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
         for panel in axes.flat[len(wanted) :]:
             panel.set_visible(False)
         _name_rows(axes, [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names])
-        looks.title(fig, "Differences in points with 95 % intervals; filled: clear after Holm's correction")
+        looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
     return fig
 
 
@@ -297,12 +297,14 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
     with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models), ax=ax) as (fig, panel):
         for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
             panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
-        groups = [(at, int(np.searchsorted(mean, rank + apart, side="right")) - 1) for at, rank in enumerate(mean)]
-        for i, (first, last) in enumerate(groups):
-            if last > first and not any(a <= first and last <= b for a, b in groups[:i]):
-                panel.plot(
-                    [mean[first], mean[first]], [first, last], color=looks.GREY, linewidth=3, label="_guide group"
-                )
+        # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.
+        ends = [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
+        groups = [(at, end) for at, end in enumerate(ends) if end > at and (at == 0 or end > ends[at - 1])]
+        for place, (first, last) in enumerate(groups, start=1):
+            beside = mean[-1] + 0.06 * place * max(float(np.ptp(mean)), 0.5)
+            panel.vlines(
+                beside, first - 0.2, last + 0.2, color=looks.GREY, linestyle="-", linewidth=3, label="_guide group"
+            )
         panel.set_yticks(range(len(models)), [plain(name) for name in models])
         panel.set(
             ylim=(len(models) - 0.5, -0.5),

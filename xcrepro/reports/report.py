@@ -393,7 +393,7 @@ def report(
         made += parts.of_calibration(*compute.calibration(given, ks, n_drawn[1], **drawn), k, look)
         if price:
             note("price of coverage")
-            made += parts.of_price(compute.price(given, k, min(n_drawn[1], 200), **drawn), look)
+            made += parts.of_price(compute.price(given, k, n_drawn, **drawn), look)
     note("labels and points")
     labels, points = compute.by_label(given, k), compute.by_point(given, k)
     if len(given.models) > 1:

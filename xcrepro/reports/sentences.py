@@ -272,7 +272,9 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
 
 def reports_without(given, ks: Sequence[int]) -> list[str]:
     """What the report lacks, and why."""
-    said = []
+    said = (
+        [] if given.dataset is None else [f"No printed results beside these: {note}." for note in given.dataset.notes]
+    )
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
     if given.truth.n_rows < compute.LEAST_ROWS:
