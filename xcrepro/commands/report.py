@@ -73,7 +73,7 @@ def _report(arguments) -> int:
         samples=arguments.samples,
         seed=arguments.seed,
         confidence=arguments.confidence,
-        command=shlex.join(["xcrepro", *_given(sys.argv)]),
+        command=shlex.join(["xcrepro", *sys.argv[1:]]),
         progress=True,
     )
     extra = _notebook(arguments) if arguments.notebook else {}
@@ -82,11 +82,6 @@ def _report(arguments) -> int:
         print(sentence)
     print(f"wrote {path}")
     return 0
-
-
-def _given(argv: list[str]) -> list[str]:
-    """What stands behind the program's name."""
-    return argv[1:]
 
 
 def _names(path: Path) -> list[str]:

@@ -25,7 +25,7 @@ STABLE = ("P", "R", "nDCG", "PSP", "PSnDCG", "macro-F1", "micro-F1", "coverage",
 
 
 def check_parameters(values: Mapping[str, object]) -> None:
-    """The shared rules; that label files exist, and come with predictions; that ``out`` may be written to.
+    """The shared rules; that a file of labels comes with predictions, and ``train_truth`` with ``truth``.
 
     Parameters
     ----------
@@ -38,11 +38,9 @@ def check_parameters(values: Mapping[str, object]) -> None:
         As :func:`xcrepro.inputs.parameters.check`.
     """
     parameters.check(values)
-    for name in ("truth", "train_truth"):
-        if values[name] and not Path(str(values[name])).expanduser().exists() and name == "train_truth":
-            raise DataMissing(
-                f"parameter {name}: {values[name]} is not there; give a file of labels, or leave it empty"
-            )
+    if values["train_truth"] and not Path(values["train_truth"]).expanduser().is_file():
+        what = values["train_truth"]
+        raise DataMissing(f"parameter train_truth: {what} is not there; give a file of labels, or leave it empty")
     if values["truth"] and not values["predictions"]:
         do = "baselines are trained on datasets alone"
         raise ArgumentError("parameter predictions", "must be given with truth", values["predictions"], do)
