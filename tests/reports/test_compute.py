@@ -245,6 +245,8 @@ def leading(difference: float, p: float, metric: str = "P") -> str:
                          "explains (p = 0.4)."),
         (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] below b "
                                       "(p = 0.001)."),
+        (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
+                         "Holm's correction or with so few samples (p = 0.1)."),
         (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
                             "that is not known (p not known)."),
     ],

@@ -60,7 +60,7 @@ def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
     -------
     rows, halves : int
         1,000 and 300, for more than five models 100 a pair, so that Holm's correction over the pairs leaves p-values below 5 %;
-        200 each from 20,000 points on.
+        200 each (50 a pair) for more than 20,000 points.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
     ((1000, 300), (4500, 200), (200, 200))
     """
     if n_rows > _LARGE:
-        return 200, 200
+        return max(200, 50 * (n_models * (n_models - 1) // 2)), 200
     return max(1000, 100 * (n_models * (n_models - 1) // 2)), 300 if n_models <= 5 else 200
 
 

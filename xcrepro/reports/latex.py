@@ -48,7 +48,7 @@ def escape(text: str) -> str:
     >>> escape("50% of a_b & c\\d")
     '50\\% of a\\_b \\& c\\textbackslash{}d'
     >>> escape("Błasiok é 中")
-    "B[U+0142]asiok \\'{e} [U+4E2D]"
+    "B{[}U+0142{]}asiok \\'{e} {[}U+4E2D{]}"
     """
     return "".join(map(_sign, one_line(text)))
 

@@ -117,6 +117,8 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     if nearest["p adjusted"] < LEVEL:
         return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
     why = "which chance explains" if not np.isnan(nearest["p adjusted"]) else "with an error that is not known"
+    if low > 0 and not np.isnan(nearest["p adjusted"]):
+        why = "not clear after Holm's correction or with so few samples"
     return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
 
 

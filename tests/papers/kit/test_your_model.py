@@ -16,7 +16,7 @@ def report(twin, misjudged):
     truth, tops = item.load("", twin, ["Popularity"], 0, "")
     assert truth is twin
     tops["mine"] = misjudged(twin, 10, 0.5)
-    return xc.report(truth, tops, ks=(1, 5), samples=20)
+    return xc.report(truth, tops, ks=(1, 5), samples=100)
 
 
 def test_the_table_is_evaluate_in_percent(twin, report):
