@@ -21,6 +21,8 @@ _WHERE = {
     "Split": "xcrepro.data.dataset",
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
+    "report": "xcrepro.reports.report",
+    "Report": "xcrepro.reports.report",
     "State": "xcrepro.metrics.state",
     "calibrate": None,
     "data": None,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.metrics.state import State
     from xcrepro.predictions import TopK
+    from xcrepro.reports.report import Report, report
 
 
 def __getattr__(name: str):

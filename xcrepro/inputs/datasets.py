@@ -22,7 +22,10 @@ from xcrepro.data.load import load
 from xcrepro.data.twin import Twin, twin
 from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.published import record
+from xcrepro.published import doubted, record
+
+PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
+"""The repository's name of a metric -> this package's."""
 
 
 def pick(
@@ -280,6 +283,32 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
     if source in record.sources():
         return record.table(source)
     return pd.DataFrame(columns=record.COLUMNS)
+
+
+def printed_table(ds: Dataset) -> pd.DataFrame:
+    """:func:`printed_rows` as a table to read: what is printed of the repository's metrics, all methods.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    DataFrame
+        method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
+    """
+    rows = printed_rows(ds)
+    rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
+    if not len(rows):
+        return pd.DataFrame(columns=["method"])
+    rows = rows.reset_index(drop=True)
+    doubts = (doubted(rows) != "").map({True: "†", False: ""})
+    column = rows["metric"].map(PRINTED) + "@" + rows["k"].astype(int).astype(str)
+    rows = rows.assign(text=rows["printed"] + doubts, column=column)
+    rows["method"] += rows["variant"].where(rows["variant"] != "", "").radd(" ").str.rstrip()
+    rows["row"] = rows["row"].astype(int)
+    wide = rows.pivot(index=["row", "method"], columns="column", values="text")[list(rows["column"].unique())]
+    return wide.rename_axis(columns=None).reset_index("method").reset_index(drop=True)
 
 
 def weights(ds: Dataset) -> np.ndarray:

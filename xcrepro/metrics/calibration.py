@@ -531,6 +531,22 @@ def calibration_table(
     return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).result()
 
 
+def is_probability(top: TopK) -> bool:
+    """Whether every score lies in [0, 1], so that it can be read as a probability as it is.
+
+    Parameters
+    ----------
+    top : TopK
+        Its absent places are not looked at; without a score it is True.
+
+    Returns
+    -------
+    bool
+    """
+    scores = top.scores[top.ids >= 0]
+    return bool(scores.size == 0 or (scores.min() >= 0 and scores.max() <= 1))
+
+
 # ---------------------------------------------------------------------------------------------- behind them
 
 
