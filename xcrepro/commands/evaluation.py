@@ -128,27 +128,11 @@ def _evaluate(arguments) -> int:
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = read_predictions(arguments.predictions, k_max, exclude, format=arguments.from_format, index=index)
+    top = formats.read_predictions(arguments.predictions, arguments.from_format, k_max, exclude=exclude, index=index)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
-
-
-def read_predictions(path: Path, k: int, exclude=None, **how):
-    """From any format; filtered where the file has what would take a pair's place. A ranking stays as it is: whether it was
-    filtered before is what the warnings say."""
-    from xcrepro import formats
-    from xcrepro.predictions import TopK
-
-    if exclude is None:
-        return formats.read_predictions(path, k=k, **how)
-    try:
-        return TopK.load(path, k, exclude=exclude)
-    except ArgumentError as error:
-        if error.argument != "exclude":
-            raise
-        return TopK.load(path, k)
 
 
 def _warn(truth, top, train, exclude, metrics) -> None:
@@ -183,7 +167,8 @@ def _explain(arguments) -> int:
         None if arguments.train_truth is None else formats.read_truth(arguments.train_truth, n_labels=truth.shape[1])
     )
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = read_predictions(arguments.predictions, max(KS), exclude, n_labels=truth.shape[1])
+    n_labels = truth.shape[1]
+    top = formats.read_predictions(arguments.predictions, k=max(KS), exclude=exclude, n_labels=n_labels)
     ks, (A, B) = arguments.k, (arguments.A, arguments.B)
     found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
     agree = found["agrees"] != ""

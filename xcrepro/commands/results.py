@@ -123,7 +123,6 @@ def _add(arguments) -> int:
     import numpy as np
 
     from xcrepro import formats, propensity, results
-    from xcrepro.commands.evaluation import read_predictions
     from xcrepro.data import registry as datasets
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
@@ -149,7 +148,7 @@ def _add(arguments) -> int:
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     options["filtered pairs"] = 0 if exclude is None else len(exclude[0])
-    top = read_predictions(arguments.predictions, k_max, exclude, n_labels=truth.shape[1])
+    top = formats.read_predictions(arguments.predictions, k=k_max, exclude=exclude, n_labels=truth.shape[1])
     result = results.of(
         arguments.name,
         arguments.dataset,

@@ -9,7 +9,6 @@ _WHERE = {
     "read_sparse": "read",
     "read_labels": "read",
     "read_split": "read",
-    "read_truth": "read",
     "read_jsonl_labels": "read",
     "write_xc": "write",
     "write_sparse": "write",

@@ -47,7 +47,7 @@ from xcrepro.data.blocks import (
     sort_rows,
 )
 from xcrepro.data.sources import npz_arrays, open_source
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays, row_of
 
 # Longer than any header; a first line beyond it is data.
@@ -198,41 +198,6 @@ def read_labels(
         Y.eliminate_zeros()
     Y.data[:] = 1
     return Y
-
-
-def read_truth(path: str | os.PathLike) -> csr_matrix:
-    """Read a label matrix from any file that has one: of labels alone (:func:`read_labels`), or a one-file dataset.
-
-    Parameters
-    ----------
-    path : path_like
-
-    Returns
-    -------
-    csr_matrix of float32
-        Ones.
-
-    Raises
-    ------
-    DataMissing, DataError
-        As :func:`read_labels`.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "test.txt"
-    >>> _ = file.write_text("1 5 3\\n0,2 1:0.5\\n")
-    >>> read_truth(file).toarray().tolist()
-    [[1.0, 0.0, 1.0]]
-    """
-    try:
-        return read_labels(path)
-    except DataError as error:
-        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
-        try:
-            return read_xc(path)[1]
-        except XCError:
-            raise error from None
 
 
 def read_split(

@@ -259,7 +259,13 @@ def read_truth(
 
 
 def read_predictions(
-    path: str | os.PathLike, format: str | None = None, k: int | None = None, *, index: Index | None = None, **named
+    path: str | os.PathLike,
+    format: str | None = None,
+    k: int | None = None,
+    *,
+    exclude: tuple | None = None,
+    index: Index | None = None,
+    **named,
 ) -> TopK:
     """Read predictions.
 
@@ -269,6 +275,9 @@ def read_predictions(
         As for :func:`read_truth`.
     k : int, optional
         Places to keep; None: all that the longest row has.
+    exclude : tuple of (rows, labels), optional
+        Pairs that may not be predicted, as a filter file has them: left out of a score matrix in one of the kit's own forms
+        (:meth:`~xcrepro.TopK.load`), where the next label takes the place. A ranking stays as it is.
 
     Returns
     -------
@@ -280,7 +289,16 @@ def read_predictions(
     DataMissing, DataError, ArgumentError
         As :func:`read_truth`.
     """
-    return _read("predictions", path, format, index, named, k)
+    if exclude is None:
+        return _read("predictions", path, format, index, named, k)
+    from xcrepro.predictions import TopK
+
+    try:
+        return TopK.load(path, k, exclude=exclude)
+    except ArgumentError as error:
+        if error.argument != "exclude":
+            raise
+        return TopK.load(path, k)
 
 
 def read_features(

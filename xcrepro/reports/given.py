@@ -11,12 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from xcrepro import propensity
+from xcrepro import formats, propensity
 from xcrepro.arguments import real_number
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
-from xcrepro.data.read import read_truth
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -117,7 +116,7 @@ def collect(
     ----------
     truth
         A :class:`Dataset`; a sparse or dense label matrix (n, L) or :class:`Truth`; or a text or path: a file of labels
-        (:func:`xcrepro.data.read.read_truth`), a dataset's folder, or its name in the catalogue.
+        (:func:`xcrepro.formats.read_truth`), a dataset's folder, or its name in the catalogue.
     predictions
         A mapping of model to :class:`TopK`; one TopK; or a path or several: a file, or a folder of which every file is taken.
         A file's name without its ending is the model's; what ends in ``.seed0``, ``.seed1``, ... are seeds of one.
@@ -173,7 +172,7 @@ def _truth(truth) -> tuple[object, str]:
         return truth, ""
     path = Path(truth).expanduser()
     if path.is_file():
-        return read_truth(path), path.name
+        return formats.read_truth(path), path.name
     if path.is_dir():
         return load(path.resolve().name, path), ""
     if registry.find(str(truth)) is None and (path.suffix or len(path.parts) > 1):
@@ -184,7 +183,7 @@ def _truth(truth) -> tuple[object, str]:
 def _train(train_truth, n_labels: int) -> tuple[np.ndarray, int]:
     """Train points of each label, and of all."""
     if isinstance(train_truth, str | os.PathLike):
-        train_truth = read_truth(Path(train_truth).expanduser())
+        train_truth = formats.read_truth(Path(train_truth).expanduser(), n_labels=n_labels)
     train = Truth.of(train_truth, "train_truth")
     if train.n_labels != n_labels:
         raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
@@ -220,7 +219,7 @@ def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=N
     Parameters
     ----------
     paths : sequence of path
-        Files that :meth:`TopK.load` reads; of a folder all its files, but the hidden ones, by name.
+        Files of any format (:func:`xcrepro.formats.read_predictions`); of a folder all its files, but the hidden ones, by name.
     truth : Truth
         Of the points.
     exclude : tuple of (rows, labels), optional
@@ -236,7 +235,7 @@ def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=N
     DataMissing
         For a path that is not there, and a folder without a file.
     DataError
-        For a second file of a name, another number of points or labels, and as :meth:`TopK.load`.
+        For a second file of a name, another number of points or labels, and as :func:`xcrepro.formats.read_predictions`.
     """
     files = []
     for path in (Path(one).expanduser() for one in paths):
@@ -251,7 +250,7 @@ def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=N
         name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
         if name in found:
             raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
-        top = TopK.load(file, k=PLACES, exclude=exclude)
+        top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
         if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
             there, wanted = (f"{n:,} points and {labels:,} labels" for n, labels in
                              ((len(top), top.n_labels), (truth.n_rows, truth.n_labels)))  # fmt: skip

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import xcrepro
-from xcrepro import looks
+from xcrepro import diagnose, looks
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.registry import METRICS
@@ -223,7 +223,8 @@ class Report:
         notes = "".join(f"<li>{escape(text)}</li>" for text in self.notes)
         shown = [
             f"<header><h1>Report: {escape(self.title)}</h1>",
-            f'<p class="about">{escape(about["origin"])}. Models: {escape(", ".join(about["models"]))}.</p></header>',
+            f'<p class="about">{escape(about["origin"])}. Models: {escape(", ".join(about["models"]))}. '
+            f"The truth is {escape(about['truth'])}.</p></header>",
             f'<div class="warnings" role="note"><p><strong>To doubt</strong></p><ul>{doubts}</ul></div>'
             if doubts
             else "",
@@ -409,6 +410,7 @@ def report(
         "metrics": [
             name for name in METRICS if name in {*compute.metric_names(given), *parts.calibration_metrics(made)}
         ],
+        "truth": diagnose.recognise(given.truth, given.dataset).text,
         "digest": given.digest(),
         "options": {
             "ks": list(ks),
@@ -422,10 +424,20 @@ def report(
         | {name: importlib.metadata.version(name) for name in LIBRARIES},
         "command": command,
     }
-    doubts = tuple(str(getattr(one, "message", one)) for one in warnings)
+    doubts = tuple(str(getattr(one, "message", one)) for one in warnings) + alignment(given, exclude)
     notes = tuple(sentences.reports_without(given, ks))
     exports = {"labels": labels, "points": points}
     return Report(given.title, {part.name: part for part in made}, exports, about, notes, doubts)
+
+
+def alignment(given: inputs.Given, exclude=None) -> tuple[str, ...]:
+    """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
+    Y_train = None if given.dataset is None else given.dataset.train.Y
+    return tuple(
+        f"{model}: {finding}"
+        for model, runs in given.runs.items()
+        for finding in diagnose.check(given.truth, next(iter(runs.values())), Y_train=Y_train, exclude=exclude)
+    )
 
 
 class _Progress:
