@@ -3,6 +3,6 @@
 Importing one imports no library, so that ``xcrepro --help`` is quick.
 """
 
-from xcrepro.commands import datasets, evaluation, items
+from xcrepro.commands import course, datasets, evaluation, items
 
-GROUPS = (items, datasets, evaluation)  # the order of ``xcrepro --help``
+GROUPS = (items, datasets, evaluation, course)  # the order of ``xcrepro --help``
