@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from xcrepro.repro import manifest
+from xcrepro.repro import guard, manifest
 
 GROUND = {"errors", "paths", "threads", "arguments"}
 
@@ -51,6 +51,8 @@ def test_imports_run_one_way(root):
             assert not above & {"inputs", "papers", "repro", "looks"}, f"{path} imports {above}"
         if room == "inputs":
             assert not above & {"papers", "repro"}, f"{path} imports {above}"
+        if room == "course":
+            assert above <= {*GROUND, "repro"}, f"{path} imports {above}"
         if room not in {"papers", "__init__"}:
             assert "papers" not in above, f"{path} imports {above}"
         if room == "kernels":
@@ -84,8 +86,8 @@ def test_every_item_is_one_name(root):
         ("tests/papers", ".py", {"conftest", "common"}),
     ):
         for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
-            if home == "notebooks" and folder.name.startswith("."):
-                continue
+            if home == "notebooks" and (folder.name.startswith(".") or folder.name == guard.LESSONS):
+                continue  # lessons are no items: tests/course looks at them
             known = {id.partition("/")[2] for id in items if id.partition("/")[0] == folder.name}
             files = [path for path in folder.iterdir() if path.name not in ("__pycache__", ".ipynb_checkpoints")]
             odd = [p.name for p in files if p.suffix != suffix or p.stem.removeprefix("test_") not in known | extra]

@@ -9,10 +9,8 @@ from pathlib import Path
 
 from xcrepro import paths
 from xcrepro.errors import DataError, DataMissing
-from xcrepro.repro import notebooks
+from xcrepro.repro import guard, notebooks
 
-FOLDER = "course"
-"""Of ``notebooks``."""
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 _NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
 _TITLE = re.compile(r"# Lesson (\d+): (.+)")
@@ -104,7 +102,7 @@ def find() -> list[Lesson]:
     DataError
         For the first fault of a lesson (:func:`read`), and for numbers that are not 1, 2, ...
     """
-    folder = paths.project_root() / "notebooks" / FOLDER
+    folder = paths.project_root() / "notebooks" / guard.LESSONS
     found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
     if not found:
         raise DataMissing(
