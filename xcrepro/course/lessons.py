@@ -218,7 +218,7 @@ def _check_stub(path: Path, where: str, source: str) -> None:
         raise DataError(
             path, f"{where}, a solution cell without a solution", "`### BEGIN SOLUTION` ... `### END SOLUTION`"
         )
-    if not re.search(r"#\s*\w|\"\"\"\s*\w", _SOLUTION.sub("", source)):
+    if not re.search(r"#\s*\w|\"\"\"\s*[^\s\"]", _SOLUTION.sub("", source)):
         raise DataError(path, f"{where}, a stub that is silent", "a docstring or comment that says what to write")
 
 
