@@ -7,7 +7,7 @@ WRONG = {
     "01_data_and_long_tail": {
         # leaves out the points without labels
         "labels_a_point": "    return Y.sum() / np.sum(np.asarray(Y.sum(axis=1)).ravel() > 0)\n",
-        # forgets to sort; the cases that students see come out right all the same
+        # forgets to sort
         "labels_for_share": "    return int(np.argmax(np.cumsum(counts) >= share * np.sum(counts))) + 1\n",
         # ties to the higher id
         "popular": '    return np.argsort(counts, kind="stable")[::-1][:k]\n',

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from xcrepro import paths
+from xcrepro.arguments import one_of
 from xcrepro.course import lessons, slides
 from xcrepro.course.lessons import Lesson
 from xcrepro.errors import ArgumentError, XCError
@@ -53,12 +54,13 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
     Raises
     ------
     ArgumentError
-        For a folder that holds something, or is a file.
+        For a folder that holds something, or is a file, and another kind.
     DataError
         For a lesson with a fault, naming its cell.
     XCError
         Where nbgrader, or what slides need, is not installed. Nothing is written in any of these cases.
     """
+    one_of("kind", kind, KINDS)
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
@@ -114,7 +116,16 @@ def grade(course: list[Lesson], folder: Path) -> None:
 
 
 def api(folder: Path):
-    """nbgrader's own interface to a course folder, with :data:`SETTINGS`."""
+    """nbgrader's own interface to a course folder, with :data:`SETTINGS`.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    nbgrader.apps.NbGraderAPI
+    """
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -156,7 +167,17 @@ def _links(text: str) -> str:
 
 
 def instructor(course: list[Lesson]) -> str:
-    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them."""
+    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them.
+
+    Parameters
+    ----------
+    course : list of Lesson
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
     text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
     lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
     for lesson in course:

@@ -71,7 +71,22 @@ def write(course: Iterable[Lesson], folder: Path) -> None:
 
 
 def run(lesson: Lesson) -> dict:
-    """The lesson's notebook with the outputs of a run now, pictures included, which committed notebooks do not have."""
+    """The lesson's notebook with the outputs of a run now, pictures included, which committed notebooks do not have.
+
+    Parameters
+    ----------
+    lesson : Lesson
+
+    Returns
+    -------
+    dict
+        A notebook; the lesson's own stays as it is.
+
+    Raises
+    ------
+    DataError
+        With the error of the first cell that fails.
+    """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -87,7 +102,19 @@ def run(lesson: Lesson) -> dict:
 
 
 def page(lesson: Lesson, notebook: dict) -> str:
-    """One HTML page: a section a slide; what belongs to a slide is below it, fragments appear one by one."""
+    """One HTML page: a section a slide; what belongs to a slide is below it, fragments appear one by one.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        Whose number and title the page has.
+    notebook : dict
+        Its notebook with outputs (:func:`run`).
+
+    Returns
+    -------
+    str
+    """
     columns: list[list[list[str]]] = []
     for cell in notebook["cells"]:
         kind = cell["metadata"]["slideshow"]["slide_type"]
@@ -139,7 +166,19 @@ def _markdown(source: str) -> str:
 
 
 def formula(tex: str, display: bool = False) -> str:
-    """A formula as MathML, which browsers show by themselves."""
+    """A formula as MathML, which browsers show by themselves.
+
+    Parameters
+    ----------
+    tex : str
+        Without the dollars.
+    display : bool
+        On a line of its own.
+
+    Returns
+    -------
+    str
+    """
     from latex2mathml.converter import convert
 
     return convert(tex.strip(), display="block" if display else "inline")
