@@ -151,9 +151,11 @@ def distinct(names: Iterable[str]) -> dict[str, Look]:
             continue
         start = zlib.crc32(name.encode()) % len(_SPARE)
         others = list(found.values())
-        # A colour that nobody has, else a look that nobody has, else its own.
+        # A colour and a marker that nobody has (in grey the marker tells), else a colour, else a look, else its own.
         order = _SPARE[start:] + _SPARE[:start]
-        free = [look for look in order if look.colour not in {other.colour for other in others}]
+        taken = {other.colour for other in others}, {other.marker for other in others}
+        free = [look for look in order if look.colour not in taken[0] and look.marker not in taken[1]]
+        free = free or [look for look in order if look.colour not in taken[0]]
         found[name] = (free or [look for look in order if look not in others] or order)[0]
     return {name: found[name] for name in names}
 

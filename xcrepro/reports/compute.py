@@ -81,6 +81,12 @@ def metric_names(given: Given) -> list[str]:
     return [*RANKED, *(SCORED if trained else ()), *LABELWISE, *([BINNED] if trained else [])]
 
 
+def _possible(one) -> tuple[float, float]:
+    """An interval's ends within what the metric can be: one from a standard error may reach beyond."""
+    most = 1.0 if METRICS[one.metric.partition(" (")[0]].unit == "fraction" else np.inf
+    return float(np.clip(one.low, 0.0, most)), float(np.clip(one.high, 0.0, most))
+
+
 def metrics_and_pairs(
     given: Given, ks: Sequence[int], samples: tuple[int, int], seed: int, confidence: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -121,7 +127,7 @@ def metrics_and_pairs(
             how = {"metrics": own, "samples": drawn, "seed": seed, "confidence": confidence}
             found = compare_all(given.truth, tops, ks, **how, **about)
             rows += [
-                (model, one.metric, one.k, one.value, one.low, one.high, one.method)
+                (model, one.metric, one.k, one.value, *_possible(one), one.method)
                 for model, values in found.intervals.items()
                 for one in values
             ]
@@ -312,7 +318,7 @@ def calibration(
                     how = {"metrics": names, "samples": drawn, "seed": seed, "confidence": confidence}
                     found = compare_all(given.truth, states, [k], **how)
                     for (model, state), values in found.intervals.items():
-                        ends |= {(model, one.metric, state, k): (one.low, one.high) for one in values}
+                        ends |= {(model, one.metric, state, k): _possible(one) for one in values}
     table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value"])
     keys = list(table[["model", "metric", "state", "k"]].itertuples(index=False, name=None))
     for i, name in enumerate(("low", "high")):
@@ -352,7 +358,7 @@ def price(given: Given, k: int, samples: tuple[int, int], seed: int, confidence:
             for metric, drawn in zip(("P", "coverage"), samples, strict=True):
                 how = {"metrics": metric, "samples": drawn, "seed": seed, "confidence": confidence}
                 for beta, [one] in compare_all(given.truth, chosen, [k], **how).intervals.items():
-                    ends[beta].append((one.value, one.low, one.high))
+                    ends[beta].append((one.value, *_possible(one)))
         else:
             values = {
                 beta: evaluate(given.truth, one, [k], metrics=["P", "coverage"])["value"]

@@ -174,7 +174,9 @@ def of_pairs(metrics: pd.DataFrame, pairs: pd.DataFrame, tests: pd.DataFrame, k:
         draw = _drawer(figures.pairs, _in_percent(pairs), ("difference", "low", "high"), wanted)
         parts.append(_part("pairs", pairs, [_pair_grid(pairs, wanted)], [sentences.pairs_counted(pairs)], draw))
     shown = tests.assign(difference=100 * tests["difference"]).rename(columns={"difference": "difference, points"})
-    own = of_table("t_test", "Macro t-test of macro-F1", shown, {"p": 4, "p adjusted": 4, "degrees": 0})
+    for name in ("p", "p adjusted"):
+        shown[name] = [sentences.chance(p).removeprefix("p ").removeprefix("= ") for p in shown[name]]
+    own = of_table("t_test", "Macro t-test of macro-F1", shown, {"degrees": 0})
     return [*parts, _part("t_test", tests, [own], [sentences.t_tests(tests, k)])]
 
 

@@ -234,13 +234,16 @@ def price(table: pd.DataFrame) -> str:
     for model, rows in table.groupby("model", sort=False):
         plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
         said.append(
-            f"{model} gains {number(greedy['Cov'] - plain['Cov'], 'coverage', sign=True)} points of coverage for "
+            f"{model} {number(greedy['Cov'] - plain['Cov'], 'coverage', sign=True)} points of coverage, "
             f"{number(greedy['P'] - plain['P'], 'P', sign=True)} of precision"
         )
     if not said:
         return ""
     k = table["k"].iloc[0]
-    return f"Chosen for coverage alone (beta = 0), at {k}: {'; '.join(said)}; the intervals are of each value, not of the gain."
+    said = "; ".join(said)
+    return (
+        f"Chosen for coverage alone (beta = 0) in place of the top {k}: {said}. Intervals are of values, not changes."
+    )
 
 
 def won_and_lost(table: pd.DataFrame) -> str:
