@@ -332,3 +332,16 @@ def test_nothing_to_see_and_what_is_no_truth():
     assert diagnose.check(np.eye(4, 3), absent, metrics="ECE") == []
     with pytest.raises(ArgumentError, match=r"TopK\.from_scores"):
         diagnose.check(np.eye(3), np.eye(3))
+
+
+def test_far_below_popularity_is_said_where_a_few_rows_are_right():
+    """The label of four rows in five has its id off by one, everywhere; a few hits on rare labels are no chance."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((800, 40)) < 0.03).astype(np.float32)
+    Y[:, 7], Y[:, 8] = rng.random(800) < 0.8, 0
+    ids = np.full((800, 1), 8)
+    rare = np.flatnonzero(Y[:, 9:].any(axis=1))[:8]
+    ids[rare, 0] = Y[rare, 9:].argmax(axis=1) + 9
+    found = diagnose.check(Y, TopK.from_ids(ids, n_labels=40))
+    assert [finding.kind for finding in found] == ["below popularity"]
+    assert found[0].evidence["given"] > 2 * found[0].evidence["dealt"]

@@ -9,6 +9,8 @@ from pathlib import Path
 from xcrepro.commands import conversion
 from xcrepro.errors import ArgumentError
 
+_PLACES_TO_DIAGNOSE = 5
+
 
 def add(command) -> None:
     sub = command("evaluate", _evaluate, "every ranking metric of saved predictions")
@@ -128,7 +130,9 @@ def _evaluate(arguments) -> int:
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = formats.read_predictions(arguments.predictions, arguments.from_format, k_max, exclude=exclude, index=index)
+    # More places than are asked for tell more about what does not fit.
+    places = max(k_max, _PLACES_TO_DIAGNOSE)
+    top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))

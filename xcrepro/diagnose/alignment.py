@@ -492,16 +492,17 @@ def _no_information(case: _Case) -> Finding | None:
 
 
 def _below_popularity(case: _Case) -> Finding | None:
-    """Worse than naming the most frequent labels, by far, and hardly better than chance: to weigh rare labels is no "
-    "fault."""
+    """Worse than naming the most frequent labels, by far, and hardly better than chance, or not a twentieth of it.
+
+    To weigh rare labels is no fault.
+    """
     if case.n < ENOUGH or not _is_better(case.popular, case.hits):
         return None
-    rate, mean = case.rate(case.hits), case.dealt[0]
-    if rate > 2.0 * mean:
+    rate, mean, popular = case.rate(case.hits), case.dealt[0], case.rate(case.popular)
+    if rate > 2.0 * mean and popular < 20.0 * rate:
         return None
-    popular = case.rate(case.popular)
     text = (
-        f"P@{case.k} is {_percent(rate)}; naming the same {case.k} most frequent labels for every row gives "
+        f"P@{case.k} is {_percent(rate)}; naming the same {case.k} most frequent label{'s' * (case.k > 1)} for every row gives "
         f"{_percent(popular)}. Label "
         f"ids may mean other labels, or the model has not learned yet"
     )
