@@ -38,7 +38,8 @@ def overconfident():
     chance = rng.random((300, 6))
     Y = csr_matrix((rng.random((300, 6)) < chance**2).astype(np.float32))
     train = csr_matrix((rng.random((50, 6)) < 0.3).astype(np.float32))
-    return SimpleNamespace(train=SimpleNamespace(Y=train), test=SimpleNamespace(Y=Y)), TopK.from_scores(chance, 3)
+    ds = SimpleNamespace(train=SimpleNamespace(Y=train), test=SimpleNamespace(Y=Y), label_names=())
+    return ds, TopK.from_scores(chance, 3)
 
 
 @pytest.fixture
