@@ -255,6 +255,12 @@ def _on_record(truth: Truth, mark: str) -> Recognised | None:
     return None
 
 
+@functools.lru_cache(maxsize=1)
+def _draw(name: str, scale: float) -> Dataset:
+    """The last one stays: whoever asks twice about one truth waits once."""
+    return twin(name, scale)
+
+
 def _drawn(truth: Truth, mark: str) -> Recognised | None:
     for entry in registry.package().values():
         if not (entry.n_test and entry.n_train and entry.n_labels) or truth.n_labels > 4 * entry.n_labels:
@@ -262,7 +268,7 @@ def _drawn(truth: Truth, mark: str) -> Recognised | None:
         for scale in SCALES:
             if max(50, round(entry.n_test * scale)) == truth.n_rows and entry.n_train * scale <= MOST_POINTS:
                 try:
-                    ds = twin(entry.name, scale)
+                    ds = _draw(entry.name, scale)
                 except ArgumentError:  # too little is known of the dataset
                     continue
                 if found := _own(truth, mark, ds):
