@@ -806,7 +806,7 @@ def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = No
 
     With validation points of one's own (``Dataset.validation``) the test points stay untouched and are all judged by one map;
     :func:`cross_fit_top` is for who has none. On a few hundred points isotonic regression says 0 or 1 where it met misses or
-    hits alone, which NLL punishes; ``"platt"`` and ``"beta"`` do not.
+    hits alone, which NLL punishes; ``"platt"``, ``"beta"``, ``"venn-abers"`` and ``Isotonic(smooth=1)`` do not.
 
     Parameters
     ----------

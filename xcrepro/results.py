@@ -314,9 +314,7 @@ def table(
 
 
 def _metric(column: str) -> registry.Metric:
-    """The metric of a column; a line of binned macro-F1 is one of macro-F1."""
-    name = column.rpartition("@")[0]
-    return registry.metric_named("macro-F1" if registry.of_bin(name) else name)
+    return registry.metric_named(column.rpartition("@")[0])
 
 
 def _columns(there: list[str], asked: Sequence[str]) -> list[str]:

@@ -190,8 +190,8 @@ class _Case:
 
     @cached_property
     def dealt(self) -> tuple[float, float]:
-        """Mean and standard deviation of P@k over deals of the predictions to rows at random; rows beyond many are "
-        "left out."""
+        """Mean and standard deviation of P@k over deals of the predictions to rows at random; rows beyond
+        :data:`MOST_DEALT` are left out."""
         rng = np.random.default_rng(0)
         rows = np.sort(rng.choice(self.n, MOST_DEALT, replace=False)) if self.n > MOST_DEALT else np.arange(self.n)
         rates = []
@@ -242,8 +242,7 @@ def _shape(case: _Case) -> Iterable[Finding]:
     if (rows, columns) == (n_labels, n) and n != n_labels:
         text = (
             f"{case.name} are for {rows:,} points and {columns:,} labels, the truth has {n:,} points and {n_labels:,} "
-            "labels: "
-            f"the score matrix is transposed. Hand over scores.T"
+            f"labels: the score matrix is transposed. Hand over scores.T"
         )
         yield Finding("transposed", text, evidence)
         return
@@ -349,8 +348,7 @@ def _rows_moved(case: _Case) -> Finding | None:
             now, then = case.rate(case.hits), case.rate(other)
             text = (
                 f"{case.name} are {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} put in order. "
-                "Sort them by the "
-                f"row's number"
+                "Sort them by the row's number"
             )
             return Finding("rows moved", text, {"step": step, "first_row": 0, "given": now, "moved": then})
     return None
@@ -366,8 +364,7 @@ def _training_points(case: _Case) -> Finding | None:
     now, then = case.rate(case.hits), case.rate(other)
     text = (
         f"{case.name} fit the first {case.n:,} points of the train split, P@{case.k} {_percent(then)}, and not those "
-        "of the truth, "
-        f"{_percent(now)}: they were made for the train points. Predict the test points"
+        f"of the truth, {_percent(now)}: they were made for the train points. Predict the test points"
     )
     return Finding("training points", text, {"given": now, "train": then})
 
@@ -438,8 +435,7 @@ def _labels_renumbered(case: _Case) -> Finding | None:
     now, then = case.rate(case.hits), case.rate(other)
     text = (
         f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} "
-        "with ids put "
-        f"right, {then / now if now else np.inf:.3g} times as much. Map them to the truth's ids"
+        f"with ids put right, {then / now if now else np.inf:.3g} times as much. Map them to the truth's ids"
     )
     return Finding("labels renumbered", text, {"rule": key, "given": now, "renumbered": then})
 
@@ -503,8 +499,7 @@ def _below_popularity(case: _Case) -> Finding | None:
         return None
     text = (
         f"P@{case.k} is {_percent(rate)}; naming the same {case.k} most frequent label{'s' * (case.k > 1)} for every row gives "
-        f"{_percent(popular)}. Label "
-        f"ids may mean other labels, or the model has not learned yet"
+        f"{_percent(popular)}. Label ids may mean other labels, or the model has not learned yet"
     )
     return Finding("below popularity", text, {"given": rate, "popular": popular, "dealt": mean})
 
@@ -526,8 +521,7 @@ def _filter_pairs(case: _Case, exclude) -> Finding | None:
     row, label = divmod(int(keys[np.argmax(left)]), n_labels)
     text = (
         f"{int(left.sum()):,} of the {rows.size:,} pairs of the filter file are among the predictions, the first at "
-        f"row {row}, label "
-        f"{label}: they take places and are never right. Filter the scores before the top k is taken: "
+        f"row {row}, label {label}: they take places and are never right. Filter the scores before the top k is taken: "
         "TopK.from_scores(..., exclude=)"
     )
     return Finding("filter pairs", text, {"left": int(left.sum()), "pairs": int(rows.size), "row": row, "label": label})
@@ -569,8 +563,6 @@ def _reversed(case: _Case) -> Finding | None:
     rows = np.flatnonzero(depth > 1)
     if rows.size < ENOUGH:
         return None
-    last = case.top.ids[rows, depth[rows] - 1]
-    first, last = np.zeros(case.n, np.int64), np.zeros(case.n, np.int64)
     ends = np.full((case.n, 1), -1, np.int64)
     ends[rows, 0] = case.top.ids[rows, 0]
     first = case.hits_of(ends)
@@ -581,8 +573,7 @@ def _reversed(case: _Case) -> Finding | None:
     at_first, at_last = float(first.sum() / rows.size), float(last.sum() / rows.size)
     text = (
         f"{_percent(at_first)} of the first places are right and {_percent(at_last)} of the last: the order is "
-        "reversed. Scores may be "
-        f"distances or ranks, where lower is better: hand over -scores"
+        "reversed. Scores may be distances or ranks, where lower is better: hand over -scores"
     )
     return Finding("reversed order", text, {"first": at_first, "last": at_last})
 
@@ -598,8 +589,7 @@ def _constant(case: _Case) -> Finding | None:
         return None
     text = (
         f"{_percent(flat.mean())} of the rows have one score for all their labels, so that label ids alone decide the "
-        "order. Scores may "
-        f"have been rounded, cut to 0 and 1, or lost: hand over what the model ranks by"
+        "order. Scores may have been rounded, cut to 0 and 1, or lost: hand over what the model ranks by"
     )
     return Finding("constant scores", text, {"share": float(flat.mean())})
 

@@ -357,9 +357,7 @@ class Book:
     @functools.cached_property
     def broken(self) -> set[tuple[Line, tuple[str, int]]]:
         """Cells that an identity refutes, so that other checks do not lean on them."""
-        return {(line, fault.where) for line, fault in self.row_faults if not fault.rivals} | {
-            (line, _blamed(self, line, fault).where) for line, fault in self.row_faults if fault.rivals
-        }
+        return {(line, _blamed(self, line, fault).where) for line, fault in self.row_faults}
 
 
 def identities(book: Book) -> Iterator[Finding]:
@@ -394,8 +392,10 @@ def identities(book: Book) -> Iterator[Finding]:
 
 def _blamed(book: Book, line: Line, fault: Fault) -> Fault:
     """The fault, or where it is one of two cells that exclude each other: that of the cell farther from its prediction."""
+    if not fault.rivals:
+        return fault
     off = {where: book.off_prediction(line, where) for where in (fault.where, *fault.rivals)}
-    if not fault.rivals or None in off.values():
+    if None in off.values():
         return fault
     worst = max(off, key=lambda where: abs(off[where][0]) / off[where][1])
     if worst == fault.where:
@@ -463,12 +463,6 @@ def _coarse_meets(padded: str, other: str) -> bool:
     """Does ``padded`` without its trailing zeros round ``other``?"""
     coarse = padded.rstrip("0")
     return coarse != padded and not coarse.endswith(".") and not Cell.of(coarse).apart(Cell.of(other))
-
-
-def _digits_apart(first: str, second: str) -> int:
-    if len(first) != len(second):
-        return max(len(first), len(second))
-    return sum(a != b for a, b in zip(first, second, strict=True))
 
 
 def same_cell(book: Book) -> Iterator[Finding]:
@@ -1206,7 +1200,7 @@ def unlike_itself(book: Book) -> Iterator[Finding]:
     """
     moved = {(f.document, f.dataset, f.row) for f in owners(book)}
     habits: dict[tuple[Line, int], float] = {}
-    for (_, _), lines in book.tables.items():
+    for lines in book.tables.values():
         best = max((cell.high for line in lines if (cell := line.cell("P", 1))), default=0.0)
         for k in (1, 3, 5):
             ratios = {}
@@ -1215,8 +1209,9 @@ def unlike_itself(book: Book) -> Iterator[Finding]:
                 strong = first and first.value >= best / 2 and (line.document, line.dataset, line.label) not in moved
                 if p and psp and strong and p.value > 0 and psp.value > 0:
                     ratios[line] = math.log(psp.value / p.value)
-            middle = statistics.median(ratios.values()) if len(ratios) >= 5 else math.nan
-            habits |= {(line, k): ratio - middle for line, ratio in ratios.items() if len(ratios) >= 5}
+            if len(ratios) >= 5:
+                middle = statistics.median(ratios.values())
+                habits |= {(line, k): ratio - middle for line, ratio in ratios.items()}
     for line in book.lines:
         beyond = {k: _beyond(book, habits, line, k) for k in (1, 3, 5)}
         if None in beyond.values() or len({math.copysign(1, gap) for gap in beyond.values()}) != 1:

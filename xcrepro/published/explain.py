@@ -498,8 +498,7 @@ def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]
     """Where scores can be probabilities."""
     from xcrepro.metrics import calibration, registry
 
-    scores = top.scores[top.ids >= 0]
-    if scores.size == 0 or scores.min() < 0 or scores.max() > 1:
+    if not ((top.ids >= 0).any() and calibration.is_probability(top)):
         return
     names = [name for name in registry.names("pairs", "scores") if name not in ("pairs", "smECE")]
     found = calibration.calibration_table(truth, top, ks, metrics=names)
@@ -519,17 +518,11 @@ def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]
                     yield _Candidate("ECE", k, words, value, "other bins")
             if bins != calibration.BINS:
                 yield _Candidate("ACE", k, f"{bins} bins", calibration.ace(*pairs, bins=bins), "other bins")
+            filled = calibration.reliability(*pairs, bins=bins, band=None).query("count > 0")
+            value = float((filled["confidence"] - filled["accuracy"]).abs().mean())
             yield _Candidate(
-                "ACE (average)", k, f"{bins} bins", float(_gaps(*pairs, bins).mean()), "netcal: all bins weigh the same"
+                "ACE (average)", k, f"{bins} bins", value, "netcal: all bins of equal width weigh the same"
             )
-
-
-def _gaps(scores: np.ndarray, hits: np.ndarray, bins: int) -> np.ndarray:
-    """|mean score - mean hit| of the equal-width bins that hold something."""
-    which = np.minimum((scores * bins).astype(int), bins - 1)
-    n = np.bincount(which, minlength=bins)
-    apart = np.bincount(which, scores.astype(float), bins) - np.bincount(which, hits.astype(float), bins)
-    return np.abs(apart[n > 0]) / n[n > 0]
 
 
 # ---------------------------------------------------------------------- propensities
@@ -537,6 +530,8 @@ def _gaps(scores: np.ndarray, hits: np.ndarray, bins: int) -> np.ndarray:
 
 def _weights(truth: Truth, train: Truth | None, AB: tuple[float, float]) -> Iterator[tuple[str, str, np.ndarray]]:
     """(words, source, inverse propensities): first those of train, or of test where train is not there."""
+    from xcrepro import propensity
+
     counted = {"test": (truth.label_counts(), truth.n_rows)}
     if train is not None:
         if train.n_labels != truth.n_labels:
@@ -560,10 +555,7 @@ def _weights(truth: Truth, train: Truth | None, AB: tuple[float, float]) -> Iter
                     words.append(f"N of {n_of}")
                 source = "counts or N of another matrix" if (counts_of, n_of) != (own, own) else ""
                 source = source or ("A and B of other datasets" if words else "")
-                # Straight from the formula (jain16, eq. 2), because N need not be that of the counts here.
-                weights = 1.0 + (math.log(n) - 1.0) * (B + 1.0) ** A * (counts + B) ** -A
-                if (weights > 0).all():
-                    yield ", ".join(words), source, weights
+                yield ", ".join(words), source, propensity.inverse(counts, n, A, B)
 
 
 def _scored(reading: _Reading, ks: list[int], words: str, source: str, weights: np.ndarray) -> Iterator[_Candidate]:

@@ -27,9 +27,8 @@ from xcrepro.metrics import (
     pairs,
     reliability,
 )
-from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.labelwise import frequency_bins
-from xcrepro.metrics.registry import BINNED, METRICS, of_bin
+from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
 
@@ -59,7 +58,7 @@ def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
     Returns
     -------
     rows, halves : int
-        1,000 and 300, for more than five models 100 a pair, so that Holm's correction over the pairs leaves p-values below 5 %;
+        1,000 and 300; for more than five models 100 a pair and 200, so that Holm's correction over the pairs leaves p-values below 5 %;
         200 each (50 a pair) for more than 20,000 points.
 
     Examples
@@ -83,7 +82,7 @@ def metric_names(given: Given) -> list[str]:
 
 def _possible(one) -> tuple[float, float]:
     """An interval's ends within what the metric can be: one from a standard error may reach beyond."""
-    most = 1.0 if METRICS[one.metric.partition(" (")[0]].unit == "fraction" else np.inf
+    most = 1.0 if metric_named(one.metric).unit == "fraction" else np.inf
     return float(np.clip(one.low, 0.0, most)), float(np.clip(one.high, 0.0, most))
 
 
@@ -259,12 +258,6 @@ def bands(given: Given, k: int) -> pd.DataFrame:
 # ---------------------------------------------------------------- calibration
 
 
-def with_probabilities(given: Given) -> list[str]:
-    """The models all of whose scores lie in [0, 1], so that they can be read as probabilities."""
-    return [model for model, runs in given.runs.items() if all(is_probability(top) and (top.ids >= 0).any()
-                                                               for top in runs.values())]  # fmt: skip
-
-
 def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
     """The first k places of the first seed of each model with probabilities, before and after isotonic regression.
 
@@ -277,7 +270,7 @@ def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
         (model, state) -> predictions.
     """
     found = {}
-    for model in with_probabilities(given):
+    for model in given.with_probabilities:
         top = given.first(model).head(k)
         found[model, STATES[0]] = top
         folds = min(FOLDS, len(top))
@@ -347,7 +340,7 @@ def price(given: Given, k: int, samples: tuple[int, int], seed: int, confidence:
     """
     names = ["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"]
     rows = []
-    for model in with_probabilities(given):
+    for model in given.with_probabilities:
         top = given.first(model)
         if top.k <= k:
             continue

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
+from xcrepro.findings import LEVEL
 from xcrepro.looks import Look
-from xcrepro.metrics.registry import of_bin
 from xcrepro.reports import compute
 from xcrepro.repro import figures
 
@@ -103,7 +103,7 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
             for _, row in part.iterrows():
                 if (row["model"], row["other"]) not in names:
                     continue
-                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < compute.LEVEL
+                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < LEVEL
                 panel.hlines(at, row["low"], row["high"], color=looks.INK, linewidth=1.2, label="_guide interval")
                 face = looks.INK if clear else looks.WHITE
                 panel.plot(
@@ -320,4 +320,4 @@ def shown_metrics(table: pd.DataFrame, k: int) -> list[tuple[str, int]]:
     there = set(zip(table["metric"], table["k"], strict=True))
     first = int(table["k"].min())
     wanted = [("P", first), *((name, k) for name in ("P", "nDCG", "PSP", "macro-F1", "coverage"))]
-    return [one for one in dict.fromkeys(wanted) if one in there and not of_bin(one[0])]
+    return [one for one in dict.fromkeys(wanted) if one in there]

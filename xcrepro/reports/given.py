@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,12 @@ from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.metrics.calibration import is_probability
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
-A, B = 0.55, 1.5
-"""Of the propensity model where nothing else is known (jain16, section 5)."""
+DEFAULT_A, DEFAULT_B = 0.55, 1.5
+"""A and B of the propensity model where nothing else is known (jain16, section 5)."""
 PLACES = 100
 """Labels a point that are kept of a file of predictions."""
 
@@ -60,8 +62,8 @@ class Given:
     runs: dict[str, dict[int, TopK]]
     label_counts: np.ndarray | None = None
     n_train: int = 0
-    A: float = A
-    B: float = B
+    A: float = DEFAULT_A
+    B: float = DEFAULT_B
     label_names: tuple[str, ...] = ()
     dataset: Dataset | None = field(default=None, repr=False)
 
@@ -73,12 +75,21 @@ class Given:
         """The predictions that stand for a model where one run has to: those of its first seed."""
         return next(iter(self.runs[model].values()))
 
-    @property
+    @cached_property
     def inverse_propensity(self) -> np.ndarray | None:
         """(L,), None without a train truth."""
         if self.label_counts is None:
             return None
         return propensity.inverse(self.label_counts, self.n_train, self.A, self.B)
+
+    @cached_property
+    def with_probabilities(self) -> list[str]:
+        """The models all of whose scores lie in [0, 1], so that they can be read as probabilities."""
+        return [
+            model
+            for model, runs in self.runs.items()
+            if all(is_probability(top) and (top.ids >= 0).any() for top in runs.values())
+        ]
 
     def name(self, label: int) -> str:
         """A label's name, or its number."""
@@ -156,8 +167,8 @@ def collect(
         elif A is not None or B is not None:
             do = "propensities come from training label counts"
             raise ArgumentError("A and B", "go with train_truth", "none", do)
-    A = real_number("A", globals()["A"] if A is None else A, above=0)
-    B = real_number("B", globals()["B"] if B is None else B, at_least=0)
+    A = real_number("A", DEFAULT_A if A is None else A, above=0)
+    B = real_number("B", DEFAULT_B if B is None else B, at_least=0)
     if Y.n_rows == 0:
         raise ArgumentError("truth", "must have at least one row", "no rows")
     if label_names and len(label_names) != Y.n_labels:

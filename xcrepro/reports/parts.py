@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from xcrepro.errors import ArgumentError
+from xcrepro.findings import LEVEL
 from xcrepro.inputs import datasets
 from xcrepro.metrics.registry import of_bin
 from xcrepro.reports import compute, figures, grid, sentences
@@ -19,14 +20,13 @@ from xcrepro.reports.grid import Cell, Grid, of_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METRIC_PARTS = ("ranking", "labelwise", "coverage")
-"""Those that hold the metrics, each metric in one."""
-
 _OWN = {
     "ranking": (*compute.RANKED[:3], *compute.SCORED),
     "labelwise": ("macro-F1", "macro-P", "macro-R", "micro-F1"),
     "coverage": ("coverage", "coverage (test)", "label entropy", "abandonment"),
 }
+METRIC_PARTS = tuple(_OWN)
+"""Those that hold the metrics, each metric in one."""
 # Title, and what the section shows.
 _ABOUT = {
     "ranking": ("Ranking", "Means over test points. With a train truth, PSP and PSnDCG are the published ratios."),
@@ -135,7 +135,7 @@ def _drawer(function: Callable, table: pd.DataFrame, columns: Sequence[str], *gi
 
 def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of metrics that are fractions."""
-    return table[[bool(of_bin(name)) or sentences.unit(name) == "%" for name in table["metric"]]].reset_index(drop=True)
+    return table[table["metric"].map(sentences.unit) == "%"].reset_index(drop=True)
 
 
 def of_metrics(metrics: pd.DataFrame, pairs: pd.DataFrame, ks: Sequence[int], look: Looks) -> list[Part]:
@@ -189,7 +189,7 @@ def _pair_grid(pairs: pd.DataFrame, wanted: Sequence[tuple[str, int]]) -> Grid:
             one = values.loc[(model, other, metric, k)]
             ends = f"{sentences.number(one['low'], metric)} to {sentences.number(one['high'], metric)}, "
             text = sentences.number(one["difference"], metric, 2, sign=True)
-            clear = bool(one["p adjusted"] < compute.LEVEL)
+            clear = bool(one["p adjusted"] < LEVEL)
             row.append(Cell(text, ends + sentences.chance(one["p adjusted"]), float(one["difference"]), bold=clear))
         rows.append(row)
     columns = ["model", "other", *(f"{metric}@{k}, points" for metric, k in wanted)]

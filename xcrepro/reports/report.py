@@ -389,7 +389,7 @@ def report(
     if given.label_counts is not None:
         note("bins and bands of train frequency")
         made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k, look)
-    if compute.with_probabilities(given):
+    if given.with_probabilities:
         note("calibration")
         made += parts.of_calibration(*compute.calibration(given, ks, n_drawn[1], **drawn), k, look)
         if price:

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.findings import LEVEL
-from xcrepro.metrics.registry import METRICS, of_bin
+from xcrepro.metrics.registry import metric_named
 from xcrepro.reports import compute
 
 
 def unit(metric: str) -> str:
-    """``"%"`` for fractions, else the metric's unit; a bin of macro-F1 is a fraction."""
-    found = "fraction" if of_bin(metric) else METRICS[metric].unit
+    """``"%"`` for fractions, else the metric's unit."""
+    found = metric_named(metric).unit
     return "%" if found == "fraction" else found
 
 
@@ -47,8 +47,8 @@ def _measure(metric: str) -> str:
 
 
 def better(metric: str) -> str:
-    """``"higher"`` or ``"lower"``; a bin of macro-F1 as macro-F1."""
-    return "higher" if of_bin(metric) else METRICS[metric].better
+    """``"higher"`` or ``"lower"``."""
+    return metric_named(metric).better
 
 
 def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
@@ -286,7 +286,7 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
         said.append(
             f"{given.truth.n_rows} test points: with fewer than {compute.LEAST_ROWS} no interval or test is given."
         )
-    with_scores = compute.with_probabilities(given)
+    with_scores = given.with_probabilities
     without = [model for model in given.models if model not in with_scores]
     if without:
         whose, of = (
