@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# No test is timed: hypothesis would fail an example that takes over 0.2 s, as kernels that compile on a busy machine do.
+hypothesis.settings.register_profile("untimed", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
