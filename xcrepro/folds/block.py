@@ -17,6 +17,14 @@ KS = (1, 3, 5)
 """The cut-offs that tables of the field have."""
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The array, row by row in memory, as nobody may write to it. A kernel is compiled once for arrays that may be written to
+    and once for those that may not: what a block hands over is of the second kind, whoever made it."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 class Block:
     """Rows of ground truth and their predictions.
 
@@ -50,7 +58,7 @@ class Block:
         self.truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
         check_pair(self.truth, top)
         check_places("ks", k_max, top.k)
-        self.ids = np.ascontiguousarray(top.ids[:, :k_max])
+        self.ids = read_only(top.ids[:, :k_max])
         self.scores = top.scores[:, :k_max]
         self.first_row = first_row
         self.n_relevant = n_relevant

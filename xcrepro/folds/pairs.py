@@ -9,7 +9,7 @@ import numpy as np
 from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.folds.block import Block
+from xcrepro.folds.block import Block, read_only
 from xcrepro.folds.scores import MAX_BINS, check_scores
 from xcrepro.kernels import calibration as kernel
 
@@ -77,7 +77,7 @@ class PairSums:
             self._dtype = scores.dtype
         elif scores.dtype != self._dtype:
             raise ArgumentError("scores", f"must stay {self._dtype} from block to block", scores.dtype)
-        scores = np.ascontiguousarray(scores)
+        scores, ids, found = read_only(scores), read_only(ids), read_only(found)
         n, k = scores.shape
         times = np.zeros(0, np.int64) if weights is None else np.ascontiguousarray(weights, np.int64)
         given = (
