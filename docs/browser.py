@@ -51,7 +51,7 @@ _WIDE = """
   const page = document.documentElement;
   if (page.scrollWidth <= window.innerWidth) return [];
   const wide = Array.from(document.querySelectorAll("article *")).find(
-    (e) => e.getBoundingClientRect().right > window.innerWidth + 1 && 
+    (e) => e.getBoundingClientRect().right > window.innerWidth + 1 &&
       !e.closest(".scroll, .cell_output, .math, pre, details:not([open])"));
   return [`${page.scrollWidth} px wide on a phone: ${wide ? wide.tagName + "." + wide.className : "?"}`];
 })()

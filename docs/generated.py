@@ -80,15 +80,15 @@ def pages(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     return made
 
 
-def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str]) -> str:
-    """The table of contents that stands below the first page, hidden: the side bar is made from it.
+def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[str]) -> str:
+    """What ends the first page: the course's lessons, and the hidden table of contents that the side bar is made from.
 
     Parameters
     ----------
     guides : iterable of str
         Names of the pages under ``docs``.
-    lessons : iterable of str
-        Names of the notebooks under ``notebooks/course``.
+    lessons : mapping of str to str
+        Notebooks of the course -> their titles; empty where there is no course.
     data : iterable of str
         Pages that say what committed data are.
 
@@ -96,12 +96,16 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
     -------
     str
     """
-    lessons = [f"notebooks/course/{name}" for name in lessons]
+    listed = "\n".join(f"- [{title}]({name}.ipynb)" for name, title in lessons.items())
     parts = [
+        f"## Learn and teach\n\nA course, with the solutions of its exercises folded:\n\n{listed}\n" if lessons else "",
         _toctree("Read", ["documents", "gallery", "leaderboards", "notebooks/glossary"]),
         _toctree("Learn", lessons) if lessons else "",
         _toctree("Use", [f"docs/{name}" for name in guides]),
-        _toctree("Reference", ["commands", "api", "benchmarks/README", "benchmarks/results", *data, "CONTRIBUTING", "CHANGELOG"]),
+        _toctree(
+            "Reference",
+            ["commands", "api", "benchmarks/README", "benchmarks/results", *data, "CONTRIBUTING", "CHANGELOG"],
+        ),
     ]
     return "\n\n" + "\n".join(filter(None, parts))
 

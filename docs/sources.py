@@ -20,7 +20,7 @@ from xcrepro.repro import manifest, notebooks
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "docs/*.md", "notebooks/**/*.md")
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
 _FOLDED = "hide-input"  # myst-nb's tag
 
 
@@ -72,7 +72,12 @@ def stage(root: Path, target: Path) -> list[str]:
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     (target / "docs/index.md").unlink()
     guides = sorted(path.stem for path in (target / "docs").glob("*.md"))
-    lessons = sorted(path.stem for path in (target / "notebooks/course").glob("*.ipynb"))
+    lessons = {
+        f"notebooks/course/{path.stem}": notebooks.text(notebooks.read(path)["cells"][0]["source"])
+        .split("\n")[0]
+        .lstrip("# ")
+        for path in sorted((target / "notebooks/course").glob("*.ipynb"))
+    }
     data = sorted(path.relative_to(target).with_suffix("").as_posix() for path in target.glob("data/**/*.md"))
     _write(target / "index.md", first + generated.contents(guides, lessons, data))
     for path in [*target.rglob("*.md"), *target.rglob("*.ipynb")]:
@@ -122,12 +127,10 @@ def moved_up(text: str) -> str:
     """
 
     def link(match: re.Match) -> str:
-        mark, words, where = match.groups()
-        if words.startswith("!["):
-            words = moved_up(words)
+        where = match[1]
         if not re.match(r"[a-z]+:|#", where):
             where = where[3:] if where.startswith("../") else f"docs/{where}"
-        return f"{mark}[{words}]({where})"
+        return f"]({where})"
 
     return _LINK.sub(link, text)
 
@@ -173,7 +176,7 @@ def mathjax() -> Path:
 
 def _local_links(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
-    for _, _, link in _LINK.findall(text):
+    for link in _LINK.findall(text):
         if not re.match(r"[a-z]+:|#", link):
             yield link.partition("#")[0]
 
