@@ -220,7 +220,8 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
         ``page: what is wrong``.
     """
     home = folder.resolve().as_uri() + "/"
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html")) if pages is None else pages
+    every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
+    names = [name for name in every if not name.startswith("_")] if pages is None else pages
     faults = []
     for name in names:
         browser.size(*DESKTOP)
@@ -261,7 +262,7 @@ def main(argv: list[str] | None = None) -> int:
         "--screenshots", type=Path, metavar="DIR", help="only this: pictures of PAGES, desktop and phone"
     )
     parser.add_argument("pages", nargs="*", help="names below the folder; default: all")
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_intermixed_args(argv)
     program = find()
     if program is None:
         print(f"no Chromium here ({', '.join(NAMES)}): the pages were not looked at in a browser")

@@ -471,7 +471,16 @@ def api(root: Path) -> dict[str, str]:
             title = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
             lines.append(f"| [`{name}`](api/{name}.md) | {_cell(_plain(title))} |")
             made[f"api/{name}.md"] = "\n".join(
-                [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}", "   :members:", "```", ""]
+                [
+                    f"# {name}",
+                    "",
+                    "```{eval-rst}",
+                    f".. automodule:: {name}",
+                    "   :members:",
+                    "   :ignore-module-all:",
+                    "```",
+                    "",
+                ]
             )
     made["api.md"] = "\n".join(
         [

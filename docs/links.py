@@ -88,7 +88,7 @@ def check(folder: Path) -> list[str]:
     Parameters
     ----------
     folder : Path
-        Of the built site.
+        Of the built site; folders whose names begin with ``_`` hold what pages need, and no pages.
 
     Returns
     -------
@@ -96,7 +96,8 @@ def check(folder: Path) -> list[str]:
         ``page: what is wrong``, sorted: something fetched from another host, a missing file, a link to a page or to a
         place in a page that is not there.
     """
-    pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    found = (path for path in folder.rglob("*.html") if not path.relative_to(folder).parts[0].startswith("_"))
+    pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in found}
     faults = {f"{folder}: holds no page"} if not pages else set()
     for path, page in pages.items():
         name = path.relative_to(folder.resolve()).as_posix()
