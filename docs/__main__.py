@@ -40,7 +40,7 @@ def build(root: Path, out: Path, quiet: bool = False) -> list[str]:
     pages = sources.stage(root, out / "source")
     static = out / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(sources.mathjax(), static / "tex-svg.js")
+    shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")
     shutil.rmtree(out / "html", ignore_errors=True)
     with patch_docutils(), docutils_namespace():
         app = Sphinx(

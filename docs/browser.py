@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECONDS = 60
+"""For one page to load, or one question about it to be answered."""
 DESKTOP, PHONE = (1280, 900), (390, 844)
 WORD = "propensity"
 
@@ -138,20 +140,20 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
+        end = time.monotonic() + SECONDS
         while True:
-            answer = self._next(60)
+            answer = self._next(end)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
             self.events.append(answer)
 
-    def _next(self, seconds: float) -> dict:
-        end = time.monotonic() + seconds
+    def _next(self, end: float) -> dict:
         while b"\0" not in self._rest:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self._read], [], [], left)[0]:
-                raise TimeoutError(f"the browser did not answer for {seconds} s")
+                raise TimeoutError(f"no answer within {SECONDS} s")
             if not (part := os.read(self._read, 1 << 20)):
                 raise TimeoutError("the browser has ended")
             self._rest += part
@@ -169,8 +171,9 @@ class Browser:
         self.events.clear()
         if failed := self.call("Page.navigate", url=url).get("errorText"):
             raise RuntimeError(f"{url}: {failed}")
+        end = time.monotonic() + SECONDS
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next(60))
+            self.events.append(self._next(end))
 
     def value(self, script: str):
         """What ``script`` comes to on the page, a promise when it is kept."""
@@ -225,8 +228,15 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
     faults = []
     for name in names:
         browser.size(*DESKTOP)
-        browser.open(home + name)
-        found = browser.value(_LOOK) + browser.requests(home)
+        try:
+            browser.open(home + name)
+            found = browser.value(_LOOK)
+        except TimeoutError as error:
+            faults.append(f"{name}: {error}")
+            continue
+        except RuntimeError as error:  # of the page's own scripts, such as a part of MathJax that is not there
+            found = [f"script error: {str(error).splitlines()[0]}"]
+        found += browser.requests(home)
         browser.size(*PHONE)
         found += browser.value(_WIDE)
         faults += [f"{name}: {text}" for text in dict.fromkeys(found)]

@@ -168,7 +168,7 @@ def mathjax() -> Path:
     """
     package = "sphinx-mathjax-offline"
     try:
-        found = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax/tex-svg.js"))
+        found = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax/tex-svg-full.js"))
     except metadata.PackageNotFoundError:
         raise DataMissing(f"{package} is not installed: pip install -c constraints.txt -e '.[docs]'") from None
     return found
