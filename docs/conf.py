@@ -23,7 +23,7 @@ nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 
-# One file with all of TeX, and glyphs as paths: nothing more to fetch, so formulas also show where the pages are opened as files.
+# One file with all of TeX, and glyphs as paths: nothing more to fetch, so formulas show also where pages are opened as files.
 mathjax_path = "mathjax/tex-svg-full.js"
 mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "local"}}
 
