@@ -39,7 +39,8 @@ _LOOK = """
   for (const img of pictures) img.loading = "eager";
   await Promise.all(pictures.map((img) => img.decode().catch(() => 0)));
   for (const img of pictures)
-    if (!img.naturalWidth || (!img.closest("details:not([open])") && img.getBoundingClientRect().width < 20))
+    if (!img.naturalWidth ||  // icons may be small or wait for a click
+        (img.naturalWidth > 50 && !img.closest("details:not([open])") && img.getBoundingClientRect().width < 20))
       faults.push("picture not shown: " + img.getAttribute("src"));
   for (const formula of document.querySelectorAll("article .math"))
     if (!formula.querySelector("mjx-container")) faults.push("formula not set: " + formula.textContent.slice(0, 60));
