@@ -49,16 +49,17 @@ _LOOK = """
   return faults;
 })()
 """
+# Not window.innerWidth: a phone widens its window to what is in it.
 _WIDE = """
 (() => {
   const page = document.documentElement;
-  if (page.scrollWidth <= window.innerWidth) return [];
+  if (page.scrollWidth <= PHONE) return [];
   const wide = Array.from(document.querySelectorAll("article *")).find(
-    (e) => e.getBoundingClientRect().right > window.innerWidth + 1 &&
+    (e) => e.getBoundingClientRect().right > PHONE + 1 &&
       !e.closest(".scroll, .cell_output, .math, pre, details:not([open])"));
   return [`${page.scrollWidth} px wide on a phone: ${wide ? wide.tagName + "." + wide.className : "?"}`];
 })()
-"""
+""".replace("PHONE", str(PHONE[0]))
 _FOUND = """
 (async () => {
   for (let i = 0; i < 100; i++) {

@@ -228,7 +228,7 @@ def test_the_browser_sees_planted_faults(tmp_path):
     (tmp_path / "formula.html").write_text(f"{head}<article><span class='math'>x</span></article>")
     (tmp_path / "script.html").write_text(f"{head}<script>nothing.here()</script>")
     (tmp_path / "search.html").write_text(
-        "<div id='search-results'><ul><li><a href='good.html'>good</a></li></ul></div>"
+        f"{head}<div id='search-results'><ul><li><a href='good.html'>good</a></li></ul></div>"
     )
     with browser.Browser(browser.find()) as one:
         faults = browser.check(tmp_path, one)
