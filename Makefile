@@ -7,14 +7,14 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test lint site bench lock clean
+.PHONY: help env figures recorded test test-course lint site bench lock clean
 help:      ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 env: $(READY)  ## the environment in .venv, exact versions from constraints.txt
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,course]'
 	@touch $@
 
 figures: $(READY)  ## every figure and table, offline, from the synthetic twins and the committed counts (LONG=1: the long ones too)
@@ -30,12 +30,15 @@ test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook 
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
 	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
 
+test-course: $(READY)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
+	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/course
+
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 
 site: $(READY)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,course,docs]'
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
 
@@ -44,7 +47,7 @@ bench: $(READY)  ## our kernels beside the peers', as ratios
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs]'
 	$(BIN)/python -m xcrepro.repro.environment
 
 clean:  ## all that make made

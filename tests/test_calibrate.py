@@ -18,13 +18,15 @@ from sklearn.linear_model import LogisticRegression
 import xcrepro as xc
 from benchmarks import cross_fit as benchmark
 from xcrepro import calibrate
-from xcrepro.calibrate import Beta, HistogramBinning, Isotonic, Platt
+from xcrepro.calibrate import Beta, HistogramBinning, Isotonic, Platt, VennAbers
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
+from xcrepro.kernels import venn_abers
 from xcrepro.truth import Truth
 
 ABSENT = -np.inf
 CALIBRATORS = [Isotonic(), Platt(), Platt("plain", C=1.0), Beta(), HistogramBinning(4), HistogramBinning(4, "mass")]
+CALIBRATORS += [Isotonic(smooth=2), VennAbers()]
 EACH = pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 
 
@@ -414,6 +416,54 @@ def test_anything_that_fits_and_predicts_will_do():
     np.testing.assert_allclose(theirs, calibrate.cross_fit(scores, hits, Isotonic()), rtol=0, atol=1e-9)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), st.booleans()), min_size=1, max_size=14))
+def test_venn_abers_is_isotonic_regression_with_one_more_pair(pairs):
+    scores, hits = (np.array(each) for each in zip(*pairs, strict=True))
+    fitted = VennAbers().fit(scores.astype(float), hits)
+    for at in np.arange(-0.5, 8, 0.5):
+        for outcome, found in zip((0, 1), fitted.interval(np.array([at])), strict=True):
+            s, y = np.append(scores, at), np.append(hits, outcome)
+            # The greatest over all starts below of the least mean over all ends above.
+            means = [min(y[(s >= a) & (s <= b)].mean() for b in set(s[s >= at])) for a in set(s[s <= at])]
+            assert found[0] == pytest.approx(max(means), abs=1e-12)
+
+
+def test_venn_abers_of_many_scores_in_any_chunks(monkeypatch):
+    rng = np.random.default_rng(0)
+    scores = rng.random(3000)
+    hits = rng.random(3000) < scores**2
+    fitted = VennAbers().fit(scores, hits)
+    n = np.ones(3000, np.int64)
+    sorted_hits = hits[np.argsort(scores)].astype(np.int64)
+    for outcome, whole in ((0, fitted.misses_), (1, fitted.hits_)):
+        parts = np.empty(whole.size)
+        for lo in range(0, whole.size, 700):
+            venn_abers.with_one_more(n, sorted_hits, outcome, lo, min(lo + 700, whole.size), parts)
+        assert parts.tobytes() == whole.tobytes()
+    assert (fitted.misses_ <= fitted.hits_).all()
+    assert (np.diff(fitted.predict(np.linspace(-0.1, 1.1, 500))) >= 0).all()
+
+
+def test_smoothed_isotonic_regression_by_hand():
+    """Blocks of isotonic regression, a hit and a miss more in each, pooled anew where they fall."""
+    rng = np.random.default_rng(0)
+    for size in (3, 10, 60):
+        scores, hits = rng.permutation(size).astype(float), rng.random(size) < 0.4
+        plain = Isotonic().fit(scores, hits).predict(np.arange(size))
+        blocks = [
+            [hits[np.isin(scores, np.flatnonzero(plain == v))].sum() + 1, (plain == v).sum() + 2]
+            for v in np.unique(plain)
+        ]
+        values = [h / n for h, n in blocks]
+        want = [max(min(sum(h for h, _ in blocks[a : b + 1]) / sum(n for _, n in blocks[a : b + 1])
+                        for b in range(i, len(values))) for a in range(i + 1)) for i in range(len(values))]  # fmt: skip
+        found = Isotonic(smooth=1).fit(scores, hits).predict(np.arange(size))
+        np.testing.assert_allclose(found, np.array(want)[np.searchsorted(np.unique(plain), plain)], rtol=1e-12)
+        assert found.min() > 0
+        assert found.max() < 1
+
+
 def test_names_stand_for_the_classes():
     scores, hits = sample(60, 2)
     for name, kind in calibrate.METHODS.items():
@@ -724,7 +774,7 @@ def test_unfitted_calibrators_say_so(method, tmp_path):
 def test_equal_outcomes(method, hits):
     out = fit(method, [0.1, 0.4, 0.4, 0.8], hits).predict([0.0, 0.3, 0.4, 1.0])
     assert ((out >= 0) & (out <= 1)).all()
-    if not isinstance(method, Platt):
+    if not isinstance(method, Platt | VennAbers) and not getattr(method, "smooth", 0):
         assert abs(out[2] - hits[0]) < 1e-9
 
 
@@ -850,3 +900,22 @@ def test_truth_of_another_set_is_refused():
     Y, top = sample_top(30, 3, seed=43)
     with pytest.raises(ArgumentError, match="30 rows"):
         calibrate.cross_fit_top(Y[:29], top)
+
+
+@EACH
+def test_fit_top_is_the_fit_on_the_hits_of_a_topk(method):
+    rng = np.random.default_rng(11)
+    scores = rng.random((60, 8)).astype(np.float32)
+    Y = (rng.random((60, 8)) < 0.3).astype(np.float32)
+    top = xc.TopK.from_scores(np.where(rng.random((60, 8)) < 0.7, scores, -np.inf), 6)  # some places are absent
+    fitted = calibrate.fit_top(Y, top, method)
+    expected = fit(method, top.scores, Truth.of(Y).hits(top.ids))
+    assert np.array_equal(fitted.predict(scores), expected.predict(scores))
+    assert fitted is not method
+    with pytest.raises(ArgumentError):
+        method.predict(scores)  # the caller's is as it was
+    linked = calibrate.fit_top(Y, top, method, link=lambda values: values / 2)
+    halved = fit(method, top.scores / 2, Truth.of(Y).hits(top.ids))
+    assert np.array_equal(linked.predict(scores / 2), halved.predict(scores / 2))
+    with pytest.raises(ArgumentError, match="must have a row for each of the 59 rows"):
+        calibrate.fit_top(Y[:-1], top, method)

@@ -21,22 +21,41 @@ _WHERE = {
     "Split": "xcrepro.data.dataset",
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
+    "report": "xcrepro.reports.report",
+    "Report": "xcrepro.reports.report",
     "State": "xcrepro.metrics.state",
     "calibrate": None,
     "data": None,
     "decide": None,
+    "diagnose": None,
     "errors": None,
+    "formats": None,
     "metrics": None,
     "models": None,
     "paths": None,
     "propensity": None,
     "published": None,
     "repro": None,
+    "results": None,
 }
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from xcrepro import calibrate, data, decide, errors, metrics, models, paths, propensity, published, repro
+    from xcrepro import (
+        calibrate,
+        data,
+        decide,
+        diagnose,
+        errors,
+        formats,
+        metrics,
+        models,
+        paths,
+        propensity,
+        published,
+        repro,
+        results,
+    )
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load
     from xcrepro.data.read import read_xc
@@ -45,6 +64,7 @@ if TYPE_CHECKING:
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.metrics.state import State
     from xcrepro.predictions import TopK
+    from xcrepro.reports.report import Report, report
 
 
 def __getattr__(name: str):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -11,12 +13,27 @@ from xcrepro.errors import XCError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status: 0 well, 1 something failed, 2 wrong input, 130 interrupted."""
-    arguments = _parser().parse_args(argv)
+    """Run one command; return the exit status: 0 well, 1 something failed, 2 wrong input or nowhere to write, 130 interrupted,
+    141 where the reader of the output went away (``| head``)."""
     try:
-        return arguments.command(arguments)
+        try:
+            arguments = _parser().parse_args(argv)
+            return arguments.command(arguments)
+        finally:
+            sys.stdout.flush()  # here, where a fault in it is caught
     except XCError as error:
         print(f"xcrepro: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # What is still to be written has no reader; the interpreter would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        # A full disk, a folder that may not be written: the file is named; what it means is the system's own word.
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"xcrepro: {where}{error.strerror or error}", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except KeyboardInterrupt:
         print("xcrepro: interrupted; what is done stays done", file=sys.stderr)

@@ -39,8 +39,10 @@ from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
+from xcrepro.kernels import venn_abers
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK, check_pair
+from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
 _FORMAT = "xcrepro calibrator 1"
@@ -163,6 +165,15 @@ class Isotonic(Calibrator):
     counts in whole numbers, so it is exact. It never falls as the score rises: an order can become a tie, but is never
     turned round.
 
+    The end blocks are often all misses or all hits, and then it says 0 or 1: one pair that turns out otherwise costs a
+    likelihood all it has (NLL its cap). ``smooth`` keeps it away from there.
+
+    Parameters
+    ----------
+    smooth : int
+        So many hits and as many misses are added to each block, as in Laplace's rule of succession (1), and the blocks are
+        pooled anew where they no longer rise. 0: isotonic regression as it is.
+
     Attributes
     ----------
     knots_, values_ : ndarray of float64, shape (m,)
@@ -174,12 +185,23 @@ class Isotonic(Calibrator):
     >>> calibrator = Isotonic().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
     >>> calibrator.predict(np.array([0.0, 1.5, 2.0, 3.0, 9.0]))
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    >>> Isotonic(smooth=1).fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1])).values_.round(3)
+    array([0.333, 0.5  , 0.667])
     """
 
     _learned: ClassVar = ("knots_", "values_")
 
+    smooth: int = 0
+
+    def __post_init__(self) -> None:
+        self.smooth = whole_number("smooth", self.smooth)
+
     def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
         first, last, hits, sizes = kernel.pool(scores, n, hits)
+        if self.smooth:
+            places = np.arange(sizes.size, dtype=np.float64)
+            begin, end, hits, sizes = kernel.pool(places, sizes + 2 * self.smooth, hits + self.smooth)
+            first, last = first[begin.astype(np.int64)], last[end.astype(np.int64)]
         ends = np.column_stack([first, last]).ravel()
         keep = np.ones(ends.size, bool)
         keep[1::2] = last > first  # a block of one score is one knot
@@ -198,6 +220,80 @@ class Isotonic(Calibrator):
         if (np.diff(self.knots_) <= 0).any():
             return "knots_ that do not rise"
         return "values_ that fall" if (np.diff(self.values_) < 0).any() else _no_probabilities(self.values_)
+
+
+@dataclass(eq=False)
+class VennAbers(Calibrator):
+    """Inductive Venn-Abers predictor (Vovk and Petej 2014), merged to one probability.
+
+    To predict at a score, isotonic regression is fitted twice to all pairs and one more at that score: a miss, which gives p0
+    there, and a hit, p1 >= p0. One of the two is a perfectly calibrated prediction whatever the scores' law, so long as the
+    pairs are exchangeable. p = p1 / (1 - p0 + p1) is what has the least regret in log loss; it is never 0 or 1, and rises with
+    the score.
+
+    Attributes
+    ----------
+    knots_ : ndarray of float64, shape (m,)
+        The scores learned from, rising.
+    misses_, hits_ : ndarray of float64, shape (2 m + 1,)
+        p0 and p1 at each of them (odd places) and between them (even places).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> calibrator = VennAbers().fit(np.array([1.0, 2.0, 2.0, 4.0]), np.array([0, 1, 0, 1]))
+    >>> calibrator.predict(np.array([0.0, 2.0, 3.0, 9.0])).round(3)
+    array([0.333, 0.5  , 0.6  , 0.667])
+    >>> [each.round(3).tolist() for each in calibrator.interval(np.array([0.0, 2.0, 9.0]))]
+    [[0.0, 0.333, 0.5], [0.5, 0.667, 1.0]]
+    """
+
+    _learned: ClassVar = ("knots_", "misses_", "hits_")
+
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
+        n, hits = np.ascontiguousarray(n, np.int64), np.ascontiguousarray(hits, np.int64)
+        self.knots_ = np.asarray(scores, np.float64)
+        self.misses_, self.hits_ = np.empty(2 * n.size + 1), np.empty(2 * n.size + 1)
+        for outcome, out in ((0, self.misses_), (1, self.hits_)):
+            given = n, hits, outcome
+            threads.over_rows(
+                out.size, lambda lo, hi, given=given, out=out: venn_abers.with_one_more(*given, lo, hi, out)
+            )
+
+    def interval(self, scores) -> tuple[np.ndarray, np.ndarray]:
+        """p0 and p1 at each score.
+
+        Parameters
+        ----------
+        scores : array_like
+            Without absent places.
+
+        Returns
+        -------
+        tuple of ndarray of float64
+            In the shape of ``scores``.
+        """
+        self._check_fitted()
+        places = self._places(np.asarray(scores))
+        return self.misses_[places], self.hits_[places]
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        places = self._places(scores)
+        low, high = self.misses_[places], self.hits_[places]
+        return high / (1.0 - low + high)
+
+    def _places(self, scores: np.ndarray) -> np.ndarray:
+        scores = scores.astype(np.float64)
+        return np.searchsorted(self.knots_, scores, "left") + np.searchsorted(self.knots_, scores, "right")
+
+    def _fault(self) -> str:
+        if self.knots_.ndim != 1 or not self.misses_.shape == self.hits_.shape == (2 * self.knots_.size + 1,):
+            return "knots_, misses_ and hits_ of lengths that do not fit"
+        if (np.diff(self.knots_) <= 0).any():
+            return "knots_ that do not rise"
+        if (self.misses_ > self.hits_).any():
+            return "misses_ above hits_"
+        return _no_probabilities(self.misses_) or _no_probabilities(self.hits_)
 
 
 # ---------------------------------------------------------------------------------------------- logistic families
@@ -445,7 +541,7 @@ class HistogramBinning(Calibrator):
 
 # ---------------------------------------------------------------------------------------------- by name, and files
 
-METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning}
+METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning, "venn-abers": VennAbers}
 
 
 def load(path: str | os.PathLike) -> Calibrator:
@@ -699,10 +795,52 @@ def cross_fit_top(
     >>> cross_fit_top(Y, top, "isotonic", folds=2).ids.tolist() == top.ids.tolist()
     True
     """
-    truth = Truth.of(Y)
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
     check_pair(truth, top)
     scores = _linked(top.scores, link)
     return _ranked(top, cross_fit(scores, truth.hits(top.ids), method, folds, separate=separate))
+
+
+def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = None):
+    """Learn a calibrator from predictions of points that are neither trained nor tested on, for :func:`apply`.
+
+    With validation points of one's own (``Dataset.validation``) the test points stay untouched and are all judged by one map;
+    :func:`cross_fit_top` is for who has none. On a few hundred points isotonic regression says 0 or 1 where it met misses or
+    hits alone, which NLL punishes; ``"platt"``, ``"beta"``, ``"venn-abers"`` and ``Isotonic(smooth=1)`` do not.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth of the validation points.
+    top : TopK
+        Their predictions, all places pooled.
+    method
+        As for :func:`cross_fit`.
+    link : str or callable, optional
+        As for :func:`cross_fit_top`; :func:`apply` needs the same one.
+
+    Returns
+    -------
+    Calibrator
+        Fitted; a copy where ``method`` is one.
+
+    Raises
+    ------
+    ArgumentError
+        For a truth of another shape, and as the method's ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
+    >>> scores = np.array([[.9, .4, .1], [.3, .8, .2], [.6, .2, .7], [.1, .5, .3]])
+    >>> calibrator = fit_top(Y, TopK.from_scores(scores, k=2))
+    >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.85, 0.0]]), k=2)).scores.round(2)
+    array([[1.  , 0.33]], dtype=float32)
+    """
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
+    check_pair(truth, top)
+    return copy.deepcopy(method_of(method)).fit(_linked(top.scores, link), truth.hits(top.ids))
 
 
 def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,6 +124,40 @@ def of(name: str) -> Look:
     (True, True)
     """
     return METHODS.get(name) or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
+
+
+def distinct(names: Iterable[str]) -> dict[str, Look]:
+    """Looks for methods that are drawn together, no two alike as long as there are enough.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    dict of str to Look
+        Those of :data:`METHODS` as ever; another name has its own (:func:`of`) unless a name before it has that colour.
+
+    Examples
+    --------
+    >>> found = distinct(["PLT", "a", "b", "c", "d"])
+    >>> found["PLT"] == of("PLT"), len({look.colour for look in found.values()})
+    (True, 5)
+    """
+    names = list(names)
+    found = {name: METHODS[name] for name in names if name in METHODS}
+    for name in names:
+        if name in found:
+            continue
+        start = zlib.crc32(name.encode()) % len(_SPARE)
+        others = list(found.values())
+        # A colour and a marker that nobody has (in grey the marker tells), else a colour, else a look, else its own.
+        order = _SPARE[start:] + _SPARE[:start]
+        taken = {other.colour for other in others}, {other.marker for other in others}
+        free = [look for look in order if look.colour not in taken[0] and look.marker not in taken[1]]
+        free = free or [look for look in order if look.colour not in taken[0]]
+        found[name] = (free or [look for look in order if look not in others] or order)[0]
+    return {name: found[name] for name in names}
 
 
 def title(fig: Figure, text: str) -> Text:

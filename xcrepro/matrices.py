@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.tensors import plain
 
 # Column ids are int32.
 MAX_COLUMNS = 2**31 - 1
@@ -74,13 +75,13 @@ def checked_csr(name: str, matrix) -> sparse.csr_matrix:
 
 
 def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
-    """A stranger's matrix, sparse or dense: :func:`checked_csr`, or a 2-D array of real numbers.
+    """A stranger's matrix, sparse or dense, a tensor as well: :func:`checked_csr`, or a 2-D array of real numbers.
 
     Parameters
     ----------
     name : str
         What the error calls the argument.
-    value : sparse matrix or array_like, shape (n, columns)
+    value : sparse matrix, array_like or tensor, shape (n, columns)
         Rows are points.
     columns : str
         What the columns are, for the error.
@@ -96,9 +97,14 @@ def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
     ArgumentError
         As :func:`checked_csr`, and for an array of other dimensions or of what is no real number.
     """
+    value = plain(name, value)
     if sparse.issparse(value):
         return checked_csr(name, value)
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
+        raise ArgumentError(name, rule, f"{type(value).__name__} with rows of different lengths", do) from None
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
         raise ArgumentError(name, rule, f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}", do)

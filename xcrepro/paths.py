@@ -1,4 +1,9 @@
-"""Where things live: the project, the cache, and writing a file so that nobody ever sees half of it."""
+"""Where things live: the project, what the package brings, the cache; and writing a file so that nobody sees half of it.
+
+A *project* is a folder with ``notebooks/manifest.toml``: a clone, or what ``xcrepro start`` made. Runs write into it. What
+is committed (notebooks, ``data``, golden files) is read from it too; an installed wheel brings a copy, in the same
+layout, for all that the project does not have.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+_BROUGHT = Path(__file__).resolve().parent / "_project"
+"""What pyproject.toml puts into the wheel; a clone has no such folder, it has the files themselves."""
+
 
 def project_root() -> Path:
-    """The project folder.
+    """The project folder, where runs write.
 
     ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds ``notebooks/manifest.toml``, else the
-    folder this package was installed from (editable install).
+    clone this package was installed from (editable install); of an installed wheel ``project`` in :func:`cache_dir`.
 
     Returns
     -------
@@ -26,7 +34,49 @@ def project_root() -> Path:
     for folder in (here, *here.parents):
         if (folder / "notebooks" / "manifest.toml").is_file():
             return folder
-    return Path(__file__).resolve().parent.parent
+    return cache_dir() / "project" if _BROUGHT.is_dir() else Path(__file__).resolve().parent.parent
+
+
+def committed(name: str, root: Path | None = None) -> Path:
+    """Where a committed file or folder is read: in the project, or, where that has none, in what the wheel brings.
+
+    Parameters
+    ----------
+    name : str
+        From the project folder, such as ``"data/published"``.
+    root : Path, optional
+        The project; by default :func:`project_root`.
+
+    Returns
+    -------
+    Path
+        In the project where neither has it.
+    """
+    own = (project_root() if root is None else root) / name
+    brought = _BROUGHT / name
+    return brought if brought.exists() and not own.exists() else own
+
+
+def committed_files(folder: str, pattern: str, root: Path | None = None) -> list[Path]:
+    """The committed files of a folder, the project's own before what the wheel brings under the same name.
+
+    Parameters
+    ----------
+    folder : str
+        From the project folder.
+    pattern : str
+        As ``Path.glob`` takes it, of names in that folder.
+    root : Path, optional
+        As for :func:`committed`.
+
+    Returns
+    -------
+    list of Path
+        By name.
+    """
+    own = (project_root() if root is None else root) / folder
+    found = {path.name: path for place in (_BROUGHT / folder, own) for path in place.glob(pattern) if path.is_file()}
+    return [found[name] for name in sorted(found)]
 
 
 def cache_dir() -> Path:

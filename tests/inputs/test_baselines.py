@@ -68,8 +68,6 @@ FAULTS = {
     "labels, expected the dataset's": lambda ds, top, file: TopK.from_ids(top.ids, n_labels=top.n_labels + 1).save(
         file
     ),
-    "hits at the first place": lambda ds, top, file: shuffled(top).save(file),
-    "hits at the first": lambda ds, top, file: from_one(top).save(file),
     "other labels for test row 0": lambda ds, top, file: top.to_calibration_npz(file, ds.test.Y[::-1]),
     "model.npz": lambda ds, top, file: file.write_bytes(b"half of it"),
 }
@@ -82,6 +80,14 @@ def test_what_cannot_be_the_datasets(ds, top, tmp_path, match):
         baselines.saved(str(tmp_path), ds)
 
 
+@pytest.mark.parametrize(("fault", "kind"), [(shuffled, "no information"), (from_one, "labels renumbered")])
+def test_what_does_not_fit_is_said_and_not_refused(ds, top, tmp_path, fault, kind):
+    fault(top).save(tmp_path / "model.npz")
+    with pytest.warns(UserWarning, match=f"model.npz: {kind}"):
+        found = baselines.saved(str(tmp_path), ds)
+    np.testing.assert_array_equal(found["model"].ids, fault(top).ids)
+
+
 def test_two_files_of_a_name(ds, top, tmp_path):
     top.save(tmp_path / "model.npz")
     write_sparse(tmp_path / "model.txt", ds.test.observed_marginals)
@@ -92,7 +98,8 @@ def test_two_files_of_a_name(ds, top, tmp_path):
 def test_the_same_labels_for_all_rows_have_no_order(ds, tmp_path):
     ids = np.tile(np.array([[0, 1, 2]], np.int32), (ds.test.Y.shape[0], 1))
     TopK.from_ids(ids, n_labels=ds.test.Y.shape[1]).save(tmp_path / "popular.npz")
-    assert baselines.saved(str(tmp_path), ds)["popular"].k == 3
+    with pytest.warns(UserWarning, match=r"popular.npz: below popularity"):  # none of the three is frequent
+        assert baselines.saved(str(tmp_path), ds)["popular"].k == 3
 
 
 def test_unknown_baseline(ds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -610,3 +611,41 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
 def test_wrong_input_is_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+# ---------------------------------------------------------------- all pairs of several models
+
+
+def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
+    Y, good, bad, _, w = twin
+    tops = {"good": good, "bad": bad, "first": good.head(5).rows(np.arange(len(good))[::-1])}
+    about = {"metrics": ["P", "PSP@3", "macro-F1@5", "ECE@5"], "inverse_propensity": w, "samples": 40}
+    found = m.compare_all(Y, tops, (1, 5), **about)
+    assert list(found.pairs) == [("good", "bad"), ("good", "first"), ("bad", "first")]
+    for name, top in tops.items():
+        assert found.intervals[name] == m.confidence_intervals(Y, top, (1, 5), **about)
+    alone = {pair: m.paired_bootstrap(Y, *(tops[name] for name in pair), (1, 5), **about) for pair in found.pairs}
+    for at in range(len(alone["good", "bad"])):
+        adjusted = m.holm([outcomes[at].p for outcomes in alone.values()])
+        for (pair, outcomes), p in zip(alone.items(), adjusted, strict=True):
+            assert found.pairs[pair][at] == replace(outcomes[at], p_adjusted=float(p))
+
+
+def test_several_seeds_are_their_mean_in_each_draw_and_part(twin):
+    Y, good, bad, _, _ = twin
+    about = {"metrics": ["P@1", "coverage@5"], "samples": 60}
+    found = m.compare_all(Y, {"both": [good, bad], "good": good}, **about)
+    a, b = (xc.evaluate(Y, top, metrics=about["metrics"])["value"] for top in (good, bad))
+    assert [one.value for one in found.intervals["both"]] == pytest.approx(((a + b) / 2).tolist(), abs=1e-15)
+    # The mean of a seed with itself is that seed; what differs from good is half of what bad differs.
+    assert m.compare_all(Y, {"both": [good, good]}, **about).intervals["both"] == found.intervals["good"]
+    half = [one.difference for one in m.paired_bootstrap(Y, bad, good, **about)]
+    assert [one.difference for one in found.pairs["both", "good"]] == pytest.approx([x / 2 for x in half], abs=1e-15)
+
+
+def test_one_model_has_no_pair_and_no_model_is_refused(twin):
+    Y, good, *_ = twin
+    assert m.compare_all(Y, {"good": good}, 1, samples=20).pairs == {}
+    for tops in ({}, {"good": []}):
+        with pytest.raises(ArgumentError, match="tops must hold"):
+            m.compare_all(Y, tops, 1)

@@ -37,7 +37,9 @@ def overconfident():
     rng = np.random.default_rng(3)
     chance = rng.random((300, 6))
     Y = csr_matrix((rng.random((300, 6)) < chance**2).astype(np.float32))
-    return SimpleNamespace(test=SimpleNamespace(Y=Y)), TopK.from_scores(chance, 3)
+    train = csr_matrix((rng.random((50, 6)) < 0.3).astype(np.float32))
+    ds = SimpleNamespace(train=SimpleNamespace(Y=train), test=SimpleNamespace(Y=Y), label_names=())
+    return ds, TopK.from_scores(chance, 3)
 
 
 @pytest.fixture

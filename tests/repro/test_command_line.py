@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,3 +122,78 @@ def test_evaluate_filters_pairs_before_ranking(tmp_path, capsys):
     assert "\nP,1,0.5\n" in capsys.readouterr().out
     assert main([*command, "--filter", str(tmp_path / "filter.txt")]) == 0
     assert "\nP,1,1.0\n" in capsys.readouterr().out
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A truth and scores that belong together."""
+    (tmp_path / "truth.txt").write_text("2 3\n0:1\n2:1\n")
+    (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
+    return [str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt")]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "there is no such file"),
+        (b"", "an empty file"),
+        (b"\x93NUMPY\x01\x00v\x00", "no readable .npy file"),
+        (b"\x80\x04\x95\x0a\x00", "found a Python pickle"),
+        (b"\xfd7zXZ\x00\x00", "packed with xz"),
+        ("2 3\n".encode("utf-16"), "found text in UTF-16"),
+    ],
+)
+def test_evaluate_names_what_is_no_prediction_and_no_truth(saved, tmp_path, capsys, place, content, said):
+    saved[place] = str(tmp_path / "other.txt")
+    if content is not None:
+        (tmp_path / "other.txt").write_bytes(content)
+    assert main(["evaluate", *saved]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"xcrepro: {saved[place]}")
+    assert said in error
+    assert "n_columns=" not in error
+    assert "n_features=" not in error
+
+
+def test_evaluate_says_which_formats_hold_predictions(saved, tmp_path, capsys):
+    (tmp_path / "other.arff").write_text("@RELATION x\n")
+    assert main(["evaluate", saved[0], str(tmp_path / "other.arff")]) == 2
+    assert "got arff" in (error := capsys.readouterr().err)
+    assert "these do: xc, topk" in error
+    assert main(["evaluate", str(tmp_path / "other.arff"), saved[1]]) == 2
+    assert "expected a whole ARFF file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", [["list"], ["evaluate", "--list"]])
+def test_a_reader_that_goes_away_leaves_no_traceback(root, command, unbuffered):
+    """As in ``xcrepro list | head -1``; the reader is gone before the first line, whatever the pipe holds."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "XCREPRO_ROOT": str(root), "PYTHONUNBUFFERED": unbuffered}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "xcrepro", *command], env=environment, stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+def test_a_full_disk_is_one_sentence(root):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "xcrepro", "list"], cwd=root, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (2, "xcrepro: No space left on device\n")
+
+
+def test_a_file_that_may_not_be_written_is_named(tmp_path, capsys, monkeypatch):
+    from xcrepro.repro import manifest
+
+    def refuse():
+        raise PermissionError(13, "Permission denied", "/there/build")
+
+    monkeypatch.setattr(manifest, "load", refuse)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == "xcrepro: /there/build: Permission denied\n"

@@ -171,6 +171,30 @@ def test_the_project_as_a_whole(good, capsys):
     assert found["notebooks/demo/loose.ipynb"] == ["no item of manifest.toml uses it"]
 
 
+def test_a_lesson_has_no_parameters_and_longer_cells(project):
+    """A notebook in the folder ``course`` is no item; all else that is said of notebooks holds for it."""
+    path = project.root / "notebooks" / guard.LESSONS / "01_one.ipynb"
+    path.parent.mkdir()
+
+    def save(lines: int, outputs=()) -> dict:
+        cell = project.code("\n".join(["x = 1"] * lines), count=1, outputs=list(outputs))
+        path.write_text(tidy.tidied(project.notebook(project.markdown("# Lesson 1: One"), cell)))
+        return guard.project()
+
+    assert save(30) == {}
+    assert save(31) == {
+        "notebooks/course/01_one.ipynb": ["code cell 1 has 31 lines; at most 30: move code into the package"]
+    }
+    assert "differs from machine to machine" in save(1, [stream("/home/me/x")])["notebooks/course/01_one.ipynb"][0]
+
+
+def test_tidy_keeps_what_exercises_and_slides_need(project):
+    cell = project.code("x", count=1)
+    cell["metadata"] = {"slideshow": {"slide_type": "skip"}, "nbgrader": {"grade_id": "a"}, "editable": False}
+    (kept,) = json.loads(tidy.tidied(project.notebook(cell)))["cells"]
+    assert kept["metadata"] == {"slideshow": {"slide_type": "skip"}, "nbgrader": {"grade_id": "a"}}
+
+
 MESSY = [
     stream("progress\n", "stderr"),
     stream("one\n"),

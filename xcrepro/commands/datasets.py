@@ -1,12 +1,29 @@
-"""``fetch``: datasets."""
+"""``fetch``, ``fingerprint``: datasets."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError
 
 
 def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
     sub.add_argument("--force", action="store_true", help="download again")
+
+    sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")
+    sub.add_argument("truth", type=Path, nargs="*", help="label files, one-file datasets or .npz of SciPy matrices")
+    sub.add_argument("--dataset", help="all splits of this dataset of the catalogue instead; with --folder, from there")
+    sub.add_argument("--folder", type=Path, help="the dataset's folder")
+    sub.add_argument(
+        "--part", choices=("train", "test", "all"), help="of --dataset: what a truth that is put on record is"
+    )
+    sub.add_argument(
+        "--record",
+        action="store_true",
+        help="put it on record (xcrepro/data/catalogue/fingerprints.csv): the truth, or all splits of the dataset",
+    )
 
 
 def _fetch(arguments) -> int:
@@ -18,4 +35,32 @@ def _fetch(arguments) -> int:
     for key in ("licence", "citation"):
         if text := getattr(entry, key):
             print(f"{key}: {text}")
+    return 0
+
+
+def _fingerprint(arguments) -> int:
+    from xcrepro import diagnose, formats
+    from xcrepro.data.load import count_splits, load
+    from xcrepro.diagnose import fingerprints
+
+    if arguments.record and not arguments.dataset:
+        raise ArgumentError("--record", "goes with --dataset", "none")
+    if arguments.record and bool(arguments.truth) != bool(arguments.part):
+        raise ArgumentError(
+            "--part", "goes with --record and a truth, and says which part of the dataset it is", arguments.part
+        )
+    lines = []
+    for path in arguments.truth:
+        Y = formats.read_truth(path)
+        print(f"{diagnose.fingerprint(Y)}  {path}: {diagnose.recognise(Y).text}")
+        lines += [fingerprints.known(arguments.dataset, arguments.part, Y)] if arguments.record else []
+    if arguments.dataset and not arguments.truth:
+        count = count_splits(arguments.dataset, arguments.folder) if arguments.folder else 1
+        for split in range(count):
+            ds = load(arguments.dataset, arguments.folder, split=split)
+            for line in fingerprints.of_dataset(ds, str(split) if count > 1 else ""):
+                print(f"{line.fingerprint}  {line.dataset}, {line.part} split {line.split}".rstrip())
+                lines.append(line)
+    if arguments.record:
+        print(f"wrote {fingerprints.write(lines)}")
     return 0

@@ -1,11 +1,15 @@
-"""``evaluate``, ``audit``: saved predictions and one's own tables."""
+"""``evaluate``, ``explain``, ``audit``, ``certainty``: saved predictions, one's own tables, printed numbers."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.commands import conversion
+from xcrepro.errors import ArgumentError
+
+_PLACES_TO_DIAGNOSE = 5
 
 
 def add(command) -> None:
@@ -13,11 +17,9 @@ def add(command) -> None:
     sub.add_argument(
         "truth",
         type=Path,
-        help="test labels: a label file, a one-file dataset (either also .gz), or .npz of a SciPy matrix",
+        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...",
     )
-    sub.add_argument(
-        "predictions", type=Path, help="a score matrix (text or .npz), a saved TopK, or a calibration@k .npz"
-    )
+    sub.add_argument("predictions", type=Path, help="a score matrix, a saved TopK, a run, label:score lines, ...")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
         "--metrics",
@@ -33,9 +35,35 @@ def add(command) -> None:
     sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
     sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
     sub.add_argument(
-        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+        "--filter",
+        type=Path,
+        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
+        "for in a ranking",
     )
+    conversion.add_names(sub)
+    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command(
+        "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
+    )
+    sub.add_argument("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
+    sub.add_argument("truth", type=Path, help="as for evaluate")
+    sub.add_argument("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
+    sub.add_argument("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
+    sub.add_argument(
+        "-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are"
+    )
+    sub.add_argument(
+        "--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test"
+    )
+    sub.add_argument(
+        "--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too"
+    )
+    sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
+    sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
     sub.add_argument(
@@ -44,6 +72,18 @@ def add(command) -> None:
         help="CSV with the columns dataset, method, metric, k, value (one number a line), or dataset, method, P@1, nDCG@3, "
         "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
     )
+
+    sub = command("certainty", _certainty, "is a lead between two printed numbers certain, whatever the two predicted?")
+    sub.add_argument("first", help="as printed, percent: 54.23")
+    sub.add_argument("second", help="as printed, of the same test points")
+    sub.add_argument("-n", type=int, help="how many test points; or --dataset")
+    sub.add_argument(
+        "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
+    )
+    sub.add_argument("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
+    sub.add_argument("-k", type=int, default=1, help="default: 1")
+    sub.add_argument("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
+    sub.add_argument("--fractions", action="store_true", help="the numbers are fractions, not percent")
 
 
 class _ListMetrics(argparse.Action):
@@ -60,47 +100,52 @@ class _ListMetrics(argparse.Action):
 def _evaluate(arguments) -> int:
     import numpy as np
 
-    from xcrepro import propensity
+    from xcrepro import formats, propensity
     from xcrepro.data.splits import read_filter
+    from xcrepro.formats.index import Index
     from xcrepro.metrics import registry
     from xcrepro.metrics.evaluate import evaluate
-    from xcrepro.predictions import TopK
     from xcrepro.repro import tables
 
     if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
-    truth = _labels(arguments.truth)
+    names = conversion.names_of(arguments)
+    # The rows are the truth's: where it calls them by names, the predictions are held to these.
+    index = Index(**names, learn_rows=True)
+    truth = formats.read_truth(arguments.truth, arguments.truth_from, index=index)
+    index.stop_learning(truth.shape[0])
+    index.n_labels = truth.shape[1]
     weights = counts = None
     if arguments.train_truth is not None:
-        train = _labels(arguments.train_truth)
+        train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
+        train = formats.read_truth(arguments.train_truth, index=train_index)
         if train.shape[1] != truth.shape[1]:
-            raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
+            rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
+            raise ArgumentError("--train-truth", rule, train.shape[1], do)
         counts = np.bincount(train.indices, minlength=train.shape[1])
         A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
         weights = propensity.inverse(counts, train.shape[0], A, B)
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    top = TopK.load(arguments.predictions, k_max, exclude=exclude)
+    # More places than are asked for tell more about what does not fit.
+    places = max(k_max, _PLACES_TO_DIAGNOSE)
+    top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
+    _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
     return 0
 
 
-def _labels(path: Path):
-    """The label matrix of a split label file, an ``.npz`` or a one-file XC dataset."""
-    from xcrepro.data.read import read_labels, read_xc
+def _warn(truth, top, train, exclude, metrics) -> None:
+    """What the truth is, and what does not fit, on stderr: numbers stay as they are."""
+    from xcrepro import diagnose
 
-    try:
-        return read_labels(path)
-    except DataError as error:
-        # The header alone tells the two text formats apart, so the wrong reader stops at the first line.
-        try:
-            return read_xc(path)[1]
-        except XCError:
-            raise error from None
+    print(f"truth: {diagnose.recognise(truth).text}", file=sys.stderr)
+    for finding in diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics):
+        print(f"warning: {finding}", file=sys.stderr)
 
 
 def _audit(arguments) -> int:
@@ -113,3 +158,46 @@ def _audit(arguments) -> int:
         print(f"    {row.why}")
     print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
     return 0 if found.empty else 1
+
+
+def _explain(arguments) -> int:
+    from xcrepro import formats
+    from xcrepro.data.splits import read_filter
+    from xcrepro.published.explain import KS, conclusion, explain
+    from xcrepro.repro import tables
+
+    truth = formats.read_truth(arguments.truth)
+    train = (
+        None if arguments.train_truth is None else formats.read_truth(arguments.train_truth, n_labels=truth.shape[1])
+    )
+    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    n_labels = truth.shape[1]
+    top = formats.read_predictions(arguments.predictions, k=max(KS), exclude=exclude, n_labels=n_labels)
+    ks, (A, B) = arguments.k, (arguments.A, arguments.B)
+    found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
+    agree = found["agrees"] != ""
+    if arguments.csv:
+        print(tables.csv_text(found).rstrip())
+    else:
+        print(conclusion(found))
+        print(tables.show(found[: max(5, int(agree.sum()))].drop(columns="same"), decimals=found.attrs["decimals"] + 2))
+    return 0 if agree.any() else 1
+
+
+def _certainty(arguments) -> int:
+    from xcrepro.data import registry
+    from xcrepro.published import leads
+
+    if (arguments.n is None) == (arguments.dataset is None):
+        raise ArgumentError("-n and --dataset", "must be one of the two", "both" if arguments.n else "none")
+    if arguments.metric == "PSP" and not arguments.dataset:
+        raise ArgumentError("--dataset", "must be given for PSP", "none", "its weights hang on the dataset")
+    n, weights = arguments.n, None
+    if arguments.dataset:
+        entry = registry.get(arguments.dataset)
+        n = entry.n_test
+        weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
+    one = 1.0 if arguments.fractions else 100.0
+    about = {"weights": weights, "alpha": arguments.alpha, "one": one}
+    print(leads.lead(arguments.first, arguments.second, n, arguments.metric, arguments.k, **about))
+    return 0

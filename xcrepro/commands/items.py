@@ -1,4 +1,4 @@
-"""``list``, ``run``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
+"""``start``, ``list``, ``run``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from xcrepro.errors import ArgumentError
 
 
 def add(command) -> None:
+    sub = command("start", _start, "copy the notebooks into a folder of your own, to read, run and change there")
+    sub.add_argument("folder", type=Path, help="a folder that is not there yet, or is empty")
+
     command("list", _list, "show the items: id, sizes, title")
 
     sub = command("run", _run, "regenerate figures and tables, only what changed")
@@ -57,6 +60,18 @@ def _size_and_jobs(sub) -> None:
     sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
 
 
+def _start(arguments) -> int:
+    from xcrepro.repro.start import start
+
+    written = start(arguments.folder)
+    notebooks = sum(path.suffix == ".ipynb" for path in written)
+    print(
+        f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures"
+    )
+    print(f"now: cd {arguments.folder}; xcrepro run xcrepo/audit; jupyter lab notebooks")
+    return 0
+
+
 def _list(_) -> int:
     from xcrepro.repro import manifest
 
@@ -68,7 +83,8 @@ def _list(_) -> int:
 
 
 def _run(arguments) -> int:
-    from xcrepro.repro import recording, runner
+    from xcrepro import paths
+    from xcrepro.repro import manifest, recording, runner
 
     if len({name for name, _ in arguments.p}) != len(arguments.p):
         raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
@@ -77,6 +93,10 @@ def _run(arguments) -> int:
         raise ArgumentError("--data", "goes with --record", "none")
     if arguments.record or parameters.get("split") == recording.MEAN:
         return _record(arguments, parameters)
+    if not manifest.has_project(manifest.load()):
+        print(
+            f"no project here: this writes into {paths.project_root()}; `xcrepro start DIR` makes a folder of your own"
+        )
     report = runner.run(
         arguments.items,
         arguments.size,
@@ -97,6 +117,8 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.repro import manifest, recording, runner
 
     entries = manifest.load()
+    if arguments.record:
+        manifest.require_project(entries, "keeping a record")
     named = [entries[name] for name in manifest.find(entries, arguments.items)]
     if arguments.size != "small":
         raise ArgumentError("--size", "must be small for runs on a folder of real data", arguments.size)

@@ -50,6 +50,9 @@ class Dataset:
         In what the data differ from what is printed: a split, an average.
     label_names : tuple of str
         The names of the L labels, where the dataset has them.
+    validation : Split, optional
+        Points that are neither trained nor tested on, where its ``dataset.toml`` names them: to calibrate on
+        (:func:`xcrepro.calibrate.fit_top`), to choose parameters by. No count has them.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Dataset:
     comparable: bool = True
     notes: tuple[str, ...] = ()
     label_names: tuple[str, ...] = field(default=(), repr=False)
+    validation: Split | None = field(default=None, repr=False)
 
     @property
     def label_counts(self) -> np.ndarray:

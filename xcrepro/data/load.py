@@ -30,6 +30,8 @@ LAYOUTS = (
     "trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt",
     "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
 )
+LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
+"""Files of label names that are found without a dataset.toml (:mod:`xcrepro.data.names` has their forms)."""
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
 # Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
 _NAMES = {
@@ -158,6 +160,7 @@ def load(
         comparable=not (notes or differences),
         notes=notes + differences,
         label_names=_label_names(entry, folder, train.Y.shape[1]),
+        validation=_validation(entry, folder, train),
     )
 
 
@@ -379,16 +382,23 @@ def _available_folder(entry: Entry) -> Path | None:
 
 
 def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
+    """The names that the dataset.toml promises; else those of a file that is called as such files are."""
+    from xcrepro.data.names import read_label_names
+
     if entry.label_names is None:
-        return ()
+        path = next((place for name in LABEL_FILES if (place := folder / name).is_file()), None)
+        if path is None:
+            return ()
+        try:
+            return read_label_names(path, n_labels).names
+        except DataError as error:
+            warnings.warn(f"the labels have no names: {error}", stacklevel=3)
+            return ()
     places = [home / entry.label_names for home in (entry.folder, folder) if home]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise DataMissing(f"{places[0]}: no such file; label_names in {registry.FILE} says that it is there")
-    names = tuple(path.read_text(encoding="utf-8").splitlines())
-    if len(names) != n_labels:
-        raise DataError(path, f"{len(names):,} names", f"{n_labels:,}, a line for each label")
-    return names
+    return read_label_names(path, n_labels).names
 
 
 def _find(folder: Path) -> dict[str, Path]:
@@ -499,13 +509,36 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
         raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
 
 
+def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
+    """The validation points that the dataset.toml names, as wide as the train points."""
+    from xcrepro.data import read
+
+    files = {role: folder / name for role, name in entry.files.items() if role.startswith("validation")}
+    if not files:
+        return None
+    if "validation" in files:
+        found = Split(*read.read_xc(files["validation"]))
+    elif "validation_X" in files:
+        found = Split(*read.read_split(files["validation_X"], files["validation_Y"]))
+    else:
+        found = Split(None, read.read_labels(files["validation_Y"]))
+    of = {
+        role.partition("_")[2]: (folder / entry.files[role.replace("validation", "train")], file)
+        for role, file in files.items()
+    }
+    if found.X is not None:
+        _same_width("features", of.get("X", of.get("")), train.X, found.X)
+    _same_width("labels", of.get("Y", of.get("")), train.Y, found.Y)
+    return found
+
+
 def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: csr_matrix) -> None:
     if train.shape[1] != test.shape[1]:
         raise DataError(
             files[1],
             f"{test.shape[1]:,} {what}",
             f"{train.shape[1]:,}, as in {files[0].name}",
-            do="Train and test must come from the same release",
+            do="All points must come from the same release",
         )
 
 

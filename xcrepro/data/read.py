@@ -340,7 +340,7 @@ def _read_text(
             n_rows, widths, before = None, [*given.values()], line - 1
         else:
             expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
-            raise DataError(path, _shown(text), expected, line=line, do=_header_hint(text, old=len(given) == 2))
+            raise _no_header(path, text, line, expected, old=len(given) == 2)
         origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
         layout = Layout(*widths, origin=origin, **layout)
         rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
@@ -381,41 +381,65 @@ def _whole_numbers(text: bytes, count: int) -> list[int] | None:
     return [int(token) for token in tokens]
 
 
+_SAVE = "save the matrix in it with scipy.sparse.save_npz"
+_CONVERT = "xcrepro convert writes it in the repository's format, xc.formats reads it"
 _OTHER_FORMATS = {
-    b"\x93numpy": "This is a NumPy array (.npy): numpy.load reads it; TopK.from_scores takes scores from there",
-    b"\x80": "This looks like a Python pickle, which may run code of a stranger: save the matrix with scipy.sparse.save_npz",
-    b"\xfd7zxz": "This is packed with xz: unpack it first",
-    b"bzh": "This is packed with bzip2: unpack it first",
-    b"(\xb5/\xfd": "This is packed with zstd: unpack it first",
-    b"\xff\xfe": "This is text in UTF-16: save it as UTF-8",
-    b"\xfe\xff": "This is text in UTF-16: save it as UTF-8",
-    b"@relation": "This is an ARFF file (Mulan, WEKA, MEKA): its points have to be written in the repository's format first",
-    b"%%matrixmarket": "This is a Matrix Market file: scipy.io.mmread reads it, scipy.sparse.save_npz writes what is read here",
-    b"\x89hdf": "This is an HDF5 file: write the matrix in it with scipy.sparse.save_npz",
-    b"{": "This looks like JSON lines: read_jsonl_labels reads them",
+    b"\x93numpy": ("a NumPy array (.npy)", _CONVERT),
+    b"\x80": ("a Python pickle", "It may run a stranger's code: where you trust it, " + _SAVE),
+    b"\xfd7zxz": ("a file packed with xz", "Unpack it first"),
+    b"bzh": ("a file packed with bzip2", "Unpack it first"),
+    b"(\xb5/\xfd": ("a file packed with zstd", "Unpack it first"),
+    b"7z\xbc\xaf": ("a 7z archive", "Unpack it first"),
+    b"\xff\xfe": ("text in UTF-16", "Save it as UTF-8"),
+    b"\xfe\xff": ("text in UTF-16", "Save it as UTF-8"),
+    b"@relation": ("an ARFF file (Mulan, WEKA, MEKA)", _CONVERT),
+    b"%%matrixmarket": ("a Matrix Market file", "scipy.io.mmread reads it: " + _SAVE),
+    b"\x89hdf": ("an HDF5 file", _SAVE.capitalize()),
+    b"par1": ("a Parquet file", _CONVERT),
+    b"sqlite format 3": ("an SQLite database", "Write its points in the repository's format first (xcrepro.write_xc)"),
+    b"{": ("JSON lines", f"read_jsonl_labels reads label lists; {_CONVERT}"),
 }
-"""First bytes, in lower case -> what the file is, where asking for a width would lead astray."""
+"""First bytes, in lower case -> what the file is and what to do, where asking for a width would lead astray."""
+
+
+def _is_binary(text: bytes) -> bool:
+    return b"\0" in text[:100] or (b"\n" not in text and text[:1] > b"\x7f")
 
 
 def _shown(text: bytes) -> str:
-    if b"\0" in text[:100] or text[:1] in b"\x80\x93\xfd\x89":
-        return f"binary data ({text[:8].hex(' ')} ...)"
+    if _is_binary(text):
+        return "binary data"
     line = text.rstrip(b"\r\n")
     shown = line[:57].decode("utf-8", "backslashreplace")
     return repr(shown + "..." if len(line) > 57 else shown)
 
 
+def other_format(text: bytes) -> tuple[str, str] | None:
+    """What a file is that begins so, and what to do with it; None where nothing tells."""
+    start = text[:20].lower().lstrip()
+    return next((known for magic, known in _OTHER_FORMATS.items() if start.startswith(magic)), None)
+
+
+def _no_header(path: str | os.PathLike, text: bytes, line: int, expected: str, old: bool) -> DataError:
+    """The error for a first line that is no header: another format is called by its name."""
+    if other := other_format(text):
+        return DataError(path, other[0], f"text that begins with {expected}", do=other[1])
+    if _is_binary(text):
+        do = f"Of a matrix in another form, {_SAVE.replace(' in it', '')}"
+        return DataError(path, "binary data", f"text that begins with {expected}", do=do)
+    return DataError(path, _shown(text), expected, line=line, do=_header_hint(text, old))
+
+
 def _header_hint(text: bytes, old: bool) -> str:
-    for magic, what in _OTHER_FORMATS.items():
-        if text[:20].lower().lstrip().startswith(magic):
-            return what
     if old and _whole_numbers(text, 2) is not None:
         newer = "the newer format, which has one file for features and one for labels"
         return f"This looks like {newer}: read it with read_sparse or read_labels, or both with read_split"
     if not old and _whole_numbers(text, 3) is not None:
         return "This looks like the older format, with labels and features in one file: read it with read_xc"
+    if b"," in text and b":" not in text:
+        return "This looks like a CSV table: write its rows as 'id:value id:value ...' under the header, or as .npz"
     given = "n_features= and n_labels=" if old else "n_columns= (n_labels= for labels)"
-    return f"If the file has no header, give {given}"
+    return f"If the file has no header, put one there, or give {given}"
 
 
 def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line: int) -> None:

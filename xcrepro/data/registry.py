@@ -16,7 +16,8 @@ file outside the folder are refused, with the file and the key.
   files have.
 - ``[files]``: names in the folder, where they are none that :func:`xcrepro.load` finds by itself: ``train`` and
   ``test``; or ``train_X``, ``train_Y``, ``test_X`` and ``test_Y`` (or the two ``_Y``); or ``data``, ``train_rows`` and
-  ``test_rows``.
+  ``test_rows``. With the first two sets also ``validation``, or ``validation_X`` and ``validation_Y`` (as ``train`` is
+  given): points of their own to choose and to calibrate on, in neither count below.
 - ``[archive]``: where ``xcrepro fetch`` takes the files from: ``url``, or ``file``, a zip archive in the folder, or
   ``key`` and ``format`` of ``napkinxc.datasets``.
 - ``[propensity]``: ``A`` and ``B`` of jain16, equation 1 (default 0.55 and 1.5), ``from``: where they are from, in
@@ -83,7 +84,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.paths import cache_dir, project_root
+from xcrepro.paths import cache_dir, committed, committed_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +100,12 @@ FILE_SETS = (
     ("train_Y", "test_Y"),
 )
 """The files that make a dataset, by the keys of ``[files]``."""
+VALIDATION_SETS = {
+    ("train", "test"): ("validation",),
+    ("train_X", "train_Y", "test_X", "test_Y"): ("validation_X", "validation_Y"),
+    ("train_Y", "test_Y"): ("validation_Y",),
+}
+"""What may stand beside them, for validation points."""
 FILE = "dataset.toml"
 """What the file of a reader's dataset is called; also the source of its own numbers."""
 COUNTS = ("n_features", "n_labels", "n_train", "n_test")
@@ -641,10 +648,9 @@ def label_counts(name: str) -> pd.DataFrame:
     import pandas as pd
 
     entry = get(name)
-    folder = project_root() / "data" / "label_counts"
-    path = folder / f"{entry.name}.csv"
+    path = committed(f"data/label_counts/{entry.name}.csv")
     if not path.is_file():
-        there = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
+        there = ", ".join(p.stem for p in committed_files("data/label_counts", "*.csv")) or "none"
         raise DataMissing(
             f"{path}: no label counts of {entry.printed_name} there (there are: {there}). "
             f"Load the dataset and use .label_counts, or put a table 'label,count' there"
@@ -705,7 +711,7 @@ _FORMAT = {
     "label_names": _IN_FOLDER, "splits": _whole(1),
     "propensity": {"A": _ANY, "B": _ANY, "from": _TEXT},
     "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER},
-    "files": {key: _IN_FOLDER for keys in FILE_SETS for key in keys},
+    "files": {key: _IN_FOLDER for keys in (*FILE_SETS, *VALIDATION_SETS.values()) for key in keys},
     "expected": _ROW,
     "published": [_ROW],
     "twin": {
@@ -753,8 +759,9 @@ def _read(path: Path, changed: int, package: bool = False) -> Entry:
     sources = [row.get("source") for row in (expected, *table.get("published", ()))]
     for broken, key, found, rule in (
         ("name" not in table, "name", "nothing", "the dataset's name"),
-        (files and not any(set(files) == set(keys) for keys in FILE_SETS), "files", ", ".join(files),
-         " or ".join(", ".join(keys) for keys in FILE_SETS)),
+        (files and not any(set(files) in (set(keys), {*keys, *VALIDATION_SETS.get(keys, ())}) for keys in FILE_SETS),
+         "files", ", ".join(files), " or ".join(", ".join(keys) for keys in FILE_SETS)
+         + "; validation, or validation_X and validation_Y, beside train, or train_X and train_Y"),
         (archive and set(archive) not in ({"key", "format"}, {"url"}, {"file"}), "archive", ", ".join(archive),
          "url, or file, or key and format"),
         (None in sources[1:] or len(set(sources)) < len(sources), "published", f"the sources {sources}",

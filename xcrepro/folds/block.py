@@ -10,6 +10,7 @@ from xcrepro.arguments import check_places
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as truth_kernel
 from xcrepro.predictions import TopK, check_pair
+from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
@@ -21,7 +22,7 @@ class Block:
 
     Parameters
     ----------
-    Y : sparse matrix or array_like, shape (n, L), or Truth
+    Y : sparse matrix, array_like or tensor, shape (n, L), or label lists, or Truth
     top : TopK
         Its predictions.
     k_max : int
@@ -46,7 +47,7 @@ class Block:
     """
 
     def __init__(self, Y, top: TopK, k_max: int, first_row: int | None = None, n_relevant=None) -> None:
-        self.truth = Truth.of(Y)
+        self.truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
         check_pair(self.truth, top)
         check_places("ks", k_max, top.k)
         self.ids = np.ascontiguousarray(top.ids[:, :k_max])

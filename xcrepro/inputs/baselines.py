@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import gzip
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from xcrepro import models
+from xcrepro import diagnose, formats, models
 from xcrepro.data.dataset import Dataset
-from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.inputs import trained
 from xcrepro.predictions import TopK, read_calibration_npz
 from xcrepro.truth import Truth
@@ -134,8 +134,8 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     Parameters
     ----------
     path : str
-        A file, or a folder of which every file is taken by name: any form that :meth:`TopK.load` reads (``.npz`` of
-        TopK, of a SciPy score matrix, of the calibration@k authors; a score matrix as text, also ``.gz``).
+        A file, or a folder of which every file is taken by name: any format of :mod:`xcrepro.formats` that holds predictions.
+        Labels are ids, or names of the dataset's; rows are numbers from 0, or stand in order.
     ds : Dataset
     places : int
         Labels a point that are kept.
@@ -150,9 +150,40 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     DataMissing
         Where nothing is there.
     DataError
-        With the file, where the predictions cannot be those of the dataset: another number of points or labels; a truth
-        in the file that is not the dataset's; or hits no more frequent than if the rows were dealt out at random, the
-        sign of another order (where the rows differ at all).
+        With the file, where the predictions cannot be those of the dataset: another number of points or labels, or a truth
+        in the file that is not the dataset's.
+
+    Warns
+    -----
+    UserWarning
+        Of each sign that they do not belong to the dataset's test points as they stand (:func:`xcrepro.diagnose.check`).
+    """
+    truth = Truth.of(ds.test.Y)
+    return {
+        name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
+        for name, file in saved_files(path).items()
+    }
+
+
+def saved_files(path: str) -> dict[str, Path]:
+    """The files of saved predictions, unread.
+
+    Parameters
+    ----------
+    path : str
+        As for :func:`saved`.
+
+    Returns
+    -------
+    dict of str to Path
+        By file name without its ending.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing is there.
+    DataError
+        For two files of one name.
     """
     home = Path(path).expanduser()
     files = [home]
@@ -160,28 +191,21 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
         files = sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files or not files[0].exists():
         raise DataMissing(f"predictions: {home} holds no file: save one with TopK.save, or leave `predictions` empty")
-    truth = Truth.of(ds.test.Y)
-    found: dict[str, TopK] = {}
+    found: dict[str, Path] = {}
     for file in files:
         name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
         if name in found:
             raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
-        found[name] = _check_order(file, _check_shape(file, _read(file, truth, places), truth), truth)
+        found[name] = file
     return found
 
 
-def _read(file: Path, truth: Truth, places: int) -> TopK:
-    try:
-        if file.suffix == ".npz":
-            with np.load(file, allow_pickle=False) as stored:
-                names = set(stored.files)
-            if "true_positives" in names:
-                return _read_calibration(file, truth)
-        return TopK.load(file, k=places).head(places)
-    except XCError:
-        raise
-    except (OSError, ValueError, EOFError, gzip.BadGzipFile) as error:
-        raise DataError(file, f"no readable predictions ({error})", "a form that TopK.load reads") from error
+def _read(file: Path, ds: Dataset, truth: Truth, places: int) -> TopK:
+    format = formats.detect(file)
+    if format.name == "calibration":
+        return _read_calibration(file, truth)
+    names = {"label_names": ds.label_names} if ds.label_names else {"n_labels": truth.n_labels}
+    return formats.read_predictions(file, format.name, places, n_rows=truth.n_rows, **names)
 
 
 def _read_calibration(file: Path, truth: Truth) -> TopK:
@@ -203,17 +227,8 @@ def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
     return top
 
 
-def _check_order(file: Path, top: TopK, truth: Truth) -> TopK:
-    """Refuse rows in another order. Under random dealing the hits at place 1 are a sum over labels of (times predicted
-    x times true)/n, with a standard deviation below the square root of that: 3 of them above is more than chance."""
-    first = top.ids[:, 0]
-    first = first[first >= 0]
-    if np.unique(first).size < 2:
-        return top
-    by_chance = float(np.bincount(first, minlength=truth.n_labels) @ truth.label_counts()) / truth.n_rows
-    hits = int(truth.hits(np.ascontiguousarray(top.ids[:, :1])).sum())
-    if hits <= by_chance + 3 * np.sqrt(by_chance):
-        found = f"{hits} hits at the first place, where rows in any order give about {by_chance:.0f}"
-        do = "Sort the rows as the test split has them, and check that label ids start from 0"
-        raise DataError(file, found, "rows in the order of the dataset's test split", do=do)
+def _warned(file: Path, top: TopK, ds: Dataset) -> TopK:
+    """Say what does not fit; a bad model is no error, so nothing is refused."""
+    for finding in diagnose.check(ds.test.Y, top, Y_train=ds.train.Y):
+        warnings.warn(f"{file.name}: {finding}", stacklevel=4)
     return top

@@ -19,6 +19,7 @@ from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, ranking
+from xcrepro.metrics.calibration import is_probability
 from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
@@ -120,7 +121,8 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
         return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
     names = tuple(ds.label_names[label] for label in labels) if ds.label_names else ()
-    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names)
+    validation = None if ds.validation is None else split(ds.validation)
+    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names, validation=validation)
     if not isinstance(ds, Twin):
         return ds
     train = ds.train
@@ -151,22 +153,6 @@ def predictions(
         Model -> its predictions for the test points.
     """
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
-
-
-def is_probability(top: TopK) -> bool:
-    """Whether every score lies in [0, 1], so that it can be read as a probability as it is.
-
-    Parameters
-    ----------
-    top : TopK
-        Its absent places are not looked at; without a score it is True.
-
-    Returns
-    -------
-    bool
-    """
-    scores = top.scores[top.ids >= 0]
-    return bool(scores.size == 0 or (scores.min() >= 0 and scores.max() <= 1))
 
 
 def linked(top: TopK, k: int, name: str = "") -> TopK:

@@ -20,8 +20,12 @@ from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
 from xcrepro.data.twin import Twin, twin
+from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.published import record
+from xcrepro.published import doubted, record
+
+PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
+"""The repository's name of a metric -> this package's."""
 
 
 def pick(
@@ -75,11 +79,42 @@ def pick(
             "xcrepro run ITEM -p split mean -p folder DIR runs each",
         )
     if folder or size == "paper":
-        return load(dataset, folder or None, split=split or 0, A=A, B=B)
+        return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
     if split:
         raise ArgumentError("split", "must be None or 0 for a twin, which has one split", split)
     ds = twin(dataset, scale=scale, seed=seed)
     return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
+
+
+def _held_to_record(ds: Dataset) -> Dataset:
+    """Not comparable where the truth of every split is on record and this is none of them."""
+    splits = ds.entry.splits or 1 if ds.entry else 1
+    if sum(line.dataset == ds.name and line.part == "test" for line in fingerprints.table()) < splits:
+        return ds
+    found = fingerprints.recognise(ds.test.Y, twins=False)
+    if found.comparable:
+        return ds
+    return dataclasses.replace(ds, comparable=False, notes=(*ds.notes, f"the test split is {found.text}"))
+
+
+def standing(ds: Dataset) -> str:
+    """What the test points are, by the fingerprint of their truth, and whether numbers on them belong among printed rows.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    str
+        A sentence, to stand beside printed rows.
+
+    Examples
+    --------
+    >>> standing(pick("bibtex", scale=0.1))
+    'Numbers of a run are on the test split of bibtex@0.1-seed0, a synthetic twin of Bibtex: no printed result is about it.'
+    """
+    return f"Numbers of a run are on {fingerprints.recognise(ds.test.Y, ds, twins=False).text}."
 
 
 def pick_many(
@@ -248,6 +283,32 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
     if source in record.sources():
         return record.table(source)
     return pd.DataFrame(columns=record.COLUMNS)
+
+
+def printed_table(ds: Dataset) -> pd.DataFrame:
+    """:func:`printed_rows` as a table to read: what is printed of the repository's metrics, all methods.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    DataFrame
+        method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
+    """
+    rows = printed_rows(ds)
+    rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
+    if not len(rows):
+        return pd.DataFrame(columns=["method"])
+    rows = rows.reset_index(drop=True)
+    doubts = (doubted(rows) != "").map({True: "†", False: ""})
+    column = rows["metric"].map(PRINTED) + "@" + rows["k"].astype(int).astype(str)
+    rows = rows.assign(text=rows["printed"] + doubts, column=column)
+    rows["method"] += rows["variant"].where(rows["variant"] != "", "").radd(" ").str.rstrip()
+    rows["row"] = rows["row"].astype(int)
+    wide = rows.pivot(index=["row", "method"], columns="column", values="text")[list(rows["column"].unique())]
+    return wide.rename_axis(columns=None).reset_index("method").reset_index(drop=True)
 
 
 def weights(ds: Dataset) -> np.ndarray:

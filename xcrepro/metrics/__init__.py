@@ -2,10 +2,12 @@
 
 from xcrepro.metrics.calibration import (
     BrierParts,
+    CorrectedECE,
     ace,
     brier,
     brier_decomposition,
     calibration_table,
+    corrected_ece,
     ece,
     marginal_ece,
     nll,
@@ -17,6 +19,7 @@ from xcrepro.metrics.coverage import alpha_coverage, coverage, diversity, label_
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.labelwise import (
     Counts,
+    best_macro_f1,
     binned_macro_f1,
     confusion,
     macro_f1,
@@ -42,9 +45,11 @@ from xcrepro.metrics.ranking import (
 from xcrepro.metrics.registry import METRICS, table
 from xcrepro.metrics.significance import (
     Bootstrap,
+    Comparison,
     Interval,
     SharedErrorsWarning,
     TTest,
+    compare_all,
     confidence_intervals,
     holm,
     jackknife_blocks,
@@ -58,6 +63,8 @@ __all__ = [
     "METRICS",
     "Bootstrap",
     "BrierParts",
+    "Comparison",
+    "CorrectedECE",
     "Counts",
     "Interval",
     "SharedErrorsWarning",
@@ -67,12 +74,15 @@ __all__ = [
     "adg",
     "alpha_coverage",
     "average_precision",
+    "best_macro_f1",
     "binned_macro_f1",
     "brier",
     "brier_decomposition",
     "calibration_table",
+    "compare_all",
     "confidence_intervals",
     "confusion",
+    "corrected_ece",
     "coverage",
     "diversity",
     "ece",

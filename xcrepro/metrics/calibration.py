@@ -26,6 +26,7 @@ An empty bin has weight 0.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, Block
-from xcrepro.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, Pairs, PairSums, bin_edges
+from xcrepro.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, SQUARE, Pairs, PairSums, bin_edges
 from xcrepro.folds.scores import ScorePool, check_scores, gap_error
 from xcrepro.folds.sums import ratio
 from xcrepro.kernels import calibration as kernel
@@ -132,6 +133,72 @@ def ece(
     (0.25, 0.0325, 0.85)
     """
     return binned_error(_sums(scores, hits, k, bins, closed).table, norm, half, debias)
+
+
+class CorrectedECE(NamedTuple):
+    """What is left of an ECE when the noise of few hits is taken off; all fractions.
+
+    Attributes
+    ----------
+    ece : float
+        As measured (:func:`ece`).
+    floor : float
+        What a perfectly calibrated model with these scores would print on average.
+    corrected : float
+        The ECE less what noise adds to it.
+    low, high : float
+        An interval for the error without noise.
+    """
+
+    ece: float
+    floor: float
+    corrected: float
+    low: float
+    high: float
+
+
+def corrected_ece(
+    scores, hits, k: int | None = None, *, bins: int = BINS, closed: str = "left", confidence: float = 0.95
+) -> CorrectedECE:
+    """ECE without the noise of its hits: the floor, the rest, and an interval.
+
+    A bin's gap d_b is the true one plus noise, and |d_b| is never negative: an ECE of finite data is positive for a model
+    without any error. Were all n_b scores of bin b right, its gap would have the variance v_b = sum of s (1 - s) / n_b^2, and
+    |d_b| the mean sqrt(2 v_b / pi) (a normal law for the mean of many hits); **the floor** is the mean of these, bins weighted
+    as in ECE.
+
+    With true gaps t d_b, |gap| has the mean and variance of a folded normal law, and bins are independent. **Corrected** is t
+    times the ECE for the t with which the measured ECE is what is to be expected, 0 where it is less than no error at all would
+    print. **The interval** holds t times the ECE for all t with which it lies within its own spread. 0 is in it where a
+    perfectly calibrated model could have printed the ECE; both ends are 0 where it is too small even for that.
+
+    It supposes independent hits. Hits of one point that come together widen the truth; scores that were fitted to these very
+    hits (cross-fitting included) narrow it, and can lie below the floor.
+
+    Parameters
+    ----------
+    scores, hits, k, bins, closed
+        As for :func:`ece`.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    CorrectedECE
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> found = corrected_ece(scores, rng.random(1000) < scores)                 # perfectly calibrated
+    >>> [round(value, 3) for value in found]
+    [0.031, 0.032, 0.002, 0.0, 0.044]
+    >>> found = corrected_ece(scores, rng.random(1000) < 0.8 * scores)           # the true error is 0.1
+    >>> [round(value, 3) for value in found]
+    [0.109, 0.032, 0.106, 0.081, 0.132]
+    """
+    real_number("confidence", confidence, above=0, below=1)
+    return corrected_of(_sums(scores, hits, k, bins, closed).table, confidence)
 
 
 def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1", half: str | None = None) -> float:
@@ -464,6 +531,22 @@ def calibration_table(
     return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).result()
 
 
+def is_probability(top: TopK) -> bool:
+    """Whether every score lies in [0, 1], so that it can be read as a probability as it is.
+
+    Parameters
+    ----------
+    top : TopK
+        Its absent places are not looked at; without a score it is True.
+
+    Returns
+    -------
+    bool
+    """
+    scores = top.scores[top.ids >= 0]
+    return bool(scores.size == 0 or (scores.min() >= 0 and scores.max() <= 1))
+
+
 # ---------------------------------------------------------------------------------------------- behind them
 
 
@@ -572,6 +655,52 @@ def decomposition(pairs: Pairs) -> BrierParts:
 def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
     """See :func:`ece`; ``table`` is that of :class:`xcrepro.folds.pairs.Pairs`: COUNT, HITS and SCORE are read."""
     return gap_error(table[COUNT], table[HITS], table[SCORE], norm, half, debias)
+
+
+def floor_of(table: np.ndarray) -> float:
+    """The floor of :func:`corrected_ece`; ``table`` is that of :class:`xcrepro.folds.pairs.Pairs`."""
+    noise = np.sqrt(np.maximum(table[SCORE] - table[SQUARE], 0.0))  # n_b times the standard deviation of the bin's gap
+    return float(np.sqrt(2.0 / np.pi) * noise.sum() / table[COUNT].sum())
+
+
+def corrected_of(table: np.ndarray, confidence: float | None = None) -> CorrectedECE:
+    """See :func:`corrected_ece`; without ``confidence`` the ends of the interval are NaN."""
+    from scipy.special import ndtri
+
+    error, floor = binned_error(table), floor_of(table)
+    z = np.nan if confidence is None else float(ndtri((1.0 + confidence) / 2.0))
+    table = table[:, table[COUNT] > 0]
+    low, corrected, high = (
+        np.nan if np.isnan(level) else _without_noise(table, error, level) for level in (z, 0.0, -z)
+    )
+    return CorrectedECE(error, floor, corrected, low, high)
+
+
+def _without_noise(table: np.ndarray, error: float, level: float) -> float:
+    """t times the measured ECE, for the t with which that is so many standard deviations above its expectation; by halving.
+    ``table``: of filled bins."""
+    from scipy.special import ndtr
+
+    n, hits, score = table[COUNT], table[HITS], table[SCORE]
+    weight, gap, share = n / n.sum(), np.abs(score - hits) / n, (hits + score / n) / (n + 1.0)
+    spread = np.sqrt(np.maximum(share * (1.0 - share) / n, 1e-300))  # of the mean hit, drawn a little to the mean score
+
+    def off(t: float) -> float:
+        """The measured ECE less what true gaps t times the measured ones lead to expect, in standard deviations."""
+        x = t * gap / spread
+        mean = spread * (np.sqrt(2.0 / np.pi) * np.exp(-0.5 * x**2) + x * (1.0 - 2.0 * ndtr(-x)))
+        variance = np.maximum((t * gap) ** 2 + spread**2 - mean**2, 0.0)
+        return float((error - (weight * mean).sum()) / math.sqrt((weight**2 * variance).sum() + 1e-300))
+
+    if off(0.0) <= level:
+        return 0.0
+    low, high = 0.0, 1.0
+    while off(high) > level and high < 2.0**40:
+        low, high = high, 2.0 * high
+    for _ in range(45):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if off(middle) > level else (low, middle)
+    return min(low * error, 1.0)
 
 
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:

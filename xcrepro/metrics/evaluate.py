@@ -27,8 +27,9 @@ def evaluate(
     Parameters
     ----------
     Y, top
-        Truth (n, L) and predictions, as for each function of :mod:`xcrepro.metrics.ranking`; or an iterable of such pairs
-        as ``Y`` alone, so that predictions larger than memory stream through.
+        Truth (n, L) and predictions, as for each function of :mod:`xcrepro.metrics.ranking`: a matrix, a tensor, or for each
+        row a list of label ids; or an iterable of such pairs as ``Y`` alone, so that predictions larger than memory stream
+        through.
     ks : int or sequence of int
         The cut-offs.
     inverse_propensity : array_like of float, shape (L,), optional

@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from xcrepro.arguments import check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
@@ -464,6 +465,56 @@ def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.Dat
     theirs = baseline["value"].to_numpy()
     below = np.where(theirs > 0, theirs, np.nan)
     return binned.assign(baseline=theirs, improvement=(binned["value"].to_numpy() - theirs) / below)
+
+
+def best_macro_f1(Y: sparse.csr_matrix, k: int) -> float:
+    """The ceiling: the largest macro-F1@k that any predictions of at most k labels a point can have.
+
+    A perfect predictor names relevant labels only, for a wrong one lowers its label's F1 and takes a place. A label
+    without a point has F1 = 0 whatever is predicted. Points with at most k labels have all of them named. Of the others
+    it is chosen which: F1 of a label with n points, t of them hit, is 2t / (t + n), so the t-th hit adds
+    2n / ((t + n)(t - 1 + n)), less than the one before, and the best choice is the solution of a linear programme (a
+    flow from labels to points, so it is whole).
+
+    Parameters
+    ----------
+    Y : csr_matrix, shape (n, L)
+        The truth of the labels that are averaged; of a bin, its columns: each bin has a ceiling of its own.
+    k : int
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 without labels.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> Y = sparse.csr_matrix([[1, 1, 0], [1, 0, 0]])                     # the third label has no point
+    >>> round(best_macro_f1(Y, 2), 4), round(best_macro_f1(Y, 1), 4)       # (1 + 1 + 0) / 3, (2/3 + 1 + 0) / 3
+    (0.6667, 0.5556)
+    """
+    from scipy import optimize
+
+    crowded = np.diff(Y.indptr) > k
+    points, sure = (np.bincount(part.indices, minlength=Y.shape[1]) for part in (Y, Y[~crowded]))
+    total = (2 * sure / np.maximum(sure + points, 1)).sum()
+    pairs = Y[crowded].tocsc()
+    if pairs.nnz:
+        # One unknown a pair, whether it is hit, and one for each hit of a label, the first one first.
+        label = np.repeat(np.arange(Y.shape[1]), np.diff(pairs.indptr))
+        n, t = points[label], sure[label] + 1 + np.arange(pairs.nnz) - pairs.indptr[label]
+        at, one = np.arange(pairs.nnz), np.ones(pairs.nnz)
+        places = sparse.csr_matrix((one, (pairs.indices, at)), shape=(pairs.shape[0], 2 * pairs.nnz))
+        ends = np.concatenate([label, label]), np.arange(2 * pairs.nnz)
+        counted = sparse.csr_matrix((np.concatenate([-one, one]), ends), shape=(Y.shape[1], 2 * pairs.nnz))
+        gain = np.concatenate([np.zeros(pairs.nnz), 2 * n / ((t + n) * (t - 1 + n))])
+        limit = np.concatenate([np.full(pairs.shape[0], k), np.zeros(Y.shape[1])])
+        found = optimize.linprog(
+            -gain, A_ub=sparse.vstack([places, counted]), b_ub=limit, bounds=(0, 1), method="highs"
+        )
+        total -= found.fun
+    return float(total / max(Y.shape[1], 1))
 
 
 def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray, list[str]]:

@@ -204,6 +204,10 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _pairs("ECE l2", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: calibration.binned_error(p.table, "l2")),
     _pairs("ECE l2 debiased", "Kumar, Liang and Ma 2019", lambda p: calibration.binned_error(p.table, "l2", debias=True)),
     _pairs("ECE max", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: calibration.binned_error(p.table, "max")),
+    _pairs("ECE floor", "the mean ECE of a perfectly calibrated model (corrected_ece)",
+           lambda p: calibration.floor_of(p.table), ""),
+    _pairs("ECE corrected", "ECE without the noise of its hits (corrected_ece)",
+           lambda p: calibration.corrected_of(p.table).corrected),
     _pairs("ACE", "Nixon et al. 2019", lambda s, p: s.ace(p.bins), fold="scores", printed_as=("ACE",)),
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
     _pairs("Brier", "calibration, eq. 11", calibration.brier_of, printed_as=("Brier",)),
@@ -229,8 +233,8 @@ def of_bin(name: str) -> str:
 
 
 def metric_named(name: str) -> Metric:
-    """The metric of that very name; KeyError where there is none."""
-    return METRICS[name]
+    """The metric of that very name, macro-F1 for one of its bins; KeyError where there is none."""
+    return METRICS["macro-F1" if of_bin(name) else name]
 
 
 def names(*folds: str) -> list[str]:

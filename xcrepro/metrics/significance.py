@@ -19,7 +19,7 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +38,7 @@ from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.metrics.labelwise import Counts
 from xcrepro.metrics.registry import Metric
 from xcrepro.predictions import TopK
+from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
 _GRID = 2**10  # steps of smooth ECE where it is drawn
@@ -357,9 +358,8 @@ _SLOPES = (-2.0, 1.0)  # of the variance with the number of rows, both logarithm
 _HALVES = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])  # of quarters; one and the next make the whole
 
 
-def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int) -> np.ndarray:
-    """(systems, names, K) standard errors on ``n_rows`` rows from disjoint quarters and halves of them, and of two
-    systems that of their difference."""
+def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, runs: Sequence[int]) -> np.ndarray:
+    """(models and their pairs, names, K) standard errors on ``n_rows`` rows from disjoint quarters and halves of them."""
     size = n_rows // 4
 
     def cut(first: int, last: int) -> np.ndarray:
@@ -369,7 +369,8 @@ def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int) ->
             for quarter in range(4):
                 parts[p - first, quarter, order[quarter]] = 1
         parts[:, 4:] = parts[:, _HALVES].sum(axis=2)
-        values = _with_difference(np.stack([system.values(parts.reshape(-1, n_rows), names) for system in systems]))
+        values = np.stack([system.values(parts.reshape(-1, n_rows), names) for system in systems])
+        values = _with_differences(values, runs)
         values = values.reshape(len(values), last - first, 10, *values.shape[2:])
         quarters = values[:, :, :4].var(axis=2, ddof=1)
         halves = ((values[:, :, 4::2] - values[:, :, 5::2]) ** 2).mean(axis=2) / 2.0
@@ -515,11 +516,7 @@ def confidence_intervals(
     """
     about = _Options(inverse_propensity, n_relevant, label_counts)
     asked = _Asked(Y, [top], ks, metrics, about, samples, seed, confidence, method)
-    low, high, _ = asked.intervals("two-sided")
-    return [
-        Interval(name, k, float(asked.here[0, *at]), float(low[0, *at]), float(high[0, *at]), used)
-        for name, k, at, used in asked.each()
-    ]
+    return asked.alone(asked.intervals("two-sided"), 0)
 
 
 def paired_bootstrap(
@@ -582,18 +579,95 @@ def paired_bootstrap(
     one_of("correction", correction, _CORRECTIONS)
     about = _Options(inverse_propensity, n_relevant, label_counts)
     asked = _Asked(Y, [ours, baseline], ks, metrics, about, samples, seed, confidence, method)
-    low, high, p = asked.intervals(alternative)
-    found = []
-    for name, k, at, used in asked.each():
-        ours_here, theirs = (float(value) for value in asked.here[:, *at])
-        ends = [(float(low[q, *at]), float(high[q, *at])) for q in range(3)]
-        chance = float(p[at])
-        found.append(
-            Bootstrap(
-                name, k, ours_here, theirs, ours_here - theirs, *ends[2], chance, chance, *ends[0], *ends[1], used
-            )
+    return _corrected(asked.pair(asked.intervals(alternative), 0, 1, 0), correction)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare_all` found.
+
+    Attributes
+    ----------
+    intervals : dict of str to list of Interval
+        Model -> its values with their intervals.
+    pairs : dict of (str, str) to list of Bootstrap
+        Each two models, the one that came first before the other. ``p_adjusted`` is corrected over the pairs of a metric and k.
+    """
+
+    intervals: dict[str, list[Interval]]
+    pairs: dict[tuple[str, str], list[Bootstrap]]
+
+
+def compare_all(
+    Y,
+    tops: Mapping[str, TopK | Sequence[TopK]],
+    ks=KS,
+    *,
+    metrics: Sequence[str] = ("P",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    method: str | None = None,
+) -> Comparison:
+    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all their pairs.
+
+    The numbers are the same, at the price of the intervals alone.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+    tops : mapping of str to TopK or sequence of TopK
+        Model -> its predictions for the rows; of a model that was trained with several seeds those of each: its value is their
+        mean, in each draw and part as well. So an interval is about the rows, not about another seed.
+    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, alternative, method
+        As for :func:`paired_bootstrap`.
+
+    Returns
+    -------
+    Comparison
+        Holm's correction is over the pairs of each metric and k: a claim is that two models differ in it. The p of a
+        bootstrap is at least 2 / (1 + samples), so m pairs want more than 40 m samples to be told apart at 5 %.
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`paired_bootstrap`, and for no predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> found = compare_all(np.eye(40), {"right": right, "half": half, "two seeds": [right, half]}, 1, samples=200)
+    >>> [found.intervals[name][0].value for name in found.intervals]
+    [1.0, 0.5, 0.75]
+    >>> [(pair, one.difference) for pair, [one] in found.pairs.items()]
+    [(('right', 'half'), 0.5), (('right', 'two seeds'), 0.25), (('half', 'two seeds'), -0.25)]
+    """
+    one_of("alternative", alternative, _ALTERNATIVES)
+    about = _Options(inverse_propensity, n_relevant, label_counts)
+    runs = {name: [given] if isinstance(given, TopK) else list(given) for name, given in tops.items()}
+    if not runs or not all(runs.values()):
+        raise ArgumentError(
+            "tops", "must hold the predictions of one model or more", {n: len(r) for n, r in runs.items()}
         )
-    return _corrected(found, correction)
+    flat = [top for own in runs.values() for top in own]
+    asked = _Asked(Y, flat, ks, metrics, about, samples, seed, confidence, method, [len(own) for own in runs.values()])
+    found = asked.intervals(alternative)
+    pairs = {
+        (a, b): asked.pair(found, i, j, place)
+        for place, ((i, a), (j, b)) in enumerate(itertools.combinations(enumerate(runs), 2))
+    }
+    for at in range(len(next(iter(pairs.values()), ()))):
+        adjusted = holm([outcomes[at].p for outcomes in pairs.values()])
+        for outcomes, p in zip(pairs.values(), adjusted, strict=True):
+            outcomes[at] = replace(outcomes[at], p_adjusted=float(p))
+    return Comparison({name: asked.alone(found, i) for i, name in enumerate(runs)}, pairs)
 
 
 _ALTERNATIVES = ("two-sided", "greater", "less")
@@ -602,23 +676,27 @@ _METHODS = (None, "bootstrap", "halves")
 
 
 class _Asked:
-    """The arguments that :func:`confidence_intervals` and :func:`paired_bootstrap` share, checked, and the systems."""
+    """The arguments that intervals and comparisons share, checked, and the systems: one a set of predictions.
 
-    def __init__(self, Y, tops, ks, metrics, options, samples, seed, confidence, method) -> None:
+    runs: how many systems, one after the other, are the seeds of each model; by default each system is a model.
+    """
+
+    def __init__(self, Y, tops, ks, metrics, options, samples, seed, confidence, method, runs=None) -> None:
         wanted = registry.wanted(metrics, ks)
         self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
         self._confidence = real_number("confidence", confidence, above=0, below=1)
         one_of("method", method, _METHODS)
-        truth = Truth.of(Y)
+        truth = Truth.of(labels_as_matrix("Y", Y, getattr(tops[0], "n_labels", None)))
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         self._systems = [_System(truth, top, self._rising, [metric for metric, _ in wanted], options) for top in tops]
+        self._runs = [1] * len(tops) if runs is None else runs
         self._names = self._systems[0].names
         found = [self._systems[0].metric(name) for name in self._names]
         self._at = [dict(wanted)[metric] for metric in found]
         self._methods = [method or metric.interval for metric in found]
         if "halves" in self._methods and truth.n_rows < 8:
             raise ArgumentError("Y", "must have at least 8 rows to cut into parts", truth.n_rows)
-        self.here = np.array([system.here() for system in self._systems])
+        self._values = _with_differences(np.array([system.here() for system in self._systems]), self._runs)
 
     def each(self) -> Iterator[tuple[str, int, tuple[int, int], str]]:
         """metric, k, where it stands in the arrays, method: in the order asked for."""
@@ -627,43 +705,69 @@ class _Asked:
                 yield name, int(k), (m, int(np.searchsorted(self._rising, k))), self._methods[m]
 
     def intervals(self, alternative: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """low and high (systems and, of two, their difference; names; K), and p of that difference (names, K)."""
-        values = _with_difference(self.here)
-        low, high, p = np.empty(values.shape), np.empty(values.shape), np.empty(values.shape[1:])
+        """low and high (models and, behind them, their pairs; names; K), and p of the pairs' differences (pairs, names, K)."""
+        values, models = self._values, len(self._runs)
+        low, high, p = np.empty(values.shape), np.empty(values.shape), np.empty(values[models:].shape)
         for method in dict.fromkeys(self._methods):
             which = [m for m, used in enumerate(self._methods) if used == method]
             names = [self._names[m] for m in which]
             work = self._bootstrap if method == "bootstrap" else self._halves
-            low[:, which], high[:, which], p[which] = work(names, values[:, which], alternative)
+            low[:, which], high[:, which], p[:, which] = work(names, values[:, which], alternative)
         return low, high, p
+
+    def alone(self, found: tuple[np.ndarray, np.ndarray, np.ndarray], model: int) -> list[Interval]:
+        """One model's values with the ends that :meth:`intervals` found."""
+        arrays = self._values, *found[:2]
+        return [
+            Interval(name, k, *(float(array[model, *at]) for array in arrays), used)
+            for name, k, at, used in self.each()
+        ]
+
+    def pair(
+        self, found: tuple[np.ndarray, np.ndarray, np.ndarray], ours: int, theirs: int, place: int
+    ) -> list[Bootstrap]:
+        """The pair of two models that stands at ``place`` among the pairs."""
+        low, high, p = found
+        models, outcomes = (ours, theirs, len(self._runs) + place), []
+        for name, k, at, used in self.each():
+            values = [float(self._values[m, *at]) for m in models]
+            ends = [(float(low[m, *at]), float(high[m, *at])) for m in models]
+            chance = float(p[place, *at])
+            outcomes.append(Bootstrap(name, k, *values, *ends[2], chance, chance, *ends[0], *ends[1], used))
+        return outcomes
 
     def _bootstrap(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._samples, self._seed)
-        drawn = _with_difference(drawn, axis=1)
+        drawn, models = _with_differences(drawn, self._runs, axis=1), len(self._runs)
         tail = (1.0 - self._confidence) / 2.0
         low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-        below, above = (drawn[:, -1] <= 0).sum(axis=0), (drawn[:, -1] >= 0).sum(axis=0)
+        below, above = (drawn[:, models:] <= 0).sum(axis=0), (drawn[:, models:] >= 0).sum(axis=0)
         count = {"two-sided": np.minimum(below, above), "greater": below, "less": above}[alternative]
         p = np.minimum((2.0 if alternative == "two-sided" else 1.0) * (1 + count) / (1 + self._samples), 1.0)
-        return low, high, np.where(np.isnan(low[-1]), np.nan, p)
+        return low, high, np.where(np.isnan(low[models:]), np.nan, p)
 
     def _halves(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from scipy.special import ndtr, ndtri
 
-        error = _standard_errors(self._systems, names, self._n_rows, max(20, self._samples // 10), self._seed)
+        partitions = max(20, self._samples // 10)
+        error = _standard_errors(self._systems, names, self._n_rows, partitions, self._seed, self._runs)
         reach = ndtri((1.0 + self._confidence) / 2.0) * error
+        difference, its_error = values[len(self._runs) :], error[len(self._runs) :]
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(values[-1] == 0, 0.0, values[-1] / error[-1])
+            z = np.where(difference == 0, 0.0, difference / its_error)
         tail = {"two-sided": 2.0 * ndtr(-np.abs(z)), "greater": ndtr(-z), "less": ndtr(z)}[alternative]
-        return values - reach, values + reach, np.where(np.isnan(error[-1]), np.nan, tail)
+        return values - reach, values + reach, np.where(np.isnan(its_error), np.nan, tail)
 
 
-def _with_difference(values: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Of two systems, their difference behind them along ``axis``."""
-    if values.shape[axis] == 1:
-        return values
-    one, other = np.split(values, 2, axis)
-    return np.concatenate([values, one - other], axis)
+def _with_differences(values: np.ndarray, runs: Sequence[int], axis: int = 0) -> np.ndarray:
+    """Models in place of systems along ``axis``, each the mean of its runs, and behind them the differences of all pairs."""
+    systems = np.moveaxis(values, axis, 0)
+    ends = np.cumsum(runs)
+    models = [
+        systems[end - n : end].mean(axis=0) if n > 1 else systems[end - 1] for n, end in zip(runs, ends, strict=True)
+    ]
+    models += [one - other for one, other in itertools.combinations(models, 2)]
+    return np.moveaxis(np.stack(models), 0, axis)
 
 
 def _corrected(found: list, correction: str | None) -> list:
@@ -846,7 +950,8 @@ def macro_t_test(
     one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
-    truth, about = Truth.of(Y), _Options(inverse_propensity, n_relevant, label_counts)
+    truth = Truth.of(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
+    about = _Options(inverse_propensity, n_relevant, label_counts)
     rising = np.unique(np.concatenate([at for _, at in asked]))
     systems = [_System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
     here = systems[0].here() - systems[1].here()

@@ -1,22 +1,27 @@
 """Every number that the five documents print, and what follows from comparing them.
 
 ``table`` and ``find`` give the record, one printed value a row; ``wide`` shows a table as the document does; ``audit``
-runs every check over all of it.
+runs every check over all of it; ``shared`` lists what two documents print of the same thing. ``explain`` looks for the
+definition that a number is of.
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
-from xcrepro.published.audit import audit, doubted
+from xcrepro.published.audit import audit, doubted, shared
+from xcrepro.published.explain import conclusion, explain
 from xcrepro.published.record import about, find, formulas, methods, names, references, sources, table, wide
 
 __all__ = [
     "about",
     "audit",
+    "conclusion",
     "doubted",
+    "explain",
     "find",
     "formulas",
     "methods",
     "names",
     "references",
+    "shared",
     "sources",
     "table",
     "wide",

@@ -76,7 +76,7 @@ class Line:
 
 
 def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Everything the checks find in the published record, strongest first.
+    """Everything the checks find in the published record, each printed cell once, strongest first.
 
     Parameters
     ----------
@@ -89,14 +89,16 @@ def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
     DataFrame of str
         ``document``, ``table`` (several where the same cell is printed twice), ``dataset``, ``row`` (method and variant),
         ``column``, ``printed``, ``expected`` (what it must be, or its bounds), ``check`` (the function whose docstring
-        derives it), ``judgement`` (one of :data:`JUDGEMENTS`) and ``why``. The order: contradictions inside a row first,
-        then those between rows, tables and documents, then sentences; typos before the rest.
+        derives it), ``judgement`` (one of :data:`JUDGEMENTS`) and ``why``. What several checks find stands once: ``check``,
+        ``expected`` and ``why`` have all of them, the strongest first (names with ``", "``, expectations with ``"; "``
+        between), ``judgement`` is the strongest's. The order: contradictions inside a row first, then those between rows,
+        tables and documents, then sentences; typos before the rest.
 
     Examples
     --------
     >>> found = audit()
-    >>> found.query("document == 'coverage' and check == 'first_place'")[["printed", "expected", "judgement"]].values.tolist()
-    [['58.1', '93.0', 'typo']]
+    >>> found[(found["document"] == "coverage") & found["check"].str.contains("first_place")]["printed"].tolist()
+    ['58.1']
     """
     import pandas as pd
 
@@ -108,7 +110,25 @@ def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
     found = {replace(f, check=f.check or name): None for name, check in CHECKS.items() for f in check(book)}
     order = list(dict.fromkeys((*_ORDER_OF_CHECKS, *IDENTITIES, *CHECKS)))
     ranked = sorted(found, key=lambda f: (f.judgement != "typo", order.index(f.check), -_distance(f)))
-    return pd.DataFrame(ranked, columns=_COLUMNS)
+    cells: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for f in ranked:
+        cells[f.document, f.dataset, f.row, f.column, f.printed].append(f)
+    return pd.DataFrame([_together(same) for same in cells.values()], columns=_COLUMNS)
+
+
+def _together(findings: list[Finding]) -> Finding:
+    """Findings about one cell, the strongest first, as one."""
+
+    def joined(name: str, between: str) -> str:
+        texts: list[str] = []
+        for f in findings:  # "93.0, as P@1" says nothing that "93.0" before it does not
+            text = getattr(f, name)
+            texts += [] if any(text.startswith(earlier) for earlier in texts) else [text]
+        return between.join(texts)
+
+    tables = _names(table for f in findings for table in f.table.split(", "))
+    several = {"expected": joined("expected", "; "), "check": joined("check", ", "), "why": joined("why", " ")}
+    return replace(findings[0], table=tables, **several)
 
 
 def doubted(rows: pd.DataFrame) -> pd.Series:
@@ -139,13 +159,9 @@ def doubted(rows: pd.DataFrame) -> pd.Series:
     found = audit(find(dataset=known)) if known else audit(rows)
     reasons = {}
     for one in found[found["judgement"] == "typo"].itertuples(index=False):
-        names, _, places = one.column.partition(" at ")
-        columns = (
-            [f"{m}@{k}" for m in names.split(", ") for k in places.split(", ")] if places else one.column.split(", ")
-        )
         for dataset in one.dataset.split(", "):
-            for name in columns:
-                reasons.setdefault((one.document, dataset, one.row, name), one.why)
+            for where in _cells_of(one.column):
+                reasons.setdefault((one.document, dataset, one.row, checks.column(*where)), one.why)
 
     def why(row) -> str:
         line = Line(row.source.partition(":")[0], row.dataset, row.method, row.variant, checks.Row({}))
@@ -153,6 +169,106 @@ def doubted(rows: pd.DataFrame) -> pd.Series:
         return reasons.get((line.document, row.dataset, line.label, checks.column(row.metric, k)), "")
 
     return pd.Series([why(row) for row in rows.itertuples()], rows.index, dtype=object)
+
+
+def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What two documents print for one dataset, method, metric and k, and how far apart.
+
+    Rows that a document prints after calibrating the scores, or of a model without tail labels, are left out; of several rows
+    of one method the first counts. A difference is no fault by itself: versions of datasets, other settings and other runs go
+    under one name.
+
+    Parameters
+    ----------
+    record : DataFrame, optional
+        As for :func:`audit`.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset``, ``method``, ``metric``, ``k`` (int64), ``first``, ``second`` (documents), ``printed first``, ``printed
+        second``, ``difference`` (points, second less first), ``said`` (the audit's checks that speak of one of the two cells,
+        of its row or of the dataset's versions; empty: nothing does), the largest difference of a dataset, method and metric
+        first.
+
+    Examples
+    --------
+    >>> table = shared()
+    >>> len(table), int((table["difference"].abs() > 1).sum())
+    (216, 106)
+    """
+    import pandas as pd
+
+    if record is None:
+        from xcrepro.published.record import find
+
+        record = find()
+    found = audit(record)
+    versions = {(f.document, f.dataset): f.check for f in found.itertuples() if f.check == "other_points"}
+    spoken = defaultdict(set)
+    for f in found.itertuples():
+        for dataset in f.dataset.split(", "):
+            for name in f.row.removesuffix(", second row").split(", "):
+                for metric, k in _cells_of(f.column):
+                    spoken[f.document, dataset, name, metric, k] |= set(f.check.split(", "))
+    rows = []
+    book = Book(record)
+    plain = {}
+    for line in book.lines:
+        if line.variant not in _TREATED:
+            plain.setdefault((line.dataset, line.method), {}).setdefault(line.document, line)
+    for (dataset, method), lines in plain.items():
+        for one, two in itertools.combinations(lines.values(), 2):
+            for metric in _RATES:
+                for k, a, b in ((k, a, two.cell(metric, k)) for k, a in _of_metric(one, metric)):
+                    if b is None:
+                        continue
+                    said = {check for x in (one, two) for key in ((metric, k), (metric, 0))
+                            for check in spoken[x.document, dataset, x.label, *key]}  # fmt: skip
+                    said |= {versions[x.document, dataset] for x in (one, two) if (x.document, dataset) in versions}
+                    rows.append((dataset, method, metric, k, one.document, two.document, a.printed, b.printed,
+                                 round(b.value - a.value, 6), ", ".join(sorted(said))))  # fmt: skip
+    columns = [
+        "dataset",
+        "method",
+        "metric",
+        "k",
+        "first",
+        "second",
+        "printed first",
+        "printed second",
+        "difference",
+        "said",
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    groups = table.groupby(["dataset", "method", "metric", "first", "second"], sort=False)["difference"]
+    most = groups.transform(lambda gap: gap.abs().max())
+    return (
+        table.assign(most=-most)
+        .sort_values(["most", "dataset", "method", "metric", "k"], kind="stable", ignore_index=True)
+        .drop(columns="most")
+    )
+
+
+_TREATED = ("isotonic", "platt", "isotonic-separate", "platt-separate", "head-1000")
+_RATES = ("P", "N", "PSP", "PSN")
+
+
+def _of_metric(line: Line, metric: str) -> list[tuple[int, Cell]]:
+    return [(k, line.row.cells[metric, k]) for k in line.row.ks(metric)]
+
+
+def _cells_of(text: str) -> list[tuple[str, int]]:
+    """The cells that a finding's column names; k = 0: all k of a metric.
+
+    >>> _cells_of("PSP, PSN at 1, 3"), _cells_of("P@5"), _cells_of("n_labels")
+    ([('PSP', 1), ('PSP', 3), ('PSN', 1), ('PSN', 3)], [('P', 5)], [('n_labels', 0)])
+    """
+    names, _, places = text.partition(" at ")
+    if places:
+        return [(name, int(k)) for name in names.split(", ") for k in places.split(", ")]
+    pairs = (name.partition("@") for name in names.split(", "))
+    return [(name, int(k or 0)) for name, _, k in pairs]
 
 
 _ORDER_OF_CHECKS = ("psndcg_bounds", "ndcg_bounds", "hits_grow", "brier_and_error", "first_place", "owners")
@@ -220,21 +336,44 @@ class Book:
     def row_faults(self) -> list[tuple[Line, Fault]]:
         return [(line, fault) for line in self.lines for fault in checks.faults(line.row)]
 
+    def off_prediction(self, line: Line, where: tuple[str, int]) -> tuple[float, float] | None:
+        """How far a discounted cell is from what its plain ones say in this table, and the typical error; None: unknown."""
+        residuals, typical = self.predicted[line.document, line.dataset].get(where, ({}, 0.0))
+        return (residuals[line], typical) if line in residuals else None
+
+    @functools.cached_property
+    def predicted(self) -> dict[tuple[str, str], dict[tuple[str, int], tuple[dict[Line, float], float]]]:
+        """Of each table (N or PSN, k) -> residuals of its rows and their typical size: :func:`out_of_line` says how."""
+        found: dict = {}
+        for place, lines in self.tables.items():
+            found[place] = {}
+            for metric, k in (("N", 3), ("N", 5), ("PSN", 3), ("PSN", 5)):
+                plain = [(_PLAIN[metric], j) for j in (1, 3, 5) if j <= k]
+                rows = [line for line in lines if {(metric, k), *plain} <= set(line.row.cells)]
+                if len(rows) >= len(plain) + 6:
+                    found[place][metric, k] = _fit(rows, plain, (metric, k))
+        return found
+
     @functools.cached_property
     def broken(self) -> set[tuple[Line, tuple[str, int]]]:
         """Cells that an identity refutes, so that other checks do not lean on them."""
-        return {(line, fault.where) for line, fault in self.row_faults}
+        return {(line, _blamed(self, line, fault).where) for line, fault in self.row_faults}
 
 
 def identities(book: Book) -> Iterator[Finding]:
     """The identities of one row (:mod:`xcrepro.published.checks`) on every row.
 
     Where a refuted number stands elsewhere in its own row, in its own column, or in the same method's row of another
-    table, that is added: it is where the number may have come from. N@1 and P@1 that differ are judged "rounding" if
-    one of them, without its trailing zero, is a coarser rounding of the other; "typo" if one digit differs or the number
-    stands elsewhere; else "other variant", for the two halves of the row may come from two runs.
+    table, that is added: it is where the number may have come from. Of two nDCG that exclude each other, the one that the
+    other rows of the table predict from this row's P stays (:func:`out_of_line`), and the other is blamed.
+
+    N@1 and P@1 that differ, or PSN@1 and PSP@1, are the same average, so one of them is wrong, whatever the size of the
+    gap: a "typo", with two exceptions. "rounding": one of them, without its trailing zero, is a coarser rounding of the
+    other. "other variant", the two halves of the row from two runs: N@3 and N@5 are both off what the other rows predict
+    from this row's P, more than twice the typical error, to the same side as N@1 and by as much within a factor of three.
     """
     for line, fault in book.row_faults:
+        fault = _blamed(book, line, fault)
         source = _elsewhere(book, line, fault.where)
         if sisters := _sisters(book, line, fault.where):
             low, high, count = sisters
@@ -245,9 +384,55 @@ def identities(book: Book) -> Iterator[Finding]:
             # What it expects is the same average as printed elsewhere in the row.
             if _coarse_meets(fault.printed, fault.expected) or _coarse_meets(fault.expected, fault.printed):
                 judgement, source = "rounding", " One of the two may have been printed with one decimal and padded."
-            elif not source and _digits_apart(fault.printed, fault.expected) != 1:
-                judgement, source = "other variant", " The two halves of the row may come from two runs."
+            else:
+                judgement, said = _halves(book, line, fault)
+                source += said or ("" if source else " Which of the two is wrong, the table does not say.")
         yield line.finding(*fault.where, fault.expected, judgement, fault.why + source, fault.check)
+
+
+def _blamed(book: Book, line: Line, fault: Fault) -> Fault:
+    """The fault, or where it is one of two cells that exclude each other: that of the cell farther from its prediction."""
+    if not fault.rivals:
+        return fault
+    off = {where: book.off_prediction(line, where) for where in (fault.where, *fault.rivals)}
+    if None in off.values():
+        return fault
+    worst = max(off, key=lambda where: abs(off[where][0]) / off[where][1])
+    if worst == fault.where:
+        return fault
+    name, cell = column(*fault.where), line.row.cells[fault.where]
+    residual, typical = off[fault.where]
+    low, high = checks.discounted_bounds(line.row, worst, [fault.where])
+    why = f"With {name} = {cell.printed}, {column(*worst)} lies in {span(low, high)}, whichever normaliser is used. Of the two "
+    why += f"{name} stays: the other rows predict {cell.value - residual:.2f} for it (typical error {typical:.2f})."
+    cell, (residual, typical) = line.row.cells[worst], off[worst]
+    why += f" For {column(*worst)} they predict {cell.value - residual:.2f}."
+    if slips := _slips(cell.printed, cell.value - residual, max(3 * typical, 0.3)):
+        why += f" With one digit changed, {slips[0]}, it fits."
+    return replace(fault, where=worst, printed=line.row.cells[worst].printed, expected=span(low, high), why=why)
+
+
+def _halves(book: Book, line: Line, fault: Fault) -> tuple[str, str]:
+    """Judgement and reason where N@1 and P@1, or PSN@1 and PSP@1, differ: a slip, or two runs in one row."""
+    name = fault.where[0]
+    gap = float(fault.printed) - float(fault.expected)
+    known = {k: found for k in (3, 5) if (found := book.off_prediction(line, (name, k)))}
+    others = {k: found for k, found in known.items() if (line, (name, k)) not in book.broken}
+    if not others:
+        return "typo", ""
+    if len(others) == 2 and all(abs(r) > 2 * t and 1 / 3 <= r / gap <= 3 for r, t in others.values()):
+        off = " and ".join(f"{column(name, k)} by {r:+.2f}" for k, (r, _) in others.items())
+        said = (
+            f" From this row's {_PLAIN[name]} the other rows predict another {off}: the two halves of the row may come "
+        )
+        return "other variant", said + "from two runs."
+    near = [f"{column(name, k)} within {abs(r):.2f}" for k, (r, t) in others.items() if abs(r) <= 3 * t]
+    if len(near) < len(others):
+        return "typo", ""
+    said = (
+        f" The other rows predict {' and '.join(near)} from this row's {_PLAIN[name]}: the slip is at the first place."
+    )
+    return "typo", said
 
 
 def _elsewhere(book: Book, line: Line, where: tuple[str, int]) -> str:
@@ -278,12 +463,6 @@ def _coarse_meets(padded: str, other: str) -> bool:
     """Does ``padded`` without its trailing zeros round ``other``?"""
     coarse = padded.rstrip("0")
     return coarse != padded and not coarse.endswith(".") and not Cell.of(coarse).apart(Cell.of(other))
-
-
-def _digits_apart(first: str, second: str) -> int:
-    if len(first) != len(second):
-        return max(len(first), len(second))
-    return sum(a != b for a, b in zip(first, second, strict=True))
 
 
 def same_cell(book: Book) -> Iterator[Finding]:
@@ -505,7 +684,8 @@ def points_per_label(book: Book) -> Iterator[Finding]:
     """labels a point x points = points a label x labels: both sides count the relevant pairs, of train or of train + test.
 
     All four numbers are intervals (counts are exact). Where neither basis meets, two columns printed in each other's
-    place, then digits cut instead of rounded, are tried.
+    place, then digits cut instead of rounded ("rounding"), then one unit of the last digit ("typo") are tried; farther off,
+    the two averages count different things ("definition").
     """
     for (source, dataset), cells in book.statistics.items():
         if not {"n_train", "n_labels", "avg_labels_per_point", "avg_points_per_label"} <= set(cells):
@@ -533,8 +713,12 @@ def points_per_label(book: Book) -> Iterator[Finding]:
             why += f" and {implied[1]} over train and test" if len(implied) > 1 else ""
             cut = replace(average, low=average.value, high=average.value + average.high - average.low)
             judgement, reason = "definition", "the two averages count different points or labels."
+            unit = average.high - average.low
+            near = replace(average, low=average.low - unit, high=average.high + unit)
             if _pairs_meet(cells | {"avg_labels_per_point": cut}):
                 judgement, reason = "rounding", "cut after the second digit instead of rounded it is met."
+            elif unit and _pairs_meet(cells | {"avg_labels_per_point": near}):
+                judgement, reason = "typo", "one more or less in the last digit and it is met."
             numbers = average.printed, " or ".join(implied)
             yield _of_dataset(source, dataset, "avg_labels_per_point", *numbers, judgement, f"{why}; {reason}")
 
@@ -579,6 +763,35 @@ def mixed_versions(book: Book) -> Iterator[Finding]:
             why += f"{' + '.join(others[b][:2])} points in {b}."
             numbers = labels, f"{others[a][2]} with these points"
             yield _of_dataset(source, dataset, "n_labels", *numbers, "other variant", why)
+
+
+def other_points(book: Book) -> Iterator[Finding]:
+    """Under one dataset's name, other train and test points than the repository's page has.
+
+    Reported where both numbers of points differ (one alone is a slip of another check, columns exchanged included). Results
+    on the two are of different test points, however alike the names.
+    """
+    names = ("n_train", "n_test", "n_labels")
+    page = "xcrepo:dataset-table"
+    for (source, dataset), cells in book.statistics.items():
+        theirs = book.statistics.get((page, dataset), {})
+        if source == page or not all({"n_train", "n_test"} <= set(one) for one in (cells, theirs)):
+            continue
+        if all(cells[name].apart(theirs[name]) for name in names[:2]):
+            printed, expected = (
+                ", ".join(one[name].printed for name in names if name in one) for one in (cells, theirs)
+            )
+            gaps = " and ".join(f"{cells[name].value - theirs[name].value:+,.0f}" for name in names[:2])
+            same = (
+                " with as many labels"
+                if "n_labels" in cells and not cells["n_labels"].apart(theirs["n_labels"])
+                else ""
+            )
+            why = f"{gaps} points in train and test against {page}{same}: another version or split under one name. The two "
+            why += f"documents' results on {dataset} are of different test points."
+            yield _of_dataset(
+                source, dataset, ", ".join(n for n in names if n in cells), printed, expected, "other variant", why
+            )
 
 
 def labels_to_hit(book: Book) -> Iterator[Finding]:
@@ -662,7 +875,8 @@ def macro_recall(book: Book) -> Iterator[Finding]:
     Recall of a label is at most 1 and 0 without a hit, so macro-recall <= coverage with equality only then. Hits are
     n k P@k; the missing positives, n avg - n k P@k, then all belong to labels that were never found, and the mean
     number of test positives of a label found, k P@k / Cov, can be set against that of a label never found,
-    (avg - k P@k) / (1 - Cov) (both times n / m). Reported where the numbers are printed equal.
+    (avg - k P@k) / (1 - Cov) (both times n / m). Reported where the numbers are printed equal: another average than
+    macro-recall would be printed at every k ("definition"), so where they differ at another k one cell was copied ("typo").
     """
     for line in book.lines:
         for k, recall, coverage in line.row.both("macro_R", "Cov"):
@@ -683,8 +897,8 @@ def macro_recall(book: Book) -> Iterator[Finding]:
                         f"{never * scale:.0f} test positives a label, against {found * scale:.0f} of the labels always found."
                     )
             judgement, reason = "definition", "What is printed may be another average than macro-recall."
-            if any(mean < 0.8 for mean in means.values()):
-                judgement, reason = "typo", f"The cell may repeat Cov@{k}."
+            if any(r.printed != c.printed for _, r, c in line.row.both("macro_R", "Cov")):
+                judgement, reason = "typo", f"At the other k the row prints two numbers: the cell may repeat Cov@{k}."
             why = f"macro_R@{k} and Cov@{k} print the same {coverage.printed}: every covered label would have recall 1 "
             expected = f"below {coverage.printed} unless no positive of a covered label is missed"
             yield line.finding("macro_R", k, expected, judgement, f"{why}({trend}).{mass} {reason}")
@@ -700,13 +914,7 @@ def out_of_line(book: Book) -> Iterator[Finding]:
     next column, whose own cell is refuted. A row with several such cells is left out: it is another split or run.
     Nothing here is proof; the identities are.
     """
-    for (_, dataset), lines in book.tables.items():
-        fitted = {}
-        for metric, k in (("N", 3), ("N", 5), ("PSN", 3), ("PSN", 5)):
-            plain = [(_PLAIN[metric], j) for j in (1, 3, 5) if j <= k]
-            rows = [line for line in lines if {(metric, k), *plain} <= set(line.row.cells)]
-            if len(rows) >= len(plain) + 6:
-                fitted[metric, k] = _fit(rows, plain, (metric, k))
+    for (_, dataset), fitted in book.predicted.items():
         odd = [(line, where, residual) for where, (residuals, typical) in fitted.items()
                for line, residual in residuals.items()
                if abs(residual) >= max(1.0, 10 * typical) and (line, where) not in book.broken]  # fmt: skip
@@ -770,7 +978,8 @@ def owners(book: Book) -> Iterator[Finding]:
     and PSN at all k to every row of the other document. A row is misplaced where one of another name is within 5 % and
     its own counterpart at least three times as far, and more than 5 %. A block is reported where at least five rows are
     and their true owners are all different. An owner in the block whom no row matches then lost its numbers to a
-    method that the second document lacks, if exactly one such row is within 5 % of them. Rows that form one list, each
+    method that the second document lacks, if exactly one such row is within 5 % of them; that is by elimination, weaker than
+    the match of two rows of one name, and said so. Rows that form one list, each
     followed by the owner of its numbers, were shifted against their names by one line.
     """
     first, second = "xcrepo", "jain16"
@@ -804,7 +1013,12 @@ def owners(book: Book) -> Iterator[Finding]:
         for line, best, distance, rest in block:
             why = f"PSP {_psp(line)}; {second} prints {_psp(theirs[best])} for {best} (at most {100 * distance:.1f} % away)"
             place = first, _names(line.row.cells["PSP", 1].tables), dataset, line.label
-            expected = f"the row of {best}" + ("" if line.method in theirs else ", by elimination")
+            expected = f"the row of {best}"
+            if line.method not in theirs:
+                expected = f"likely {expected}, by elimination"
+                rest += (
+                    f". That is weaker than the other {len(block) - 1}: no printed row of {line.method} contradicts it"
+                )
             yield Finding(*place, "PSP, PSN at 1, 3, 5", _psp(line), expected, "typo", f"{why}{rest}.{said}")
 
 
@@ -913,12 +1127,169 @@ def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
     return None if any(end.status != 0 for end in ends) else (ends[0].fun * row.one, -ends[1].fun * row.one)
 
 
+def psndcg_definitions(book: Book) -> Iterator[Finding]:
+    """PSnDCG of two definitions in one table: (PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups.
+
+    PSN@1 is PSP@1, and both metrics then move with the weighted hits of the places 2 to 5, PSN with the discounted ones: the
+    quotient says how much of PSP's way PSN goes. With the sum up to k as normaliser (jain16) a place of PSN only weighs less
+    than in PSP, and the quotient is about 0.7 for any method; with the sum up to min(k, labels of the point) (the page's
+    formula) it also hangs on how many labels the points have. Rows with |PSP@5 - PSP@1| of at least half a point, for which
+    rounding moves it by a few hundredths at most, are put in order; reported is a table whose widest step, with four rows or
+    more on both sides, is at least 0.05 and five times the median step. The rows on its two sides do not compare in PSnDCG.
+    Two witnesses: rows that the sum up to k excludes (:func:`xcrepro.published.checks.constant_psndcg_fits`, proof), and on
+    which side jain16's own rows of the dataset fall.
+    """
+    for (document, dataset), lines in book.tables.items():
+        slopes = _slopes(lines)
+        order = sorted(slopes, key=slopes.get)
+        steps = [slopes[b] - slopes[a] for a, b in itertools.pairwise(order)]
+        if len(order) < 8:
+            continue
+        at = max(range(3, len(order) - 4), key=steps.__getitem__)
+        if steps[at] < max(0.05, 5 * statistics.median(steps)):
+            continue
+        low, high = order[: at + 1], order[at + 1 :]
+        sides = [low, high]
+        ends = [span(slopes[side[0]], slopes[side[-1]]) for side in sides]
+        texts = [f"{', '.join(line.label for line in side)}: {end}" for side, end in zip(sides, ends, strict=True)]
+        why = f"(PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups. {texts[0]}. {texts[1]}. Nothing lies between. "
+        refuted = [
+            line.label
+            for line in order
+            if not any((line, ("PSN", k)) in book.broken for k in (1, 3, 5))
+            and not checks.constant_psndcg_fits(line.row)
+        ]
+        if refuted:
+            why += f"With the sum up to k as normaliser {', '.join(refuted)} could not be printed. "
+        other = {line.label: q for line, q in _slopes(book.tables.get(("jain16", dataset), ())).items()}
+        same = [f"{x.label} {other[x.label]:.2f}" for x in order if x.label in other] if document != "jain16" else []
+        if same:
+            why += f"jain16, which takes that sum, has {', '.join(same)} (here {_slopes_of(slopes, other)}). "
+        why += f"PSnDCG of the two groups does not compare; {len(order)} rows stand in one table."
+        few, many = sorted((0, 1), key=lambda i: len(sides[i]))
+        place = document, _names(order[0].row.cells["PSN", 5].tables), dataset, ", ".join(x.label for x in sides[few])
+        expected = f"{ends[many]} in the other {len(sides[many])} rows"
+        yield Finding(*place, "PSN at 3, 5", ends[few], expected, "definition", why)
+
+
+def _slopes(lines: Iterable[Line]) -> dict[Line, float]:
+    """(PSN@5 - PSP@1) / (PSP@5 - PSP@1) of the rows where it is more than rounding."""
+    found = {}
+    for line in lines:
+        first, plain, discounted = (line.cell(*where) for where in (("PSP", 1), ("PSP", 5), ("PSN", 5)))
+        if first and plain and discounted and abs(plain.value - first.value) >= 0.5:
+            found[line] = (discounted.value - first.value) / (plain.value - first.value)
+    return found
+
+
+def _slopes_of(slopes: dict[Line, float], names: Iterable[str]) -> str:
+    return ", ".join(
+        f"{slope:.2f}" for line, slope in sorted(slopes.items(), key=lambda item: item[1]) if line.label in names
+    )
+
+
+def unlike_itself(book: Book) -> Iterator[Finding]:
+    """PSP beside P as no other row of the table has it, nor the same method in any other table.
+
+    PSP@k / P@k says how far a method reaches into the tail; it differs between datasets, so its logarithm is taken less the
+    median of the table. Methods have their habits: PfastreXML, made for PSP, stands at the top, AnnexML at the bottom. No law
+    forbids another value; reported is a row that at 1, 3 and 5 lies beyond all other rows of its table by 5 % or more, and
+    beyond everything that the method shows in three other tables or more by a fifth, and on a side on which it does not
+    stand by 5 % or more in most of them. Rows with less than half the best P@1
+    are left out of a table (weak models find head labels only), and rows that stand under other names.
+    """
+    moved = {(f.document, f.dataset, f.row) for f in owners(book)}
+    habits: dict[tuple[Line, int], float] = {}
+    for lines in book.tables.values():
+        best = max((cell.high for line in lines if (cell := line.cell("P", 1))), default=0.0)
+        for k in (1, 3, 5):
+            ratios = {}
+            for line in lines:
+                p, psp, first = line.cell("P", k), line.cell("PSP", k), line.cell("P", 1)
+                strong = first and first.value >= best / 2 and (line.document, line.dataset, line.label) not in moved
+                if p and psp and strong and p.value > 0 and psp.value > 0:
+                    ratios[line] = math.log(psp.value / p.value)
+            if len(ratios) >= 5:
+                middle = statistics.median(ratios.values())
+                habits |= {(line, k): ratio - middle for line, ratio in ratios.items()}
+    for line in book.lines:
+        beyond = {k: _beyond(book, habits, line, k) for k in (1, 3, 5)}
+        if None in beyond.values() or len({math.copysign(1, gap) for gap in beyond.values()}) != 1:
+            continue
+        p, psp = (" ".join(line.cell(metric, k).printed for k in (1, 3, 5)) for metric in ("P", "PSP"))
+        side = "above" if beyond[1] > 0 else "below"
+        times = span(*sorted(math.exp(habits[line, k]) for k in (1, 5)))
+        why = f"PSP {psp} beside P {p}: PSP / P is {times} times the table's median, {side} that of every other row by "
+        why += f"{100 * (math.exp(min(map(abs, beyond.values()))) - 1):.0f} % or more, and {side} what {line.method} has in "
+        mine = [
+            other
+            for other in book.of(line.document)
+            if other.method == line.method and other is not line and (other, 1) in habits
+        ]
+        ratios = [math.exp(habits[other, 1]) for other in mine]
+        why += f"{len(mine)} other tables ({span(min(ratios), max(ratios))} times their medians at 1). PSP may be of another "
+        why += "run or of other propensities than P."
+        others = [o for o in book.tables[line.document, line.dataset] if (o, 1) in habits and o is not line]
+        reach = sorted(o.cell("PSP", 1).value / o.cell("P", 1).value * line.cell("P", 1).value for o in others)
+        place = line.document, _names(line.row.cells["PSP", 1].tables), line.dataset, line.label
+        expected = f"{span(reach[0], reach[-1])} at 1 by the other rows' PSP / P"
+        yield Finding(*place, "PSP at 1, 3, 5", psp, expected, "other variant", why)
+
+
+def _beyond(book: Book, habits: dict[tuple[Line, int], float], line: Line, k: int) -> float | None:
+    """By how much, as a logarithm, a row lies beyond all rows of its table; None where it does not, or where its method has
+    shown as much elsewhere."""
+    if (own := habits.get((line, k))) is None:
+        return None
+    table = [habits[o, k] for o in book.tables[line.document, line.dataset] if o is not line and (o, k) in habits]
+    elsewhere = [habits[o, k] for o in book.of(line.document)
+                 if o.method == line.method and o.dataset != line.dataset and (o, k) in habits]  # fmt: skip
+    sign = 1.0 if own > 0 else -1.0
+    gap = sign * own - max(sign * other for other in table)
+    far = len(elsewhere) >= 3 and sign * own - max(sign * other for other in elsewhere) >= math.log(1.2)
+    far = far and 2 * sum(sign * other > math.log(1.05) for other in elsewhere) <= len(elsewhere)
+    return sign * gap if far and gap >= math.log(1.05) else None
+
+
+def listed_twice(book: Book) -> Iterator[Finding]:
+    """One method in two rows of a table, with the same mark, and numbers that differ: two runs under one name."""
+    rows: dict[tuple, Line] = {}
+    for line in book.lines:
+        first = rows.setdefault((line.document, line.dataset, line.method, line.variant), line)
+        if first is line:
+            continue
+        shared = [where for where in line.row.cells if where in first.row.cells]
+        apart = [where for where in shared if line.row.cells[where].apart(first.row.cells[where])]
+        if not apart:
+            continue
+        names = [metric for metric in ("P", "N", "PSP", "PSN") if any(where[0] == metric for where in apart)]
+        why = f"{line.label} has two rows; {len(apart)} of {len(shared)} numbers that both print differ, by "
+        most = max(abs(line.row.cells[w].value - first.row.cells[w].value) for w in apart)
+        why += f"{most:.2f} at most. Nothing on the page says which run is which."
+        slopes = _slopes([first, line])
+        if len(slopes) == 2:
+            why += f" (PSN@5 - PSP@1) / (PSP@5 - PSP@1) is {slopes[first]:.2f} and {slopes[line]:.2f}: "
+            why += "their PSnDCG may be of two definitions."
+        printed = " ".join(line.cell("P", k).printed for k in (1, 3, 5) if line.cell("P", k))
+        expected = " ".join(first.cell("P", k).printed for k in (1, 3, 5) if first.cell("P", k)) + " in its first row"
+        place = line.document, _names(line.row.cells[shared[0]].tables), line.dataset, f"{line.label}, second row"
+        yield Finding(*place, ", ".join(names), printed, expected, "other variant", why)
+
+
 # ---------------------------------------------------------------- sentences against their tables
 
 
 def sentences(book: Book) -> Iterator[Finding]:
     """A sentence of a paper against the numbers of its own tables: each claim below says which it compares."""
-    for claim in (_unperturbed, _soft_over_hard, _three_to_twenty, _same_model, _slight_change, _algorithm_1):
+    for claim in (
+        _unperturbed,
+        _soft_over_hard,
+        _three_to_twenty,
+        _same_model,
+        _slight_change,
+        _announced_time,
+        _algorithm_1,
+    ):
         yield from claim(book)
 
 
@@ -1016,6 +1387,26 @@ def _slight_change(book: Book) -> Iterator[Finding]:
                 yield line.finding("P", k, expected, "typo", why)
 
 
+def _announced_time(book: Book) -> Iterator[Finding]:
+    """coverage, tables 2 and 3: both captions announce the test CPU time per instance in milliseconds; one table has it."""
+    have, timed = defaultdict(list), set()
+    for line in book.of("coverage"):
+        for (metric, _), cell in line.row.cells.items():
+            for source in cell.tables:
+                have[source].append(line)
+                timed |= {source} if metric == "test_ms_per_instance" else set()
+    for source in ("coverage:table2", "coverage:table3"):
+        if source in timed or not timed or source not in have:
+            continue
+        why = "The caption announces test CPU time per instance [ms] beside P, PSP and coverage; the table has no such column; "
+        why += f"{_names(sorted(timed))} has it. What the mixed objective costs in time cannot be read off."
+        datasets, methods = (
+            ", ".join(dict.fromkeys(getattr(x, of) for x in have[source])) for of in ("dataset", "method")
+        )
+        place = "coverage", source, datasets, methods
+        yield Finding(*place, "test time", "none", "a time per instance [ms]", "other variant", why)
+
+
 def _algorithm_1(book: Book) -> Iterator[Finding]:
     """coverage: COV-PLT's rows are said to be algorithm 1's, which turns from a label once it is surely covered.
 
@@ -1066,7 +1457,7 @@ def _of_dataset(source: str, dataset: str, about: str, *said: str) -> Finding:
 CHECKS: dict[str, Callable[[Book], Iterator[Finding]]] = {
     check.__name__: check
     for check in (identities, owners, copied, points_per_label, recalibrated, far_from_sisters, same_cell, out_of_line,
-                  macro_recall, micro_f1_average, mixed_versions, label_bins, labels_to_hit, coverage_denominator,
-                  same_precision, sentences)
+                  macro_recall, micro_f1_average, mixed_versions, other_points, listed_twice, unlike_itself, psndcg_definitions,
+                  label_bins, labels_to_hit, coverage_denominator, same_precision, sentences)
 }  # fmt: skip
 """The checks over rows, tables and documents, by name."""

@@ -96,13 +96,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """A cell that cannot stand beside the others of its row; ``check`` is the identity that says so."""
+    """A cell that cannot stand beside the others of its row; ``check`` is the identity that says so.
+
+    ``rivals`` are cells that may be the wrong ones instead: the row alone does not say which.
+    """
 
     where: tuple[str, int]
     printed: str
     expected: str
     why: str
     check: str = ""
+    rivals: tuple[tuple[str, int], ...] = ()
 
     @property
     def column(self) -> str:
@@ -169,10 +173,13 @@ def one_hit_a_place(row: Row) -> Iterator[Fault]:
 
 
 @functools.cache
-def _kinds(scored: bool) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], np.ndarray]]:
+def _kinds(
+    scored: bool, constant: bool = False
+) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], np.ndarray]]:
     """Every kind of point up to five places, and what it adds to numerator and denominator of each metric at each k.
 
-    A kind is a number of labels (5: five or more), how many of them carry weight, and which places are hits.
+    A kind is a number of labels (5: five or more), how many of them carry weight, and which places are hits. ``constant``:
+    only those with five labels or more, whose normaliser is the sum up to k.
     """
     discount = 1 / np.log2(np.arange(2, 7))
     kinds = [
@@ -180,6 +187,7 @@ def _kinds(scored: bool) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[
         for hits in itertools.product((0, 1), repeat=5)
         for carry in range(max(1, sum(hits)), 6)
         for labels in (range(carry, 6) if scored else (carry,))
+        if labels == 5 or not constant
     ]
     labels, carry = (np.array([kind[i] for kind in kinds]) for i in (0, 1))
     hits = np.array([kind[2] for kind in kinds], dtype=float)
@@ -197,12 +205,12 @@ def _kinds(scored: bool) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[
     return above, below
 
 
-def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | None = None):
+def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | None = None, constant: bool = False):
     """Is there a mixture of kinds of points that prints ``given``? With a target: its least and greatest value there,
     or None where there is no mixture."""
     from scipy.optimize import linprog
 
-    above, below = _kinds(scored=given[0][0] == "PSP")
+    above, below = _kinds(given[0][0] == "PSP", constant)
     # Limits of rounding, with a hair of room so that the solver's own tolerance finds no fault.
     room = 1e-7
     rules = [above[name] - (row.cells[name].high / row.one + room) * below[name] for name in given]
@@ -236,7 +244,31 @@ def _discounted(row: Row, plain: str, discounted: str) -> Iterator[Fault]:
     if not alone and (ends := _mixtures(row, given + others, name)):
         first, limits = " and ".join(f"{column(*a)} = {row.cells[a].printed}" for a in others), row.span(*ends)
         why = f"Each is possible alone, not both; with {first}, {column(*name)} lies in {limits}, whichever"
-        yield row.fault(*name, limits, f"{why} normaliser is used. One of them is wrong.")
+        fault = row.fault(*name, limits, f"{why} normaliser is used. One of them is wrong.")
+        yield replace(fault, rivals=tuple(others))
+
+
+def discounted_bounds(row: Row, target: tuple[str, int], beside: list[tuple[str, int]]) -> tuple[float, float] | None:
+    """The least and greatest N@k or PSN@k, k <= 5, that the row's P or PSP and the cells ``beside`` it leave.
+
+    None where these contradict each other; :func:`ndcg_bounds` and :func:`psndcg_bounds` say how.
+
+    >>> row = Row({("P", 1): Cell.of("100.00"), ("P", 3): Cell.of("33.33")})
+    >>> [round(bound, 1) for bound in discounted_bounds(row, ("N", 3), [])]
+    [46.9, 100.0]
+    """
+    plain = {"N": "P", "PSN": "PSP"}[target[0]]
+    return _mixtures(row, [(plain, k) for k in row.ks(plain) if k <= 5] + beside, target)
+
+
+def constant_psndcg_fits(row: Row) -> bool:
+    """Can PSP and PSN of a row be printed with the sum up to k as normaliser of every point (jain16's PSnDCG)?
+
+    The linear programme of :func:`psndcg_bounds` over the kinds with five labels or more alone: where a point's normaliser is
+    the same for all, these are all kinds there are.
+    """
+    given = [(name, k) for name in ("PSP", "PSN") for k in row.ks(name) if k <= 5]
+    return bool(_mixtures(row, given, constant=True))
 
 
 def ndcg_bounds(row: Row) -> Iterator[Fault]:

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xcrepro import paths
 from xcrepro.arguments import did_you_mean
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.paths import project_root
 from xcrepro.published.checks import column as column_name
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def formulas() -> pd.DataFrame:
 
 
 def _folder() -> Path:
-    return project_root() / "data" / "published"
+    return paths.committed("data/published")
 
 
 def _csv(path: Path, where: str = "") -> pd.DataFrame:

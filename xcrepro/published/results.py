@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro.errors import DataError, DataMissing
 from xcrepro.metrics import registry
-from xcrepro.published.checks import Cell, Row, column, faults
+from xcrepro.published.checks import Cell, Fault, Row, column, faults, micro_f1
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +68,33 @@ def audit_results(path: str | Path) -> pd.DataFrame:
         for fault in faults(Row(cells, one))
     ]
     return pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
+
+
+def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
+    """Check the exact results of one method.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        ``"P@1"`` -> value as a fraction, by the names that :func:`audit_results` takes; others and NaN are passed over.
+    full_rows : bool
+        Whether every point has as many predictions as the largest k; without that micro-F1 follows from no other number.
+
+    Returns
+    -------
+    list of Fault
+        Empty where nothing is wrong.
+
+    Examples
+    --------
+    >>> [fault.why for fault in audit_values({"R@1": 0.5, "R@3": 0.4})]
+    ['R@3 = 0.4 is below R@1 = 0.5.']
+    """
+    cells = {}
+    for name, value in values.items():
+        if (known := _metric(name)) is not None and not math.isnan(value):
+            cells[known] = Cell(repr(float(value)), float(value), float(value))
+    return [fault for fault in faults(Row(cells, 1.0)) if full_rows or fault.check != micro_f1.__name__]
 
 
 def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]:

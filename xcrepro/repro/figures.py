@@ -100,7 +100,13 @@ def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
     ax.xcrepro_columns = (x, y)
 
 
-def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "", origin: str = "") -> dict[str, bytes]:
+def render(
+    fig: Figure,
+    table: pd.DataFrame,
+    drawn_by: str = "",
+    origin: str = "",
+    suffixes: Sequence[str] = (".svg", ".png"),
+) -> dict[str, bytes]:
     """Suffix -> content of the figure's files: ``.csv``, the data behind it, ``.svg`` and ``.png``.
 
     Parameters
@@ -114,6 +120,8 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "", origin: str = "
         same figure in the same environment gives the same bytes.
     origin : str
         What the data are: small print in the figure's foot, and the column ``data`` of the CSV.
+    suffixes : sequence of str
+        Which pictures.
 
     Returns
     -------
@@ -132,6 +140,8 @@ def render(fig: Figure, table: pd.DataFrame, drawn_by: str = "", origin: str = "
             (".svg", {"Date": None, "Creator": None, "Source": f"drawn by {drawn_by}" if drawn_by else None}),
             (".png", {"Software": None}),
         ):
+            if suffix not in suffixes:
+                continue
             out = io.BytesIO()
             fig.savefig(out, format=suffix[1:], metadata=metadata, bbox_inches=canvas)
             contents[suffix] = out.getvalue()

@@ -53,7 +53,11 @@ def path(item: str, size: str = "small") -> Path:
     Path
         ``tests/golden/<size>/<item>.csv``, whether it is there or not.
     """
-    return paths.project_root() / "tests" / "golden" / size / f"{item.replace(':', '-')}.csv"
+    return paths.committed(_file(item, size))
+
+
+def _file(item: str, size: str) -> str:
+    return f"tests/golden/{size}/{item.replace(':', '-')}.csv"
 
 
 def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | None = None) -> str:
@@ -107,12 +111,12 @@ def check(item: str, table: pd.DataFrame, size: str = "small", rtol: float | Non
     accept it: xcrepro accept demo/table1
     >>> del os.environ["XCREPRO_ROOT"]
     """
-    target = path(item, size)
     accept = f"xcrepro accept {item.partition(':')[0]}" + ("" if size == "small" else f" --size {size}")
     if os.environ.get("XCREPRO_ACCEPT") == item.partition(":")[0]:
-        with paths.atomic_path(target) as part:
+        with paths.atomic_path(paths.project_root() / _file(item, size)) as part:
             part.write_text(tables.csv_text(table), encoding="utf-8", newline="\n")
-    elif not target.is_file():
+    target = path(item, size)
+    if not target.is_file():
         if size != "small":
             return _say(f"{item}: no reference for size {size}")
         record.note("new", f"{item} has no golden file yet: look at it, and if it is right: {accept}")

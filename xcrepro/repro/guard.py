@@ -16,6 +16,10 @@ MAX_LINES = 10
 MAX_WORDS = 400
 """In sight: a notebook that is longer is not read. Details fold."""
 MASTER = "00_regenerate_all.ipynb"
+LESSONS = "course"
+"""The folder of notebooks that are lessons: no items, so they have no parameters and take the words they need."""
+MAX_LINES_OF_A_LESSON = 30
+"""A lesson has nobody to move code to: its programs and their checks are what students read."""
 _INSTALL = re.compile(
     r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
 )
@@ -36,7 +40,8 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell,
     unless it is that of the parameters; the kernel ``python3``; no installs and shell commands; image links that lead to a
     file; no pictures and papermill metadata inside; at most 200,000 bytes; that ``xcrepro tidy`` would change nothing; with
-    ``entry``, at most 400 words in sight, a link to the glossary, and a call of ``item.made_from``.
+    ``entry``, at most 400 words in sight, a link to the glossary, and a call of ``item.made_from``. A lesson (in the folder
+    ``course``) has no parameters, and cells of at most 30 lines; the rest holds for it as well.
 
     Parameters
     ----------
@@ -54,7 +59,9 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
         notebook = notebooks.read(path)
     except XCError as error:
         return [str(error)]
-    found = [*_parameters(path, notebook, entry), *_cells(notebook), *_images(path, notebook, entry)]
+    lesson = path.parent.name == LESSONS
+    found = [] if lesson else _parameters(path, notebook, entry)
+    found += [*_cells(notebook, MAX_LINES_OF_A_LESSON if lesson else MAX_LINES), *_images(path, notebook, entry)]
     found += [*_checks(notebook, entry), *_prose(notebook)] if entry else []
     if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
         found.append(f"the kernel is {kernel!r}, not 'python3'")
@@ -132,7 +139,7 @@ def _prose(notebook: dict) -> list[str]:
     return found
 
 
-def _cells(notebook: dict) -> list[str]:
+def _cells(notebook: dict, max_lines: int) -> list[str]:
     found = []
     code = notebooks.code_cells(notebook)
     counts = [cell.get("execution_count") for cell in code]
@@ -144,8 +151,8 @@ def _cells(notebook: dict) -> list[str]:
         if not lines:
             found.append(f"{where} is empty")
             continue
-        if len(lines) > MAX_LINES and "parameters" not in cell.get("metadata", {}).get("tags", []):
-            found.append(f"{where} has {len(lines)} lines; at most {MAX_LINES}: move code into the package")
+        if len(lines) > max_lines and "parameters" not in cell.get("metadata", {}).get("tags", []):
+            found.append(f"{where} has {len(lines)} lines; at most {max_lines}: move code into the package")
         if _INSTALL.search(source):
             found.append(f"{where} installs or runs a shell command")
         elif lines[-1].split("#")[0].rstrip().endswith(";"):
@@ -220,15 +227,18 @@ def project() -> dict[str, list[str]]:
     ------
     ManifestError
         Where the manifest itself has a fault.
+    XCError
+        Where the notebooks are those of an installed wheel.
     """
     root = paths.project_root()
     entries = manifest.load(root)
+    manifest.require_project(entries, "the check")
     by_path = {entry.notebook.resolve(): entry for entry in entries.values()}
     report: dict[str, list[str]] = {}
     for path in tidy.find([root / "notebooks"]):
         entry = by_path.get(path.resolve())
         found = problems(path, entry)
-        if entry is None and path.name != MASTER:
+        if entry is None and path.name != MASTER and path.parent.name != LESSONS:
             found.append("no item of manifest.toml uses it")
         report[path.relative_to(root).as_posix()] = found
     known = {path for entry in entries.values() for size in manifest.SIZES for path in entry.golden_files(size)}

@@ -23,6 +23,7 @@ from xcrepro.repro import notebooks
 SIZES = ("small", "paper")
 LARGEST_TOLERANCE = 0.02
 """Wider than this, a wrong metric would pass."""
+_LISTING = "notebooks/manifest.toml"
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9_]+")
 
 
@@ -46,7 +47,9 @@ class Entry:
     title : str
         One line for ``xcrepro list``.
     root : Path
-        The project folder.
+        The project folder, where runs of it write.
+    home : Path
+        The folder whose ``notebooks`` it was read from: the project's, or what an installed wheel brings.
     needs : tuple of str
         Items that must have run before it.
     tolerance : float or None
@@ -67,6 +70,7 @@ class Entry:
     id: str
     title: str
     root: Path
+    home: Path
     needs: tuple[str, ...] = ()
     tolerance: float | None = None
     reason: str = ""
@@ -77,8 +81,8 @@ class Entry:
 
     @property
     def notebook(self) -> Path:
-        """``notebooks/<id>.ipynb`` of the project."""
-        return self.root / "notebooks" / f"{self.id}.ipynb"
+        """``notebooks/<id>.ipynb``."""
+        return self.home / "notebooks" / f"{self.id}.ipynb"
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -134,24 +138,20 @@ class Entry:
         list of Path
             Those that are there.
         """
-        return _with_parts(self.root / "tests" / "golden" / size, self.id, ".csv")
+        return self._with_parts(f"tests/golden/{size}", ".csv")
 
     def figures(self) -> list[Path]:
         """The files of the item under ``figures/``."""
-        return _with_parts(self.root / "figures", self.id, "")
+        return self._with_parts("figures", "")
 
-
-def _with_parts(folder: Path, id: str, suffix: str) -> list[Path]:
-    home, name = folder / Path(id).parent, Path(id).name
-    return sorted(
-        path
-        for path in home.glob(f"{name}*{suffix}")
-        if path.is_file() and (path.stem == name or path.stem.startswith(f"{name}-"))
-    )
+    def _with_parts(self, folder: str, suffix: str) -> list[Path]:
+        paper, _, name = self.id.partition("/")
+        found = paths.committed_files(f"{folder}/{paper}", f"{name}*{suffix}", self.root)
+        return [path for path in found if path.stem == name or path.stem.startswith(f"{name}-")]
 
 
 def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
-    """Read ``<root>/notebooks/manifest.toml``.
+    """Read ``<root>/notebooks/manifest.toml``; where there is none, that of an installed wheel.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
     ('small',)
     """
     root = paths.project_root() if root is None else Path(root)
-    path = root / "notebooks" / "manifest.toml"
+    path = paths.committed(_LISTING, root)
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -253,6 +253,7 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
         id,
         table["title"],
         root,
+        path.parent.parent,
         needs=tuple(table.get("needs", ())),
         tolerance=of["relative"],
         reason=of["why"],
@@ -283,6 +284,32 @@ def _in_order(path: Path, entries: dict[str, Entry]) -> dict[str, Entry]:
     for name in entries:
         visit(name, ())
     return ordered
+
+
+def has_project(entries: dict[str, Entry]) -> bool:
+    """Whether the notebooks are the project's own; if not, they are those of an installed wheel."""
+    return all(entry.home == entry.root for entry in entries.values())
+
+
+def require_project(entries: dict[str, Entry], what: str) -> None:
+    """Refuse what would change the notebooks of an installed wheel.
+
+    Parameters
+    ----------
+    entries : dict
+        From :func:`load`.
+    what : str
+        What changes them, for the message.
+
+    Raises
+    ------
+    XCError
+        Where the notebooks are not the project's own.
+    """
+    if not has_project(entries):
+        raise XCError(
+            f"{what} needs notebooks of your own, and here is no project: `xcrepro start DIR`, then run in DIR"
+        )
 
 
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:

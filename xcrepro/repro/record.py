@@ -55,7 +55,8 @@ def watch() -> None:
     if "XCREPRO_RECORD" not in os.environ:
         return
     cache = str(paths.cache_dir())
-    places = (str(paths.project_root() / "data") + os.sep, cache + os.sep)
+    data = paths.project_root() / "data", paths.committed("data")
+    places = (*(str(folder) + os.sep for folder in data), cache + os.sep)
     trained = os.path.join(cache, "trained") + os.sep
     seen: set[str] = set()
 

@@ -194,7 +194,7 @@ def folder(id: str, root: Path | None = None) -> Path:
 
 def files(id: str, root: Path | None = None) -> list[Path]:
     """The records of an item that are there, by dataset."""
-    return sorted(folder(id, root).glob("*.csv"))
+    return paths.committed_files(f"data/recorded/{id}", "*.csv", root)
 
 
 def write(path: Path, record: Record) -> None:

@@ -399,11 +399,11 @@ def problems(entries: dict[str, manifest.Entry], root: Path) -> dict[str, list[s
         if path not in wanted:
             close = did_you_mean(name, [stamps.short(root, one) for one in wanted], 1)
             found[name] = [f"no item of manifest.toml has it under `recorded`{': ' + close if close else ''}"]
-        elif path not in standing:
+        elif not (file := paths.committed(name, root)).is_file():
             found[name] = [f"is not there: {wanted[path]}"]
         else:
             try:
-                made = recorded.read(path).provenance
+                made = recorded.read(file).provenance
             except XCError as error:
                 found[name] = [str(error)]
                 continue

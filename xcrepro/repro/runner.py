@@ -209,8 +209,8 @@ def run(
     ManifestError, DataError
         For a manifest or a notebook with a fault.
     XCError
-        Where another run is under way in the same project, and for ``write_back`` of a notebook whose code was edited
-        while it ran.
+        Where another run is under way in the same project, for ``write_back`` of a notebook whose code was edited
+        while it ran, and for ``accept`` and ``write_back`` of an installed wheel's notebooks.
     """
     root = paths.project_root()
     began = time.monotonic()
@@ -222,6 +222,8 @@ def run(
     if write_back and (parameters or size != "small"):
         raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
     entries = manifest.load(root)
+    if accept or write_back:
+        manifest.require_project(entries, "accepting what items come to")
     named = manifest.find(entries, items)
     left = [] if items or long else [name for name in named if entries[name].long]
     named = [name for name in named if name not in left]
@@ -254,7 +256,7 @@ def alone(root: Path) -> Iterator[None]:
     process."""
     from filelock import FileLock, Timeout
 
-    (root / "build").mkdir(exist_ok=True)
+    (root / "build").mkdir(parents=True, exist_ok=True)
     lock = FileLock(root / "build" / "run.lock")
     try:
         lock.acquire(timeout=0)

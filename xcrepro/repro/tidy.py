@@ -15,6 +15,8 @@ from xcrepro.repro import notebooks
 
 # Cells whose outputs differ from run to run (progress, timings) carry nbval's tag and are committed without outputs.
 VOLATILE = "nbval-ignore-output"
+# What a lesson's cells need beside tags: which are exercises and how they are graded, and what is a slide.
+_METADATA = ("nbgrader", "slideshow")
 _KEPT = ("text/plain", "text/html", "text/markdown", "text/latex")
 _TIMING = re.compile(r"^(CPU times|Wall time): .*\n?", re.MULTILINE)
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -23,11 +25,12 @@ _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name":
 def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     """The canonical text of ``notebook``.
 
-    Kept: sources, tags, execution counts, text outputs (plain, HTML, markdown, LaTeX). An item's picture becomes a link to
-    its committed file (:func:`xcrepro.repro.figures.display`). Dropped: other outputs that are pictures or widgets, stderr,
-    ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``, and all metadata but the kernel
-    and the tags (papermill's, timings, widget state, collapsed flags). Consecutive pieces of stdout become one. Cell ids
-    come from the sources. Keys are sorted, the indent is 1, one newline ends the file. Doing it twice changes nothing more.
+    Kept: sources, tags, nbgrader's and the slides' metadata, execution counts, text outputs (plain, HTML, markdown, LaTeX). An
+    item's picture becomes a link to its committed file (:func:`xcrepro.repro.figures.display`). Dropped: other outputs that
+    are pictures or widgets, stderr, ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``,
+    and all other metadata but the kernel (papermill's, timings, widget state, collapsed flags). Consecutive pieces of
+    stdout become one. Cell ids come from the sources. Keys are sorted, the indent is 1, one newline ends the file. Doing it
+    twice changes nothing more.
 
     Parameters
     ----------
@@ -78,7 +81,8 @@ def _cell(cell: dict, seen: dict[str, int]) -> dict:
     tidy = {
         "cell_type": cell["cell_type"],
         "id": digest if seen[digest] == 1 else f"{digest}-{seen[digest]}",
-        "metadata": {"tags": tags} if tags else {},
+        "metadata": ({"tags": tags} if tags else {})
+        | {key: cell["metadata"][key] for key in _METADATA if key in cell.get("metadata", {})},
         "source": _lines(source),
     }
     if cell.get("attachments"):
@@ -164,7 +168,8 @@ def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
         elif place.suffix == ".ipynb" and place.is_file():
             found.append(place)
         else:
-            raise ArgumentError("path", "must be a notebook or a folder of notebooks", place)
+            hint = "" if where else "`xcrepro start DIR` makes one"
+            raise ArgumentError("path", "must be a notebook or a folder of notebooks", place, hint)
     return found
 
 

@@ -29,7 +29,10 @@ def test_findings_of_a_planted_overconfidence(twin, misjudged):
     measured = item.measure(twin, states)
     summary = item.compute_table(twin, states, measured)
     said = item.findings(summary, measured)
-    assert said[0] == "The direction of the error before calibration, of 2 models and k: over in 1, fine in 1."
+    assert (
+        said[0]
+        == "The direction of the error before calibration, over 2 pairs of a model and a k: over in 1, fine in 1."
+    )
     assert "ECE@k is lower after isotonic regression: clearly so in 1 of 2 comparisons" in said[1]
     assert "2 of 2 errors after" in said[2]
     assert list(item.check_table(summary)) == [name for name in summary if "±" not in name]

@@ -46,7 +46,8 @@ def test_the_finding_is_tested_and_not_counted():
     assert item.check(fall).values.tolist() == [[5, "a", True], [5, "b", False]]
     sentences = item.findings(fall, measured, PRECISION, pd.DataFrame())
     assert sentences[0] == (
-        "Over models and k, ECE@k is lower after isotonic regression: clearly so in 3 of 4 comparisons, not clear in 1."
+        "Over pairs of a model and a k, ECE@k is lower after isotonic regression: clearly so in 3 of 4 comparisons, "
+        "not clear in 1."
     )
     assert sentences[1] == (
         "Over these, an error above 5 points falls to a fifth or less: clearly so in 1 of 3 comparisons, "

@@ -28,7 +28,7 @@ def test_separate_maps_bring_a_better_second_place_to_the_front(better_second):
     assert fig.get_suptitle() == "What separate maps change (bars: two standard errors)"
     said = item.findings(table, measured, item.compute_printed_changes(), ds.test.Y.shape[0])
     # P@1 rises
-    assert said[0].startswith("Over models and k, separate isotonic regression lowers P@k: clearly so in ")
+    assert said[0].startswith("Over pairs of a model and a k, separate isotonic regression lowers P@k: clearly so in ")
     assert "clearly the other way round in 1" in said[0]
     assert "in the paper's table it does so in 27 of 29 cells" in said[0]
     assert said[2].endswith("one hit is 0.25 of P@1.")

@@ -63,5 +63,5 @@ def test_a_count_is_clear_only_beyond_the_printed_errors(put):
 
 def test_doubted_values_are_marked_and_not_counted():
     assert item.compute(1).set_index("metric").loc["N", "head-1000 @1"] == "58.1†"
-    assert len(item.doubts()) == 2
+    assert len(item.doubts()) == 3
     assert item.compute_claims()["holds in"][:2].tolist() == ["8 of 8", "11 of 11"]

@@ -61,7 +61,7 @@ def test_the_ceiling_is_the_best_of_all_choices(rows, k):
     for said in itertools.product(*choices):
         hits, named, there = np.logical_and(said, Y).sum(0), np.sum(said, axis=0), Y.sum(0)
         best = max(best, (2 * hits / np.maximum(named + there, 1)).mean())
-    assert fig3.best_macro_f1(sparse.csr_matrix(Y), k) == pytest.approx(best)
+    assert xc.metrics.best_macro_f1(sparse.csr_matrix(Y), k) == pytest.approx(best)
 
 
 def test_the_ceiling_of_a_bin_is_reached_by_its_labels_alone(loaded, tops, twin):

@@ -215,7 +215,7 @@ def read_eurovoc() -> pd.DataFrame:
     DataFrame
         As :func:`count_overlaps`, with the labels' codes (texts).
     """
-    path = paths.project_root() / "data" / "label_counts" / "hierarchy" / "eurlex-4k.csv"
+    path = paths.committed("data/label_counts/hierarchy/eurlex-4k.csv")
     return pd.read_csv(path, dtype={"codes": "str"})
 
 

@@ -46,7 +46,7 @@ def real(dataset: str) -> pd.DataFrame:
     DataFrame
         share (of the dataset's points), statistic, value; no rows where nothing was counted.
     """
-    table = pd.read_csv(paths.project_root() / "data" / "recorded" / "twin_statistics.csv")
+    table = pd.read_csv(paths.committed("data/recorded/twin_statistics.csv"))
     return table.loc[table["dataset"] == dataset, ["share", "statistic", "value"]].reset_index(drop=True)
 
 

@@ -21,10 +21,9 @@ from xcrepro.inputs import baselines, calibrated, datasets, parameters
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
+printed_rows = datasets.printed_table
 METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
 RANKED = ("P", "nDCG", "PSP")
-PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
-"""The repository's name of a metric -> this package's."""
 
 
 def check_parameters(values: Mapping[str, object]) -> None:
@@ -145,7 +144,7 @@ def load(ds: Dataset, models: Sequence[str], seed: int, given: str, k: int = 5) 
     ArgumentError
         For a file of fewer than ``k`` places.
     """
-    own = list(baselines.saved(given, ds)) if given else []
+    own = list(baselines.saved_files(given)) if given else []
     tops = baselines.predictions(ds, models, seed, given)
     for name in own:
         if tops[name].k < k:
@@ -240,31 +239,6 @@ def compute_differences(measured: Mapping[str, Measured], own: Sequence[str], ba
         for (metric, _), one in zip(pairs, found, strict=True)
     ]
     return pd.DataFrame(rows, columns=["model", "metric", "baseline", "difference", "±", "p", "verdict"])
-
-
-def printed_rows(ds: Dataset) -> pd.DataFrame:
-    """What the repository's page prints for the dataset, all methods.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    DataFrame
-        method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
-    """
-    rows = datasets.printed_rows(ds)
-    rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
-    if not len(rows):
-        return pd.DataFrame(columns=["method"])
-    rows = rows.reset_index(drop=True)
-    doubts = (published.doubted(rows) != "").map({True: "†", False: ""})
-    column = rows["metric"].map(PRINTED) + "@" + rows["k"].astype(int).astype(str)
-    rows = rows.assign(text=rows["printed"] + doubts, column=column)
-    rows["method"] += rows["variant"].where(rows["variant"] != "", "").radd(" ").str.rstrip()
-    rows["row"] = rows["row"].astype(int)
-    return tables.spread(rows, ["row", "method"], "column", "text").drop(columns="row")
 
 
 def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import optimize, sparse, stats
+from scipy import stats
 
 from xcrepro import looks, metrics, models
 from xcrepro.data import registry
@@ -54,14 +54,14 @@ def compute(
         dataset, k, method, bin, labels; value and error (percent; its standard error from blocks of test points), baseline
         (percent); difference and difference's error (points), improvement (percent of the baseline; NaN where that is 0);
         t, p: the macro t-test over labels, two-sided, NaN where not tested; p (points): of the difference, by its error;
-        ceiling (:func:`best_macro_f1` of the bin's labels, percent). The baseline has rows of its own, last of a dataset,
-        without a comparison. The paper's bins begin at one train point; labels never trained, and bins without a label,
-        are left out.
+        ceiling (:func:`xcrepro.metrics.best_macro_f1` of the bin's labels, percent). The baseline has rows of its own, last
+        of a dataset, without a comparison. The paper's bins begin at one train point; labels never trained, and bins
+        without a label, are left out.
     """
     parts = []
     for title, ds, k, methods in runs(loaded, tops, ks):
         bins = labels_by_bin(ds)
-        best = {b: 100 * best_macro_f1(ds.test.Y[:, labels], k) for b, labels in bins.items()}
+        best = {b: 100 * metrics.best_macro_f1(ds.test.Y[:, labels], k) for b, labels in bins.items()}
         measured = measure(ds, methods, k)
         how = {"metrics": "binned macro-F1", "more_than": more_than, "label_counts": ds.label_counts}
         for method, top in (others(methods, baseline) | {baseline: methods[baseline]}).items():
@@ -127,53 +127,6 @@ def labels_by_bin(ds: Dataset) -> dict[str, np.ndarray]:
     which, names = metrics.labelwise.frequency_bins(ds.label_counts, ds.test.Y.shape[1])
     found = {name: np.flatnonzero(which == b) for b, name in enumerate(names)}
     return {name: labels for name, labels in found.items() if labels.size and name != "0"}
-
-
-def best_macro_f1(Y: sparse.csr_matrix, k: int) -> float:
-    """The ceiling: the largest macro-F1@k that any predictions of at most k labels a point can have.
-
-    A perfect predictor names relevant labels only, for a wrong one lowers its label's F1 and takes a place. A label
-    without a point has F1 = 0 whatever is predicted. Points with at most k labels have all of them named. Of the others
-    it is chosen which: F1 of a label with n points, t of them hit, is 2t / (t + n), so the t-th hit adds
-    2n / ((t + n)(t - 1 + n)), less than the one before, and the best choice is the solution of a linear programme (a
-    flow from labels to points, so it is whole).
-
-    Parameters
-    ----------
-    Y : csr_matrix, shape (n, L)
-        The truth of the labels that are averaged; of a bin, its columns: each bin has a ceiling of its own.
-    k : int
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 without labels.
-
-    Examples
-    --------
-    >>> Y = sparse.csr_matrix([[1, 1, 0], [1, 0, 0]])                     # the third label has no point
-    >>> round(best_macro_f1(Y, 2), 4), round(best_macro_f1(Y, 1), 4)       # (1 + 1 + 0) / 3, (2/3 + 1 + 0) / 3
-    (0.6667, 0.5556)
-    """
-    crowded = np.diff(Y.indptr) > k
-    points, sure = (np.bincount(part.indices, minlength=Y.shape[1]) for part in (Y, Y[~crowded]))
-    total = (2 * sure / np.maximum(sure + points, 1)).sum()
-    pairs = Y[crowded].tocsc()
-    if pairs.nnz:
-        # One unknown a pair, whether it is hit, and one for each hit of a label, the first one first.
-        label = np.repeat(np.arange(Y.shape[1]), np.diff(pairs.indptr))
-        n, t = points[label], sure[label] + 1 + np.arange(pairs.nnz) - pairs.indptr[label]
-        at, one = np.arange(pairs.nnz), np.ones(pairs.nnz)
-        places = sparse.csr_matrix((one, (pairs.indices, at)), shape=(pairs.shape[0], 2 * pairs.nnz))
-        ends = np.concatenate([label, label]), np.arange(2 * pairs.nnz)
-        counted = sparse.csr_matrix((np.concatenate([-one, one]), ends), shape=(Y.shape[1], 2 * pairs.nnz))
-        gain = np.concatenate([np.zeros(pairs.nnz), 2 * n / ((t + n) * (t - 1 + n))])
-        limit = np.concatenate([np.full(pairs.shape[0], k), np.zeros(Y.shape[1])])
-        found = optimize.linprog(
-            -gain, A_ub=sparse.vstack([places, counted]), b_ub=limit, bounds=(0, 1), method="highs"
-        )
-        total -= found.fun
-    return float(total / max(Y.shape[1], 1))
 
 
 def compute_hits(loaded: Loaded, tops: Tops, ks: Sequence[int]) -> pd.DataFrame:
@@ -471,7 +424,7 @@ def findings_costs(table: pd.DataFrame, title: str) -> list[str]:
 def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level: float = LEVEL, ax=None) -> Figure:
     """Figure 3: above, relative improvement over the baseline by bin, starred by the macro t-test; below, the values.
 
-    Below, a bar across each bin is its ceiling: no predictions whatever have more (:func:`best_macro_f1`).
+    Below, a bar across each bin is its ceiling: no predictions whatever have more (:func:`xcrepro.metrics.best_macro_f1`).
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def printed_values() -> pd.DataFrame:
     DataFrame
         metric, k, printed (text, six decimals).
     """
-    return pd.read_csv(paths.project_root() / "data" / "published" / "sample_score.csv", dtype={"printed": str})
+    return pd.read_csv(paths.committed("data/published/sample_score.csv"), dtype={"printed": str})
 
 
 def compute_ties(given: Sample) -> pd.DataFrame:

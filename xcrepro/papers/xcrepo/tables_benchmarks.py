@@ -24,6 +24,7 @@ from xcrepro import looks, published
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
 from xcrepro.papers.xcrepo._common import Folded
+from xcrepro.published import leads
 from xcrepro.repro import figures, tables
 
 RANKING = [f"{metric}@{k}" for metric in ("P", "N", "PSP", "PSN") for k in (1, 3, 5)]
@@ -185,14 +186,23 @@ def compute_leaders(rows: pd.DataFrame, sort_by: str = "P@1") -> pd.DataFrame:
     -------
     DataFrame
         A row a table: dataset, rows (that print ``sort_by``), best, its mark, its value, next (the runner-up; empty
-        where there is none) and behind (by how much).
+        where there is none), behind (by how much) and lead: whether it is certain from the two numbers alone
+        (:mod:`xcrepro.published.leads`: ``"certain"``, ``"open"``, ``"no lead"``), for P and PSP; empty where one of the
+        two numbers is doubted, and for other columns.
     """
     found = []
+    metric, _, k = sort_by.partition("@")
+    verdicts = {}
+    if metric in ("P", "PSP"):
+        verdicts = {
+            (one.dataset, one.method, one.next): one.verdict for one in leads.leads(metric, int(k)).itertuples()
+        }
     for dataset, part in compute(rows, sort_by).dropna(subset=[sort_by]).groupby("dataset", sort=False):
         best, *others = part[["method", "mark", sort_by]].itertuples(index=False, name=None)
         runner_up = (others[0][0], abs(best[2] - others[0][2])) if others else ("", np.nan)
-        found.append((dataset, len(part), *best, *runner_up))
-    return pd.DataFrame(found, columns=["dataset", "rows", "best", "mark", sort_by, "next", "behind"])
+        said = verdicts.get((dataset, best[0], runner_up[0]), "")
+        found.append((dataset, len(part), *best, *runner_up, said))
+    return pd.DataFrame(found, columns=["dataset", "rows", "best", "mark", sort_by, "next", "behind", "lead"])
 
 
 def compute_reported(rows: pd.DataFrame) -> pd.DataFrame:

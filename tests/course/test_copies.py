@@ -1,0 +1,205 @@
+"""What ``xcrepro course`` writes: copies without answers, the teacher's folder, slides; and what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+
+import pytest
+
+from xcrepro.__main__ import main
+from xcrepro.course import copies, slides
+from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.repro import notebooks
+
+nbgrader = pytest.mark.skipif(
+    importlib.util.find_spec("nbgrader") is None, reason="nbgrader is not installed (the extra `course`)"
+)
+reveal = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sphinx_revealjs", "latex2mathml")),
+    reason="sphinx-revealjs and latex2mathml are not installed (the extra `course`)",
+)
+
+
+@pytest.fixture(scope="module")
+def written(root, tmp_path_factory):
+    """The students' copies of the whole course."""
+    folder = tmp_path_factory.mktemp("course") / "students"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XCREPRO_ROOT", str(root))
+        copies.write(folder)
+    return folder
+
+
+@nbgrader
+def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
+    for lesson in course:
+        copy = notebooks.read(written / f"{lesson.name}.ipynb")
+        lines = {line.strip() for cell in copy["cells"] for line in notebooks.text(cell["source"]).splitlines()}
+        secret = [line.strip() for text in [*lesson.solutions(), *lesson.hidden_tests()] for line in text.splitlines()]
+        assert len(secret) > 20
+        seen = {line.strip() for cell in lesson.notebook["cells"] for line in _open_part(cell).splitlines()}
+        leaked = [line for line in secret if len(line) > 3 and line in lines and line not in seen]
+        assert leaked == [], lesson.name
+        assert not any("HIDDEN" in line or "BEGIN SOLUTION" in line for line in lines)
+
+
+def _open_part(cell: dict) -> str:
+    """What a student may see of a cell of the solution version."""
+    marks, source = cell["metadata"].get("nbgrader", {}), notebooks.text(cell["source"])
+    if marks.get("solution") and marks.get("grade"):
+        return ""
+    return re.sub(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n.*?### END \1", "", source, flags=re.DOTALL)
+
+
+@nbgrader
+def test_a_students_copy_has_stubs_that_say_what_to_write_and_no_outputs(course, written):
+    for lesson in course:
+        copy = notebooks.read(written / f"{lesson.name}.ipynb")
+        assert all(cell["outputs"] == [] for cell in notebooks.code_cells(copy))
+        marked = {c["metadata"]["nbgrader"]["grade_id"]: c for c in copy["cells"] if "nbgrader" in c["metadata"]}
+        for exercise in lesson.exercises:
+            source = notebooks.text(marked[exercise.name]["source"])
+            if exercise.open:
+                assert source == copies.SETTINGS["ClearSolutions"]["text_stub"]
+            else:
+                assert "raise NotImplementedError(" in source
+                assert '"""' in source
+                assert marked[exercise.checked_by]["metadata"]["editable"] is False
+
+
+@nbgrader
+def test_links_of_a_students_copy_stay_in_its_folder(written):
+    for path in written.glob("*.ipynb"):
+        for cell in notebooks.read(path)["cells"]:
+            if cell["cell_type"] == "markdown":
+                for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", notebooks.text(cell["source"])):
+                    assert (written / target).is_file(), f"{path.name}: {target}"
+    assert "](xcrepo/" not in (written / "glossary.md").read_text(encoding="utf-8")
+
+
+@nbgrader
+def test_the_teachers_folder(save, small, tmp_path):
+    save(small)
+    assert copies.write(tmp_path / "out", "solutions") == [
+        "gradebook.db",
+        "instructor.md",
+        "nbgrader_config.py",
+        "release",
+        "source",
+    ]
+    source = notebooks.read(tmp_path / "out" / "source" / "01_small" / "01_small.ipynb")
+    assert "return x + x" in notebooks.text(source["cells"][1]["source"])
+    page = (tmp_path / "out" / "instructor.md").read_text()
+    assert "| 1 | Small | 2 | 1 | 3 | 1 |" in page
+    assert "{" not in page
+    assert "Timetable" in page or "90 minutes" in page
+    release = notebooks.read(tmp_path / "out" / "release" / "01_small" / "01_small.ipynb")
+    assert "x + x" not in json.dumps(release)
+    settings = (tmp_path / "out" / "nbgrader_config.py").read_text()
+    assert "c.Execute.timeout = 300" in settings
+
+
+@nbgrader
+def test_links_of_a_copy(save, small, tmp_path):
+    save(small)
+    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md"]
+    text = notebooks.text(notebooks.read(tmp_path / "out" / "01_small.ipynb")["cells"][0]["source"])
+    assert "[P@k](glossary.md#pk) and the audit." in text
+
+
+def test_a_folder_that_holds_something_is_refused_and_stays_as_it_is(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("mine")
+    for more in ([], ["--solutions"], ["--slides"]):
+        assert main(["course", str(tmp_path), *more]) == 2
+        assert "DIR must be new or an empty folder" in capsys.readouterr().err
+        assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(ArgumentError, match="nothing was written"):
+        copies.write(tmp_path / "mine.txt")
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [("students", "nbgrader"), ("solutions", "nbgrader"), ("slides", "sphinx_revealjs and latex2mathml")],
+)
+def test_what_is_not_installed_is_named_with_the_command(tmp_path, monkeypatch, kind, needed):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(XCError, match=rf"needs {needed}: .*pip install -e '\.\[course\]'"):
+        copies.write(tmp_path / "out", kind)
+    assert not (tmp_path / "out").exists()
+
+
+@nbgrader
+def test_a_broken_lesson_writes_nothing(save, small, tmp_path):
+    small[2]["metadata"]["nbgrader"]["grade_id"] = "double"
+    save(small)
+    with pytest.raises(DataError, match=r"01_small\.ipynb: found grade_id 'double' in cell 2 and in cell 3"):
+        copies.write(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@nbgrader
+def test_what_nbgrader_refuses_is_said_and_nothing_written(save, small, tmp_path):
+    small[1]["metadata"]["nbgrader"]["schema_version"] = 99
+    save(small)
+    with pytest.raises(XCError, match=r"nbgrader refused .*01_small"):
+        copies.write(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def talk(save, small):
+    """A lesson of two slides, the first with a slide below and a fragment."""
+    small[0]["metadata"]["slideshow"]["slide_type"] = "slide"
+    kinds = [("subslide", "markdown", "Below: $p_l < 1$ and\n\n$$\\frac{1}{p}$$\n\nbut `$HOME` and 5 & 6.")]
+    kinds += [
+        ("fragment", "code", "print('<shown>')"),
+        ("notes", "markdown", "Ask them."),
+        ("slide", "markdown", "# End"),
+    ]
+    cells = [
+        {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}}}
+        | ({"execution_count": None, "outputs": []} if cell == "code" else {})
+        for i, (kind, cell, text) in enumerate(kinds)
+    ]
+    return save([small[0], *cells, *small[1:]])
+
+
+@reveal
+def test_slides_need_no_network_and_show_no_exercise(talk, tmp_path):
+    assert copies.write(tmp_path / "out", "slides") == ["01_small.html", "reveal.js"]
+    page = (tmp_path / "out" / "01_small.html").read_text(encoding="utf-8")
+    assert re.findall(r"(?:src|href)=\"([^\"]+)\"", page)
+    for address in re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"([^\"]+)\"", page):
+        assert (tmp_path / "out" / address).is_file(), address
+    assert "double" not in page
+    assert page.count("<section>") == page.count("</section>") == 4  # a column of two, and one
+    assert '<div class="fragment"><pre class="code"><code>print(&#x27;&lt;shown&gt;&#x27;)' in page
+    assert "<pre>&lt;shown&gt;\n</pre>" in page
+    assert '<aside class="notes">' in page
+    assert page.count("<math") == 2
+    assert "<mfrac>" in page
+    assert "<code>$HOME</code>" in page
+
+
+@reveal
+def test_a_lesson_that_fails_has_no_slides(save, small, tmp_path):
+    small[1]["source"] = small[1]["source"].replace("x + x", "x + y")
+    path = save(small)
+    with pytest.raises(DataError, match=f"{path}.*NameError"):
+        copies.write(tmp_path / "out", "slides")
+    assert not (tmp_path / "out").exists()
+
+
+@reveal
+def test_every_formula_of_the_lessons_becomes_mathml(course):
+    for lesson in course:
+        for cell in lesson.notebook["cells"]:
+            if cell["cell_type"] == "markdown" and cell["metadata"]["slideshow"]["slide_type"] != "skip":
+                for display, inline in slides._FORMULA.findall(slides._CODE.sub("", notebooks.text(cell["source"]))):
+                    made = slides.formula(display or inline, bool(display))
+                    assert made.startswith("<math")
+                    assert "\\" not in re.sub(r"<annotation.*?</annotation>", "", made), (
+                        f"{lesson.name}: {display or inline}"
+                    )

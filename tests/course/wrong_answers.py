@@ -1,0 +1,87 @@
+"""Plausible wrong answers: what stands in place of a solution. Each must lose the points of its own check and no others.
+
+Lesson -> exercise -> the body that stands between the solution's markers.
+"""
+
+WRONG = {
+    "01_data_and_long_tail": {
+        # leaves out the points without labels
+        "labels_a_point": "    return Y.sum() / np.sum(np.asarray(Y.sum(axis=1)).ravel() > 0)\n",
+        # forgets to sort
+        "labels_for_share": "    return int(np.argmax(np.cumsum(counts) >= share * np.sum(counts))) + 1\n",
+        # ties to the higher id
+        "popular": '    return np.argsort(counts, kind="stable")[::-1][:k]\n',
+    },
+    "02_precision_and_ndcg": {
+        # takes -1 for the last label
+        "precision_at_k": "    return np.take_along_axis(Y, ids[:, :k], axis=1).sum(axis=1).mean() / k\n",
+        # the sum to k below
+        "ndcg_at_k": "    worth = 1 / np.log2(np.arange(2, k + 2))\n"
+        "    return np.mean(np.take_along_axis(Y, ids[:, :k], axis=1) @ worth / worth.sum())\n",
+        # draws without replacement
+        "bootstrap_error": "    random = np.random.default_rng(seed)\n"
+        "    return np.std([random.permutation(values).mean() for _ in range(draws)])\n",
+    },
+    "03_missing_labels": {
+        # logarithm to base 10
+        "propensity": "    C = (np.log10(N) - 1) * (B + 1) ** A\n    return 1 / (1 + C * (np.asarray(counts) + B) ** -A)\n",
+        # the mean of the points' ratios
+        "psp_ratio": "    best = -np.sort(-(Y * weight), axis=1)[:, : ids.shape[1]].sum(axis=1)\n"
+        "    got = (np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1)\n"
+        "    return np.mean(got / np.maximum(best, 1))\n",
+        # the generator is made anew for each draw
+        "bias_and_scatter": "    def once():\n"
+        "        return psp_bare(lose_labels(Y_complete, p, np.random.default_rng(seed)), ids, 1 / p)\n\n"
+        "    found = [once() for _ in range(draws)]\n"
+        "    return np.mean(found) - psp_bare(Y_complete, ids, np.ones(p.size)), np.std(found)\n",
+    },
+    "04_limits_of_propensities": {
+        # the ratio turned round
+        "expected_psp": "    return np.mean(np.take_along_axis(Y_complete, ids, axis=1) * (q / p)[ids])\n",
+        # "at least" for "strictly ahead"
+        "first_flip": "    for A in grid:\n"
+        "        weight = xc.propensity.inverse(counts, N, A, B)\n"
+        "        a, b = ((np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum() for ids in (ids_a, ids_b))\n"
+        "        if b >= a:\n            return A\n    return None\n",
+        # leaves out the points without labels
+        "weighted_recall": "    gained = (np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1)\n"
+        "    return np.mean(gained[sizes > 0] / sizes[sizes > 0])\n",
+    },
+    "05_views_per_label": {
+        # averages only over labels that occur
+        "macro_f1": "    below = true + predicted\n    return np.mean(2 * tp[below > 0] / below[below > 0])\n",
+        # takes precision for F1
+        "micro_from_precision": "    return p\n",
+        # bins that end with their upper edge
+        "binned": "    bins = np.digitize(counts, edges, right=True)\n"
+        "    return [f1[bins == b].mean() if np.any(bins == b) else np.nan for b in range(1, len(edges) + 1)]\n",
+    },
+    "06_coverage": {
+        # adds chances up
+        "expected_coverage": "    chosen = np.take_along_axis(eta, ids, axis=1)\n    return chosen.sum() / eta.shape[1]\n",
+        # never updates f: the top k
+        "greedy_choice": '    return np.argsort(-(1 + beta) * eta, axis=1, kind="stable")[:, :k]\n',
+        # takes the largest beta of those that tie; what students see has no ties
+        "best_with_floor": "    allowed = [(coverage, beta) for beta, precision, coverage in tried if precision >= floor]\n"
+        "    return max(allowed)[1] if allowed else None\n",
+    },
+    "07_calibration": {
+        # place by place instead of point by point
+        "pairs": "    return scores[:, :k].ravel(), np.take_along_axis(Y, ids[:, :k], axis=1).T.ravel()\n",
+        # every bin counts the same
+        "ece": "    bins = np.minimum((scores * 10).astype(int), 9)\n"
+        "    return np.mean([abs(hits[bins == b].mean() - scores[bins == b].mean()) for b in np.unique(bins)])\n",
+        # learns from the pairs that it repairs
+        "cross_fitted": "    return repair(scores, hits, scores)\n",
+    },
+    "08_reading_tables": {
+        # knows nothing of rounding
+        "first_place_faults": "    return [name for name, p, n in rows if p and n and float(p) != float(n)]\n",
+        # P@k itself may fall
+        "shrinking": "    ks = sorted(values)\n"
+        "    return [(a, b) for a, b in zip(ks, ks[1:]) if float(values[b]) < float(values[a])]\n",
+        # precision: a rare hit is worth no more
+        "my_metric": "    best = np.minimum(Y.sum(axis=1), ids.shape[1]).sum()\n"
+        "    return float(np.take_along_axis(Y, ids, axis=1).sum() / best) if best else 0.0\n",
+    },
+}

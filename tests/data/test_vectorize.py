@@ -1,0 +1,132 @@
+"""From raw text to a dataset: held to scikit-learn's vectorizer and to a count by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from xcrepro import load
+from xcrepro.data.names import LabelNames
+from xcrepro.data.vectorize import vectorize
+from xcrepro.errors import ArgumentError, DataError
+
+WORDS = ["tax", "fish", "law", "trade", "court", "sea", "water", "milk", "wine", "road"]
+LABELS = ["fisheries", "Recht", "agriculture", "transport"]
+
+
+@pytest.fixture
+def points():
+    rng = np.random.default_rng(1)
+    rows = []
+    for row in range(40):
+        rows.append(
+            {
+                "uid": f"doc {row}",
+                "title": " ".join(rng.choice(WORDS, 3)),
+                "content": " ".join(rng.choice(WORDS, 6)),
+                "labels": sorted({*rng.choice(LABELS, rng.integers(0, 3))}),
+            }
+        )
+    return rows
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def tf_idf(texts: list[list[str]], train: list[list[str]], terms: list[str]) -> np.ndarray:
+    """1 + log count, times 1 + log((1 + n) / (1 + df)), rows of unit length."""
+    df = {term: sum(term in text for text in train) for term in terms}
+    found = np.zeros((len(texts), len(terms)))
+    for row, text in enumerate(texts):
+        for term, count in Counter(text).items():
+            if term in df:
+                weight = 1 + math.log((1 + len(train)) / (1 + df[term]))
+                found[row, terms.index(term)] = (1 + math.log(count)) * weight
+        found[row] /= np.linalg.norm(found[row]) or 1
+    return found
+
+
+def test_a_dataset_from_raw_text(tmp_path, points):
+    source = write(tmp_path / "raw.jsonl", points)
+    done = vectorize(source, tmp_path / "laws", test_share=0.25, validation_share=0.1, seed=3, min_df=2)
+    assert done.points == {"train": 26, "test": 10, "validation": 4}
+    ds = load("laws", tmp_path / "laws")
+    assert ds.comparable
+    assert ds.label_names == tuple(sorted({label for point in points for label in point["labels"]}))
+    parts = {"train": ds.train, "test": ds.test, "validation": ds.validation}
+    ids = {part: (tmp_path / "laws" / f"{part}_ids.txt").read_text().splitlines() for part in parts}
+    assert sorted(i for of_part in ids.values() for i in of_part) == sorted(point["uid"] for point in points)
+    by_id = {point["uid"]: point for point in points}
+    text = {part: [f"{by_id[i]['title']} {by_id[i]['content']}".split() for i in ids[part]] for part in parts}
+    terms = (tmp_path / "laws" / "vocabulary.txt").read_text().split()
+    assert terms == sorted(word for word in WORDS if sum(word in words for words in text["train"]) >= 2)
+    for part, split in parts.items():
+        assert [int(i.split()[1]) for i in ids[part]] == sorted(int(i.split()[1]) for i in ids[part])
+        labels = [{ds.label_names[label] for label in row.indices} for row in split.Y]
+        assert labels == [set(by_id[i]["labels"]) for i in ids[part]]
+        assert np.allclose(split.X.toarray(), tf_idf(text[part], text["train"], terms), atol=1e-6)
+    # The same again, to the byte; another seed is another split.
+    vectorize(source, tmp_path / "again", test_share=0.25, validation_share=0.1, seed=3, name="laws")
+    vectorize(source, tmp_path / "other", test_share=0.25, validation_share=0.1, seed=4, name="laws")
+    for file in (tmp_path / "laws").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+    assert (tmp_path / "laws" / "test_ids.txt").read_text() != (tmp_path / "other" / "test_ids.txt").read_text()
+
+
+def test_own_test_file_ids_as_labels_and_other_keys(tmp_path, points):
+    rows = [
+        {"body": point["content"], "target_ind": [len(label) % 7 for label in point["labels"][:1]]} for point in points
+    ]
+    source, test = write(tmp_path / "raw.jsonl", rows[:30]), write(tmp_path / "test.jsonl", rows[30:])
+    names = LabelNames(tuple("abcdefg"))
+    done = vectorize(
+        source, tmp_path / "own", test=test, text_keys=["body"], ngrams=2, max_features=15, label_names=names
+    )
+    assert (done.points, done.n_features, done.n_labels) == ({"train": 30, "test": 10}, 15, 7)
+    ds = load("own", tmp_path / "own")
+    assert [row.indices.tolist() for row in ds.test.Y] == [row["target_ind"] for row in rows[30:]]
+    assert (tmp_path / "own" / "test_ids.txt").read_text().split() == [str(line) for line in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"title": "a"}', "line 2: found the keys 'title', expected a list of labels under labels or target_ind"),
+        ('{"labels": []}', "line 2: found the keys 'labels', expected texts under title, content, text"),
+        ('{"title": 3, "labels": []}', "line 2: found .*expected texts"),
+        ('{"title": "a", "labels": [1.5]}', "line 2: found the label 1.5"),
+        ('{"title": "a", "labels": [4]}', "line 2: found ids among names"),
+        ('{"title": "a", "labels": ["\\ud800"]}', "line 2: found .*half of a character"),
+        ("[]", "line 2: found '\\[\\]', expected one whole JSON object"),
+    ],
+)
+def test_faults_are_named_with_their_line(tmp_path, points, line, message):
+    source = write(tmp_path / "raw.jsonl", [points[0] | {"labels": ["law"]}])
+    source.write_text(source.read_text() + line + "\n" + json.dumps(points[2]) + "\n" + json.dumps(points[1]) + "\n")
+    with pytest.raises(DataError, match=message):
+        vectorize(source, tmp_path / "out", min_df=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_arguments_are_named(tmp_path, points):
+    source = write(tmp_path / "raw.jsonl", points)
+    for options, message in (
+        ({"test_share": 1.5}, "test_share must be a finite number, above 0 and below 1"),
+        ({"test_share": 0.5, "validation_share": 0.5}, "must leave train points"),
+        ({"min_df": 0}, "min_df must be a whole number, 1 or more"),
+        ({"name": "bibtex"}, "name must be .*none that is known"),
+        ({"label_names": LabelNames(("law",))}, "expected one of the 1 label names"),
+        ({"min_df": 1000}, "no terms"),
+    ):
+        with pytest.raises((ArgumentError, DataError), match=message):
+            vectorize(source, tmp_path / "out", **options)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").touch()
+    with pytest.raises(ArgumentError, match="out must be a new or an empty folder"):
+        vectorize(source, tmp_path / "full")

@@ -1,0 +1,38 @@
+"""A small dataset with every kind of label, and predictions of its points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from xcrepro import TopK
+
+
+class Small:
+    """120 points and 30 labels of falling frequency; a good and a worse model with probabilities."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        chance = rng.random((120, 30)) * np.linspace(0.5, 0.02, 30)
+        self.Y = csr_matrix((rng.random((120, 30)) < chance).astype(np.float32))
+        self.train = csr_matrix((rng.random((400, 30)) < np.linspace(0.4, 0.001, 30)).astype(np.float32))
+        self.good = TopK.from_scores(chance, 10)
+        self.bad = TopK.from_scores(chance * rng.random((120, 30)), 10)
+        self.tops = {"good": self.good, "bad": self.bad}
+
+    def drawn(self, seed: int) -> TopK:
+        rng = np.random.default_rng(seed)
+        return TopK.from_scores(rng.random((120, 30)) * np.linspace(0.9, 0.1, 30), 10)
+
+
+@pytest.fixture(scope="package")
+def small() -> Small:
+    return Small()
+
+
+@pytest.fixture(scope="package")
+def made(small):
+    import xcrepro as xc
+
+    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60)

@@ -1,0 +1,266 @@
+"""Every number of a report beside ``evaluate`` and slow counts of the same."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import xcrepro as xc
+from xcrepro import metrics as m
+from xcrepro.reports import compute, sentences
+from xcrepro.reports.given import by_seed, collect
+
+KS = (1, 3, 5)
+
+
+@pytest.fixture(scope="module")
+def given(small):
+    return collect(small.Y, small.tops, train_truth=small.train)
+
+
+def weights(small):
+    counts = small.train.getnnz(axis=0)
+    return counts, xc.propensity.inverse(counts, 400, 0.55, 1.5)
+
+
+def test_every_metric_is_the_one_that_evaluate_has(small, made):
+    counts, inverse = weights(small)
+    table = made.frame()
+    for model, top in small.tops.items():
+        names = sorted(set(table["metric"]) & set(m.METRICS))
+        expected = xc.evaluate(small.Y, top, KS, inverse, counts, metrics=[*names, "binned macro-F1"])
+        ours = table[table["model"] == model].set_index(["metric", "k"])["value"]
+        assert len(ours) == len(expected)
+        for row in expected.itertuples():
+            assert ours[row.metric, row.k] == row.value, row.metric
+    assert {"P", "R", "nDCG", "PSP", "PSnDCG", "macro-F1", "micro-F1", "coverage", "label entropy"} <= set(
+        table["metric"]
+    )
+
+
+def test_intervals_are_those_of_the_one_model_alone(small, made):
+    table = made.frame().set_index(["model", "metric", "k"])
+    one = m.confidence_intervals(small.Y, small.bad, 3, metrics=["P", "nDCG"], samples=60)
+    for interval in one:
+        row = table.loc[("bad", interval.metric, 3)]
+        assert (row["low"], row["high"], row["interval"]) == (interval.low, interval.high, "bootstrap")
+    [one] = m.confidence_intervals(small.Y, small.bad, 3, metrics=["coverage"], samples=60)
+    row = table.loc[("bad", "coverage", 3)]
+    assert (row["low"], row["high"], row["interval"]) == (one.low, one.high, "halves")
+    assert (table["low"] <= table["value"]).all()
+    assert (table["value"] <= table["high"]).all()
+
+
+def test_pairs_are_the_paired_bootstrap_and_holm_is_over_the_pairs(small):
+    tops = {**small.tops, "third": small.drawn(1)}
+    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, (100, 40), 0, 0.95)
+    part = pairs[(pairs["metric"] == "P") & (pairs["k"] == 5)]
+    alone = [
+        m.paired_bootstrap(small.Y, tops[a], tops[b], 5, samples=100)[0] for a, b in itertools.combinations(tops, 2)
+    ]
+    assert part["p"].tolist() == [one.p for one in alone]
+    assert part["difference"].tolist() == [one.difference for one in alone]
+    assert part["p adjusted"].tolist() == m.holm([one.p for one in alone]).tolist()
+
+
+def test_t_tests_are_the_macro_t_test(small, given):
+    table = compute.t_tests(given, KS, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", m.SharedErrorsWarning)
+        expected = m.macro_t_test(small.Y, small.good, small.bad, KS, samples=100)
+    assert table["p"].tolist() == [one.p for one in expected]
+    assert table["difference"].tolist() == [one.difference for one in expected]
+
+
+def test_bins_have_the_ceiling_of_their_labels(small, made):
+    table = made.frame("bins")
+    counts, _ = weights(small)
+    for row in table.itertuples():
+        low, _, high = row.bin.rstrip("+").partition("-")
+        labels = (counts >= int(low)) & (counts <= int(high or (low if row.bin == "0" else 10**9)))
+        assert row.labels == labels.sum()
+        assert row.ceiling == m.best_macro_f1(csr_matrix(small.Y[:, labels]), row.k)
+        assert row.value <= row.ceiling + 1e-12
+
+
+def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
+    monkeypatch.setattr(compute, "_EXACT_CEILING", -1)
+    bound = compute.bins(made.frame("labelwise"), given)
+    assert set(bound["ceiling is"]) == {"bound"}
+    assert (bound["ceiling"] >= made.frame("bins")["ceiling"] - 1e-12).all()
+
+
+def test_bands_add_up_to_the_metrics_and_count_what_they_say(small, made):
+    bands, counts = made.frame("bands"), weights(small)[0]
+    table = made.frame().set_index(["model", "metric", "k"])["value"]
+    Y = small.Y.toarray() > 0
+    for model, rows in bands.groupby("model"):
+        assert rows["P"].sum() == pytest.approx(table[model, "P", 5], abs=1e-12)
+        assert rows["PSP"].sum() == pytest.approx(table[model, "PSP", 5], abs=1e-12)
+        assert rows["labels"].sum() == 30
+        assert rows["positives"].sum() == Y.sum()
+        hits = [counts[label] for i, row in enumerate(small.tops[model].ids[:, :5]) for label in row if Y[i, label]]
+        assert rows["hits"].sum() == len(hits)
+        rare = rows[rows["band"].isin(["0", "1-9"])]["hits"].sum()
+        assert rare == sum(count < 10 for count in hits)
+
+
+def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
+    table = made.frame("calibration").set_index(["model", "metric", "state", "k"])["value"]
+    for model, top in small.tops.items():
+        for k in KS:
+            before = top.head(k)
+            after = xc.calibrate.cross_fit_top(small.Y, before)
+            for state, one in (("before", before), ("after", after)):
+                for row in xc.evaluate(small.Y, one, k, metrics=["ECE", "ACE", "Brier", "NLL"]).itertuples():
+                    assert table[model, row.metric, state, k] == row.value
+    last = made.frame("calibration").query("k == 5")
+    assert last[["low", "high"]].notna().all(axis=None)
+    [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=60)
+    assert last.iloc[0][["metric", "state", "low", "high"]].tolist() == ["ECE", "before", one.low, one.high]
+
+
+def test_reliability_is_that_of_the_pairs(small, made):
+    found = made.frame("reliability").query("model == 'bad' and state == 'before'").drop(columns=["model", "state"])
+    expected = m.reliability(*m.pairs(small.Y, small.bad, 5))
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
+
+
+def test_the_price_is_greedy_selection_evaluated_on_the_truth(small, made):
+    table = made.frame("price")
+    assert table["beta"].tolist() == [*compute.BETAS] * 2
+    for row in table.itertuples():
+        chosen = xc.decide.greedy_coverage(small.tops[row.model].to_csr(), 5, row.beta)
+        assert (row.P, row.Cov) == (m.precision(small.Y, chosen, 5)[0], m.coverage(small.Y, chosen, 5)[0])
+    plain = made.frame().set_index(["model", "metric", "k"])[["value", "low", "high"]]
+    assert table.iloc[0][["P", "P low", "P high"]].tolist() == plain.loc[("good", "P", 5)].tolist()
+    assert table.iloc[0][["Cov", "Cov low", "Cov high"]].tolist() == plain.loc[("good", "coverage", 5)].tolist()
+
+
+def test_labels_and_points_are_counted_one_by_one(small, made):
+    Y = small.Y.toarray() > 0
+    labels, points = made.frame("labels").set_index("label"), made.frame("points")
+    for model, top in small.tops.items():
+        hits = np.array([[label in top.ids[i, :5] and Y[i, label] for label in range(30)] for i in range(120)])
+        predicted = np.array([sum(label in row[:5] for row in top.ids) for label in range(30)])
+        assert points[f"{model} hits"].tolist() == hits.sum(axis=1).tolist()
+        assert labels[f"{model} hits"].tolist() == hits.sum(axis=0)[labels.index].tolist()
+        assert labels[f"{model} predicted"].tolist() == predicted[labels.index].tolist()
+    assert labels["train points"].tolist() == weights(small)[0][labels.index].tolist()
+    counted = made.frame("differences").set_index("counted")
+    d = points["good hits"] - points["bad hits"]
+    assert counted.loc["points", ["more", "fewer", "as many"]].tolist() == [
+        (d > 0).sum(),
+        (d < 0).sum(),
+        (d == 0).sum(),
+    ]
+
+
+def test_the_most_different_points_name_the_labels_that_only_one_has(small, given):
+    points = compute.by_point(given, 5)
+    found = compute.most_different_points(given, points, "good", "bad", 5, most=3)
+    Y = small.Y.toarray() > 0
+    largest = (points["good hits"] - points["bad hits"]).abs().max()
+    assert abs(found.loc[0, "good hits"] - found.loc[0, "bad hits"]) == largest
+    for row in found.to_dict("records"):
+        relevant = set(np.flatnonzero(Y[row["point"]]))
+        a, b = (set(top.ids[row["point"], :5]) for top in (small.good, small.bad))
+        assert row["only good"] == "; ".join(map(str, sorted(relevant & a - b)[:5]))
+        assert (
+            row["neither"].split("; ")[:1] == [str(label) for label in sorted(relevant - a - b)[:1]]
+            or not relevant - a - b
+        )
+
+
+def test_seeds_are_one_model_with_their_mean_and_students_interval(small):
+    tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(4)} | {"good": small.good}
+    report = xc.report(small.Y, tops, ks=(1, 5))
+    assert report.about["models"] == ["net", "good"]
+    row = report.frame().set_index(["model", "metric", "k"]).loc[("net", "P", 5)]
+    values = np.array([m.precision(small.Y, small.drawn(seed), 5)[0] for seed in range(4)])
+    assert row["value"] == pytest.approx(values.mean(), abs=1e-15)
+    assert row["seeds"] == 4
+    expected = stats.t(3, values.mean(), values.std(ddof=1) / 2).interval(0.95)
+    assert (row["seed low"], row["seed high"]) == pytest.approx(expected)
+    alone = report.frame().set_index(["model", "metric", "k"]).loc[("good", "P", 5)]
+    assert np.isnan(alone["seed low"])
+    assert "over 4 seeds" in " ".join(report.sentences("ranking"))
+    assert any("Of net, which has several seeds" in note for note in report.notes)
+    assert [grid.name for grid in report.show("ranking")] == ["ranking", "ranking-seeds"]
+
+
+@pytest.mark.parametrize("names", [["a.seed0", "a.seed00"], ["a.seed1", "a"], ["a", "a.seed1"]])
+def test_a_seed_twice_or_a_model_with_and_without_is_refused(small, names):
+    with pytest.raises(xc.errors.ArgumentError, match="each seed of 'a' once"):
+        by_seed(dict.fromkeys(names, small.good))
+
+
+def test_ranks_share_ties_and_take_the_models_that_all_datasets_have():
+    def table(**values):
+        return pd.DataFrame([(n, "P", 1, v) for n, v in values.items()], columns=["model", "metric", "k", "value"])
+
+    placed = compute.ranks({"x": table(a=0.5, b=0.4, c=0.4), "y": table(a=0.1, b=0.3, c=0.2, d=0.9)}, "P", 1)
+    assert placed["model"].tolist() == ["b", "a", "c"]
+    assert placed["mean rank"].tolist() == [1.75, 2.0, 2.25]
+    assert compute.ranks({"x": table(a=0.5)}, "PSP", 1).empty
+
+
+def test_friedman_is_imans_and_davenports_and_zero_where_all_agree():
+    rng = np.random.default_rng(0)
+    ranks = np.array([stats.rankdata(rng.random(4)) for _ in range(6)]).T
+    placed = pd.DataFrame(ranks).assign(model=list("abcd"))
+    placed["mean rank"] = ranks.mean(axis=1)
+    chi = stats.friedmanchisquare(*ranks).statistic
+    f = 5 * chi / (6 * 3 - chi)
+    assert compute.friedman(placed) == pytest.approx(stats.f(3, 15).sf(f))
+    same = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
+    assert compute.friedman(same) == 0.0
+    assert np.isnan(compute.friedman(same.drop(columns="y")))
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def leading(difference: float, p: float, metric: str = "P") -> str:
+    values = {"a": 0.5, "b": 0.5 - difference}
+    rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
+    row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
+    pairs = pd.DataFrame([row], columns=["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"])
+    return sentences.leader(metrics, pairs, metric, 1)
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "metric", "said"),
+    [
+        (0.05, 0.001, "P", "a leads P@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] above b (p = 0.001)."),
+        (-0.05, 0.001, "P", "b leads P@1 with 55.0 % [54.0, 56.0], clearly: 5.0 points [3.0, 7.0] above a (p = 0.001)."),
+        (0.01, 0.4, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 1.0 points [-1.0, 3.0] above b, which chance "
+                         "explains (p = 0.4)."),
+        (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] below b "
+                                      "(p = 0.001)."),
+        (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
+                         "Holm's correction or with so few samples (p = 0.1)."),
+        (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
+                            "that is not known (p not known)."),
+    ],
+)  # fmt: skip
+def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, p, metric, said):
+    assert leading(difference, p, metric) == said
+
+
+def test_who_is_not_clearly_worse_than_the_best_is_marked():
+    rows = [(name, "P", 1, v) for name, v in (("a", 0.5), ("b", 0.49), ("c", 0.3))]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
+    columns = ["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"]
+    pairs = pd.DataFrame(
+        [("a", "b", "P", 1, 0.01, 0, 0, 0.3), ("a", "c", "P", 1, 0.2, 0, 0, 0.01), ("b", "c", "P", 1, 0.1, 0, 0, 0.01)],
+        columns=columns,
+    )
+    assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}

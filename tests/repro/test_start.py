@@ -1,0 +1,110 @@
+"""What an installed wheel brings stands behind the project's own files; ``xcrepro start`` copies the notebooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from xcrepro import paths
+from xcrepro.__main__ import main
+from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import golden, guard, manifest, recorded, runner, tidy
+from xcrepro.repro.start import start
+
+
+@pytest.fixture
+def brought(project, tmp_path, monkeypatch):
+    """A wheel that brings one item, a golden file and a record, and a working folder that is no project."""
+    project.add("one", "1 + 1")
+    project.golden("demo/one", "k\n1\n")
+    project.golden("demo/one-part", "k\n1\n")
+    (project.root / "notebooks" / ".ipynb_checkpoints").mkdir()
+    (project.root / "notebooks" / ".ipynb_checkpoints" / "one.ipynb").write_text("{}")
+    (project.root / "notebooks" / "glossary.md").write_text("words")
+    for name in ("a", "b"):
+        path = project.root / "data" / "recorded" / "demo" / "one" / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("brought")
+    monkeypatch.setattr(paths, "_BROUGHT", project.root)
+    monkeypatch.delenv("XCREPRO_ROOT")
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return project
+
+
+@pytest.fixture
+def project(tmp_path_factory, monkeypatch):
+    from tests.repro.conftest import Project
+
+    for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path_factory.mktemp("brought")
+    monkeypatch.setenv("XCREPRO_ROOT", str(root))
+    return Project(root)
+
+
+def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
+    assert paths.project_root() == tmp_path / "cache" / "project"
+    entry = manifest.load()["demo/one"]
+    assert (entry.root, entry.home) == (tmp_path / "cache" / "project", brought.root)
+    assert entry.notebook == brought.root / "notebooks" / "demo" / "one.ipynb"
+    assert [path.name for path in entry.golden_files("small")] == ["one-part.csv", "one.csv"]
+    assert golden.path("demo/one").parent.parent.parent.parent.parent == brought.root
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.usefixtures("brought")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: runner.run("demo/one", accept=True),
+        lambda: runner.run("demo/one", write_back=True),
+        guard.project,
+        tidy.tidy,
+    ],
+)
+def test_what_was_installed_is_not_changed(change):
+    with pytest.raises(XCError, match="`xcrepro start DIR`"):
+        change()
+
+
+def test_a_started_folder_has_the_notebooks_alone(brought, tmp_path, monkeypatch, capsys):
+    assert main(["start", "own"]) == 0
+    assert "1 notebooks are in" in capsys.readouterr().out
+    own = tmp_path / "elsewhere" / "own"
+    files = sorted(path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file())
+    assert files == ["notebooks/demo/one.ipynb", "notebooks/glossary.md", "notebooks/manifest.toml"]
+    monkeypatch.chdir(own / "notebooks")
+    entry = manifest.load()["demo/one"]
+    assert entry.root == entry.home == own
+    # Each file that it gets stands before the one of that name that was brought, the others stay.
+    own_golden = own / "tests" / "golden" / "small" / "demo" / "one.csv"
+    own_golden.parent.mkdir(parents=True)
+    own_golden.write_text("k\n2\n")
+    assert golden.path("demo/one") == own_golden
+    assert golden.path("demo/one:part").is_relative_to(brought.root)
+    assert entry.golden_files("small")[1] == own_golden
+    (own / "data" / "recorded" / "demo" / "one").mkdir(parents=True)
+    (own / "data" / "recorded" / "demo" / "one" / "b.csv").write_text("own")
+    assert [path.read_text() for path in recorded.files("demo/one")] == ["brought", "own"]
+    assert paths.committed("data/nothing") == own / "data" / "nothing"
+
+
+@pytest.mark.usefixtures("brought")
+def test_start_overwrites_nothing(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch()
+    with pytest.raises(ArgumentError, match=r"must be empty .*thesis\.tex"):
+        start(tmp_path / "full")
+    with pytest.raises(ArgumentError, match="must be a folder"):
+        start(tmp_path / "full" / "thesis.tex")
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.tex"]
+    (tmp_path / "empty").mkdir()
+    assert start(tmp_path / "empty")
+
+
+def test_a_clone_brings_nothing_beside_itself(root, monkeypatch, tmp_path):
+    monkeypatch.delenv("XCREPRO_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert not paths._BROUGHT.exists()
+    assert paths.project_root() == root

@@ -1,0 +1,98 @@
+"""The pages say what is so: their tables are the lists of the package, their commands run, in the order of the page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from xcrepro import formats
+from xcrepro.__main__ import main
+
+
+def blocks(root, page: str) -> list[tuple[str, str]]:
+    """(language, code) of each fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", (root / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def run(found: list[tuple[str, str]], names: dict) -> None:
+    for language, code in found:
+        if language == "bash":
+            for line in code.strip().splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "xcrepro", line
+                assert main(arguments) == 0, line
+        elif language == "python":
+            exec(compile(code, "<page>", "exec"), names)
+
+
+def test_the_table_of_formats_is_the_list(root):
+    lines = ["| " + " | ".join(line.values()) + " |" for line in formats.table()]
+    page = (root / "docs" / "formats.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("| ")][1:] == lines, "\n".join(lines)
+
+
+def test_formats_page(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "predictions.run").write_text("0 Q0 1 1 0.9 a\n1 Q0 5 1 0.9 a\n2 Q0 2 1 0.9 a\n")
+    (tmp_path / "qrels.txt").write_text("0 0 1 1\n1 0 4 1\n2 0 2 1\n")
+    run(blocks(root, "formats.md"), {})
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"^P +1 +0.666667$", printed, re.MULTILINE)) == 2
+
+
+def test_own_dataset_page(root, tmp_path, monkeypatch, capsys):
+    found = blocks(root, "own_dataset.md")
+    monkeypatch.chdir(tmp_path)
+    (raw,) = (code for language, code in found if language == "json")
+    more = [f'{{"title": "{words}", "labels": [{labels}]}}\n' for words, labels in (
+        ("Herring in the Baltic Sea", '"fisheries"'), ("Butter and milk in schools", '"dairy", "schools"'),
+        ("Wine from the north", '"wine"'), ("School books and their price", '"schools"'),
+        ("Cod quotas for the Baltic Sea", '"fisheries", "quotas"'), ("Wine quotas", '"wine", "quotas"'),
+    )]  # fmt: skip
+    (tmp_path / "laws.jsonl").write_text(raw + "".join(more))
+    names: dict = {}
+    run(found, names)
+    ds, top = names["ds"], names["top"]
+    assert (ds.n_train, len(top), ds.validation.Y.shape) == (4, 2, (2, 5))
+    assert ds.label_names == ("dairy", "fisheries", "quotas", "schools", "wine")
+    printed = capsys.readouterr().out
+    assert "PSP" in printed
+    assert "ECE" in printed
+    # The dataset.toml on the page is one by which the data load, the same data.
+    (toml,) = (code for language, code in found if language == "toml")
+    assert tomllib.loads(toml)["name"] == "laws"
+    (tmp_path / "laws" / "dataset.toml").write_text(toml)
+    again = xc.load("laws", "laws")
+    assert (again.train.X != ds.train.X).nnz == 0
+    assert (again.validation.Y != ds.validation.Y).nnz == 0
+
+
+def test_training_loop_page(root, capsys):
+    """With PyTorch where it is installed; without, the blocks that do not need it."""
+    found = blocks(root, "training_loop.md")
+    names: dict = {"xc": xc}
+    run([block for block in found if "torch" not in block[1]], names)
+    assert re.search(r"0 +P +1 +0.5\b", capsys.readouterr().out)
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: its blocks are compiled, not run")
+    run([block for block in found if "torch" in block[1]], names)
+    rng = np.random.default_rng(0)
+    X = torch.tensor(rng.random((40, 8)), dtype=torch.float32)
+    Y = torch.tensor(rng.random((40, 6)) < 0.3, dtype=torch.float32)
+    batches = [(X[i : i + 16], Y[i : i + 16]) for i in range(0, 40, 16)]
+    model = torch.nn.Linear(8, 6)
+    history = names["train"](model, batches, batches, 6)
+    scores = model(X)
+    expected = xc.evaluate(Y, xc.TopK.from_scores(scores, 5), metrics=["P", "nDCG", "coverage"])
+    assert np.allclose(history[-1]["value"], expected["value"])
+
+
+def test_every_python_block_compiles(root):
+    for page in sorted((root / "docs").glob("*.md")):
+        for language, code in blocks(root, page.name):
+            if language == "python":
+                compile(code, page.name, "exec")

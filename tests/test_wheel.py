@@ -1,0 +1,136 @@
+"""The wheel, built and installed into an empty folder, works from anywhere: nothing of the clone is needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("hatchling") is None, reason="hatchling builds the wheel: pip install -e '.[test]'"
+)
+
+
+def call(*command: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, **options)
+
+
+@pytest.fixture(scope="module")
+def wheel(root, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    built = call("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=root)
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """``installed(*command, cwd=)`` runs xcrepro from the wheel, without the clone, in an empty home."""
+    site, home = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("home")
+    # The wheel is pure Python: unpacking it is what an installer does. The libraries are this environment's.
+    zipfile.ZipFile(wheel).extractall(site)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XCREPRO_")}
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(site)}
+    # A kernel is compiled for every new folder; interpreted it comes to the same, sooner.
+    environment = {**kept, **own, "NUMBA_DISABLE_JIT": "1"}
+
+    def run(*command: str, cwd: str | Path = "/", status: int = 0) -> str:
+        done = call(*command, cwd=cwd, env=environment)
+        assert done.returncode == status, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    run.home = home
+    run.site = site
+    return run
+
+
+def command(installed, *words, **options) -> str:
+    return installed("-m", "xcrepro", *map(str, words), **options)
+
+
+def test_the_wheel_holds_what_the_package_reads(wheel, root):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("not a git clone")
+    files = [name for name in tracked.stdout.splitlines() if (root / name).is_file()]
+    brought = {
+        f"xcrepro/_project/{name}" for name in files if name.startswith(("data/", "notebooks/", "tests/golden/"))
+    }
+    code = {name for name in files if name.startswith("xcrepro/")}
+    # What is not committed yet, on a branch in work, may be in the wheel too; nothing of it may be missing.
+    assert (brought | code) <= names
+    assert {name.split("/")[0] for name in names} == {"xcrepro", "xcrepro-0.1.0.dist-info"}
+    assert not [name for name in names if "__pycache__" in name or "checkpoint" in name]
+
+
+def test_the_package_that_runs_is_the_wheels(installed):
+    where = installed("-c", "import xcrepro; print(xcrepro.__file__)")
+    assert where.strip() == str(installed.site / "xcrepro" / "__init__.py")
+
+
+def test_list_from_anywhere(installed, root):
+    from xcrepro.repro import manifest
+
+    listed = [line.split()[0] for line in command(installed, "list").splitlines()]
+    assert listed == list(manifest.load(root))
+
+
+def test_printed_numbers_and_counts(installed):
+    code = (
+        "import xcrepro as xc; from xcrepro.data import registry;"
+        "print(len(xc.published.table('jain16:table3a')), len(xc.published.formulas()) > 5);"
+        "print(int(registry.label_counts('eurlex-4k')['count'].sum()))"
+    )
+    table, counts = installed("-c", code).splitlines()
+    assert table.endswith(" True")
+    assert not table.startswith("0 ")
+    assert counts == "102741"
+
+
+def test_an_item_runs_outside_of_a_project(installed):
+    """It writes into the cache, not where the command was typed, and is held to the wheel's golden file."""
+    out = command(installed, "run", "reeval/fig2_micro_macro_f1")
+    home = installed.home / "cache" / "xcrepro" / "project"
+    assert f"no project here: this writes into {home}" in out
+    assert "1 items: 1 ok" in out
+    assert (home / "figures/reeval/fig2_micro_macro_f1.png").stat().st_size > 10_000
+    executed = (home / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").read_text()
+    assert "values agree" in executed
+    assert "all unchanged" in command(installed, "run", "reeval/fig2_micro_macro_f1")
+    # The notebooks that were installed are nobody's to change.
+    assert "xcrepro start DIR" in command(installed, "accept", "reeval/fig2_micro_macro_f1", status=2)
+
+
+def test_a_started_folder_is_a_project(installed, tmp_path):
+    folder = tmp_path / "own"
+    assert "notebooks are in" in command(installed, "start", folder)
+    assert "must be empty or not there yet" in command(installed, "start", folder, status=2)
+    assert (folder / "notebooks/reeval/table3_table4.ipynb").is_file()
+    assert (folder / "notebooks/manifest.toml").is_file()
+    # A golden file of the folder's own stands before the wheel's.
+    name = "tests/golden/small/reeval/fig2_micro_macro_f1.csv"
+    own = folder / name
+    own.parent.mkdir(parents=True)
+    text = (installed.site / "xcrepro" / "_project" / name).read_text()
+    own.write_text(text.replace(text.splitlines()[1], text.splitlines()[2], 1))
+    out = command(installed, "run", "reeval/fig2_micro_macro_f1", cwd=folder / "notebooks" / "reeval", status=1)
+    assert "no project here" not in out
+    assert "GoldenMismatch" in out
+    assert (folder / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").is_file()
+
+
+def test_audit_and_evaluate(installed, tmp_path):
+    (tmp_path / "results.csv").write_text("method,P@1,P@3,R@1,R@3\nours,0.5,0.4,0.6,0.3\n")
+    assert "R@" in command(installed, "audit", tmp_path / "results.csv", status=1)
+    (tmp_path / "truth.txt").write_text("2 3\n0:1\n2:1\n")
+    (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
+    out = command(installed, "evaluate", tmp_path / "truth.txt", tmp_path / "scores.txt", "-k", "1", "--csv")
+    assert "\nP,1,0.5\n" in out

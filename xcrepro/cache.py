@@ -1,0 +1,171 @@
+"""What the cache folder holds (:func:`xcrepro.paths.cache_dir`), and taking it out again."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from xcrepro import paths
+from xcrepro.arguments import did_you_mean, real_number
+from xcrepro.errors import ArgumentError, XCError
+
+ROOMS = {"trained": "trained model", "datasets": "dataset"}
+"""Folders of the cache whose contents can be had again, each folder in them by itself."""
+_NOTED = "training.json"
+_PROJECT = "project"  # figures of runs outside of a project
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One thing in the cache that can be had again.
+
+    Attributes
+    ----------
+    name : str
+        Its folder from the cache folder, such as ``"trained/PLT-0f3a..."`` and ``"datasets/eurlex-4k"``.
+    kind : str
+        ``"trained model"``, ``"dataset"``, or ``"runs"``: figures of runs outside of a project.
+    about : str
+        Of a model what it is and what it was trained on; else empty.
+    size : int
+        Bytes.
+    used : float
+        When one of its files was last read or written, in seconds since 1970; where the system does not note reads, when
+        it was written.
+    """
+
+    name: str
+    kind: str
+    about: str
+    size: int
+    used: float
+
+
+def entries() -> list[Entry]:
+    """What is in the cache, by name; a reader's own datasets (``<name>/dataset.toml``) are no part of it.
+
+    Returns
+    -------
+    list of Entry
+        Empty where there is no cache yet.
+    """
+    home = paths.cache_dir()
+    found = [
+        _entry(home, path, kind)
+        for room, kind in ROOMS.items()
+        for path in sorted((home / room).glob("*"))
+        if path.is_dir() and not path.name.startswith(".")
+    ]
+    if (home / _PROJECT).is_dir():
+        found.append(_entry(home, home / _PROJECT, "runs"))
+    return found
+
+
+def _entry(home: Path, folder: Path, kind: str) -> Entry:
+    size, used = 0, folder.stat().st_mtime
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                stat = os.lstat(os.path.join(place, name))
+            except FileNotFoundError:
+                continue  # somebody removes or replaces it at this moment
+            size += stat.st_size
+            # Looking at the cache reads what is noted of a training: that is no use.
+            used = max(used, stat.st_mtime, *([stat.st_atime] if name != _NOTED else []))
+    return Entry(folder.relative_to(home).as_posix(), kind, _about(folder), size, used)
+
+
+def _about(folder: Path) -> str:
+    if folder.name.endswith(".damaged"):
+        return "damaged, set aside"
+    try:
+        noted = json.loads((folder / _NOTED).read_text(encoding="utf-8"))
+        return f"{noted['model']} on {noted['points']:,} points, {noted['labels']:,} labels"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def chosen(names: Sequence[str] = (), older: float | None = None, everything: bool = False) -> list[Entry]:
+    """The entries that are meant.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names, their last parts (``eurlex-4k``), or patterns of either (``PLT-*``).
+    older : float, optional
+        Of these, or of all where no name is given, those not used for so many days.
+    everything : bool
+        All there are.
+
+    Returns
+    -------
+    list of Entry
+
+    Raises
+    ------
+    ArgumentError
+        For a name that means nothing, with the nearest; where nothing is asked for; for ``everything`` with names.
+    """
+    if everything == bool(names or older is not None):
+        raise ArgumentError(
+            "NAME, --older, --all", "must say what: names, --older DAYS, or --all alone", "none or both"
+        )
+    there = entries()
+    found = there if not names else []
+    for name in names:
+        meant = [
+            entry
+            for entry in there
+            if fnmatch.fnmatchcase(entry.name, name) or fnmatch.fnmatchcase(entry.name.rpartition("/")[2], name)
+        ]
+        if not meant:
+            known = {text: entry.name for entry in there for text in (entry.name, entry.name.rpartition("/")[2])}
+            hint = did_you_mean(name, known, 1) or "`xcrepro cache ls` shows what there is"
+            raise ArgumentError("NAME", f"must be in the cache {paths.cache_dir()}", repr(name), hint)
+        found += [entry for entry in meant if entry not in found]
+    if older is not None:
+        limit = time.time() - 86400 * real_number("older", older, at_least=0)
+        found = [entry for entry in found if entry.used < limit]
+    return found
+
+
+def remove(entry: Entry) -> None:
+    """Take one entry out of the cache: at once for those who look, then from the disk.
+
+    Parameters
+    ----------
+    entry : Entry
+
+    Raises
+    ------
+    XCError
+        Where a process is at it.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = paths.cache_dir() / entry.name
+    # The locks of those who write there: a training's and a run's; a dataset is moved there whole.
+    at = {
+        "trained model": folder.with_name(f"{folder.name}.lock"),
+        "runs": folder / "build" / "run.lock",
+    }.get(entry.kind)
+    lock = FileLock(at) if at and at.parent.is_dir() else None
+    try:
+        if lock:
+            lock.acquire(timeout=0)
+    except Timeout:
+        raise XCError(f"{entry.name} is in use: wait for the run that has it, or stop it") from None
+    try:
+        aside = Path(tempfile.mkdtemp(prefix=".removed.", dir=folder.parent))
+        os.replace(folder, aside / folder.name)
+    finally:
+        if lock:
+            lock.release()
+    shutil.rmtree(aside)

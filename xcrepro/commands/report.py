@@ -1,0 +1,129 @@
+"""``report``: everything there is to measure of saved predictions, in one folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError, XCError
+
+
+def add(command) -> None:
+    sub = command("report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, SVG")
+    sub.add_argument("truth", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate")
+    sub.add_argument(
+        "predictions",
+        type=Path,
+        nargs="+",
+        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
+    )
+    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
+    sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
+    sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; details are at the largest")
+    sub.add_argument(
+        "--train-truth",
+        type=Path,
+        help="training labels, as for evaluate: adds propensity-scored metrics and what depends on train frequency; "
+        "a dataset has its own",
+    )
+    sub.add_argument("--A", type=float, help="of the propensity model, default the dataset's or 0.55")
+    sub.add_argument("--B", type=float, help="of the propensity model, default the dataset's or 1.5")
+    sub.add_argument(
+        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+    )
+    sub.add_argument("--label-names", type=Path, help="a text file with a label's name a line; default the dataset's")
+    sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
+    sub.add_argument(
+        "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
+        help="reports of the same models on other datasets: adds ranks over all of them",
+    )  # fmt: skip
+    sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
+    sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
+    sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
+    sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
+    sub.add_argument(
+        "--notebook", action="store_true", help="also the notebook kit/your_model, executed on the same input"
+    )
+
+
+def _report(arguments) -> int:
+    # A folder that will be refused is refused before anything is computed.
+    from xcrepro.reports import report as reports
+
+    reports.check_target(arguments.out)
+    exclude = None
+    names = _names(arguments.label_names) if arguments.label_names is not None else ()
+    if arguments.filter is not None:
+        from xcrepro.data.splits import read_filter
+
+        exclude = read_filter(arguments.filter)
+    made = reports.report(
+        arguments.truth,
+        arguments.predictions,
+        train_truth=arguments.train_truth,
+        A=arguments.A,
+        B=arguments.B,
+        ks=tuple(arguments.k),
+        title=arguments.title,
+        label_names=names,
+        exclude=exclude,
+        others=arguments.others,
+        price=not arguments.no_price,
+        samples=arguments.samples,
+        seed=arguments.seed,
+        confidence=arguments.confidence,
+        command=shlex.join(["xcrepro", *sys.argv[1:]]),
+        progress=True,
+    )
+    extra = _notebook(arguments) if arguments.notebook else {}
+    path = made.save(arguments.out, force=arguments.force, extra=extra, progress=True)
+    for sentence in made.sentences("ranking"):
+        print(sentence)
+    print(f"wrote {path}")
+    return 0
+
+
+def _names(path: Path) -> list[str]:
+    from xcrepro.errors import DataError, DataMissing
+
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise DataMissing(f"{path}: no such file; --label-names wants a label's name a line") from None
+    except UnicodeDecodeError as error:
+        raise DataError(path, f"no UTF-8 ({error})", "a label's name a line, in UTF-8") from None
+
+
+def _notebook(arguments) -> dict[str, bytes]:
+    """The notebook of the same report, executed."""
+    import json
+    import subprocess
+    import tempfile
+
+    from xcrepro import paths
+
+    source = paths.project_root() / "notebooks" / "kit" / "your_model.ipynb"
+    if not source.is_file():
+        raise ArgumentError("--notebook", "needs the project's notebooks, as a clone has them", source)
+    if len(arguments.predictions) != 1:
+        raise ArgumentError("--notebook", "goes with one file or folder of predictions", len(arguments.predictions))
+    values = {"truth": str(_absolute(arguments.truth)), "predictions": str(arguments.predictions[0].resolve())}
+    values |= {"ks": arguments.k, "seed": arguments.seed, "A": arguments.A, "B": arguments.B}
+    if arguments.train_truth is not None:
+        values["train_truth"] = str(arguments.train_truth.resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "report.ipynb"
+        parameters = [part for name, value in values.items() for part in ("-y", json.dumps({name: value}))]
+        run = subprocess.run(
+            [sys.executable, "-m", "papermill", str(source), str(out), *parameters, "--no-progress-bar"],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if run.returncode:
+            raise XCError(f"the notebook failed; its last words: {run.stderr.strip()[-500:]}")
+        return {"report.ipynb": out.read_bytes()}
+
+
+def _absolute(truth: str) -> str:
+    """A path in full, a dataset's name as it is."""
+    return str(Path(truth).expanduser().resolve()) if Path(truth).expanduser().exists() else truth

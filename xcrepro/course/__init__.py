@@ -1,0 +1,11 @@
+"""The course: eight lessons in ``notebooks/course``, and what ``xcrepro course`` makes of them for students and teachers.
+
+A lesson is one notebook with its solutions in it, marked with nbgrader's metadata; :mod:`xcrepro.course.lessons` reads and
+checks it. :mod:`xcrepro.course.copies` makes the students' copies and the teacher's folder, :mod:`xcrepro.course.slides` the
+slides. Nothing here knows of XC.
+"""
+
+from xcrepro.course.copies import write
+from xcrepro.course.lessons import Lesson, find, read
+
+__all__ = ["Lesson", "find", "read", "write"]

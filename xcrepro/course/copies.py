@@ -1,0 +1,190 @@
+"""What ``xcrepro course`` writes: the students' copies, or the teacher's folder for nbgrader, or slides."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from xcrepro import paths
+from xcrepro.arguments import one_of
+from xcrepro.course import lessons, slides
+from xcrepro.course.lessons import Lesson
+from xcrepro.errors import ArgumentError, XCError
+from xcrepro.repro import notebooks
+
+STUDENTS, SOLUTIONS, SLIDES = "students", "solutions", "slides"
+KINDS = (STUDENTS, SOLUTIONS, SLIDES)
+SETTINGS = {
+    "CourseDirectory": {"course_id": "xcrepro"},
+    "ClearSolutions": {
+        "code_stub": {"python": 'raise NotImplementedError("Not written yet: the lines above say what to write.")'},
+        "text_stub": "Write your answer here.",
+    },
+    # Kernels compile when they first run; nbgrader's own 30 seconds are too short for that.
+    "Execute": {"timeout": 300},
+}
+"""nbgrader's settings, which are not its defaults."""
+_GLOSSARY = "glossary.md"
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
+    """Write one kind of copy of the whole course.
+
+    Parameters
+    ----------
+    folder : path
+        Where to; new, or an empty folder.
+    kind : {"students", "solutions", "slides"}
+        The students' notebooks, made by nbgrader: solutions replaced by stubs, hidden tests and outputs taken out, with the
+        glossary beside them. Or the teacher's folder: a course of nbgrader (``source``, ``release``, ``nbgrader_config.py``,
+        ``gradebook.db``) and ``instructor.md``. Or a page of slides a lesson, which needs no network.
+
+    Returns
+    -------
+    list of str
+        The names in the folder, sorted.
+
+    Raises
+    ------
+    ArgumentError
+        For a folder that holds something, or is a file, and another kind.
+    DataError
+        For a lesson with a fault, naming its cell.
+    XCError
+        Where nbgrader, or what slides need, is not installed. Nothing is written in any of these cases.
+    """
+    one_of("kind", kind, KINDS)
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
+    needed = ["sphinx_revealjs", "latex2mathml"] if kind == SLIDES else ["nbgrader"]
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        wanted = " and ".join(missing)
+        raise XCError(f"xcrepro course needs {wanted}: in the project's folder, pip install -e '.[course]'")
+    course = lessons.find()
+    with tempfile.TemporaryDirectory() as room:
+        made = Path(room) / "made"
+        made.mkdir()
+        if kind == SLIDES:
+            slides.write(course, made)
+        else:
+            teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
+            grade(course, teacher)
+            if kind == STUDENTS:
+                _students(course, teacher, made)
+            else:
+                (made / "instructor.md").write_text(instructor(course), encoding="utf-8")
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def grade(course: list[Lesson], folder: Path) -> None:
+    """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``).
+
+    Parameters
+    ----------
+    course : list of Lesson
+    folder : Path
+        Created where it is not there.
+
+    Raises
+    ------
+    XCError
+        Where nbgrader refuses a lesson, with what it said.
+    """
+    for lesson in course:
+        place = folder / "source" / lesson.name
+        place.mkdir(parents=True)
+        text = json.dumps(_alone(lesson.notebook), indent=1, ensure_ascii=False)
+        (place / f"{lesson.name}.ipynb").write_text(text + "\n", encoding="utf-8")
+    lines = ["c = get_config()  # noqa: F821: nbgrader's"]
+    lines += [f"c.{group}.{key} = {value!r}" for group, values in SETTINGS.items() for key, value in values.items()]
+    (folder / "nbgrader_config.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    nbgrader = api(folder)
+    for lesson in course:
+        said = nbgrader.generate_assignment(lesson.name)
+        if not said["success"]:
+            raise XCError(f"nbgrader refused {lesson.path}: {said.get('error', '')}{said.get('log', '')}")
+
+
+def api(folder: Path):
+    """nbgrader's own interface to a course folder, with :data:`SETTINGS`.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    nbgrader.apps.NbGraderAPI
+    """
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    if shutil.which("alembic") is None:  # nbgrader starts it by its name, which needs the environment to be activated
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    settings = Config(SETTINGS)
+    settings.CourseDirectory.root = str(folder)
+    return NbGraderAPI(config=settings)
+
+
+def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
+    for lesson in course:
+        shutil.copy(teacher / "release" / lesson.name / f"{lesson.name}.ipynb", folder)
+    glossary = paths.committed(f"notebooks/{_GLOSSARY}").read_text(encoding="utf-8")
+    (folder / _GLOSSARY).write_text(_links(glossary), encoding="utf-8")
+
+
+def _alone(notebook: dict) -> dict:
+    """A copy whose links lead to the glossary beside it, or nowhere."""
+    copy = json.loads(json.dumps(notebook))
+    for cell in copy["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _links(notebooks.text(cell["source"]))
+    return copy
+
+
+def _links(text: str) -> str:
+    """Links to the glossary, as they are from a folder that has it; other links to files as plain text.
+
+    >>> _links("[P@k](../glossary.md#pk), [audit](../xcrepo/audit.ipynb), [below](#pk), [page](https://example.org)")
+    '[P@k](glossary.md#pk), audit, [below](#pk), [page](https://example.org)'
+    """
+
+    def one(found: re.Match) -> str:
+        words, target, place = found.groups()
+        return f"[{words}]({_GLOSSARY}{place or ''})" if Path(target).name == _GLOSSARY else words
+
+    return _LINK.sub(one, text)
+
+
+def instructor(course: list[Lesson]) -> str:
+    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them.
+
+    Parameters
+    ----------
+    course : list of Lesson
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
+    lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
+    for lesson in course:
+        by_hand = [exercise for exercise in lesson.exercises if exercise.open]
+        lines.append(
+            f"| {lesson.number} | {lesson.title} | {len(lesson.exercises)} | {len(by_hand)} | {lesson.points:g} | "
+            f"{sum(exercise.points for exercise in by_hand):g} |"
+        )
+    total = sum(lesson.points for lesson in course)
+    return text.replace("{lessons}", "\n".join(lines)).replace("{points}", f"{total:g}")

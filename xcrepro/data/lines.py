@@ -1,0 +1,115 @@
+"""Lines of text of a stranger's file, one by one: unpacked, decoded, numbered, and none of endless length."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+
+from xcrepro.data.blocks import long_line, max_line_bytes
+from xcrepro.data.sources import open_source
+from xcrepro.errors import DataError
+
+
+def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
+    """The lines of a text file.
+
+    Parameters
+    ----------
+    path : path_like
+        Plain, gzip, or a zip archive with one member; UTF-8, a byte order mark and CRLF allowed.
+
+    Yields
+    ------
+    int
+        The line's number, from 1.
+    str
+        The line without its end.
+
+    Raises
+    ------
+    DataMissing
+        Where there is no such file.
+    DataError
+        For what is no UTF-8, a line beyond the limit, an empty file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.txt"
+    >>> _ = file.write_bytes(b"\\xef\\xbb\\xbfone\\r\\ntwo\\n")
+    >>> list(text_lines(file))
+    [(1, 'one'), (2, 'two')]
+    """
+    limit, number = max_line_bytes(), 0
+    with open_source(path) as stream:
+        while line := stream.readline(limit + 1):
+            number += 1
+            if len(line) > limit:
+                raise long_line(path, number)
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                found = f"bytes that are no UTF-8 ({line[error.start : error.start + 4].hex(' ')} ...)"
+                raise DataError(path, found, "text in UTF-8", line=number, do="Save the file as UTF-8") from None
+            yield number, text.rstrip("\r\n")
+
+
+def check_text(path: str | os.PathLike, line: int | None, text: str) -> str:
+    """``text``, unless it is half a character, which JSON can spell and no file can hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(path, shown(text), "text; this is half of a character", line=line) from None
+    return text
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: at most 60 characters."""
+    text = value if isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return repr(text) if isinstance(value, str) else text
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
+
+
+def real(path: str | os.PathLike, line: int | None, text: str, what: str) -> float:
+    """A number as C and Fortran write it; infinity is one, NaN is none.
+
+    Parameters
+    ----------
+    path, line : path_like, int or None
+        Where it stands.
+    text : str
+        The number.
+    what : str
+        What the error calls it.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        For anything else, and for a finite number beyond float64.
+
+    Examples
+    --------
+    >>> real("run.txt", 3, "1e-3", "a score")
+    0.001
+    >>> real("run.txt", 3, "nan", "a score")
+    Traceback (most recent call last):
+    xcrepro.errors.DataError: run.txt, line 3: found a score 'nan', expected a number
+    """
+    if not _NUMBER.fullmatch(text):
+        raise DataError(path, f"{what} {shown(text)}", "a number", line=line)
+    value = float(text)
+    if math.isinf(value) and "i" not in text.lower():
+        raise DataError(path, f"{what} {shown(text)}", "a number that float64 can hold", line=line)
+    return value

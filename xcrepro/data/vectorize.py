@@ -1,0 +1,310 @@
+"""From raw text to a dataset: JSON lines with text and labels in, tf-idf features and label matrices out.
+
+The features are scikit-learn's ``TfidfVectorizer``, fitted on the train points alone: rows of unit length, terms by alphabet.
+The same file and options give the same split, and with the same versions the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.arguments import real_number, whole_number
+from xcrepro.data.lines import check_text, shown, text_lines
+from xcrepro.data.names import LabelNames, write_label_names
+from xcrepro.data.write import write_xc
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.matrices import MAX_COLUMNS
+from xcrepro.paths import atomic_path
+
+TEXT_KEYS = ("title", "content", "text")
+LABEL_KEYS = ("labels", "target_ind", "subjects")
+_ID_KEYS = ("uid", "id", "row", "document_id")
+
+
+class Vectorized(NamedTuple):
+    """What was written.
+
+    Attributes
+    ----------
+    name : str
+        The dataset's.
+    points : dict of str to int
+        How many points each part has: train, test, validation.
+    n_features, n_labels : int
+    without_labels, without_features : int
+        Points, of all parts, that have no label, and none of the train points' terms.
+    """
+
+    name: str
+    points: dict[str, int]
+    n_features: int
+    n_labels: int
+    without_labels: int
+    without_features: int
+
+
+class _Points(NamedTuple):
+    texts: list[str]
+    labels: list[list[str | int]]
+    ids: list[str]
+    places: list[tuple[str, int]]  # file and line
+
+
+def vectorize(
+    source: str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    test: str | os.PathLike | None = None,
+    test_share: float = 0.2,
+    validation_share: float = 0.0,
+    seed: int = 0,
+    text_keys: Sequence[str] | None = None,
+    label_key: str | None = None,
+    label_names: LabelNames | None = None,
+    min_df: int = 2,
+    ngrams: int = 1,
+    max_features: int | None = None,
+    sublinear: bool = True,
+    name: str | None = None,
+) -> Vectorized:
+    """Make a dataset in the repository's format from raw text.
+
+    Parameters
+    ----------
+    source : path_like
+        JSON lines, also ``.gz``: an object a point, with texts and a list of labels; ``uid`` where points have names.
+    out : path_like
+        A new or empty folder. It gets ``train.txt``, ``test.txt`` (and ``validation.txt``), ``label_names.txt``,
+        ``vocabulary.txt`` (a term a line, by feature id), ``train_ids.txt`` and so on (what the file calls the points, else
+        their line numbers), and ``dataset.toml``, by which :func:`xcrepro.load` reads it.
+    test : path_like, optional
+        The test points, of a file of their own; None: a share of ``source``.
+    test_share, validation_share : float
+        Shares of the points of ``source``, drawn at random; each part keeps the file's order. Above 0 and below 1 together;
+        ``validation_share`` 0: none.
+    seed : int
+        Of the draw.
+    text_keys : sequence of str, optional
+        The texts that are read, joined by a blank; None: those of title, content and text that there are.
+    label_key : str, optional
+        The list of labels: names, or ids from 0; None: labels, target_ind or subjects (Annif's), whichever there is.
+    label_names : LabelNames, optional
+        The names of labels, which fix their ids; None: names in the order of the alphabet, those of test points included.
+    min_df : int
+        In how many train points a term must occur.
+    ngrams : int
+        The longest run of words that is a term.
+    max_features : int, optional
+        To keep the most frequent terms only.
+    sublinear : bool
+        1 + log of a term's count in place of the count.
+    name : str, optional
+        Of the dataset; None: that of the folder.
+
+    Returns
+    -------
+    Vectorized
+
+    Raises
+    ------
+    DataMissing, DataError
+        For the file: the line, what is wrong in it, what to do.
+    ArgumentError
+        For an argument.
+    """
+    folder = Path(out)
+    name = _name(folder, name)
+    _check_options(test_share, validation_share, test, seed, min_df, ngrams, max_features)
+    points = {"train": _read(source, text_keys, label_key)}
+    if test is not None:
+        points["test"] = _read(test, text_keys, label_key)
+    shares = {"test": test_share if test is None else 0.0, "validation": validation_share}
+    points |= _split(source, points["train"], shares, seed)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError("out", "must be a new or an empty folder", folder)
+    names = label_names if label_names is not None else _names(list(points.values()))
+    X, terms = _features(
+        source, {part: of.texts for part, of in points.items()}, min_df, ngrams, max_features, sublinear
+    )
+    Y = {part: _label_matrix(of, names) for part, of in points.items()}
+    for part in points:
+        write_xc(folder / f"{part}.txt", X[part], Y[part])
+        _write_lines(folder / f"{part}_ids.txt", points[part].ids)
+    write_label_names(folder / "label_names.txt", names)
+    _write_lines(folder / "vocabulary.txt", terms)
+    settings = f"min_df {min_df}, ngrams {ngrams}, max_features {max_features}, sublinear {sublinear}, seed {seed}"
+    _write_lines(folder / "dataset.toml", _toml(name, os.path.basename(source), settings, X, Y))
+    return Vectorized(
+        name,
+        {part: len(of.texts) for part, of in points.items()},
+        len(terms),
+        len(names),
+        sum(int((np.diff(y.indptr) == 0).sum()) for y in Y.values()),
+        sum(int((np.diff(x.indptr) == 0).sum()) for x in X.values()),
+    )
+
+
+def _name(folder: Path, name: str | None) -> str:
+    from xcrepro.data import registry
+
+    given = folder.resolve().name if name is None else name
+    known = registry.find(given) if isinstance(given, str) and given else None
+    if not isinstance(given, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", given, re.ASCII) or known is not None:
+        do = "give another with --name (name=)"
+        raise ArgumentError(
+            "name", "must be letters, digits, '.', '-' and '_', and none that is known", repr(given), do
+        )
+    return given
+
+
+def _check_options(test_share, validation_share, test, seed, min_df, ngrams, max_features) -> None:
+    real_number("test_share", test_share, above=0, below=1)
+    real_number("validation_share", validation_share, at_least=0, below=1)
+    if validation_share + (test_share if test is None else 0) >= 1:
+        raise ArgumentError("test_share and validation_share", "must leave train points", test_share + validation_share)
+    whole_number("seed", seed)
+    whole_number("min_df", min_df, 1)
+    whole_number("ngrams", ngrams, 1, 10)
+    if max_features is not None:
+        whole_number("max_features", max_features, 1)
+
+
+def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: str | None) -> _Points:
+    points = _Points([], [], [], [])
+    for line, text in text_lines(path):
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            raise DataError(path, shown(text), "one whole JSON object a line", line=line)
+        keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
+        texts = [record.get(key) for key in keys]
+        if not texts or not all(isinstance(part, str) for part in texts):
+            expected = f"texts under {', '.join(text_keys or TEXT_KEYS)}"
+            do = "Name the keys of the texts (--text, text_keys=)"
+            raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line, do=do)
+        found = [key for key in ([label_key] if label_key is not None else LABEL_KEYS) if key in record]
+        labels = record[found[0]] if found else None
+        if not isinstance(labels, list):
+            expected = f"a list of labels under {label_key or ' or '.join(LABEL_KEYS)}"
+            do = "Name the key of the labels (--label-key, label_key=)"
+            raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line, do=do)
+        points.texts.append(" ".join(texts))
+        points.labels.append([_label(path, line, label) for label in labels])
+        own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
+        points.ids.append(check_text(path, line, re.sub(r"\s+", " ", str(own))))
+        points.places.append((os.fspath(path), line))
+    return points
+
+
+def _label(path: str | os.PathLike, line: int, label: object) -> str | int:
+    if isinstance(label, dict):
+        label = label.get("label", label.get("uri"))
+    is_id = type(label) is int and 0 <= label < MAX_COLUMNS
+    if not is_id and not (isinstance(label, str) and label.strip()):
+        raise DataError(path, f"the label {shown(label)}", "a name, or an id from 0", line=line)
+    return label if is_id else check_text(path, line, re.sub(r"\s+", " ", label))
+
+
+def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict[str, _Points]:
+    """Parts drawn at random; "train" is what is left."""
+    n = len(points.texts)
+    order, at, parts = np.random.default_rng(seed).permutation(n), 0, {}
+    for part, share in shares.items():
+        if share:
+            size = max(1, round(share * n))
+            parts[part], at = np.sort(order[at : at + size]), at + size
+    if at >= n:
+        do = "Give more points, or the test points in a file of their own (--test, test=)"
+        raise DataError(source, f"{n} points", "enough for train points and each share", do=do)
+    parts["train"] = np.sort(order[at:])
+    return {part: _Points(*([column[row] for row in rows] for column in points)) for part, rows in parts.items()}
+
+
+def _names(parts: list[_Points]) -> LabelNames:
+    """Names in the order of the alphabet; ids are their own names."""
+    places = [
+        (label, place)
+        for part in parts
+        for labels, place in zip(part.labels, part.places, strict=True)
+        for label in labels
+    ]
+    labels = {label for label, _ in places}
+    if not labels:
+        raise DataError(parts[0].places[0][0], "no labels at all", "some")
+    if kinds := {type(label) for label in labels} - {str}:
+        if {type(label) for label in labels} != kinds:
+            path, line = next(place for label, place in places if type(label) is not type(places[0][0]))
+            raise DataError(path, "ids among names of labels", "one kind throughout", line=line)
+        largest = max(labels)
+        if largest >= 100 * len(labels) + 1000:
+            path, line = next(place for label, place in places if label == largest)
+            do = "Write the ids as texts where they are no places"
+            raise DataError(path, f"the label id {largest}, with {len(labels)} labels", "ids from 0", line=line, do=do)
+        return LabelNames(tuple(map(str, range(largest + 1))))
+    return LabelNames(tuple(sorted(labels)))
+
+
+def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features, sublinear):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(
+        min_df=min_df, ngram_range=(1, ngrams), max_features=max_features, sublinear_tf=sublinear, dtype=np.float32
+    )
+    try:
+        train = vectorizer.fit_transform(texts["train"])
+    except ValueError as error:  # scikit-learn's way to say that no term is left
+        do = "Lower --min-df (min_df=), or look whether the texts are under other keys"
+        raise DataError(source, f"no terms ({error})", f"terms in {min_df} train points", do=do) from None
+    found = {part: train if part == "train" else vectorizer.transform(of) for part, of in texts.items()}
+    return found, vectorizer.get_feature_names_out().tolist()
+
+
+def _label_matrix(points: _Points, names: LabelNames) -> sparse.csr_matrix:
+    rows, columns = [], []
+    for row, (labels, (path, line)) in enumerate(zip(points.labels, points.places, strict=True)):
+        seen = set()
+        for label in labels:
+            column = label if isinstance(label, int) else names.id(label)
+            if column is None or column >= len(names):
+                expected = (
+                    f"one of the {len(names):,} label names" if isinstance(label, str) else f"ids below {len(names)}"
+                )
+                raise DataError(path, f"the label {shown(label)}", expected, line=line)
+            seen.add(column)
+        columns.extend(sorted(seen))
+        rows.extend([row] * len(seen))
+    ones = np.ones(len(rows), np.float32)
+    return sparse.csr_matrix((ones, (rows, columns)), shape=(len(points.labels), len(names)))
+
+
+def _toml(name: str, source: str, settings: str, X: dict, Y: dict) -> list[str]:
+    text = json.dumps(f"xcrepro vectorize {source}: {settings}", ensure_ascii=True)
+    return [
+        f'name = "{name}"',
+        f"note = {text}",
+        'label_names = "label_names.txt"',
+        "",
+        "[files]",
+        *(f'{part} = "{part}.txt"' for part in sorted(X)),
+        "",
+        "[expected]",
+        f"n_train = {X['train'].shape[0]}",
+        f"n_test = {X['test'].shape[0]}",
+        f"n_features = {X['train'].shape[1]}",
+        f"n_labels = {Y['train'].shape[1]}",
+    ]
+
+
+def _write_lines(path: Path, lines: list[str]) -> None:
+    with atomic_path(path) as part:
+        part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -1,0 +1,230 @@
+"""Isotonic regression and likelihood: it says 0 and 1, and what turns out otherwise costs NLL its cap; maps that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import calibrate, looks, metrics
+from xcrepro import findings as said
+from xcrepro.data.dataset import Dataset
+from xcrepro.findings import Measured
+from xcrepro.inputs import calibrated, parameters
+from xcrepro.metrics.calibration import CAP
+from xcrepro.papers.calibration import _common
+from xcrepro.paths import project_root
+from xcrepro.predictions import TopK
+from xcrepro.repro import figures
+
+check_parameters = parameters.check
+
+METHODS: dict[str, calibrate.Calibrator] = {
+    "isotonic": calibrate.Isotonic(),
+    "isotonic, smoothed": calibrate.Isotonic(smooth=1),
+    "Venn-Abers": calibrate.VennAbers(),
+    "beta": calibrate.Beta(),
+}
+_LOOKS = {
+    "none": looks.Look(looks.GREY, "x", ":"),
+    "isotonic": looks.Look(looks.RUST, "o", "-"),
+    "isotonic, smoothed": looks.Look(looks.AMBER, "s", "--"),
+    "Venn-Abers": looks.Look(looks.TEAL, "^", "-."),
+    "beta": looks.Look(looks.INK, "D", (0, (5, 1))),
+}
+Fits = Mapping[tuple[str, int], Mapping[str, TopK]]
+"""(model, k) -> method -> the first k places calibrated by it; ``"none"`` first, as they were."""
+
+
+def calibrate_all(
+    ds: Dataset, tops: calibrated.Tops, ks: Sequence[int] = (1, 5)
+) -> dict[tuple[str, int], dict[str, TopK]]:
+    """Every map on every model, cross-fitted over ten contiguous folds of the test points.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+    ks : sequence of int
+
+    Returns
+    -------
+    dict
+        As :data:`Fits`.
+    """
+    found = {}
+    for name, top in tops.items():
+        for k in ks:
+            before = calibrated.linked(top, k, name)
+            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, one) for method, one in METHODS.items()}
+            found[name, int(k)] = {"none": before, **fits}
+    return found
+
+
+def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
+    """NLL with its errors: (model, k) -> ``"NLL"`` -> method -> value.
+
+    Parameters
+    ----------
+    ds : Dataset
+    fits : mapping
+        Of :func:`calibrate_all`.
+
+    Returns
+    -------
+    dict
+    """
+    return {key: _common.measured_all(ds, tops, key[1], ("NLL",)) for key, tops in fits.items()}
+
+
+def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
+    """NLL of every map, and what of it is the price of having been sure.
+
+    Parameters
+    ----------
+    ds : Dataset
+    fits : mapping
+        Of :func:`calibrate_all`.
+
+    Returns
+    -------
+    DataFrame
+        model, k, method, NLL (nats), sure (percent of the scores that are 0 or 1), wrong (how many of these were), price (nats
+        of the NLL that these cost, the cap of 100 each), ECE, Brier (percent).
+    """
+    rows = []
+    for (name, k), tops in fits.items():
+        for method, top in tops.items():
+            values = calibrated.measure(ds, top, k, ("NLL", "ECE", "Brier"))
+            scores, hits = metrics.pairs(ds.test.Y, top)
+            # What costs more than half the cap is as good as 0 or 1: a score is kept to float32.
+            sure = (scores == 0) | (scores == 1)
+            wrong = int((sure & (hits != (scores == 1))).sum())
+            price = wrong * CAP / scores.size
+            rows.append(
+                (name, k, method, values["NLL"], 100 * sure.mean(), wrong, price, values["ECE"], values["Brier"])
+            )
+    return pd.DataFrame(rows, columns=["model", "k", "method", "NLL", "sure", "wrong", "price", "ECE", "Brier"])
+
+
+def check(table: pd.DataFrame) -> pd.DataFrame:
+    """Without small errors, and without what hangs on a pair or two that turned out otherwise: isotonic regression's."""
+    table = _common.hide_small_errors(table.drop(columns=["sure", "wrong", "price"]))
+    return table.assign(NLL=table["NLL"].where(table["method"] != "isotonic"))
+
+
+def compute_sizes(
+    points: Sequence[int] = (100, 300, 1000, 3000, 10_000), repeats: int = 30, seed: int = 0
+) -> pd.DataFrame:
+    """NLL above the least possible one, by how many points there are; every probability is known.
+
+    One score a point, beta-distributed with mean 0.6; its log-odds are half those of the probability: too timid.
+
+    Parameters
+    ----------
+    points : sequence of int
+    repeats, seed : int
+
+    Returns
+    -------
+    DataFrame
+        points, method, regret (mean over repeats of the NLL less that of the probabilities themselves, nats), ± (its standard
+        error).
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in points:
+        found: dict[str, list[float]] = {}
+        for _ in range(repeats):
+            p = np.clip(rng.beta(1.2, 0.8, n), 1e-6, 1 - 1e-6)
+            hits, odds = rng.random(n) < p, np.sqrt(p / (1 - p))
+            scores = odds / (1 + odds)
+            least = metrics.nll(p, hits)
+            found.setdefault("none", []).append(metrics.nll(scores, hits) - least)
+            for name, one in METHODS.items():
+                found.setdefault(name, []).append(metrics.nll(calibrate.cross_fit(scores, hits, one, 10), hits) - least)
+        for name, values in found.items():
+            rows.append((n, name, np.mean(values), np.std(values, ddof=1) / np.sqrt(repeats)))
+    return pd.DataFrame(rows, columns=["points", "method", "regret", "±"])
+
+
+def compute_recorded() -> pd.DataFrame:
+    """How often isotonic regression and beta calibration raised NLL on real data: what table 5 rerun has on record.
+
+    Returns
+    -------
+    DataFrame
+        dataset, cases (model and k), isotonic raised, beta raised, worst (the greatest rise by isotonic regression, nats).
+    """
+    rows = []
+    for path in sorted((project_root() / "data" / "recorded" / "calibration" / "table5_isotonic_platt").glob("*.csv")):
+        long = pd.read_csv(path, dtype=str, keep_default_na=False)
+        wide = long[long["table"] == ""].pivot(index="row", columns="column", values="value")
+        nll = wide.assign(NLL=wide["NLL"].astype(float)).pivot(index=["model", "k"], columns="method", values="NLL")
+        rise = nll.sub(nll["none"], axis=0)
+        raised = (int((rise[name] > 0).sum()) for name in ("isotonic", "beta"))
+        rows.append((path.stem, len(nll), *raised, rise["isotonic"].max()))
+    return pd.DataFrame(rows, columns=["dataset", "cases", "isotonic raised", "beta raised", "worst"])
+
+
+def findings(measured: Mapping, sizes: pd.DataFrame, recorded: pd.DataFrame) -> list[str]:
+    """What comes out.
+
+    Parameters
+    ----------
+    measured : mapping
+        Of :func:`measure`.
+    sizes, recorded : DataFrame
+        Of :func:`compute_sizes`, :func:`compute_recorded`.
+
+    Returns
+    -------
+    list of str
+    """
+
+    def compared(low: str, high: str, claim: str, metric: str = "NLL") -> str:
+        text = said.count(said.corrected(one[metric].difference(high, low) for one in measured.values()), claim)
+        return text[0].upper() + text[1:]
+
+    sentences = [f"{compared('none', 'isotonic', 'isotonic regression raises NLL')}."]
+    for name, words in (("isotonic, smoothed", "smoothed isotonic regression"), ("Venn-Abers", "Venn-Abers")):
+        sentences.append(f"{compared(name, 'isotonic', f'{words} has a lower NLL than isotonic regression')}.")
+    sentences.append(f"{compared('beta', 'Venn-Abers', 'beta calibration has a lower NLL than Venn-Abers')}.")
+    if len(recorded):
+        cases, raised, beta = (int(recorded[name].sum()) for name in ("cases", "isotonic raised", "beta raised"))
+        sentences.append(
+            f"On real data as recorded isotonic regression raised NLL in {raised} of {cases} cases, beta calibration in {beta}."
+        )
+    regret = sizes.pivot(index="points", columns="method", values="regret")
+    least, most = regret.index.min(), regret.index.max()
+    best = regret.drop(columns="none").idxmin(axis=1)
+    sentences.append(
+        f"Where every probability is known, isotonic regression loses {regret.loc[least, 'isotonic']:.2f} nats to the right "
+        f"probabilities on {least} points and {regret.loc[most, 'isotonic']:.3f} on {most:,}; the least is lost by "
+        f"{best[least]} ({regret.loc[least].min():.3f}) and {best[most]} ({regret.loc[most, best[most]]:.4f})."
+    )
+    return sentences
+
+
+def plot(sizes: pd.DataFrame, ax=None) -> Figure:
+    """Regret in NLL against the number of points, a line a map.
+
+    Parameters
+    ----------
+    sizes : DataFrame
+        Of :func:`compute_sizes`.
+    ax : Axes, optional
+        The caller's own.
+    """
+    with figures.new(looks.MEDIUM, 3.8, ax=ax) as (fig, ax):
+        for name, part in sizes.groupby("method", sort=False):
+            ax.plot(part["points"], part["regret"], label=name, **_LOOKS[name].line())
+        figures.draws(ax, x="points", y="regret")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set(xlabel="points, one score each", ylabel="NLL above the least possible (nats)")
+        looks.title(fig, "What each map loses in NLL, by how much it has to learn from")
+        looks.legend(fig, ax)
+        return fig

@@ -1,0 +1,323 @@
+"""The figures of a report, each of the table that stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks
+from xcrepro.findings import LEVEL
+from xcrepro.looks import Look
+from xcrepro.reports import compute
+from xcrepro.repro import figures
+
+Looks = Mapping[str, Look]
+"""Model -> its look, the same in all figures of a report."""
+PANELS = 3  # in a row
+_SPREAD = 0.72  # of the room of a place on an axis that its models take together
+
+
+def in_percent(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with some fractions as percent."""
+    return table.assign(**{name: 100 * table[name] for name in columns})
+
+
+def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]], ax=None) -> Figure:
+    """Metrics of all models with their intervals, a panel a metric.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`xcrepro.reports.compute.metrics_and_pairs`, in percent (:func:`in_percent`).
+    look : mapping of str to Look
+    wanted : sequence of (str, int)
+        Metrics, each with its k.
+    ax : array of Axes, optional
+    """
+    models = list(table["model"].unique())
+    rows = -(-len(wanted) // PANELS)
+    cols = min(len(wanted), PANELS)
+    height = rows * (0.75 + 0.22 * len(models))
+    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
+        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
+            part = table[(table["metric"] == metric) & (table["k"] == k)]
+            _intervals(panel, part, look, models)
+            panel.set(title=f"{metric}@{k}")
+            figures.draws(panel, x="value")
+        for panel in axes.flat[len(wanted) :]:
+            panel.set_visible(False)
+        _name_rows(axes, [plain(name) for name in models])
+        looks.title(fig, "Metrics and their intervals, percent")
+    return fig
+
+
+def _intervals(panel, part: pd.DataFrame, look: Looks, models: Sequence[str]) -> None:
+    """A line a model, the first at the top: its value and its interval."""
+    for _, row in part.iterrows():
+        at, own = models.index(row["model"]), look[row["model"]]
+        if not np.isnan(row["low"]):
+            panel.hlines(at, row["low"], row["high"], color=own.colour, linewidth=1.2, label="_guide interval")
+        panel.plot([row["value"]], [at], marker=own.marker, color=own.colour, linestyle="none")
+
+
+def _name_rows(axes: np.ndarray, names: Sequence[str]) -> None:
+    for panel in axes[:, 0]:
+        panel.set_yticks(range(len(names)), names)
+        panel.set_ylim(len(names) - 0.5, -0.5)
+
+
+def plain(name: str, most: int = 28) -> str:
+    """A foreign name for a figure: no mathematics, one line, cut where it is long.
+
+    >>> plain("a $x$\\nb"), len(plain("x" * 99))
+    ('a \\\\$x\\\\$ b', 28)
+    """
+    text = " ".join(name.split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15, ax=None) -> Figure:
+    """Differences of all pairs of models with their intervals, a panel a metric; filled where clear.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The pairs of :func:`xcrepro.reports.compute.metrics_and_pairs`, in percent.
+    wanted : sequence of (str, int)
+    most : int
+        So many pairs, the first.
+    ax : array of Axes, optional
+    """
+    names = list(table[["model", "other"]].drop_duplicates().itertuples(index=False, name=None))[:most]
+    cols = min(len(wanted), PANELS)
+    rows = -(-len(wanted) // PANELS)
+    height = rows * (0.75 + 0.22 * len(names))
+    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
+        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
+            part = table[(table["metric"] == metric) & (table["k"] == k)]
+            panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
+            for _, row in part.iterrows():
+                if (row["model"], row["other"]) not in names:
+                    continue
+                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < LEVEL
+                panel.hlines(at, row["low"], row["high"], color=looks.INK, linewidth=1.2, label="_guide interval")
+                face = looks.INK if clear else looks.WHITE
+                panel.plot(
+                    [row["difference"]], [at], marker="o", color=looks.INK, markerfacecolor=face, linestyle="none"
+                )
+            panel.set(title=f"{metric}@{k}")
+            figures.draws(panel, x="difference")
+        for panel in axes.flat[len(wanted) :]:
+            panel.set_visible(False)
+        _name_rows(axes, [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names])
+        looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
+    return fig
+
+
+def _side_by_side(n: int) -> np.ndarray:
+    """Where n models stand around a place of the axis."""
+    return (np.arange(n) - (n - 1) / 2) * _SPREAD / n
+
+
+def bins(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
+    """Macro-F1 by bin of train frequency, below each bin's ceiling.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`xcrepro.reports.compute.bins`, in percent.
+    look : mapping of str to Look
+    k : int
+    ax : Axes, optional
+    """
+    part = table[table["k"] == k]
+    models, names = list(part["model"].unique()), list(part["bin"].unique())
+    with figures.new(looks.MEDIUM, 3.4, ax=ax) as (fig, panel):
+        for model, shift in zip(models, _side_by_side(len(models)), strict=True):
+            rows = part[part["model"] == model]
+            at = np.arange(len(rows)) + shift
+            panel.bar(at, rows["value"], _SPREAD / len(models), label=plain(model), **look[model].bar())
+            panel.vlines(
+                at, rows["low"].clip(lower=0), rows["high"], color=looks.INK, linewidth=0.8, label="_guide interval"
+            )
+        for at, name in enumerate(names):
+            row = part[part["bin"] == name].iloc[0]
+            dash = "-" if row["ceiling is"] == "exact" else ":"
+            panel.plot([at - 0.45, at + 0.45], [row["ceiling"]] * 2, color=looks.RUST, linestyle=dash, linewidth=1.5)
+        labels = [f"{name}\n{part[part['bin'] == name]['labels'].iloc[0]:,} labels" for name in names]
+        panel.set_xticks(range(len(names)), labels)
+        panel.set(xlabel="train points of the label", ylabel=f"macro-F1@{k}, %", ylim=(0, None))
+        figures.draws(panel, y=["value", "ceiling"])
+        looks.title(fig, "Macro-F1 by train frequency; red: the most that any predictions could have")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
+    """What each band of train frequency contributes to P@k and PSP@k, stacked.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`xcrepro.reports.compute.bands`, in percent.
+    k : int
+    ax : array of two Axes, optional
+    """
+    models, names = list(table["model"].unique()), list(table["band"].unique())
+    shades = np.linspace(0.15, 1.0, len(names))
+    with figures.new(looks.WIDE, 1.3 + 0.28 * len(models), ncols=2, sharey=True, ax=ax) as (fig, axes):
+        for panel, metric in zip(axes, ("P", "PSP"), strict=True):
+            left = np.zeros(len(models))
+            for name, shade in zip(names, shades, strict=True):
+                rows = table[table["band"] == name].set_index("model").reindex(models)
+                at = range(len(models))
+                panel.barh(
+                    at, rows[metric], 0.7, left=left, color=looks.TEAL, alpha=shade, edgecolor=looks.WHITE, label=name
+                )
+                left += rows[metric].to_numpy()
+            panel.set(xlabel=f"{metric}@{k}, %")
+            figures.draws(panel, x=metric)
+        axes[0].set_yticks(range(len(models)), [plain(name) for name in models])
+        axes[0].set_ylim(len(models) - 0.5, -0.5)
+        looks.title(fig, f"What labels of each train frequency contribute to P@{k} and PSP@{k}")
+        looks.legend(fig, axes[0], title="train points of the label")
+    return fig
+
+
+def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
+    """Reliability diagrams before and after calibration, a panel a model.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The diagrams of :func:`xcrepro.reports.compute.calibration`.
+    look : mapping of str to Look
+    k : int
+    ax : array of Axes, optional
+    """
+    models = list(table["model"].unique())
+    cols, rows = min(len(models), PANELS), -(-len(models) // PANELS)
+    size = {"width": looks.WIDE if cols > 1 else looks.NARROW / 1.6, "height": 0.7 + 2.6 * rows}
+    with figures.new(**size, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharex=True, sharey=True) as (fig, axes):
+        for panel, model in zip(axes.flat, models, strict=False):
+            panel.plot([0, 1], [0, 1], color=looks.GREY, linewidth=0.8, linestyle=":", label="_guide perfect")
+            for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
+                part = table[(table["model"] == model) & (table["state"] == state) & (table["count"] > 0)]
+                if state == "before":
+                    panel.vlines(part["confidence"], part["low"], part["high"], color=looks.SKY, linewidth=5, alpha=0.6,
+                                 label="_guide chance")  # fmt: skip
+                own = {"color": look[model].colour, "marker": look[model].marker, "markerfacecolor": face}
+                panel.plot(part["confidence"], part["accuracy"], linestyle="-", linewidth=0.8, label=state, **own)
+            panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+            figures.draws(panel, x="confidence", y="accuracy")
+        looks.label_grid(axes, "mean score", "share of hits", len(models))
+        looks.title(
+            fig, f"Reliability at {k}; filled: before, hollow: after isotonic regression; pale: what chance allows"
+        )
+    return fig
+
+
+def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
+    """ECE against k before and after calibration.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The errors of :func:`xcrepro.reports.compute.calibration`, in percent.
+    look : mapping of str to Look
+    ax : Axes, optional
+    """
+    part = table[table["metric"] == "ECE"]
+    models = list(part["model"].unique())
+    with figures.new(looks.NARROW, 3.2, ax=ax) as (fig, panel):
+        for model in models:
+            line = look[model].line()
+            for state in compute.STATES:
+                rows = part[(part["model"] == model) & (part["state"] == state)].sort_values("k")
+                own = (
+                    {"label": plain(model)} if state == "before" else {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
+                )
+                panel.plot(rows["k"], rows["value"], **{**line, **own})
+                panel.vlines(rows["k"], rows["low"].clip(lower=0), rows["high"], color=line["color"], linewidth=0.8,
+                             label="_guide interval")  # fmt: skip
+        panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
+        panel.set_xticks(sorted(part["k"].unique()))
+        figures.draws(panel, x="k", y="value")
+        looks.title(fig, "Calibration error; filled: before, hollow: after isotonic regression")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
+    """P@k against coverage@k along beta.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`xcrepro.reports.compute.price`, in percent.
+    look : mapping of str to Look
+    ax : Axes, optional
+    """
+    models, k = list(table["model"].unique()), table["k"].iloc[0]
+    with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, panel):
+        for model in models:
+            rows, colour = table[table["model"] == model], look[model].colour
+            panel.plot(rows["Cov"], rows["P"], label=plain(model), **look[model].line())
+            panel.vlines(
+                rows["Cov"], rows["P low"], rows["P high"], color=colour, linewidth=0.8, label="_guide interval"
+            )
+            panel.hlines(
+                rows["P"], rows["Cov low"], rows["Cov high"], color=colour, linewidth=0.8, label="_guide interval"
+            )
+        panel.set(xlabel=f"coverage@{k}, %", ylabel=f"P@{k}, %")
+        figures.draws(panel, x="Cov", y="P")
+        looks.title(fig, "The price of coverage: beta from infinity (top left) to 0")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
+    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference.
+
+    Parameters
+    ----------
+    placed : DataFrame
+        From :func:`xcrepro.reports.compute.ranks`.
+    look : mapping of str to Look
+    what : str
+        The metric at its k.
+    ax : Axes, optional
+    """
+    models, mean = list(placed["model"]), placed["mean rank"].to_numpy()
+    apart = compute.critical_difference(len(models), placed.shape[1] - 2)
+    with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models), ax=ax) as (fig, panel):
+        for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
+            panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
+        # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.
+        ends = [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
+        groups = [(at, end) for at, end in enumerate(ends) if end > at and (at == 0 or end > ends[at - 1])]
+        for place, (first, last) in enumerate(groups, start=1):
+            beside = mean[-1] + 0.06 * place * max(float(np.ptp(mean)), 0.5)
+            panel.vlines(
+                beside, first - 0.2, last + 0.2, color=looks.GREY, linestyle="-", linewidth=3, label="_guide group"
+            )
+        panel.set_yticks(range(len(models)), [plain(name) for name in models])
+        panel.set(
+            ylim=(len(models) - 0.5, -0.5),
+            xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)",
+        )
+        figures.draws(panel, x="mean rank")
+        looks.title(fig, f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)")
+    return fig
+
+
+def shown_metrics(table: pd.DataFrame, k: int) -> list[tuple[str, int]]:
+    """What the figures of metrics and pairs show: P@1, and at the last k the repository's metrics, macro-F1 and coverage."""
+    there = set(zip(table["metric"], table["k"], strict=True))
+    first = int(table["k"].min())
+    wanted = [("P", first), *((name, k) for name in ("P", "nDCG", "PSP", "macro-F1", "coverage"))]
+    return [one for one in dict.fromkeys(wanted) if one in there]

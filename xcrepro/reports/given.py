@@ -1,0 +1,312 @@
+"""What a report is made from: a truth, predictions by model and seed, and what is known of the labels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from xcrepro import formats, propensity
+from xcrepro.arguments import real_number
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset
+from xcrepro.data.load import load
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.metrics.calibration import is_probability
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+DEFAULT_A, DEFAULT_B = 0.55, 1.5
+"""A and B of the propensity model where nothing else is known (jain16, section 5)."""
+PLACES = 100
+"""Labels a point that are kept of a file of predictions."""
+
+_SEED = re.compile(r"(?P<model>.+)\.seed(?P<seed>\d+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A truth and predictions for its points, checked.
+
+    Attributes
+    ----------
+    title : str
+        What the data are called.
+    origin : str
+        What they are, one line for the foot of figures and tables.
+    truth : Truth
+        Of the n test points.
+    runs : dict of str to dict of int to TopK
+        Model -> seed -> its predictions; a model without seeds has the one seed 0.
+    label_counts : ndarray of int64, shape (L,), or None
+        Train points of each label; None without a train truth.
+    n_train : int
+        0 without a train truth.
+    A, B : float
+        Of the propensity model.
+    label_names : tuple of str
+        Of the L labels, or empty.
+    dataset : Dataset or None
+        Where the truth is one's.
+    """
+
+    title: str
+    origin: str
+    truth: Truth
+    runs: dict[str, dict[int, TopK]]
+    label_counts: np.ndarray | None = None
+    n_train: int = 0
+    A: float = DEFAULT_A
+    B: float = DEFAULT_B
+    label_names: tuple[str, ...] = ()
+    dataset: Dataset | None = field(default=None, repr=False)
+
+    @property
+    def models(self) -> list[str]:
+        return list(self.runs)
+
+    def first(self, model: str) -> TopK:
+        """The predictions that stand for a model where one run has to: those of its first seed."""
+        return next(iter(self.runs[model].values()))
+
+    @cached_property
+    def inverse_propensity(self) -> np.ndarray | None:
+        """(L,), None without a train truth."""
+        if self.label_counts is None:
+            return None
+        return propensity.inverse(self.label_counts, self.n_train, self.A, self.B)
+
+    @cached_property
+    def with_probabilities(self) -> list[str]:
+        """The models all of whose scores lie in [0, 1], so that they can be read as probabilities."""
+        return [
+            model
+            for model, runs in self.runs.items()
+            if all(is_probability(top) and (top.ids >= 0).any() for top in runs.values())
+        ]
+
+    def name(self, label: int) -> str:
+        """A label's name, or its number."""
+        return self.label_names[label] if self.label_names else str(label)
+
+    def digest(self) -> str:
+        """SHA-256 over all numbers that are handed in."""
+        found = hashlib.sha256()
+        arrays = [self.truth.indptr.astype(np.int64), self.truth.indices.astype(np.int64)]
+        arrays += [] if self.label_counts is None else [self.label_counts.astype(np.int64)]
+        for model, runs in self.runs.items():
+            for seed, top in runs.items():
+                found.update(f"{model}\0{seed}\0{top.ids.shape}".encode())
+                arrays += [top.ids, top.scores]
+        for array in arrays:
+            found.update(np.ascontiguousarray(array).data)
+        found.update(repr((self.truth.n_labels, self.n_train, self.A, self.B)).encode())
+        return found.hexdigest()
+
+
+def collect(
+    truth,
+    predictions,
+    *,
+    train_truth=None,
+    A: float | None = None,
+    B: float | None = None,
+    title: str = "",
+    label_names: Sequence[str] = (),
+    exclude: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Given:
+    """Read and check what a report is made from.
+
+    Parameters
+    ----------
+    truth
+        A :class:`Dataset`; a sparse or dense label matrix (n, L) or :class:`Truth`; or a text or path: a file of labels
+        (:func:`xcrepro.formats.read_truth`), a dataset's folder, or its name in the catalogue.
+    predictions
+        A mapping of model to :class:`TopK`; one TopK; or a path or several: a file, or a folder of which every file is taken.
+        A file's name without its ending is the model's; what ends in ``.seed0``, ``.seed1``, ... are seeds of one.
+    train_truth
+        As ``truth``, without a dataset: a matrix or a file of labels. A dataset has its own.
+    A, B : float, optional
+        Of the propensity model; by default the dataset's, else 0.55 and 1.5.
+    title : str
+        By default the dataset's name, or the file's.
+    label_names : sequence of str
+        Of all L labels; by default the dataset's.
+    exclude : tuple of (rows, labels), optional
+        Pairs that may not be predicted, for files of score matrices (:meth:`TopK.load`).
+
+    Returns
+    -------
+    Given
+
+    Raises
+    ------
+    ArgumentError, DataError, DataMissing
+        For what cannot belong together; it names the file or the model.
+    """
+    truth, name = _truth(truth)
+    if isinstance(truth, Dataset):
+        if train_truth is not None:
+            raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
+        ds, Y, counts, n_train = truth, Truth.of(truth.test.Y), truth.label_counts, truth.n_train
+        title, origin, label_names = title or ds.title, ds.origin, label_names or ds.label_names
+        A, B = (own if asked is None else asked for asked, own in ((A, ds.A), (B, ds.B)))
+    else:
+        ds, Y, counts, n_train = None, Truth.of(truth, "truth"), None, 0
+        title = title or name or "Your data"
+        origin = f"{title}, {Y.n_rows:,} test points"
+        if train_truth is not None:
+            counts, n_train = _train(train_truth, Y.n_labels)
+        elif A is not None or B is not None:
+            do = "propensities come from training label counts"
+            raise ArgumentError("A and B", "go with train_truth", "none", do)
+    A = real_number("A", DEFAULT_A if A is None else A, above=0)
+    B = real_number("B", DEFAULT_B if B is None else B, at_least=0)
+    if Y.n_rows == 0:
+        raise ArgumentError("truth", "must have at least one row", "no rows")
+    if label_names and len(label_names) != Y.n_labels:
+        raise ArgumentError("label_names", f"must name each of the {Y.n_labels} labels", len(label_names))
+    runs = by_seed(_predictions(predictions, Y, exclude))
+    return Given(title, origin, Y, runs, counts, n_train, A, B, tuple(map(str, label_names)), ds)
+
+
+def _truth(truth) -> tuple[object, str]:
+    """A dataset, or labels and what they are called."""
+    if not isinstance(truth, str | os.PathLike):
+        return truth, ""
+    path = Path(truth).expanduser()
+    if path.is_file():
+        return formats.read_truth(path), path.name
+    if path.is_dir():
+        return load(path.resolve().name, path), ""
+    if registry.find(str(truth)) is None and (path.suffix or len(path.parts) > 1):
+        raise DataMissing(f"{path}: no such file; give a file of labels, a dataset's folder, or its name")
+    return load(str(truth)), ""
+
+
+def _train(train_truth, n_labels: int) -> tuple[np.ndarray, int]:
+    """Train points of each label, and of all."""
+    if isinstance(train_truth, str | os.PathLike):
+        train_truth = formats.read_truth(Path(train_truth).expanduser(), n_labels=n_labels)
+    train = Truth.of(train_truth, "train_truth")
+    if train.n_labels != n_labels:
+        raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
+    return train.label_counts(), train.n_rows
+
+
+def _predictions(predictions, truth: Truth, exclude) -> dict[str, TopK]:
+    if isinstance(predictions, TopK):
+        predictions = {"model": predictions}
+    if isinstance(predictions, Mapping):
+        found = {}
+        for name, top in predictions.items():
+            if not isinstance(top, TopK):
+                do = "TopK.from_scores, from_ids and load make one"
+                raise ArgumentError(f"predictions[{name!r}]", "must be a TopK", type(top).__name__, do)
+            found[str(name)] = top
+            if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
+                rule = f"must be for the truth's {truth.n_rows} points and {truth.n_labels} labels"
+                raise ArgumentError(f"predictions[{name!r}]", rule, f"{len(top)} and {top.n_labels}")
+    else:
+        listed = [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
+        found = read_predictions(listed, truth, exclude)
+    if not found:
+        raise ArgumentError("predictions", "must be those of one model or more", "none")
+    if len(found) != len({name.strip() for name in found} - {""}):
+        raise ArgumentError("predictions", "must have distinct names that are not blank", list(found))
+    return found
+
+
+def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=None) -> dict[str, TopK]:
+    """Predictions from files and folders.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files of any format (:func:`xcrepro.formats.read_predictions`); of a folder all its files, but the hidden ones, by name.
+    truth : Truth
+        Of the points.
+    exclude : tuple of (rows, labels), optional
+        As for :func:`collect`.
+
+    Returns
+    -------
+    dict of str to TopK
+        By the file's name without its ending (and without ``.gz`` behind that).
+
+    Raises
+    ------
+    DataMissing
+        For a path that is not there, and a folder without a file.
+    DataError
+        For a second file of a name, another number of points or labels, and as :func:`xcrepro.formats.read_predictions`.
+    """
+    files = []
+    for path in (Path(one).expanduser() for one in paths):
+        inside = (
+            sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")) if path.is_dir() else [path]
+        )
+        if not inside or not inside[0].exists():
+            raise DataMissing(f"{path}: no predictions there; give a file, or a folder with a file a model")
+        files += inside
+    found: dict[str, TopK] = {}
+    for file in files:
+        name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
+        if name in found:
+            raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
+        top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
+        if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
+            there, wanted = (f"{n:,} points and {labels:,} labels" for n, labels in
+                             ((len(top), top.n_labels), (truth.n_rows, truth.n_labels)))  # fmt: skip
+            do = "Predict every test point and label, in the order of the truth"
+            raise DataError(file, f"predictions for {there}", f"the truth's {wanted}", do=do)
+        found[name] = top
+    return found
+
+
+def by_seed(tops: Mapping[str, TopK]) -> dict[str, dict[int, TopK]]:
+    """Seeds of one model together.
+
+    Parameters
+    ----------
+    tops : mapping of str to TopK
+        ``MODEL.seed0``, ``MODEL.seed1``, ... are one model's; any other name is a model's own.
+
+    Returns
+    -------
+    dict of str to dict of int to TopK
+        Model -> seed -> predictions, seeds rising.
+
+    Raises
+    ------
+    ArgumentError
+        Where a name stands with seeds and without, or a seed twice.
+
+    Examples
+    --------
+    >>> top = TopK.from_ids([[0]], n_labels=2)
+    >>> {name: list(runs) for name, runs in by_seed({"PLT.seed1": top, "PLT.seed0": top, "mine": top}).items()}
+    {'PLT': [0, 1], 'mine': [0]}
+    """
+    found: dict[str, dict[int, TopK]] = {}
+    for name, top in tops.items():
+        match = _SEED.fullmatch(name)
+        model, seed = (match["model"], int(match["seed"])) if match else (name, 0)
+        if seed in found.get(model, {}) or (not match and model in found) or (match and model in tops):
+            raise ArgumentError(
+                "predictions", f"must have each seed of {model!r} once, and no file without", sorted(tops)
+            )
+        found.setdefault(model, {})[seed] = top
+    return {model: dict(sorted(runs.items())) for model, runs in found.items()}
+
+
+def labels_of(truth: Truth, row: int) -> np.ndarray:
+    """The relevant labels of a point."""
+    return truth.indices[truth.indptr[row] : truth.indptr[row + 1]]

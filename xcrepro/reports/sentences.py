@@ -1,0 +1,304 @@
+"""What the numbers of a report come to, in sentences made from them with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.findings import LEVEL
+from xcrepro.metrics.registry import metric_named
+from xcrepro.reports import compute
+
+
+def unit(metric: str) -> str:
+    """``"%"`` for fractions, else the metric's unit."""
+    found = metric_named(metric).unit
+    return "%" if found == "fraction" else found
+
+
+def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> str:
+    """A value as people read it: percent for fractions, two more digits for all else, without its unit.
+
+    >>> number(0.6123, "P"), number(1.23456, "NLL"), number(float("nan"), "P"), number(-0.0001, "P", sign=True)
+    ('61.2', '1.235', '-', '0.0')
+    """
+    if np.isnan(value):
+        return "-"
+    value, decimals = (100 * value, decimals) if unit(metric) == "%" else (value, decimals + 2)
+    text = f"{value:{'+' if sign else ''}.{decimals}f}"
+    return text.lstrip("+-") if not text.strip("+-0.") else text
+
+
+def chance(p: float) -> str:
+    """A p-value in words.
+
+    >>> chance(0.00001), chance(0.0312), chance(float("nan"))
+    ('p < 0.001', 'p = 0.03', 'p not known')
+    """
+    if np.isnan(p):
+        return "p not known"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
+def _measure(metric: str) -> str:
+    return {"%": "points"}.get(unit(metric), unit(metric))
+
+
+def better(metric: str) -> str:
+    """``"higher"`` or ``"lower"``."""
+    return metric_named(metric).better
+
+
+def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
+    """The model with the best value, the first of equal ones; empty where none is known."""
+    part = metrics[(metrics["metric"] == metric) & (metrics["k"] == k)].dropna(subset="value")
+    if not len(part):
+        return ""
+    at = part["value"].idxmin() if better(metric) == "lower" else part["value"].idxmax()
+    return str(part.loc[at, "model"])
+
+
+def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
+    """All others against one model: other, difference (model less other), low, high, p adjusted."""
+    part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
+    ours = part[part["model"] == model]
+    theirs = part[part["other"] == model]
+    turned = theirs.assign(
+        model=theirs["other"], other=theirs["model"], difference=-theirs["difference"], low=-theirs["high"],
+        high=-theirs["low"],
+    )  # fmt: skip
+    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted"]].reset_index(drop=True)
+
+
+def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> set[str]:
+    """The best model, and those that chance may keep from being it."""
+    best = best_of(metrics, metric, k)
+    others = against(pairs, best, metric, k)
+    unclear = others[~(others["p adjusted"] < LEVEL)]["other"]
+    return {best, *unclear} - {""}
+
+
+def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str:
+    """Who leads a metric at k, with its interval, and whether the lead is more than chance.
+
+    Parameters
+    ----------
+    metrics, pairs : DataFrame
+        From :func:`xcrepro.reports.compute.metrics_and_pairs`.
+    metric : str
+    k : int
+
+    Returns
+    -------
+    str
+        Empty where no value is known.
+    """
+    best, what = best_of(metrics, metric, k), f"{metric}@{k}"
+    if not best:
+        return ""
+    row = metrics[(metrics["model"] == best) & (metrics["metric"] == metric) & (metrics["k"] == k)].iloc[0]
+    value = with_interval(row, metric)
+    if metrics["model"].nunique() == 1:
+        return f"{what} of {best} is {value}."
+    others = against(pairs, best, metric, k)
+    if not len(others):
+        return f"{best} has the best {what}, {value}; with so few points nobody can say whether by more than chance."
+    # The other that is hardest to tell from the best decides.
+    nearest = others.assign(unknown=others["p adjusted"].isna(), size=others["difference"].abs())
+    nearest = nearest.sort_values(["unknown", "p adjusted", "size"], ascending=[False, False, True]).iloc[0]
+    sign = -1 if better(metric) == "lower" else 1
+    low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
+    apart, *ends = (number(value, metric) for value in (sign * nearest["difference"], low, high))
+    away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
+    where = "below" if better(metric) == "lower" else "above"
+    said = chance(nearest["p adjusted"])
+    if nearest["p adjusted"] < LEVEL:
+        return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
+    why = "which chance explains" if not np.isnan(nearest["p adjusted"]) else "with an error that is not known"
+    if low > 0 and not np.isnan(nearest["p adjusted"]):
+        why = "not clear after Holm's correction or with so few samples"
+    return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
+
+
+def with_interval(row: pd.Series, metric: str) -> str:
+    """``61.2 % [60.1, 62.3]``."""
+    behind = {"%": " %", "labels": " labels", "nats": " nats"}[unit(metric)]
+    text = number(row["value"], metric) + behind
+    return text if np.isnan(row["low"]) else f"{text} [{number(row['low'], metric)}, {number(row['high'], metric)}]"
+
+
+def seeds(metrics: pd.DataFrame, k: int) -> str:
+    """How far other seeds move P@k, beside the points; empty where no model has several."""
+    part = metrics[(metrics["metric"] == "P") & (metrics["k"] == k) & (metrics["seeds"] > 1)]
+    said = [
+        f"{row['model']} {number(row['value'], 'P')} % over {row['seeds']} seeds "
+        f"[{number(row['seed low'], 'P')}, {number(row['seed high'], 'P')}]"
+        for _, row in part.iterrows()
+    ]
+    if not said:
+        return ""
+    return f"P@{k} with Student's interval over seeds: {'; '.join(said)}. The other intervals are over test points."
+
+
+def pairs_counted(pairs: pd.DataFrame) -> str:
+    """How many comparisons are clear."""
+    if not len(pairs):
+        return ""
+    clear = int((pairs["p adjusted"] < LEVEL).sum())
+    n = len(pairs[["model", "other"]].drop_duplicates())
+    many = "one pair" if n == 1 else f"{n} pairs"
+    text = f"Of {len(pairs)} comparisons ({many} of models, each metric and k), {clear} are clear at {LEVEL:.0%} (Holm)"
+    least = pairs[pairs["interval"] == "bootstrap"]["p"].min()
+    return text + (f"; the smallest p of the bootstrap is {least:.1g}." if not np.isnan(least) else ".")
+
+
+def t_tests(table: pd.DataFrame, k: int) -> str:
+    """What the macro t-test finds at k, and whether its p can be trusted."""
+    part = table[table["k"] == k]
+    if not len(part):
+        return ""
+    clear = part[part["p adjusted"] < LEVEL]
+    said = [f"{r['model'] if r['difference'] > 0 else r['other']} over {r['other'] if r['difference'] > 0 else r['model']}"
+            for _, r in clear.iterrows()]  # fmt: skip
+    text = f"Macro-F1@{k} over labels: " + ("no clear difference" if not said else "clear for " + listed(said))
+    shared = int((part["shared"] > 3).sum())
+    if shared:
+        text += (
+            f"; in {shared} of {len(part)} pairs labels that stand together differ alike, so that p is too small there"
+        )
+    return text + "."
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """``a, b and c``; of many the first ones and how many more."""
+    names = list(names)
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else "none"
+
+
+def bins(table: pd.DataFrame, k: int) -> str:
+    """How near the best model comes to each bin's ceiling."""
+    part = table[table["k"] == k]
+    said = []
+    for name, rows in part.groupby("bin", sort=False):
+        best = rows.loc[rows["value"].idxmax()]
+        if best["ceiling"] > 0:
+            share = best["value"] / best["ceiling"]
+            more = "at least " if best["ceiling is"] == "bound" else ""
+            said.append(f"{name}: {best['model']} with {more}{share:.0%}")
+    return (
+        f"The best binned macro-F1@{k} as a share of what any predictions could have: {'; '.join(said)}."
+        if said
+        else ""
+    )
+
+
+def bands(table: pd.DataFrame, k: int) -> str:
+    """Where each model's hits lie: its largest band, and the share of its hits in labels with fewer than 10 train points."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        hits = rows["hits"].sum()
+        if hits:
+            rare = rows[rows["band"].isin(["0", "1-9"])]["hits"].sum() / hits
+            most = rows.loc[rows["hits"].idxmax()]
+            said.append(f"{model} {most['hits'] / hits:.0%} in {most['band']}, {rare:.1%} in labels with fewer than 10")
+    return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
+
+
+def calibration(table: pd.DataFrame, k: int) -> str:
+    """ECE before and after, of each model."""
+    part = table[(table["metric"] == "ECE") & (table["k"] == k)]
+    said = []
+    for model, rows in part.groupby("model", sort=False):
+        states = [with_interval(row, "ECE") for _, row in rows.iterrows()]
+        said.append(f"{model} {' to '.join(states)}")
+    return f"ECE@{k} before and after isotonic regression: {'; '.join(said)}." if said else ""
+
+
+def reliability(table: pd.DataFrame, k: int) -> str:
+    """In which direction scores are off beyond chance, before calibration."""
+    said = []
+    for model, rows in table[table["state"] == "before"].groupby("model", sort=False):
+        filled = rows[rows["count"] > 0]
+        over, under = (filled["accuracy"] < filled["low"]).sum(), (filled["accuracy"] > filled["high"]).sum()
+        said.append(f"{model}: of {len(filled)} bins {over} too high, {under} too low")
+    return f"Scores at {k} beyond what chance explains (95 %): {'; '.join(said)}." if said else ""
+
+
+def price(table: pd.DataFrame) -> str:
+    """What coverage alone costs in precision."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
+        said.append(
+            f"{model} {number(greedy['Cov'] - plain['Cov'], 'coverage', sign=True)} points of coverage, "
+            f"{number(greedy['P'] - plain['P'], 'P', sign=True)} of precision"
+        )
+    if not said:
+        return ""
+    k = table["k"].iloc[0]
+    said = "; ".join(said)
+    return (
+        f"Chosen for coverage alone (beta = 0) in place of the top {k}: {said}. Intervals are of values, not changes."
+    )
+
+
+def won_and_lost(table: pd.DataFrame) -> str:
+    """On how many labels and points each two models differ."""
+    said = []
+    for (one, other), rows in table.groupby(["model", "other"], sort=False):
+        parts = [
+            f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for _, r in rows.iterrows()
+        ]
+        said.append(f"{one} and {other} on {' and '.join(parts)}")
+    if not said:
+        return ""
+    return f"More hits and fewer, model against other: {listed(said)}."
+
+
+def ranks(placed: pd.DataFrame, what: str) -> str:
+    """Whether ranks over datasets tell the models apart."""
+    m, n = len(placed), placed.shape[1] - 2
+    if m < 2 or n < 2:
+        return ""
+    p, apart = compute.friedman(placed), compute.critical_difference(m, n)
+    best, last = placed.iloc[0], placed.iloc[-1]
+    spread = last["mean rank"] - best["mean rank"]
+    verdict = "more than" if spread > apart else "within"
+    return (
+        f"Over {n} datasets {best['model']} has the best mean rank in {what}, {best['mean rank']:.2f}; {last['model']} is "
+        f"{spread:.2f} away, {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)}). "
+        "Ranks leave out by how much models differ."
+    )
+
+
+def reports_without(given, ks: Sequence[int]) -> list[str]:
+    """What the report lacks, and why."""
+    said = (
+        [] if given.dataset is None else [f"No printed results beside these: {note}." for note in given.dataset.notes]
+    )
+    if given.label_counts is None:
+        said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
+    if given.truth.n_rows < compute.LEAST_ROWS:
+        said.append(
+            f"{given.truth.n_rows} test points: with fewer than {compute.LEAST_ROWS} no interval or test is given."
+        )
+    with_scores = given.with_probabilities
+    without = [model for model in given.models if model not in with_scores]
+    if without:
+        whose, of = (
+            ("No model's scores", "") if not with_scores else (f"The scores of {listed(without)} do not", " of those")
+        )
+        said.append(f"{whose} all lie in [0, 1]: no calibration and no price of coverage{of}.")
+    few = [model for model in with_scores if given.first(model).k <= max(ks)]
+    if few:
+        why = f"{max(ks)} places or fewer were saved, so that there is nothing else to choose"
+        said.append(f"No price of coverage of {listed(few)}: {why}.")
+    several = [model for model, runs in given.runs.items() if len(runs) > 1]
+    if several:
+        what = "contributions, labels, points, calibration, coverage's price and the t-test show the first"
+        said.append(f"Of {listed(several)}, which has several seeds, {what}.")
+    return said

@@ -1,0 +1,48 @@
+"""A folder of one's own to work in: the notebooks, copied."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from xcrepro import paths
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import manifest, tidy
+
+
+def start(folder: str | Path) -> list[Path]:
+    """Copy the notebooks and their manifest into ``folder``, which is a project from then on.
+
+    Runs in it write ``figures`` and ``build`` there, never into what was installed. Printed numbers, label counts and
+    golden files are read from the package until the folder has its own.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is not there; empty where it is.
+
+    Returns
+    -------
+    list of Path
+        The files that were written: all notebooks, ``manifest.toml``, and what else lies beside them.
+
+    Raises
+    ------
+    ArgumentError
+        For a file, and a folder that is not empty. Nothing is written then.
+    """
+    folder = Path(folder).expanduser().resolve()
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError("folder", "must be a folder", folder, "name one that is not there yet")
+    if folder.is_dir() and (there := next(folder.iterdir(), None)):
+        raise ArgumentError("folder", "must be empty or not there yet", f"{folder}, with {there.name} in it")
+    manifest.load()  # a project with a fault is not handed on
+    home = paths.committed("notebooks")
+    files = [*tidy.find([home]), *(path for path in sorted(home.iterdir()) if path.suffix in {".toml", ".md", ".py"})]
+    written = []
+    for path in files:
+        target = folder / "notebooks" / path.relative_to(home)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)  # contents alone: what is installed may be read-only
+        written.append(target)
+    return written

@@ -1,0 +1,456 @@
+"""Results that are kept: a folder with one file a model and dataset, shown as one table with the printed rows.
+
+A file says what was computed, by which version of the kit, with which options and on which truth (its fingerprint), so that
+what does not belong together is seen. What cannot be right (:mod:`xcrepro.published.checks`) does not come in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xcrepro
+from xcrepro import paths
+from xcrepro.arguments import did_you_mean
+from xcrepro.data import registry as datasets
+from xcrepro.diagnose import fingerprint
+from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.metrics import registry
+from xcrepro.metrics.evaluate import evaluate
+from xcrepro.predictions import TopK
+from xcrepro.published import record
+from xcrepro.published.results import audit_values
+from xcrepro.truth import Truth
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = ("P", "nDCG", "PSP")
+"""Metrics that a table shows unasked, where there are any."""
+_FIELDS = {"name": str, "dataset": str, "note": str, "version": str, "options": dict, "truth": dict, "values": dict}
+_TRUTH = {"fingerprint": str, "points": int, "labels": int, "pairs": int}
+_LONGEST = 80
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What one model came to on one dataset.
+
+    Attributes
+    ----------
+    name : str
+        What the model is called.
+    dataset : str
+        A key of the catalogue, or a name of the reader's own.
+    values : dict of str to float
+        ``"P@1"`` -> value, in the metric's own unit (fractions, for most); NaN where there is none.
+    truth : dict of str to object
+        fingerprint (:func:`xcrepro.diagnose.fingerprint`), points, labels, pairs of the truth.
+    options : dict of str to object
+        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions.
+    version : str
+        Of the kit.
+    note : str
+        A word of the person who added it: a link, a commit, a setting.
+    """
+
+    name: str
+    dataset: str
+    values: dict[str, float]
+    truth: dict[str, object]
+    options: dict[str, object] = dataclasses.field(default_factory=dict)
+    version: str = xcrepro.__version__
+    note: str = ""
+
+
+def of(
+    name: str,
+    dataset: str,
+    Y,
+    top: TopK,
+    ks=(1, 3, 5),
+    inverse_propensity=None,
+    label_counts=None,
+    *,
+    metrics=None,
+    options: Mapping[str, object] | None = None,
+    note: str = "",
+) -> Result:
+    """Evaluate predictions to a result.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    dataset : str
+        Any name of the catalogue, which becomes its key; any other stays as it is.
+    Y, top, ks, inverse_propensity, label_counts, metrics
+        As for :func:`xcrepro.evaluate`.
+    options : mapping of str to object, optional
+        What shall be said of how it was computed, as JSON can hold it.
+    note : str
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is empty, longer than 80 characters or of several lines; and as :func:`xcrepro.evaluate`.
+    """
+    for argument, text in (("name", name), ("dataset", dataset)):
+        if not text.strip() or len(text) > _LONGEST or not text.isprintable():
+            raise ArgumentError(argument, f"must be a text of 1 to {_LONGEST} characters in one line", repr(text))
+    entry = datasets.find(dataset)
+    truth = Truth.of(Y)
+    table = evaluate(truth, top, ks, inverse_propensity, label_counts, metrics=metrics)
+    values = {f"{row.metric}@{row.k}": float(row.value) for row in table.itertuples()}
+    about = {
+        "fingerprint": fingerprint(truth),
+        "points": int(truth.n_rows),
+        "labels": int(truth.n_labels),
+        "pairs": int(truth.indices.size),
+    }
+    full = bool((top.ids[:, : int(table["k"].max())] >= 0).all())
+    said = {**(options or {}), "every point has k predictions": full}
+    return Result(name.strip(), entry.name if entry else dataset.strip(), values, about, said, note=note)
+
+
+def default_folder() -> Path:
+    """``results`` of the project, or of the working folder where there is none: never in the cache, which may be emptied."""
+    root = paths.project_root()
+    return (root if (root / "notebooks").is_dir() else Path.cwd()) / "results"
+
+
+def add(result: Result, folder: Path | None = None, force: bool = False) -> Path:
+    """Keep a result, once it has passed the audit.
+
+    Parameters
+    ----------
+    result : Result
+    folder : Path, optional
+        By default :func:`default_folder`.
+    force : bool
+        Replace one of the same name and dataset.
+
+    Returns
+    -------
+    Path
+        ``<folder>/<dataset>/<name>.json``, with ``_`` for what a file's name may not have.
+
+    Raises
+    ------
+    ArgumentError
+        Where the name is taken.
+    DataError
+        Where numbers cannot stand together: they do not come in.
+    """
+    path = (folder or default_folder()) / _file_name(result.dataset) / f"{_file_name(result.name)}.json"
+    _audit(path, result)
+    if path.exists() and not force:
+        raise ArgumentError(
+            "name", "must be new for its dataset", f"{result.name!r}, which is {path}", "or give --force"
+        )
+    content = dataclasses.asdict(result)
+    content["values"] = {name: None if math.isnan(value) else value for name, value in result.values.items()}
+    with paths.atomic_path(path) as part:
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    return path
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.+-]", "_", text).lstrip(".") or "_"
+
+
+def _audit(path: Path, result: Result) -> None:
+    if found := audit_values(result.values, bool(result.options.get("every point has k predictions"))):
+        raise DataError(path, f"{found[0].column} = {found[0].printed} ({found[0].why})", f"{found[0].expected}")
+
+
+def read(path: Path) -> Result:
+    """One kept result.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    DataError
+        For a file of another form, and where its numbers cannot stand together.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise DataError(path, f"no JSON ({error})", "a result that `xcrepro results add` wrote") from None
+    _require(path, content, _FIELDS, "the result")
+    _require(path, content["truth"], _TRUTH, "truth")
+    values = {}
+    for name, value in content["values"].items():
+        if not re.fullmatch(r".+@[1-9]\d*", name) or not (value is None or type(value) in (int, float)):
+            raise DataError(path, f"the value {name!r}: {value!r}", "a metric and k, such as P@1, and a number or null")
+        values[name] = math.nan if value is None else float(value)
+    result = Result(**{**content, "values": values})
+    _audit(path, result)
+    return result
+
+
+def _require(path: Path, content: object, fields: Mapping[str, type], what: str) -> None:
+    if not isinstance(content, dict) or set(content) != set(fields):
+        found = ", ".join(content) if isinstance(content, dict) else type(content).__name__
+        raise DataError(path, f"{what} with {found or 'nothing'}", ", ".join(fields))
+    for name, kind in fields.items():
+        if type(content[name]) is not kind:
+            raise DataError(path, f"{name} {content[name]!r} in {what}", f"one of type {kind.__name__}")
+
+
+def read_all(folder: Path | None = None, dataset: str | None = None) -> list[Result]:
+    """The results of a folder.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        By default :func:`default_folder`.
+    dataset : str, optional
+        Only of this one, by any of its names.
+
+    Returns
+    -------
+    list of Result
+        By dataset and name.
+
+    Raises
+    ------
+    DataMissing
+        Where there is none.
+    DataError
+        As :func:`read`.
+    ArgumentError
+        For a dataset without results.
+    """
+    folder = folder or default_folder()
+    found = [read(path) for path in sorted(folder.glob("*/*.json")) if not path.name.startswith(".")]
+    if not found:
+        raise DataMissing(f"{folder}: no results yet; `xcrepro results add` puts one there")
+    if dataset is None:
+        return found
+    entry = datasets.find(dataset)
+    key = entry.name if entry else dataset
+    if chosen := [result for result in found if result.dataset == key]:
+        return chosen
+    there = sorted({result.dataset for result in found})
+    hint = did_you_mean(key, there, 1) or f"there are {', '.join(there)}"
+    raise ArgumentError("dataset", f"must have results in {folder}", repr(dataset), hint)
+
+
+def table(
+    results: Sequence[Result], metrics: Sequence[str] = (), sort: str = "", printed: bool = True
+) -> tuple[pd.DataFrame, list[str]]:
+    """Results of any datasets as one table, with the benchmark rows that the repository's page prints of them.
+
+    Parameters
+    ----------
+    results : sequence of Result
+    metrics : sequence of str
+        Columns such as ``"PSP@5"``, or ``"PSP"`` for all its k; by default those of :data:`SHOWN` that there are.
+    sort : str
+        The column that decides the order within a dataset, best first, what has no number last; by default the first.
+    printed : bool
+        Whether printed rows are shown. A dataset whose results are on a truth of another size than the page's has none.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, from (``kit 0.1.0`` or the printed table's id), one column a metric (float; percent where the
+        metric is a fraction), truth (the first 8 digits of its fingerprint; empty of printed rows).
+    list of str
+        What must be said of it: more than one truth in a dataset, other options, printed rows left out.
+
+    Raises
+    ------
+    ArgumentError
+        For a metric that none of the results has, and a ``sort`` that is no column.
+    """
+    import pandas as pd
+
+    there = list(dict.fromkeys(name for result in results for name in result.values))
+    columns = _columns(there, metrics)
+    rows, notes = [], []
+    for dataset in dict.fromkeys(result.dataset for result in results):
+        of_it = [result for result in results if result.dataset == dataset]
+        rows += [
+            (
+                dataset,
+                result.name,
+                f"kit {result.version}",
+                *_in_percent(result, columns),
+                result.truth["fingerprint"][:8],
+            )
+            for result in of_it
+        ]
+        notes += _apart(dataset, of_it)
+        if printed:
+            beside, note = _printed(dataset, of_it, columns)
+            rows += beside
+            notes += [note] if note else []
+    found = pd.DataFrame(rows, columns=["dataset", "method", "from", *columns, "truth"])
+    sort = sort or columns[0]
+    if sort not in columns:
+        raise ArgumentError("sort", f"must be one of {', '.join(columns)}", repr(sort), did_you_mean(sort, columns, 1))
+    up = _metric(sort).better == "lower"
+    parts = [part.sort_values(sort, ascending=up, kind="stable") for _, part in found.groupby("dataset", sort=False)]
+    return pd.concat(parts, ignore_index=True), notes
+
+
+def _metric(column: str) -> registry.Metric:
+    return registry.metric_named(column.rpartition("@")[0])
+
+
+def _columns(there: list[str], asked: Sequence[str]) -> list[str]:
+    chosen: list[str] = []
+    for name in asked or SHOWN:
+        found = [column for column in there if name in (column, column.rpartition("@")[0])]
+        if not found and asked:
+            hint = did_you_mean(name, there) or f"there are {', '.join(there)}"
+            raise ArgumentError("metrics", "must be among those of the results", repr(name), hint)
+        chosen += [column for column in found if column not in chosen]
+    return chosen or there
+
+
+def _in_percent(result: Result, columns: list[str]) -> list[float]:
+    return [result.values.get(name, math.nan) * (100 if _metric(name).unit == "fraction" else 1) for name in columns]
+
+
+def _apart(dataset: str, results: list[Result]) -> list[str]:
+    """Why results of a dataset may not be ranked among each other."""
+    notes = []
+    marks: dict[str, list[str]] = {}
+    for result in results:
+        marks.setdefault(result.truth["fingerprint"][:8], []).append(result.name)
+    if len(marks) > 1:
+        which = "; ".join(f"{mark}: {', '.join(names)}" for mark, names in marks.items())
+        notes.append(f"{dataset}: these are on different test truths and no ranking of each other ({which})")
+    weights: dict[str, list[str]] = {}
+    for result in results:
+        if any(name.startswith("PS") for name in result.values):
+            said = {name: result.options.get(name) for name in ("A", "B", "train points")}
+            weights.setdefault(", ".join(f"{k} {v}" for k, v in said.items()), []).append(result.name)
+    if len(weights) > 1:
+        which = "; ".join(f"{said}: {', '.join(names)}" for said, names in weights.items())
+        notes.append(f"{dataset}: propensities differ ({which})")
+    return notes
+
+
+def _printed(dataset: str, results: list[Result], columns: list[str]) -> tuple[list[tuple], str]:
+    """The page's rows in the table's columns; or why there are none."""
+    entry = datasets.find(dataset)
+    source = f"xcrepo:{entry.printed_name}" if entry else ""
+    if source not in record.sources():
+        return [], ""
+    page = entry.published.get("xcrepo:dataset-table", {})
+    sizes = page.get("n_test"), page.get("n_labels")
+    if other := [r.name for r in results if (r.truth["points"], r.truth["labels"]) != sizes]:
+        return [], (
+            f"{dataset}: no printed rows, which are on {sizes[0]:,} points and {sizes[1]:,} labels; {', '.join(other)} "
+            f"{'is' if len(other) == 1 else 'are'} not"
+        )
+    rows = record.table(source)
+    places = {(code, k): i for i, (code, k) in enumerate(map(_printed_as, columns)) if code}
+    found = []
+    for (_, method, variant), cells in rows.groupby(["row", "method", "variant"], sort=False):
+        values = [math.nan] * len(columns)
+        for cell in cells.itertuples():
+            if (cell.metric, cell.k) in places:
+                values[places[cell.metric, cell.k]] = cell.value
+        if not all(map(math.isnan, values)):
+            found.append((dataset, f"{method} {variant}".strip(), source, *values, ""))
+    return found, ""
+
+
+def _printed_as(column: str) -> tuple[str, int]:
+    name, _, k = column.rpartition("@")
+    return registry.codes().get(registry.plain(name), ""), int(k)
+
+
+def page(shown: pd.DataFrame, notes: Sequence[str], title: str = "Results") -> str:
+    """The table as a page of its own: a click on a column's name sorts by it, nothing is loaded from elsewhere.
+
+    Parameters
+    ----------
+    shown : DataFrame
+    notes : sequence of str
+        As :func:`table` gives both.
+    title : str
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    texts = {"dataset", "method", "from", "truth"}
+    head = "".join(f"<th><button>{html.escape(name)}</button></th>" for name in shown.columns)
+    body = []
+    for row in shown.itertuples(index=False):
+        cells = [
+            f"<td>{html.escape(value)}</td>"
+            if name in texts
+            else f'<td class="number">{"–" if math.isnan(value) else f"{value:.2f}"}</td>'
+            for name, value in zip(shown.columns, row, strict=True)
+        ]
+        kept = ' class="kept"' if row[list(shown.columns).index("truth")] else ""
+        body.append(f"<tr{kept}>{''.join(cells)}</tr>")
+    said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    return _PAGE.format(title=html.escape(title), head=head, body="\n".join(body), notes=said)
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ font-family: system-ui, sans-serif; margin: 2em; color-scheme: light dark }}
+table {{ border-collapse: collapse }}
+td, th {{ padding: 0.2em 0.7em; text-align: left }}
+tr > td {{ border-top: thin solid }}
+.number {{ text-align: right; font-variant-numeric: tabular-nums }}
+.kept {{ font-weight: bold }}
+button {{ font: inherit; background: none; border: none; cursor: pointer; text-decoration: underline }}
+</style>
+<h1>{title}</h1>
+<p>Results in bold were evaluated by the kit; the others are as printed. Percent.</p>
+<ul>{notes}</ul>
+<table>
+<thead><tr>{head}</tr></thead>
+<tbody>
+{body}
+</tbody>
+</table>
+<script>
+for (const [column, button] of document.querySelectorAll("th button").entries()) {{
+  let up = true;
+  button.onclick = () => {{
+    const body = document.querySelector("tbody"), text = row => row.cells[column].textContent;
+    const number = row => parseFloat(text(row)), missing = row => text(row) === "–";
+    const numeric = [...body.rows].some(row => row.cells[column].className === "number");
+    up = !up;
+    const sorted = [...body.rows].sort((a, b) =>
+      missing(a) - missing(b) ||
+      (up ? 1 : -1) * (numeric ? number(a) - number(b) : -text(a).localeCompare(text(b))));
+    body.append(...sorted);
+  }};
+}}
+</script>
+</html>
+"""
