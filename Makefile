@@ -38,7 +38,7 @@ lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff format --check .
 
 site: $(READY)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,course,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
 

@@ -1,4 +1,5 @@
-"""Builds the site: ``python -m docs`` stages the sources, runs Sphinx with every warning an error, and checks what came out.
+"""Builds the site: ``python -m docs`` runs the lessons, stages the sources, runs Sphinx with every warning an error, and checks
+what came out.
 
 Afterwards ``build/site/html`` is a folder that any host of static files takes, and that a browser opens as files.
 """
@@ -12,11 +13,12 @@ import time
 from pathlib import Path
 
 from docs import links, sources
+from xcrepro.course import lessons, slides
 from xcrepro.errors import XCError
 from xcrepro.paths import project_root
 
 
-def build(root: Path, out: Path, quiet: bool = False) -> list[str]:
+def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[str]:
     """Build the site.
 
     Parameters
@@ -27,6 +29,8 @@ def build(root: Path, out: Path, quiet: bool = False) -> list[str]:
         ``source``, ``html`` and ``doctrees`` are made in it.
     quiet : bool
         Print warnings alone.
+    run : bool
+        Run the lessons of the course, for their pictures and slides, which are not committed.
 
     Returns
     -------
@@ -37,7 +41,9 @@ def build(root: Path, out: Path, quiet: bool = False) -> list[str]:
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     started = time.monotonic()
-    pages = sources.stage(root, out / "source")
+    course = lessons.find() if run else []
+    ran = slides.run_all(course) if course else []
+    pages = sources.stage(root, out / "source", {lesson.name: one for lesson, one in zip(course, ran, strict=True)})
     static = out / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")
@@ -55,6 +61,9 @@ def build(root: Path, out: Path, quiet: bool = False) -> list[str]:
             warningiserror=True,
         )
         app.build(force_all=True)
+    if course:
+        (out / "html" / "slides").mkdir()
+        slides.write(course, ran, out / "html" / "slides")
     faults = [f"{app._warncount} warnings of Sphinx, above"] if app._warncount else []
     missing = [page for page in pages if not (out / "html" / f"{page}.html").is_file()]
     faults += [f"{page}: the page was not made" for page in missing]
@@ -67,10 +76,11 @@ def main(argv: list[str] | None = None) -> int:
     """0 for a sound site, 1 for faults, 2 where it cannot be built."""
     parser = argparse.ArgumentParser(prog="python -m docs", description="Build the site and check it.")
     parser.add_argument("--out", type=Path, help="default: build/site")
+    parser.add_argument("--as-committed", action="store_true", help="run nothing: lessons without pictures and slides")
     arguments = parser.parse_args(argv)
     root = project_root()
     try:
-        faults = build(root, arguments.out or root / "build" / "site")
+        faults = build(root, arguments.out or root / "build" / "site", run=not arguments.as_committed)
     except XCError as error:
         print(f"docs: {error}", file=sys.stderr)
         return 2

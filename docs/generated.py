@@ -48,8 +48,19 @@ RESTS_ON = (
     ("as printed", "printed numbers"),
     ("real data", "counts of real data"),
     ("counted labels", "counts of real data"),
+    ("simulated", "simulated scores"),
 )
-"""Words in what a notebook says of its data -> what the item rests on."""
+"""Words in what a notebook says of its data -> what the item rests on; the first that occur count."""
+
+_MEANS = {
+    "printed numbers": "the document's own, compared, sorted and drawn; none is recomputed.",
+    "a synthetic twin": "data in the likeness of a real dataset, of which the truth is known. It shows what can happen, not how much of it "
+    "happens on real data. [How near it is](notebooks/kit/twin_against_real.ipynb).",
+    "counts of real data": "how many points each label of a real dataset has.",
+    "simulated scores": "drawn at random, for a question that needs no dataset.",
+    "computation alone": "no data are needed.",
+}
+"""What the page of all documents says of each."""
 
 
 _NOT_API = {"papers", "commands", "kernels", "__main__.py"}
@@ -86,9 +97,9 @@ def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[s
     Parameters
     ----------
     guides : iterable of str
-        Names of the pages under ``docs``.
+        Names of the pages under ``docs``, in the order in which they are listed.
     lessons : mapping of str to str
-        Notebooks of the course -> their titles; empty where there is no course.
+        Notebooks of the course -> their titles.
     data : iterable of str
         Pages that say what committed data are.
 
@@ -98,16 +109,16 @@ def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[s
     """
     listed = "\n".join(f"- [{title}]({name}.ipynb)" for name, title in lessons.items())
     parts = [
-        f"## Learn and teach\n\nA course, with the solutions of its exercises folded:\n\n{listed}\n" if lessons else "",
-        _toctree("Read", ["documents", "gallery", "leaderboards", "notebooks/glossary"]),
-        _toctree("Learn", lessons) if lessons else "",
-        _toctree("Use", [f"docs/{name}" for name in guides]),
+        f"## Learn and teach\n\nA course, with the solutions of its exercises folded ([how to teach it](docs/teach.md)):\n\n{listed}\n",
+        _toctree("Read", ["documents", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
+        _toctree("Learn", [*lessons, "docs/teach"]),
+        _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
         _toctree(
             "Reference",
             ["commands", "api", "benchmarks/README", "benchmarks/results", *data, "CONTRIBUTING", "CHANGELOG"],
         ),
     ]
-    return "\n\n" + "\n".join(filter(None, parts))
+    return "\n\n" + "\n".join(parts)
 
 
 def _toctree(caption: str, names: Iterable[str]) -> str:
@@ -172,6 +183,7 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     for entry in items.values():
         by_paper[entry.id.partition("/")[0]].append(entry)
     order = [name for name in DOCUMENTS if name in by_paper] + sorted(set(by_paper) - set(DOCUMENTS))
+    used = {kind for entry in items.values() for kind in rests_on(entry)}
     made, lines = {}, []
     for paper in order:
         title, about = DOCUMENTS.get(paper, (paper, ""))
@@ -184,13 +196,9 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
             "Every table and figure that was remade is one *item*: a notebook, a module, a figure or table, and golden values of the "
             "same name. An item says what its numbers rest on:",
             "",
-            "- **printed numbers**: the document's own, compared, sorted and drawn; none is recomputed.",
-            "- **a synthetic twin**: data in the likeness of a real dataset, of which the truth is known. It shows what can happen, not "
-            "how much of it happens on real data. [How near it is](notebooks/kit/twin_against_real.ipynb).",
-            "- **counts of real data**: how many points each label of a real dataset has.",
+            *(f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used),
             "- **recorded on** a dataset: the same item was run on real data, and its numbers stand in the notebook, before the "
             "twin's. [How](data/recorded/README.md).",
-            "- **computation alone**: no data are needed.",
             "",
             "| document | what it is | items |",
             "| :-- | :-- | --: |",

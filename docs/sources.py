@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 
 from docs import generated
 from xcrepro.errors import DataMissing, XCError
@@ -28,7 +29,7 @@ class UnknownItem(XCError, ValueError):
     """A page names an item that the manifest does not have. The message names both."""
 
 
-def stage(root: Path, target: Path) -> list[str]:
+def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyType({})) -> list[str]:
     """Write all sources of the site.
 
     Parameters
@@ -37,6 +38,8 @@ def stage(root: Path, target: Path) -> list[str]:
         The project folder.
     target : Path
         Emptied first.
+    lessons : mapping of str to dict
+        Name of a lesson -> its notebook as it ran, pictures included; it then leads to its slides.
 
     Returns
     -------
@@ -59,7 +62,10 @@ def stage(root: Path, target: Path) -> list[str]:
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
         if not {part for part in name.parts if part.startswith(".")}:
-            _write(target / name, json.dumps(prepared(notebooks.read(path)), ensure_ascii=False))
+            notebook = notebooks.read(path)
+            if path.parent.name == "course" and path.stem in lessons:
+                notebook = with_slides(path.stem, lessons[path.stem])
+            _write(target / name, json.dumps(prepared(notebook), ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv", ".tex"}:
             _copy(path, target / path.relative_to(root))
@@ -71,15 +77,17 @@ def stage(root: Path, target: Path) -> list[str]:
         _write(target / name, text)
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     (target / "docs/index.md").unlink()
-    guides = sorted(path.stem for path in (target / "docs").glob("*.md"))
-    lessons = {
+    # As the first page mentions them, the others behind.
+    mentioned = re.findall(r"\(docs/(\w+)\.md", first)
+    guides = list(dict.fromkeys([*mentioned, *sorted(path.stem for path in (target / "docs").glob("*.md"))]))
+    titles = {
         f"notebooks/course/{path.stem}": notebooks.text(notebooks.read(path)["cells"][0]["source"])
         .split("\n")[0]
         .lstrip("# ")
         for path in sorted((target / "notebooks/course").glob("*.ipynb"))
     }
     data = sorted(path.relative_to(target).with_suffix("").as_posix() for path in target.glob("data/**/*.md"))
-    _write(target / "index.md", first + generated.contents(guides, lessons, data))
+    _write(target / "index.md", first + generated.contents(guides, titles, data))
     for path in [*target.rglob("*.md"), *target.rglob("*.ipynb")]:
         for link in _local_links(path):
             # A file that is no page (a source, a licence) comes along, for readers to download.
@@ -116,6 +124,32 @@ def prepared(notebook: dict) -> dict:
                 answer = notebooks.text(cell["source"])
                 cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
         cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def with_slides(name: str, notebook: dict) -> dict:
+    """A lesson as it ran, for its page: what it printed and drew, without messages; its first cell leads to the slides.
+
+    Parameters
+    ----------
+    name : str
+        Of the lesson.
+    notebook : dict
+        With outputs.
+
+    Returns
+    -------
+    dict
+        A new one.
+    """
+    cells = []
+    for cell in notebook["cells"]:
+        if outputs := cell.get("outputs"):
+            metadata = {**cell["metadata"], "mystnb": {"image": {"alt": "the figure drawn by the code"}}}
+            cell = {**cell, "metadata": metadata, "outputs": [o for o in outputs if o.get("name") != "stderr"]}
+        cells.append(cell)
+    link = f'<a href="../../slides/{name}.html">Slides of this lesson</a>'  # made after the pages
+    cells[0] = {**cells[0], "source": f"{notebooks.text(cells[0]['source'])}\n\n{link}"}
     return {**notebook, "cells": cells}
 
 

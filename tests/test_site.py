@@ -17,7 +17,7 @@ from xcrepro.errors import DataError
 from xcrepro.repro import manifest
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
-OF_OTHERS = {"training_loop.md", "own_dataset.md", "formats.md", "audit.md"}  # these have tests of their own
+OF_OTHERS = {"training_loop.md", "own_dataset.md", "formats.md"}  # these have tests of their own
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,8 @@ def test_every_item_stands_with_what_it_rests_on(root, staged):
             assert dataset in row
     kinds = {kind for entry in manifest.load(root).values() for kind in generated.rests_on(entry)}
     assert {"a synthetic twin", "printed numbers", "counts of real data"} <= kinds
+    explained = set(re.findall(r"^- \*\*(.+?)\*\*:", (folder / "documents.md").read_text(), re.MULTILINE))
+    assert explained == {kind for kind in kinds if not kind.startswith("recorded on")}
 
 
 def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
@@ -50,7 +52,7 @@ def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
         output = {"output_type": "stream", "name": "stdout", "text": [text]}
         cell = {"cell_type": "code", "metadata": {}, "source": "", "execution_count": 1, "outputs": [output]}
         notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
-        return manifest.Entry("demo/one", "One", tmp_path)
+        return manifest.Entry("demo/one", "One", tmp_path, tmp_path)
 
     assert generated.rests_on(says("Data: synthetic twin of X (seed 0); as printed in y.\n")) == [
         "a synthetic twin",
@@ -144,10 +146,26 @@ def test_links_move_with_the_page():
 
 
 def test_a_course_stands_on_the_first_page():
-    text = generated.contents(["edges"], {"notebooks/course/01_data": "Lesson 1: data"}, [])
+    text = generated.contents(["edges", "teach"], {"notebooks/course/01_data": "Lesson 1: data"}, [])
     assert "- [Lesson 1: data](notebooks/course/01_data.ipynb)" in text
-    assert ":caption: Learn\n\nnotebooks/course/01_data\n" in text
-    assert "Learn" not in generated.contents(["edges"], {}, [])
+    assert ":caption: Learn\n\nnotebooks/course/01_data\ndocs/teach\n" in text
+    assert ":caption: Use\n\ndocs/edges\n```" in text
+
+
+def test_a_lesson_that_ran_has_its_pictures_and_leads_to_its_slides():
+    def out(**more) -> dict:
+        return {"output_type": "stream", "text": "x", **more}
+
+    given = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Lesson\n", "text"]},
+        {"cell_type": "code", "metadata": {"a": 1}, "source": "", "outputs": [out(name="stderr"), out(name="stdout")]},
+    ]
+    first, code = sources.with_slides("01_data", {"cells": given})["cells"]
+    assert first["source"].endswith('text\n\n<a href="../../slides/01_data.html">Slides of this lesson</a>')
+    assert [output["name"] for output in code["outputs"]] == ["stdout"]
+    assert code["metadata"]["a"] == 1
+    assert code["metadata"]["mystnb"]["image"]["alt"]
+    assert len(given[1]["outputs"]) == 2
 
 
 def test_solutions_are_folded():

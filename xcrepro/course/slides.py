@@ -11,9 +11,11 @@ import importlib.util
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from xcrepro import threads
 from xcrepro.course.lessons import Lesson
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
@@ -47,27 +49,45 @@ transition: "none", plugins: [RevealNotes]}});</script>
 """
 
 
-def write(course: Iterable[Lesson], folder: Path) -> None:
-    """Run every lesson and write its slides, with reveal.js beside them.
+def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
+    """Write the slides of every lesson, with reveal.js beside them.
 
     Parameters
     ----------
     course : iterable of Lesson
+    ran : iterable of dict
+        Their notebooks with outputs (:func:`run_all`).
     folder : Path
         Which is there.
-
-    Raises
-    ------
-    DataError
-        For a lesson that does not run through.
     """
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
     for name in (*_FILES, _NOTES):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
-    for lesson in course:
-        (folder / f"{lesson.name}.html").write_text(page(lesson, run(lesson)), encoding="utf-8")
+    for lesson, notebook in zip(course, ran, strict=True):
+        (folder / f"{lesson.name}.html").write_text(page(lesson, notebook), encoding="utf-8")
+
+
+def run_all(course: Sequence[Lesson]) -> list[dict]:
+    """Run every lesson, as many at once as there are cores.
+
+    Parameters
+    ----------
+    course : sequence of Lesson
+
+    Returns
+    -------
+    list of dict
+        What :func:`run` gives for each.
+
+    Raises
+    ------
+    DataError
+        For a lesson that does not run through.
+    """
+    with ThreadPoolExecutor(min(threads.count(), len(course))) as pool:
+        return list(pool.map(run, course))
 
 
 def run(lesson: Lesson) -> dict:
