@@ -49,20 +49,24 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
     Raises
     ------
     UnknownItem
-        For a page of ``docs`` that names an item which is not there.
+        For a page or notebook that names an item which is not there.
     """
     shutil.rmtree(target, ignore_errors=True)
     items = manifest.load(root)
     for path in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
         name = path.relative_to(root)
         if not {part for part in name.parts if part.startswith((".", "_"))}:
-            _write(target / name, path.read_text(encoding="utf-8"))
-    for path in sorted((root / "docs").glob("*.md")):
-        check_items(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"), items)
+            text = path.read_text(encoding="utf-8")
+            if name.name != "CHANGELOG.md":  # which says what items were called
+                check_items(name.as_posix(), text, items)
+            _write(target / name, text)
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
         if not {part for part in name.parts if part.startswith(".")}:
             notebook = notebooks.read(path)
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "markdown":
+                    check_items(name.as_posix(), notebooks.text(cell["source"]), items)
             if path.parent.name == "course" and path.stem in lessons:
                 notebook = with_slides(path.stem, lessons[path.stem])
             _write(target / name, json.dumps(prepared(notebook), ensure_ascii=False))

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -261,7 +262,53 @@ def test_the_browser_sees_planted_faults(tmp_path):
         assert any(text.startswith(f"{page}.html: ") and words in text for text in faults), (page, faults)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("myst_nb") is None, reason="the extra docs is not installed")
+needs_sphinx = pytest.mark.skipif(importlib.util.find_spec("myst_nb") is None, reason="the extra docs is not installed")
+
+
+@pytest.fixture
+def few_pages(root, tmp_path, monkeypatch):
+    """A project of three pages, with our settings: the first page, a page of docs, a notebook."""
+    shutil.copytree(root / "docs/_static", tmp_path / "docs/_static")
+    shutil.copy(root / "docs/conf.py", tmp_path / "docs")
+    (tmp_path / "docs/index.md").write_text("# Home\n\n[a](page.md)\n")
+    (tmp_path / "docs/page.md").write_text("# Page\n\n[one](../notebooks/demo/one.ipynb) GOOD\n")
+    (tmp_path / "notebooks/demo").mkdir(parents=True)
+    cell = {"cell_type": "markdown", "id": "one", "metadata": {}, "source": "# One\n\nGOOD"}
+    (tmp_path / "notebooks/demo/one.ipynb").write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
+    )
+    (tmp_path / "notebooks/manifest.toml").write_text('["demo/one"]\ntitle = "One"\n')
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.setattr(generated, "pages", lambda root, items: {})
+    tree = "\n\n```{toctree}\n:hidden:\n\ndocs/page\nnotebooks/demo/one\n```\n"
+    monkeypatch.setattr(generated, "contents", lambda *_: tree)
+    return tmp_path
+
+
+@needs_sphinx
+@pytest.mark.parametrize("page", ["docs/page.md", "notebooks/demo/one.ipynb"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("GOOD", ""),
+        ("[a link](gone.md)", "gone.md"),
+        ("[a place](#gone)", "gone"),
+        ("![a picture](gone.png)", "gone.png"),
+        ("an item, `demo/two`", "demo/two is not an item"),
+    ],
+)
+def test_a_fault_stops_the_build_and_names_the_page(few_pages, capfd, page, fault, said):
+    from docs.__main__ import main
+
+    path = few_pages / page
+    path.write_text(path.read_text().replace("GOOD", fault))
+    code = main(["--as-committed"])
+    told = capfd.readouterr().err
+    assert code == (0 if not said else 2 if "item" in said else 1)
+    assert not said or any(page in line and said in line for line in told.splitlines()), told
+
+
+@needs_sphinx
 @pytest.mark.skipif(not os.environ.get("XCREPRO_LONG"), reason="takes minutes: make test LONG=1, or make site")
 def test_the_site_builds_without_a_warning(root, tmp_path):
     from docs.__main__ import build
