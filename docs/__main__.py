@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from docs import links, sources
+from xcrepro import threads
 from xcrepro.course import lessons, slides
 from xcrepro.errors import XCError
 from xcrepro.paths import project_root
@@ -59,6 +60,7 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[
             status=None if quiet else sys.stdout,
             warning=sys.stderr,
             warningiserror=True,
+            parallel=threads.count(),
         )
         app.build(force_all=True)
     if course:

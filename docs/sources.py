@@ -22,6 +22,7 @@ PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
+_PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
 _FOLDED = "hide-input"  # myst-nb's tag
 
 
@@ -59,7 +60,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
             text = path.read_text(encoding="utf-8")
             if name.name != "CHANGELOG.md":  # which says what items were called
                 check_items(name.as_posix(), text, items)
-            _write(target / name, text)
+            _write(target / name, _PLACE.sub(r"(\1)=\n", text))
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
         if not {part for part in name.parts if part.startswith(".")}:

@@ -271,9 +271,16 @@ def few_pages(root, tmp_path, monkeypatch):
     shutil.copytree(root / "docs/_static", tmp_path / "docs/_static")
     shutil.copy(root / "docs/conf.py", tmp_path / "docs")
     (tmp_path / "docs/index.md").write_text("# Home\n\n[a](page.md)\n")
-    (tmp_path / "docs/page.md").write_text("# Page\n\n[one](../notebooks/demo/one.ipynb) GOOD\n")
+    (tmp_path / "docs/page.md").write_text(
+        '# Page\n\n<a id="place"></a>**Place.** [one](../notebooks/demo/one.ipynb) GOOD\n'
+    )
     (tmp_path / "notebooks/demo").mkdir(parents=True)
-    cell = {"cell_type": "markdown", "id": "one", "metadata": {}, "source": "# One\n\nGOOD"}
+    cell = {
+        "cell_type": "markdown",
+        "id": "one",
+        "metadata": {},
+        "source": "# One\n\n[place](../../docs/page.md#place) GOOD",
+    }
     (tmp_path / "notebooks/demo/one.ipynb").write_text(
         json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
     )

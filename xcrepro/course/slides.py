@@ -20,9 +20,11 @@ from xcrepro.course.lessons import Lesson
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
 
-_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
+_THEME = "dist/theme/white.css"
+_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", _THEME)
 _NOTES = "plugin/notes/notes.js"
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
+_BESIDE = re.compile(r"\[([^\]]+)\]\((?![a-z]+:|#)[^()\s]+\)")  # a link to a file of the project
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -65,6 +67,10 @@ def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
     for name in (*_FILES, _NOTES):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
+    theme = folder / "reveal.js" / _THEME
+    theme.write_text(
+        re.sub(r"^@import .*\n", "", theme.read_text(), flags=re.MULTILINE)
+    )  # fonts, which do not come along
     for lesson, notebook in zip(course, ran, strict=True):
         (folder / f"{lesson.name}.html").write_text(page(lesson, notebook), encoding="utf-8")
 
@@ -177,11 +183,14 @@ def _markdown(source: str) -> str:
         kept.append(formula(found.group(1) or found.group(2), display=bool(found.group(1))))
         return f"FORMULA{len(kept) - 1}END"
 
+    def prose(text: str) -> str:
+        return _FORMULA.sub(keep, _BESIDE.sub(r"\1", text))  # slides stand alone
+
     parts, last = [], 0
     for code in _CODE.finditer(source):
-        parts += [_FORMULA.sub(keep, source[last : code.start()]), code.group()]
+        parts += [prose(source[last : code.start()]), code.group()]
         last = code.end()
-    text = markdown2html("".join([*parts, _FORMULA.sub(keep, source[last:])]))
+    text = markdown2html("".join([*parts, prose(source[last:])]))
     return re.sub(r"FORMULA(\d+)END", lambda found: kept[int(found.group(1))], text)
 
 
