@@ -91,15 +91,15 @@ def pages(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     return made
 
 
-def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[str]) -> str:
-    """What ends the first page: the course's lessons, and the hidden table of contents that the side bar is made from.
+def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str]) -> str:
+    """What ends the first page: the hidden tables of contents that the side bar is made from.
 
     Parameters
     ----------
     guides : iterable of str
         Names of the pages under ``docs``, in the order in which they are listed.
-    lessons : mapping of str to str
-        Notebooks of the course -> their titles.
+    lessons : iterable of str
+        Notebooks of the course.
     data : iterable of str
         Pages that say what committed data are.
 
@@ -107,9 +107,7 @@ def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[s
     -------
     str
     """
-    listed = "\n".join(f"- [{title}]({name}.ipynb)" for name, title in lessons.items())
     parts = [
-        f"## Learn and teach\n\nA course, with the solutions of its exercises folded ([how to teach it](docs/teach.md)):\n\n{listed}\n",
         _toctree("Read", ["documents", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
         _toctree("Learn", [*lessons, "docs/teach"]),
         _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
@@ -119,6 +117,12 @@ def contents(guides: Iterable[str], lessons: Mapping[str, str], data: Iterable[s
         ),
     ]
     return "\n\n" + "\n".join(parts)
+
+
+def lesson_list(titles: Mapping[str, str]) -> str:
+    """What ends the page on teaching: name of a lesson -> its title, as links."""
+    lines = [f"- [{title}](../notebooks/course/{name}.ipynb)" for name, title in titles.items()]
+    return "\n".join(["", "## The lessons", "", "With the solutions of their exercises folded:", "", *lines, ""])
 
 
 def _toctree(caption: str, names: Iterable[str]) -> str:
@@ -324,12 +328,16 @@ def captions(entry: Entry) -> dict[str, str]:
 
 _COSTS = {"size GB", "train h"}
 _WORDS = {"dataset", "method", "mark", "doubted", "data"}
+_LEAD = (
+    "*Lead*: does a row's P@1 exceed that of the next by more than the luck of the test points? *certain*: yes, whatever the two predicted; "
+    "*no lead*: no, whatever they predicted; *open*: it depends on their predictions. "
+    "[How](notebooks/xcrepo/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
+)
 
 
 def leaderboards(root: Path) -> dict[str, str]:
-    """The printed benchmark tables, sortable, from the committed tables of ``xcrepo/tables_benchmarks`` and ``xcrepo/audit``.
-
-    Where ``xcrepo/certainty`` has a committed table, the certainty of each lead is shown.
+    """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
+    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``xcrepo/certainty``.
     """
     rows = _read(root / "figures/xcrepo/tables_benchmarks.csv")
     doubts = defaultdict(list)
@@ -337,7 +345,11 @@ def leaderboards(root: Path) -> dict[str, str]:
         if one["document"] == "xcrepo":
             for dataset in one["dataset"].split(", "):
                 doubts[dataset].append(one)
-    leads = {one["dataset"]: one for one in _read(root / "figures/xcrepo/certainty.csv") if one["place"] == "1"}
+    # By what was printed as well: two rows of a table may have one name.
+    leads = {
+        (one["dataset"], one["method"], float(one["printed"])): one
+        for one in _read(root / "figures/xcrepo/certainty.csv")
+    }
     boards = defaultdict(list)
     for row in rows:
         boards[row["dataset"]].append(row)
@@ -346,14 +358,14 @@ def leaderboards(root: Path) -> dict[str, str]:
         # Rows of one lead: best first by P@1, as the committed table is sorted.
         first, second = ([*board, {}])[:2]
         gap = f"{float(first['P@1']) - float(second['P@1']):.2f}" if second else ""
-        lead = f" | {leads[dataset]['verdict']}" if dataset in leads else " | " if leads else ""
+        of_board = [leads.get((dataset, row["method"], float(row["P@1"]))) for row in board]
+        lead = of_board[0]["verdict"] if of_board[0] else ""
         n = sum(len(row["doubted"].split(", ")) for row in board if row["doubted"])
         lines.append(
             f"| [{dataset}](leaderboards/{dataset}.md) | {len(board)} | {first['method']} | {float(first['P@1']):.2f} | "
-            f"{second.get('method', '')} | {gap}{lead} | {n or ''} |"
+            f"{second.get('method', '')} | {gap} | {lead} | {n or ''} |"
         )
-        made[f"leaderboards/{dataset}.md"] = _board(dataset, board, doubts[dataset], leads.get(dataset))
-    certain = " | lead" if leads else ""
+        made[f"leaderboards/{dataset}.md"] = _board(dataset, board, doubts[dataset], of_board)
     made["leaderboards.md"] = "\n".join(
         [
             "# Leaderboards",
@@ -362,17 +374,11 @@ def leaderboards(root: Path) -> dict[str, str]:
             "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/xcrepo/audit.ipynb) finds "
             "impossible or misplaced carries a †, with the reason below the table.",
             "",
-            "The page prints no errors. "
-            + (
-                "*Lead* says what follows from the printed numbers and the number of test points alone, "
-                "[whatever was predicted](notebooks/xcrepo/certainty.ipynb)."
-                if leads
-                else "A lead of half a point may be no lead at all."
-            )
-            + " What the tables say together: [`xcrepo/tables_benchmarks`](notebooks/xcrepo/tables_benchmarks.ipynb).",
+            f"The page prints no errors. {_LEAD} What the tables say together: "
+            "[`xcrepo/tables_benchmarks`](notebooks/xcrepo/tables_benchmarks.ipynb).",
             "",
-            f"| dataset | rows | highest P@1 | P@1 | next | behind{certain} | † |",
-            f"| :-- | --: | :-- | --: | :-- | --:{' | :--' if leads else ''} | --: |",
+            "| dataset | rows | highest P@1 | P@1 | next | behind | lead | † |",
+            "| :-- | --: | :-- | --: | :-- | --: | :-- | --: |",
             *lines,
             "",
             _toctree("", [f"leaderboards/{dataset}" for dataset in boards]),
@@ -381,19 +387,24 @@ def leaderboards(root: Path) -> dict[str, str]:
     return made
 
 
-def _board(dataset: str, board: list[dict], doubts: list[dict], lead: dict | None) -> str:
+def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict | None]) -> str:
     names = [name for name in board[0] if name not in _WORDS]
-    head = '<th scope="col">method</th><th scope="col">mark</th>' + "".join(
+    head = '<th scope="col">method</th><th scope="col">mark</th><th scope="col">lead</th>' + "".join(
         f'<th scope="col" class="number"{" data-less=better" if name in _COSTS else ""}>{html.escape(name)}</th>'
         for name in names
     )
     body = []
-    for row in board:
+    for row, one in zip(board, leads, strict=True):
+        lead = (
+            f' title="{float(one["gap"]):.2f} points over {html.escape(one["next"])}">{one["verdict"]}' if one else ">"
+        )
         doubted = set(row["doubted"].split(", "))
         cells = "".join(
             f'<td class="number">{_number(row[name])}{"†" if name in doubted else ""}</td>' for name in names
         )
-        body.append(f"<tr><td>{html.escape(row['method'])}</td><td>{html.escape(row['mark'])}</td>{cells}</tr>")
+        body.append(
+            f"<tr><td>{html.escape(row['method'])}</td><td>{html.escape(row['mark'])}</td><td{lead}</td>{cells}</tr>"
+        )
     lines = [
         f"# {dataset}",
         "",
@@ -402,13 +413,15 @@ def _board(dataset: str, board: list[dict], doubts: list[dict], lead: dict | Non
         "dataset. A † behind a number: doubted, see below.",
         "",
     ]
-    if lead:
+    if leads[0]:
+        one = leads[0]
         lines += [
-            f"The lead of {lead['method']} over {lead['next']} in P@1 ({float(lead['gap']):.2f} points) is **{lead['verdict']}** "
-            "by the printed numbers and the number of test points alone ([how](../notebooks/xcrepo/certainty.ipynb)).",
+            f"{one['method']} leads {one['next']} by {float(one['gap']):.2f} points in P@1: **{one['verdict']}**.",
             "",
         ]
     lines += [
+        _LEAD.replace("](", "](../"),
+        "",
         f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>',
         "<tbody>",
         *body,

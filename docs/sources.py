@@ -85,14 +85,16 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
     # As the first page mentions them, the others behind.
     mentioned = re.findall(r"\(docs/(\w+)\.md", first)
     guides = list(dict.fromkeys([*mentioned, *sorted(path.stem for path in (target / "docs").glob("*.md"))]))
-    titles = {
-        f"notebooks/course/{path.stem}": notebooks.text(notebooks.read(path)["cells"][0]["source"])
-        .split("\n")[0]
-        .lstrip("# ")
-        for path in sorted((target / "notebooks/course").glob("*.ipynb"))
-    }
+    titles = {}
+    for path in sorted((target / "notebooks/course").glob("*.ipynb")):
+        head = notebooks.text(notebooks.read(path)["cells"][0]["source"])
+        titles[path.stem] = head.partition("\n")[0].lstrip("# ")
+    with (target / "docs/teach.md").open("a", encoding="utf-8", newline="\n") as page:
+        page.write(generated.lesson_list(titles))
     data = sorted(path.relative_to(target).with_suffix("").as_posix() for path in target.glob("data/**/*.md"))
-    _write(target / "index.md", first + generated.contents(guides, titles, data))
+    _write(
+        target / "index.md", first + generated.contents(guides, [f"notebooks/course/{name}" for name in titles], data)
+    )
     for path in [*target.rglob("*.md"), *target.rglob("*.ipynb")]:
         for link in _local_links(path):
             # A file that is no page (a source, a licence) comes along, for readers to download.
