@@ -392,5 +392,5 @@ def test_other_hosts_run_the_two_commands_with_our_versions(root):
         "make test",
     ]
     binder = (root / ".binder/postBuild").read_text()
-    assert "-c constraints.txt -e '.[test]'" in binder
+    assert "-c constraints.txt -e '.[test,course]'" in binder
     assert all("not run by us" in text for text in (workflow, binder))
