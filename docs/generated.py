@@ -465,7 +465,7 @@ def command_line() -> str:
     parsers = {}
 
     def command(name: str, function, help: str) -> argparse.ArgumentParser:
-        form = lambda prog: argparse.HelpFormatter(prog, width=96)  # noqa: E731
+        form = lambda prog: argparse.HelpFormatter(prog, width=78)  # noqa: E731
         parsers[name] = argparse.ArgumentParser(prog=f"xcrepro {name}", description=help, formatter_class=form)
         return parsers[name]
 
