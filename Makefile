@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course lint bench lock clean
+.PHONY: help env figures recorded test test-course lint site bench lock clean
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -37,12 +37,17 @@ lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 
+site: $(READY)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	$(BIN)/python -m docs
+	$(BIN)/python -m docs.browser build/site/html
+
 bench: $(READY)  ## our kernels beside the peers', as ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench]'
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs]'
 	$(BIN)/python -m xcrepro.repro.environment
 
 clean:  ## all that make made

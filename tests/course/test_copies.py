@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from docs import links
 from xcrepro.__main__ import main
 from xcrepro.course import copies, slides
 from xcrepro.errors import ArgumentError, DataError, XCError
@@ -152,8 +153,9 @@ def test_what_nbgrader_refuses_is_said_and_nothing_written(save, small, tmp_path
 def talk(save, small):
     """A lesson of two slides, the first with a slide below and a fragment."""
     small[0]["metadata"]["slideshow"]["slide_type"] = "slide"
-    kinds = [("subslide", "markdown", "Below: $p_l < 1$ and\n\n$$\\frac{1}{p}$$\n\nbut `$HOME` and 5 & 6.")]
-    kinds += [
+    text = "Below: $p_l < 1$ and\n\n$$\\frac{1}{p}$$\n\nbut `$HOME` and 5 & 6. [words](../glossary.md#x)"
+    kinds = [
+        ("subslide", "markdown", text),
         ("fragment", "code", "print('<shown>')"),
         ("notes", "markdown", "Ask them."),
         ("slide", "markdown", "# End"),
@@ -171,8 +173,8 @@ def test_slides_need_no_network_and_show_no_exercise(talk, tmp_path):
     assert copies.write(tmp_path / "out", "slides") == ["01_small.html", "reveal.js"]
     page = (tmp_path / "out" / "01_small.html").read_text(encoding="utf-8")
     assert re.findall(r"(?:src|href)=\"([^\"]+)\"", page)
-    for address in re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"([^\"]+)\"", page):
-        assert (tmp_path / "out" / address).is_file(), address
+    assert links.check(tmp_path / "out") == []  # nothing from elsewhere, nothing missing, style sheets included
+    assert "5 &amp; 6. words</p>" in page
     assert "double" not in page
     assert page.count("<section>") == page.count("</section>") == 4  # a column of two, and one
     assert '<div class="fragment"><pre class="code"><code>print(&#x27;&lt;shown&gt;&#x27;)' in page

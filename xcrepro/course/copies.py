@@ -74,7 +74,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
         made = Path(room) / "made"
         made.mkdir()
         if kind == SLIDES:
-            slides.write(course, made)
+            slides.write(course, slides.run_all(course), made)
         else:
             teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
             grade(course, teacher)

@@ -11,16 +11,20 @@ import importlib.util
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from xcrepro import threads
 from xcrepro.course.lessons import Lesson
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
 
-_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
+_THEME = "dist/theme/white.css"
+_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", _THEME)
 _NOTES = "plugin/notes/notes.js"
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
+_BESIDE = re.compile(r"\[([^\]]+)\]\((?![a-z]+:|#)[^()\s]+\)")  # a link to a file of the project
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -47,27 +51,49 @@ transition: "none", plugins: [RevealNotes]}});</script>
 """
 
 
-def write(course: Iterable[Lesson], folder: Path) -> None:
-    """Run every lesson and write its slides, with reveal.js beside them.
+def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
+    """Write the slides of every lesson, with reveal.js beside them.
 
     Parameters
     ----------
     course : iterable of Lesson
+    ran : iterable of dict
+        Their notebooks with outputs (:func:`run_all`).
     folder : Path
         Which is there.
-
-    Raises
-    ------
-    DataError
-        For a lesson that does not run through.
     """
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
     for name in (*_FILES, _NOTES):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
-    for lesson in course:
-        (folder / f"{lesson.name}.html").write_text(page(lesson, run(lesson)), encoding="utf-8")
+    theme = folder / "reveal.js" / _THEME
+    theme.write_text(
+        re.sub(r"^@import .*\n", "", theme.read_text(), flags=re.MULTILINE)
+    )  # fonts, which do not come along
+    for lesson, notebook in zip(course, ran, strict=True):
+        (folder / f"{lesson.name}.html").write_text(page(lesson, notebook), encoding="utf-8")
+
+
+def run_all(course: Sequence[Lesson]) -> list[dict]:
+    """Run every lesson, as many at once as there are cores.
+
+    Parameters
+    ----------
+    course : sequence of Lesson
+
+    Returns
+    -------
+    list of dict
+        What :func:`run` gives for each.
+
+    Raises
+    ------
+    DataError
+        For a lesson that does not run through.
+    """
+    with ThreadPoolExecutor(min(threads.count(), len(course))) as pool:
+        return list(pool.map(run, course))
 
 
 def run(lesson: Lesson) -> dict:
@@ -157,11 +183,14 @@ def _markdown(source: str) -> str:
         kept.append(formula(found.group(1) or found.group(2), display=bool(found.group(1))))
         return f"FORMULA{len(kept) - 1}END"
 
+    def prose(text: str) -> str:
+        return _FORMULA.sub(keep, _BESIDE.sub(r"\1", text))  # slides stand alone
+
     parts, last = [], 0
     for code in _CODE.finditer(source):
-        parts += [_FORMULA.sub(keep, source[last : code.start()]), code.group()]
+        parts += [prose(source[last : code.start()]), code.group()]
         last = code.end()
-    text = markdown2html("".join([*parts, _FORMULA.sub(keep, source[last:])]))
+    text = markdown2html("".join([*parts, prose(source[last:])]))
     return re.sub(r"FORMULA(\d+)END", lambda found: kept[int(found.group(1))], text)
 
 

@@ -59,8 +59,7 @@ def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
     -------
     rows, halves : int
         1,000 and 300; for more than five models 100 a pair and 200, so that Holm's correction over the pairs leaves p-values
-        below 5 %;
-        200 each (50 a pair) for more than 20,000 points.
+        below 5 %; 200 each (50 a pair) for more than 20,000 points.
 
     Examples
     --------

@@ -1,0 +1,94 @@
+"""Builds the site: ``python -m docs`` runs the lessons, stages the sources, runs Sphinx with every warning an error, and checks
+what came out.
+
+Afterwards ``build/site/html`` is a folder that any host of static files takes, and that a browser opens as files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from docs import links, sources
+from xcrepro import threads
+from xcrepro.course import lessons, slides
+from xcrepro.errors import XCError
+from xcrepro.paths import project_root
+
+
+def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[str]:
+    """Build the site.
+
+    Parameters
+    ----------
+    root : Path
+        The project folder.
+    out : Path
+        ``source``, ``html`` and ``doctrees`` are made in it.
+    quiet : bool
+        Print warnings alone.
+    run : bool
+        Run the lessons of the course, for their pictures and slides, which are not committed.
+
+    Returns
+    -------
+    list of str
+        What is wrong, a line each, naming the page; empty for a sound site.
+    """
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+    started = time.monotonic()
+    course = lessons.find() if run else []
+    ran = slides.run_all(course) if course else []
+    pages = sources.stage(root, out / "source", {lesson.name: one for lesson, one in zip(course, ran, strict=True)})
+    static = out / "static" / "mathjax"
+    static.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")
+    shutil.rmtree(out / "html", ignore_errors=True)
+    with patch_docutils(), docutils_namespace():
+        app = Sphinx(
+            srcdir=out / "source",
+            confdir=root / "docs",
+            outdir=out / "html",
+            doctreedir=out / "doctrees",
+            buildername="html",
+            confoverrides={"html_static_path": [str(root / "docs/_static"), str(static.parent)]},
+            status=None if quiet else sys.stdout,
+            warning=sys.stderr,
+            warningiserror=True,
+            parallel=threads.count(),
+        )
+        app.build(force_all=True)
+    if course:
+        (out / "html" / "slides").mkdir()
+        slides.write(course, ran, out / "html" / "slides")
+    faults = [f"{app._warncount} warnings of Sphinx, above"] if app._warncount else []
+    missing = [page for page in pages if not (out / "html" / f"{page}.html").is_file()]
+    faults += [f"{page}: the page was not made" for page in missing]
+    faults += links.check(out / "html")
+    print(f"{len(pages)} pages in {time.monotonic() - started:.0f} s: {out / 'html' / 'index.html'}")
+    return faults
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 for a sound site, 1 for faults, 2 where it cannot be built."""
+    parser = argparse.ArgumentParser(prog="python -m docs", description="Build the site and check it.")
+    parser.add_argument("--out", type=Path, help="default: build/site")
+    parser.add_argument("--as-committed", action="store_true", help="run nothing: lessons without pictures and slides")
+    arguments = parser.parse_args(argv)
+    root = project_root()
+    try:
+        faults = build(root, arguments.out or root / "build" / "site", run=not arguments.as_committed)
+    except XCError as error:
+        print(f"docs: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(faults), file=sys.stderr)
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

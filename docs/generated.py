@@ -1,0 +1,527 @@
+"""Pages that follow from the library and from what is committed: documents, gallery, leaderboards, command line, API.
+
+Nothing is computed here: numbers come from the committed tables under ``figures/``, what an item rests on from the
+manifest and from what its committed notebook says of its data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import html
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from xcrepro import commands
+from xcrepro.errors import DataError
+from xcrepro.repro import notebooks
+from xcrepro.repro.manifest import Entry
+
+DOCUMENTS = {
+    "xcrepo": (
+        "The Extreme Classification Repository",
+        "Bhatia, Dahiya, Jain, Kar, Mittal, Prabhu, Varma, since 2016: datasets, format, metrics, 21 benchmark tables.",
+    ),
+    "jain16": (
+        "Propensity-scored losses",
+        "Jain, Prabhu, Varma, KDD 2016: Extreme Multi-label Loss Functions for Recommendation, Tagging, Ranking & Other "
+        "Missing Label Applications.",
+    ),
+    "reeval": (
+        "Binned macro-F1",
+        "Re-evaluating Extreme Multi-label Text Classification Methods in Tail Label Prediction.",
+    ),
+    "calibration": (
+        "Calibration@k",
+        "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers?",
+    ),
+    "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
+    "kit": ("The kit itself", "What belongs to no document: the twin held to real data, a model of your own."),
+}
+"""Folder of items -> its page's title and one line. Others (a sixth paper) get the folder's name."""
+
+RESTS_ON = (
+    ("synthetic twin", "a synthetic twin"),
+    ("as printed", "printed numbers"),
+    ("real data", "counts of real data"),
+    ("counted labels", "counts of real data"),
+    ("simulated", "simulated scores"),
+)
+"""Words in what a notebook says of its data -> what the item rests on; the first that occur count."""
+
+_MEANS = {
+    "printed numbers": "the document's own, compared, sorted and drawn; none is recomputed.",
+    "a synthetic twin": "data in the likeness of a real dataset, of which the truth is known. It shows what can happen, not how much of it "
+    "happens on real data. [How near it is](notebooks/kit/twin_against_real.ipynb).",
+    "counts of real data": "how many points each label of a real dataset has.",
+    "simulated scores": "drawn at random, for a question that needs no dataset.",
+    "computation alone": "no data are needed.",
+}
+"""What the page of all documents says of each."""
+
+
+_NOT_API = {"papers", "commands", "kernels", "__main__.py"}
+
+
+def pages(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
+    """Every generated page.
+
+    Parameters
+    ----------
+    root : Path
+        The project folder.
+    items : mapping of str to Entry
+        Of the manifest.
+
+    Returns
+    -------
+    dict of str to str
+        Path below the site's sources -> MyST Markdown.
+
+    Raises
+    ------
+    DataError
+        For a notebook that says of its data what :data:`RESTS_ON` does not know.
+    """
+    made = {"gallery.md": gallery(items), "commands.md": command_line()}
+    made |= documents(root, items) | leaderboards(root) | api(root)
+    return made
+
+
+def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str]) -> str:
+    """What ends the first page: the hidden tables of contents that the side bar is made from.
+
+    Parameters
+    ----------
+    guides : iterable of str
+        Names of the pages under ``docs``, in the order in which they are listed.
+    lessons : iterable of str
+        Notebooks of the course.
+    data : iterable of str
+        Pages that say what committed data are.
+
+    Returns
+    -------
+    str
+    """
+    parts = [
+        _toctree("Read", ["documents", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
+        _toctree("Learn", [*lessons, "docs/teach"]),
+        _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
+        _toctree(
+            "Reference",
+            ["commands", "api", "benchmarks/README", "benchmarks/results", *data, "CONTRIBUTING", "CHANGELOG"],
+        ),
+    ]
+    return "\n\n" + "\n".join(parts)
+
+
+def lesson_list(titles: Mapping[str, str]) -> str:
+    """What ends the page on teaching: name of a lesson -> its title, as links."""
+    lines = [f"- [{title}](../notebooks/course/{name}.ipynb)" for name, title in titles.items()]
+    return "\n".join(["", "## The lessons", "", "With the solutions of their exercises folded:", "", *lines, ""])
+
+
+def _toctree(caption: str, names: Iterable[str]) -> str:
+    head = [":hidden:"] + ([f":caption: {caption}"] if caption else [])
+    return "\n".join(["```{toctree}", *head, "", *names, "```", ""])
+
+
+# ---------------------------------------------------------------- documents and their items
+
+
+def said_of_data(entry: Entry) -> str:
+    """What a committed notebook prints of its data, without the word ``Data:``; empty where it prints nothing."""
+    for cell in notebooks.code_cells(notebooks.read(entry.notebook)):
+        for output in cell.get("outputs", []):
+            for line in notebooks.text(output.get("text")).splitlines():
+                if line.startswith("Data: "):
+                    return line.removeprefix("Data: ").rstrip(".")
+    return ""
+
+
+def rests_on(entry: Entry) -> list[str]:
+    """What an item's committed numbers rest on.
+
+    Parameters
+    ----------
+    entry : Entry
+
+    Returns
+    -------
+    list of str
+        Values of :data:`RESTS_ON`, each once; ``"computation alone"`` where the notebook names no data. Then the real
+        datasets on which its numbers are recorded.
+
+    Raises
+    ------
+    DataError
+        For words that :data:`RESTS_ON` does not know.
+    """
+    said, found = said_of_data(entry), []
+    for part in said.split("; ") if said else []:
+        kinds = [kind for words, kind in RESTS_ON if words in part]
+        if not kinds:
+            raise DataError(entry.notebook, f"data {part!r}", f"one of {', '.join(words for words, _ in RESTS_ON)}")
+        found.append(kinds[0])
+    found = list(dict.fromkeys(found)) or ["computation alone"]
+    if entry.recorded:
+        found.append(f"recorded on {', '.join(entry.recorded)}")
+    return found
+
+
+def takes(entry: Entry) -> list[str]:
+    """What a reader may put in the place of an item's data: saved predictions, a real dataset."""
+    names = entry.official("small") or {}
+    found = ["your predictions"] if "predictions" in names else []
+    found += ["a real dataset"] if {"folder", "dataset", "names"} & set(names) and entry.paper is not None else []
+    return found
+
+
+def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
+    """The page of all documents, and one for each with its items and what they rest on."""
+    by_paper = defaultdict(list)
+    for entry in items.values():
+        by_paper[entry.id.partition("/")[0]].append(entry)
+    order = [name for name in DOCUMENTS if name in by_paper] + sorted(set(by_paper) - set(DOCUMENTS))
+    used = {kind for entry in items.values() for kind in rests_on(entry)}
+    made, lines = {}, []
+    for paper in order:
+        title, about = DOCUMENTS.get(paper, (paper, ""))
+        lines.append(f"| [{title}](documents/{paper}.md) | {about} | {len(by_paper[paper])} |")
+        made[f"documents/{paper}.md"] = _document(title, about, by_paper[paper])
+    made["documents.md"] = "\n".join(
+        [
+            "# Documents and items",
+            "",
+            "Every table and figure that was remade is one *item*: a notebook, a module, a figure or table, and golden values of the "
+            "same name. An item says what its numbers rest on:",
+            "",
+            *(f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used),
+            "- **recorded on** a dataset: the same item was run on real data, and its numbers stand in the notebook, before the "
+            "twin's. [How](data/recorded/README.md).",
+            "",
+            "| document | what it is | items |",
+            "| :-- | :-- | --: |",
+            *lines,
+            "",
+            "[All of them are remade by one notebook](notebooks/00_regenerate_all.ipynb).",
+            "",
+            _toctree("", [*(f"documents/{paper}" for paper in order), "notebooks/00_regenerate_all"]),
+        ]
+    )
+    return made
+
+
+def _document(title: str, about: str, entries: list[Entry]) -> str:
+    rows = []
+    for entry in entries:
+        more = "; ".join(takes(entry)) or "nothing"
+        tables = " ".join(
+            f"[{path.stem}](../figures/{entry.id.partition('/')[0]}/{path.name})" for path in _tables(entry)
+        )
+        rows += [
+            f"| [{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)<br>`{entry.id}` | {'; '.join(rests_on(entry))} | {more} | "
+            f"{tables} |"
+        ]
+    return "\n".join(
+        [
+            f"# {title}",
+            "",
+            about,
+            "",
+            "| item | rests on | also takes | tables |",
+            "| :-- | :-- | :-- | :-- |",
+            *rows,
+            "",
+            f"Remake them: `xcrepro run {entries[0].id.partition('/')[0]}`. Figures: [gallery](../gallery.md).",
+            "",
+            _toctree("", [f"../notebooks/{entry.id}" for entry in entries]),
+        ]
+    )
+
+
+def _tables(entry: Entry) -> list[Path]:
+    return [path for path in entry.figures() if path.suffix == ".md"]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def table_page(id: str, path: Path) -> str:
+    """A committed Markdown table as a page, which says where it comes from.
+
+    Parameters
+    ----------
+    id : str
+        The item's.
+    path : Path
+        The table's.
+
+    Returns
+    -------
+    str
+    """
+    name = path.stem
+    files = [f"[{suffix[1:]}]({name}{suffix})" for suffix in (".csv", ".tex") if path.with_suffix(suffix).is_file()]
+    text = path.read_text(encoding="utf-8")
+    return f"---\norphan: true\n---\n\n# {id.partition('/')[0]}/{name}\n\nOf [`{id}`](../../notebooks/{id}.ipynb); as {', '.join(files)}.\n\n{text}"
+
+
+# ---------------------------------------------------------------- gallery
+
+
+def gallery(items: Mapping[str, Entry]) -> str:
+    """Every committed figure, each leading to its notebook."""
+    lines = [
+        "# Gallery",
+        "",
+        "Every figure, as it is committed; each leads to the notebook that makes it. What its data are stands in its foot.",
+        "",
+    ]
+    paper = ""
+    for id, entry in sorted(items.items(), key=lambda item: _place(item[0])):
+        pictures = [path for path in entry.figures() if path.suffix == ".png"]
+        if not pictures:
+            continue
+        if id.partition("/")[0] != paper:
+            if paper:
+                lines += ["::::", ""]
+            paper = id.partition("/")[0]
+            lines += [f"## {DOCUMENTS.get(paper, (paper, ''))[0]}", "", "::::{container} gallery", ""]
+        titles = captions(entry)
+        for picture in pictures:
+            lines += [
+                f":::{{figure}} figures/{paper}/{picture.name}",
+                f":target: notebooks/{id}.html",
+                f":alt: {titles.get(picture.name, entry.title)}",
+                ":loading: lazy",
+                "",
+                f"[{entry.title}](notebooks/{id}.ipynb)",
+                ":::",
+                "",
+            ]
+    return "\n".join([*lines, "::::", ""])
+
+
+def _place(id: str) -> tuple:
+    paper = id.partition("/")[0]
+    return (list(DOCUMENTS).index(paper) if paper in DOCUMENTS else len(DOCUMENTS), paper)
+
+
+def captions(entry: Entry) -> dict[str, str]:
+    """File name of a figure -> its title, as the committed notebook has it."""
+    found = {}
+    for cell in notebooks.code_cells(notebooks.read(entry.notebook)):
+        for output in cell.get("outputs", []):
+            text = notebooks.text(output.get("data", {}).get("text/markdown"))
+            for title, name in re.findall(r"^!\[(.*)\]\([^()]*/([^/()]+\.png)\)$", text, re.MULTILINE):
+                found[name] = title
+    return found
+
+
+# ---------------------------------------------------------------- leaderboards
+
+_COSTS = {"size GB", "train h"}
+_WORDS = {"dataset", "method", "mark", "doubted", "data"}
+_LEAD = (
+    "*Lead*: does a row's P@1 exceed that of the next by more than the luck of the test points? *certain*: yes, whatever the two predicted; "
+    "*no lead*: no, whatever they predicted; *open*: it depends on their predictions. "
+    "[How](notebooks/xcrepo/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
+)
+
+
+def leaderboards(root: Path) -> dict[str, str]:
+    """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
+    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``xcrepo/certainty``.
+    """
+    rows = _read(root / "figures/xcrepo/tables_benchmarks.csv")
+    doubts = defaultdict(list)
+    for one in _read(root / "figures/xcrepo/audit.csv"):
+        if one["document"] == "xcrepo":
+            for dataset in one["dataset"].split(", "):
+                doubts[dataset].append(one)
+    # By what was printed as well: two rows of a table may have one name.
+    leads = {
+        (one["dataset"], one["method"], float(one["printed"])): one
+        for one in _read(root / "figures/xcrepo/certainty.csv")
+    }
+    boards = defaultdict(list)
+    for row in rows:
+        boards[row["dataset"]].append(row)
+    made, lines = {}, []
+    for dataset, board in boards.items():
+        # Rows of one lead: best first by P@1, as the committed table is sorted.
+        first, second = ([*board, {}])[:2]
+        gap = f"{float(first['P@1']) - float(second['P@1']):.2f}" if second else ""
+        of_board = [leads.get((dataset, row["method"], float(row["P@1"]))) for row in board]
+        lead = of_board[0]["verdict"] if of_board[0] else ""
+        n = sum(len(row["doubted"].split(", ")) for row in board if row["doubted"])
+        lines.append(
+            f"| [{dataset}](leaderboards/{dataset}.md) | {len(board)} | {first['method']} | {float(first['P@1']):.2f} | "
+            f"{second.get('method', '')} | {gap} | {lead} | {n or ''} |"
+        )
+        made[f"leaderboards/{dataset}.md"] = _board(dataset, board, doubts[dataset], of_board)
+    made["leaderboards.md"] = "\n".join(
+        [
+            "# Leaderboards",
+            "",
+            "The 21 benchmark tables of the Extreme Classification Repository's page, as printed there; none of the numbers is recomputed. "
+            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/xcrepo/audit.ipynb) finds "
+            "impossible or misplaced carries a †, with the reason below the table.",
+            "",
+            f"The page prints no errors. {_LEAD} What the tables say together: "
+            "[`xcrepo/tables_benchmarks`](notebooks/xcrepo/tables_benchmarks.ipynb).",
+            "",
+            "| dataset | rows | highest P@1 | P@1 | next | behind | lead | † |",
+            "| :-- | --: | :-- | --: | :-- | --: | :-- | --: |",
+            *lines,
+            "",
+            _toctree("", [f"leaderboards/{dataset}" for dataset in boards]),
+        ]
+    )
+    return made
+
+
+def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict | None]) -> str:
+    names = [name for name in board[0] if name not in _WORDS]
+    head = '<th scope="col">method</th><th scope="col">mark</th><th scope="col">lead</th>' + "".join(
+        f'<th scope="col" class="number"{" data-less=better" if name in _COSTS else ""}>{html.escape(name)}</th>'
+        for name in names
+    )
+    body = []
+    for row, one in zip(board, leads, strict=True):
+        lead = (
+            f' title="{float(one["gap"]):.2f} points over {html.escape(one["next"])}">{one["verdict"]}' if one else ">"
+        )
+        doubted = set(row["doubted"].split(", "))
+        cells = "".join(
+            f'<td class="number">{_number(row[name])}{"†" if name in doubted else ""}</td>' for name in names
+        )
+        body.append(
+            f"<tr><td>{html.escape(row['method'])}</td><td>{html.escape(row['mark'])}</td><td{lead}</td>{cells}</tr>"
+        )
+    lines = [
+        f"# {dataset}",
+        "",
+        f"{len(board)} rows as printed on the repository's page: percent, gigabytes, hours. *Mark*: `*` 24 CPU cores, `†` the same with a "
+        "P40 GPU, `‡` with a V100 GPU, `♦` taken from the method's own publication, which may have used another version of the "
+        "dataset. A † behind a number: doubted, see below.",
+        "",
+    ]
+    if leads[0]:
+        one = leads[0]
+        lines += [
+            f"{one['method']} leads {one['next']} by {float(one['gap']):.2f} points in P@1: **{one['verdict']}**.",
+            "",
+        ]
+    lines += [
+        _LEAD.replace("](", "](../"),
+        "",
+        f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>',
+        "<tbody>",
+        *body,
+        "</tbody></table></div>",
+        "",
+    ]
+    if doubts:
+        lines += [
+            "## What the audit found here",
+            "",
+            "| row | column | printed | expected | judgement | why |",
+            "| :-- | :-- | --: | :-- | :-- | :-- |",
+            *(
+                "| "
+                + " | ".join(_cell(one[name]) for name in ("row", "column", "printed", "expected", "judgement", "why"))
+                + " |"
+                for one in doubts
+            ),
+            "",
+            "A † stands where the judgement is *typo*: the printed number cannot be right as it stands.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _number(text: str) -> str:
+    return "" if text in ("", "nan") else f"{float(text):.2f}"
+
+
+def _read(path: Path) -> list[dict]:
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---------------------------------------------------------------- command line and API
+
+
+def command_line() -> str:
+    """Every command with its arguments, as ``xcrepro COMMAND --help`` prints them."""
+    parsers = {}
+
+    def command(name: str, function, help: str) -> argparse.ArgumentParser:
+        form = lambda prog: argparse.HelpFormatter(prog, width=78)  # noqa: E731
+        parsers[name] = argparse.ArgumentParser(prog=f"xcrepro {name}", description=help, formatter_class=form)
+        return parsers[name]
+
+    for group in commands.GROUPS:
+        group.add(command)
+    lines = ["# Command line", "", "`xcrepro --help` lists the commands; this is what each prints with `--help`.", ""]
+    for name, parser in parsers.items():
+        lines += [f"## xcrepro {name}", "", "```text", parser.format_help().rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def api(root: Path) -> dict[str, str]:
+    """A page for every module of the package that readers may import, from its docstrings."""
+    rooms = defaultdict(list)
+    for path in sorted((root / "xcrepro").rglob("*.py")):
+        parts = path.relative_to(root / "xcrepro").parts
+        if parts[0] in _NOT_API or (parts[-1].startswith("_") and parts[-1] != "__init__.py"):
+            continue
+        name = ".".join(["xcrepro", *parts]).removesuffix(".py").removesuffix(".__init__")
+        rooms[name.split(".")[1] if name.count(".") else ""].append((name, path))
+    made, lines = {}, []
+    for modules in rooms.values():
+        for name, path in modules:
+            title = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+            lines.append(f"| [`{name}`](api/{name}.md) | {_cell(_plain(title))} |")
+            made[f"api/{name}.md"] = "\n".join(
+                [
+                    f"# {name}",
+                    "",
+                    "```{eval-rst}",
+                    f".. automodule:: {name}",
+                    "   :members:",
+                    "   :ignore-module-all:",
+                    "```",
+                    "",
+                ]
+            )
+    made["api.md"] = "\n".join(
+        [
+            "# API",
+            "",
+            "`import xcrepro as xc` has the names that most users need: `xc.load`, `xc.twin`, `xc.read_xc`, `xc.TopK`, `xc.evaluate`, "
+            "`xc.State`, `xc.metrics`, `xc.propensity`, `xc.calibrate`, `xc.decide`, `xc.models`, `xc.published`. Each function says what it "
+            "takes and gives, with shapes, ranges, ties and edge cases, what it raises, and where in which document it is defined.",
+            "",
+            "| module | what it is |",
+            "| :-- | :-- |",
+            *lines,
+            "",
+            _toctree("", [f"api/{name}" for modules in rooms.values() for name, _ in modules]),
+        ]
+    )
+    return made
+
+
+def _plain(text: str) -> str:
+    """reStructuredText's roles and literals as Markdown's code words."""
+    text = re.sub(r":[a-z:]+:`~?([^`]+)`", r"`\1`", text)
+    return text.replace("``", "`")

@@ -1,0 +1,238 @@
+"""Stages the sources of the site: the project's own layout under one folder, so that every link stands as it is committed.
+
+``notebooks/``, ``figures/`` and the Markdown files that readers are sent to are copied; ``docs/index.md`` becomes the first
+page; pages that follow from the library are written by ``docs/generated.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+
+from docs import generated
+from xcrepro.errors import DataMissing, XCError
+from xcrepro.repro import manifest, notebooks
+
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "docs/*.md", "notebooks/**/*.md")
+"""Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
+
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
+_FOLDED = "hide-input"  # myst-nb's tag
+
+
+class UnknownItem(XCError, ValueError):
+    """A page names an item that the manifest does not have. The message names both."""
+
+
+def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyType({})) -> list[str]:
+    """Write all sources of the site.
+
+    Parameters
+    ----------
+    root : Path
+        The project folder.
+    target : Path
+        Emptied first.
+    lessons : mapping of str to dict
+        Name of a lesson -> its notebook as it ran, pictures included; it then leads to its slides.
+
+    Returns
+    -------
+    list of str
+        The pages, without suffix, sorted.
+
+    Raises
+    ------
+    UnknownItem
+        For a page or notebook that names an item which is not there.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    items = manifest.load(root)
+    for path in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
+        name = path.relative_to(root)
+        if not {part for part in name.parts if part.startswith((".", "_"))}:
+            text = path.read_text(encoding="utf-8")
+            if name.name != "CHANGELOG.md":  # which says what items were called
+                check_items(name.as_posix(), text, items)
+            _write(target / name, _PLACE.sub(r"(\1)=\n", text))
+    for path in sorted((root / "notebooks").rglob("*.ipynb")):
+        name = path.relative_to(root)
+        if not {part for part in name.parts if part.startswith(".")}:
+            notebook = notebooks.read(path)
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "markdown":
+                    check_items(name.as_posix(), notebooks.text(cell["source"]), items)
+            if path.parent.name == "course" and path.stem in lessons:
+                notebook = with_slides(path.stem, lessons[path.stem])
+            _write(target / name, json.dumps(prepared(notebook), ensure_ascii=False))
+    for path in sorted((root / "figures").rglob("*")):
+        if path.suffix in {".png", ".csv", ".tex"}:
+            _copy(path, target / path.relative_to(root))
+    for id, entry in items.items():
+        for path in entry.figures():
+            if path.suffix == ".md":
+                _write(target / path.relative_to(root), generated.table_page(id, path))
+    for name, text in generated.pages(root, items).items():
+        _write(target / name, text)
+    first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
+    (target / "docs/index.md").unlink()
+    # As the first page mentions them, the others behind.
+    mentioned = re.findall(r"\(docs/(\w+)\.md", first)
+    guides = list(dict.fromkeys([*mentioned, *sorted(path.stem for path in (target / "docs").glob("*.md"))]))
+    titles = {}
+    for path in sorted((target / "notebooks/course").glob("*.ipynb")):
+        head = notebooks.text(notebooks.read(path)["cells"][0]["source"])
+        titles[path.stem] = head.partition("\n")[0].lstrip("# ")
+    with (target / "docs/teach.md").open("a", encoding="utf-8", newline="\n") as page:
+        page.write(generated.lesson_list(titles))
+    data = sorted(path.relative_to(target).with_suffix("").as_posix() for path in target.glob("data/**/*.md"))
+    _write(
+        target / "index.md", first + generated.contents(guides, [f"notebooks/course/{name}" for name in titles], data)
+    )
+    for path in [*target.rglob("*.md"), *target.rglob("*.ipynb")]:
+        for link in _local_links(path):
+            # A file that is no page (a source, a licence) comes along, for readers to download.
+            found, wanted = (path.parent / link).resolve(), root / _below(path.parent / link, target)
+            if not found.exists() and wanted.is_file():
+                _copy(wanted, found)
+    return sorted(
+        path.relative_to(target).with_suffix("").as_posix()
+        for path in target.rglob("*")
+        if path.suffix in {".md", ".ipynb"}
+    )
+
+
+def prepared(notebook: dict) -> dict:
+    """A notebook for the site: as committed, with the solutions of exercises folded.
+
+    Parameters
+    ----------
+    notebook : dict
+        Its content; a cell is a solution where nbgrader's metadata say so.
+
+    Returns
+    -------
+    dict
+        A new one.
+    """
+    cells = []
+    for cell in notebook["cells"]:
+        cell = {**cell, "metadata": dict(cell["metadata"])}
+        if cell["metadata"].get("nbgrader", {}).get("solution"):
+            if cell["cell_type"] == "code":
+                cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]
+            else:
+                answer = notebooks.text(cell["source"])
+                cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
+        cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def with_slides(name: str, notebook: dict) -> dict:
+    """A lesson as it ran, for its page: what it printed and drew, without messages; its first cell leads to the slides.
+
+    Parameters
+    ----------
+    name : str
+        Of the lesson.
+    notebook : dict
+        With outputs.
+
+    Returns
+    -------
+    dict
+        A new one.
+    """
+    cells = []
+    for cell in notebook["cells"]:
+        if outputs := cell.get("outputs"):
+            metadata = {**cell["metadata"], "mystnb": {"image": {"alt": "the figure drawn by the code"}}}
+            cell = {**cell, "metadata": metadata, "outputs": [o for o in outputs if o.get("name") != "stderr"]}
+        cells.append(cell)
+    link = f'<a href="../../slides/{name}.html">Slides of this lesson</a>'  # made after the pages
+    cells[0] = {**cells[0], "source": f"{notebooks.text(cells[0]['source'])}\n\n{link}"}
+    return {**notebook, "cells": cells}
+
+
+def moved_up(text: str) -> str:
+    """The text of a page of ``docs/`` with its links as they are from the folder above.
+
+    >>> moved_up("[a](edges.md) [b](../notebooks/x.ipynb) [c](https://example.org) [d](#here)")
+    '[a](docs/edges.md) [b](notebooks/x.ipynb) [c](https://example.org) [d](#here)'
+    """
+
+    def link(match: re.Match) -> str:
+        where = match[1]
+        if not re.match(r"[a-z]+:|#", where):
+            where = where[3:] if where.startswith("../") else f"docs/{where}"
+        return f"]({where})"
+
+    return _LINK.sub(link, text)
+
+
+def check_items(name: str, text: str, items: dict) -> None:
+    """That whatever looks like an item in a page's code words is one.
+
+    Parameters
+    ----------
+    name : str
+        Of the page, for the message.
+    text : str
+        Its Markdown.
+    items : dict
+        Of the manifest.
+
+    Raises
+    ------
+    UnknownItem
+    """
+    papers = {id.partition("/")[0] for id in items}
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for word in re.findall(r"`([a-z0-9_]+/[A-Za-z0-9_]+)`", prose):
+        if word.partition("/")[0] in papers and word not in items:
+            raise UnknownItem(f"{name}: {word} is not an item of notebooks/manifest.toml; `xcrepro list` shows them")
+
+
+def mathjax() -> Path:
+    """The one file of MathJax that the pages need, from the installed package that brings it.
+
+    Raises
+    ------
+    DataMissing
+        Where the extra ``docs`` is not installed.
+    """
+    package = "sphinx-mathjax-offline"
+    try:
+        found = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax/tex-svg-full.js"))
+    except metadata.PackageNotFoundError:
+        raise DataMissing(f"{package} is not installed: pip install -c constraints.txt -e '.[docs]'") from None
+    return found
+
+
+def _local_links(path: Path) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    for link in _LINK.findall(text):
+        if not re.match(r"[a-z]+:|#", link):
+            yield link.partition("#")[0]
+
+
+def _below(path: Path, folder: Path) -> Path:
+    """``path`` relative to ``folder``, of which it need not be a part on disk; an odd one leads nowhere."""
+    path = path.resolve()
+    return path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else Path("nowhere")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

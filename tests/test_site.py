@@ -1,0 +1,396 @@
+"""The site's sources, its generated pages, the checks of what is built; and the README."""
+
+from __future__ import annotations
+
+import csv
+import html
+import importlib.util
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs import browser, generated, links, sources
+from xcrepro.errors import DataError
+from xcrepro.repro import manifest
+
+PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
+OF_OTHERS = {"training_loop.md", "own_dataset.md", "formats.md"}  # these have tests of their own
+
+
+@pytest.fixture(scope="module")
+def staged(root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    return folder, sources.stage(root, folder)
+
+
+# ---------------------------------------------------------------- sources and generated pages
+
+
+def test_every_item_stands_with_what_it_rests_on(root, staged):
+    folder, pages = staged
+    for id, entry in manifest.load(root).items():
+        text = (folder / f"documents/{id.partition('/')[0]}.md").read_text()
+        row = next(line for line in text.splitlines() if f"<br>`{id}` |" in line)
+        assert f"(../notebooks/{id}.ipynb)" in row
+        assert f"notebooks/{id}" in pages
+        for dataset in entry.recorded:
+            assert dataset in row
+    kinds = {kind for entry in manifest.load(root).values() for kind in generated.rests_on(entry)}
+    assert {"a synthetic twin", "printed numbers", "counts of real data"} <= kinds
+    explained = set(re.findall(r"^- \*\*(.+?)\*\*:", (folder / "documents.md").read_text(), re.MULTILINE))
+    assert explained == {kind for kind in kinds if not kind.startswith("recorded on")}
+
+
+def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
+    notebook = tmp_path / "notebooks/demo/one.ipynb"
+    notebook.parent.mkdir(parents=True)
+
+    def says(text: str) -> manifest.Entry:
+        output = {"output_type": "stream", "name": "stdout", "text": [text]}
+        cell = {"cell_type": "code", "metadata": {}, "source": "", "execution_count": 1, "outputs": [output]}
+        notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+        return manifest.Entry("demo/one", "One", tmp_path, tmp_path)
+
+    assert generated.rests_on(says("Data: synthetic twin of X (seed 0); as printed in y.\n")) == [
+        "a synthetic twin",
+        "printed numbers",
+    ]
+    assert generated.rests_on(says("nothing\n")) == ["computation alone"]
+    with pytest.raises(DataError, match=r"one\.ipynb.*from the moon"):
+        generated.rests_on(says("Data: as printed in y; from the moon.\n"))
+
+
+def test_every_figure_is_in_the_gallery_and_leads_to_its_notebook(root, staged):
+    text = (staged[0] / "gallery.md").read_text()
+    found = dict(re.findall(r"\{figure\} (\S+)\n:target: (\S+)\.html", text))
+    assert {*found} == {path.relative_to(root).as_posix() for path in root.glob("figures/*/*.png")}
+    for picture, notebook in found.items():
+        assert (root / f"{notebook}.ipynb").is_file()
+        assert Path(picture).stem.partition("-")[0] == Path(notebook).name
+
+
+def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
+    with (root / "figures/xcrepo/tables_benchmarks.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
+    assert {*boards} == {row["dataset"] for row in rows}
+    assert len(boards) == 21
+    assert sum(text.count("<tr><td>") for text in boards.values()) == len(rows)
+    doubts = sum(len(row["doubted"].split(", ")) for row in rows if row["doubted"])
+    assert sum(len(re.findall(r"\d†</td>", text)) for text in boards.values()) == doubts > 0
+    for row in rows:
+        printed = "".join(f'<td class="number">{float(row[f"P@{k}"]):.2f}' for k in (1,) if row[f"P@{k}"] != "nan")
+        words = f"<tr><td>{re.escape(html.escape(row['method']))}</td><td>{re.escape(row['mark'])}</td>"
+        assert re.search(f"{words}<td.*?</td>{printed}", boards[row["dataset"]])
+        if row["doubted"]:
+            assert "## What the audit found here" in boards[row["dataset"]]
+
+
+def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
+    with (root / "figures/xcrepo/certainty.csv").open(newline="") as file:
+        leads = list(csv.DictReader(file))
+    boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
+    assert sum(
+        len(re.findall(r"<td title=[^>]*>(certain|open|no lead)</td>", text)) for text in boards.values()
+    ) == len(leads)
+    home = tmp_path / "figures/xcrepo"
+    home.mkdir(parents=True)
+    (home / "tables_benchmarks.csv").write_text(
+        "dataset,method,mark,P@1,doubted,data\nX,A,*,50.0,,d\nX,A,*,49.6,,d\nX,B,†,49.5,P@1,d\n"
+    )
+    (home / "certainty.csv").write_text(
+        "dataset,place,method,next,printed,gap,verdict\nX,1,A,A,50,0.4,certain\nX,2,A,B,49.60,0.1,open\n"
+    )
+    made = generated.leaderboards(tmp_path)
+    assert "| A | 50.00 | A | 0.40 | certain | 1 |" in made["leaderboards.md"]
+    page = made["leaderboards/X.md"]
+    assert "A leads A by 0.40 points in P@1: **certain**" in page
+    assert '<td title="0.40 points over A">certain</td><td class="number">50.00' in page
+    assert '<td title="0.10 points over B">open</td><td class="number">49.60' in page
+    assert '<td></td><td class="number">49.50†' in page
+
+
+def test_api_and_commands_have_what_users_call(staged):
+    folder, _ = staged
+    for module in (
+        "metrics.ranking",
+        "predictions",
+        "propensity",
+        "calibrate",
+        "decide",
+        "models.plt",
+        "published.record",
+    ):
+        assert f".. automodule:: xcrepro.{module}\n" in (folder / f"api/xcrepro.{module}.md").read_text()
+    assert not list((folder / "api").glob("*kernels*"))
+    text = (folder / "commands.md").read_text()
+    for name in ("list", "run", "fetch", "evaluate", "audit"):
+        assert f"## xcrepro {name}\n" in text
+        assert f"usage: xcrepro {name}" in text
+
+
+def test_every_page_is_in_the_contents(staged):
+    folder, pages = staged
+    listed = set()
+    for path in folder.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", path.read_text(), re.DOTALL):
+            names = [line for line in block.splitlines() if line and not line.startswith(":")]
+            listed |= {(path.parent / name).resolve().relative_to(folder.resolve()).as_posix() for name in names}
+    tables = {path.with_suffix("").relative_to(folder).as_posix() for path in folder.glob("figures/*/*.md")}
+    assert listed == set(pages) - tables - {"index"}
+
+
+def test_a_page_that_names_an_unknown_item_is_refused(root):
+    items = manifest.load(root)
+    sources.check_items("page.md", "`jain16/since` and `metrics/state`, `a/b`", items)
+    with pytest.raises(sources.UnknownItem, match=r"page\.md: jain16/sinse"):
+        sources.check_items("page.md", "see `jain16/sinse`", items)
+
+
+def test_links_move_with_the_page():
+    text = "[![a [b] c](../f/x.png)](../n/x.ipynb) [d](e.md#f) [g](https://h/../i) [j](#k)"
+    assert sources.moved_up(text) == "[![a [b] c](f/x.png)](n/x.ipynb) [d](docs/e.md#f) [g](https://h/../i) [j](#k)"
+
+
+def test_the_course_is_listed(staged):
+    folder, pages = staged
+    lessons = [page for page in pages if page.startswith("notebooks/course/")]
+    assert len(lessons) == 8
+    page = (folder / "docs/teach.md").read_text()
+    for i, name in enumerate(lessons, 1):
+        assert f"- [Lesson {i}: " in page
+        assert f"](../{name}.ipynb)" in page
+    first = (folder / "index.md").read_text()
+    assert "\n".join([":caption: Learn", "", *lessons, "docs/teach", "```"]) in first
+    assert ":caption: Use\n\ndocs/rerun\n" in first  # as the first page mentions them
+
+
+def test_a_lesson_that_ran_has_its_pictures_and_leads_to_its_slides():
+    def out(**more) -> dict:
+        return {"output_type": "stream", "text": "x", **more}
+
+    given = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Lesson\n", "text"]},
+        {"cell_type": "code", "metadata": {"a": 1}, "source": "", "outputs": [out(name="stderr"), out(name="stdout")]},
+    ]
+    first, code = sources.with_slides("01_data", {"cells": given})["cells"]
+    assert first["source"].endswith('text\n\n<a href="../../slides/01_data.html">Slides of this lesson</a>')
+    assert [output["name"] for output in code["outputs"]] == ["stdout"]
+    assert code["metadata"]["a"] == 1
+    assert code["metadata"]["mystnb"]["image"]["alt"]
+    assert len(given[1]["outputs"]) == 2
+
+
+def test_solutions_are_folded():
+    def cell(kind: str, **nbgrader) -> dict:
+        return {"cell_type": kind, "metadata": {"nbgrader": nbgrader} if nbgrader else {}, "source": ["answer"]}
+
+    given = {"cells": [cell("code"), cell("code", solution=True), cell("markdown", solution=True)]}
+    plain, code, text = sources.prepared(given)["cells"]
+    assert "tags" not in plain["metadata"]
+    assert code["metadata"]["tags"] == ["hide-input"]
+    assert text["source"].startswith("<details>")
+    assert given["cells"][1]["metadata"] == {"nbgrader": {"solution": True}}
+
+
+# ---------------------------------------------------------------- what is built
+
+
+SOUND = """<html><head><link rel="stylesheet" href="s.css"><script src="a.js?v=1"></script><link rel="next" href="b.html">
+</head>
+<body id="top"><img src="p.png" srcset="p.png 1x, p.png 2x"><a href="b.html#here">b</a> <a href="#top">t</a>
+<a href="https://example.org/x">elsewhere</a><div style="background: url('p.png')"></div></body></html>"""
+
+
+@pytest.fixture
+def built(tmp_path):
+    (tmp_path / "a.html").write_text(SOUND)
+    (tmp_path / "b.html").write_text('<p id="here">b</p>')
+    for name in ("p.png", "a.js"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "s.css").write_text(
+        "@font-face { src: url(data:font/woff2;base64,AA) } /* url(gone.png) */ p { background: url(p.png) }"
+    )
+    return tmp_path
+
+
+def test_a_sound_site_has_no_faults(built):
+    assert links.check(built) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fault"),
+    [
+        ("a.html", "a.js?v=1", "https://cdn.example.org/a.js", "a.html: fetches https://cdn.example.org/a.js from elsewhere"),
+        ("a.html", "a.js?v=1", "//cdn.example.org/a.js", "a.html: fetches //cdn.example.org/a.js from elsewhere"),
+        ("a.html", 'src="p.png"', 'src="q.png"', "a.html: q.png is not there"),
+        ("a.html", "p.png 2x", "q.png 2x", "a.html: q.png is not there"),
+        ("a.html", "url('p.png')", "url('q.png')", "a.html: q.png is not there"),
+        ("a.html", "b.html#here", "b.html#there", "a.html: b.html#there: the page has no such place"),
+        ("a.html", "b.html#here", "c.html", "a.html: c.html is not there"),
+        ("a.html", "b.html#here", "/b.html", "a.html: /b.html leads from the host's root, not from the page"),
+        ("s.css", "url(p.png)", "url(https://f.example.org/f)", "s.css: fetches https://f.example.org/f from elsewhere"),
+        ("s.css", "p {", "@import 'more.css'; p {", "s.css: more.css is not there"),
+    ],
+)  # fmt: skip
+def test_faults_of_a_site_name_their_page(built, file, old, new, fault):
+    text = (built / file).read_text()
+    assert old in text
+    (built / file).write_text(text.replace(old, new, 1))
+    assert links.check(built) == [fault]
+
+
+def test_a_folder_without_pages_is_a_fault(tmp_path):
+    assert links.check(tmp_path) == [f"{tmp_path}: holds no page"]
+
+
+needs_chromium = pytest.mark.skipif(browser.find() is None, reason="no Chromium is installed")
+
+
+@needs_chromium
+def test_the_browser_sees_planted_faults(tmp_path):
+    pixel = "data:image/svg+xml,<svg xmlns=%22http://www.w3.org/2000/svg%22 width=%2230%22 height=%2230%22/>"
+    head = '<head><meta name="viewport" content="width=device-width"></head>'
+    good = f"{head}<article><p>text</p><img width=30 src='{pixel}'></article>"
+    (tmp_path / "good.html").write_text(good)
+    (tmp_path / "far.html").write_text(f"{good}<img src='http://elsewhere.example/x.png'>")
+    (tmp_path / "gone.html").write_text(f"{head}<article><img src='gone.png'></article>")
+    (tmp_path / "wide.html").write_text(f"{head}<article><div style='width: 700px'>wide</div></article>")
+    (tmp_path / "formula.html").write_text(f"{head}<article><span class='math'>x</span></article>")
+    (tmp_path / "script.html").write_text(f"{head}<script>nothing.here()</script>")
+    (tmp_path / "search.html").write_text(
+        f"{head}<div id='search-results'><ul><li><a href='good.html'>good</a></li></ul></div>"
+    )
+    with browser.Browser(browser.find()) as one:
+        faults = browser.check(tmp_path, one)
+    assert [text for text in faults if text.startswith(("good", "search"))] == []
+    for page, words in {
+        "far": "request to elsewhere: http://elsewhere.example/x.png",
+        "gone": "picture not shown: gone.png",
+        "wide": "px wide on a phone: DIV",
+        "formula": "formula not set: x",
+        "script": "script error: ReferenceError",
+    }.items():
+        assert any(text.startswith(f"{page}.html: ") and words in text for text in faults), (page, faults)
+
+
+needs_sphinx = pytest.mark.skipif(importlib.util.find_spec("myst_nb") is None, reason="the extra docs is not installed")
+
+
+@pytest.fixture
+def few_pages(root, tmp_path, monkeypatch):
+    """A project of three pages, with our settings: the first page, a page of docs, a notebook."""
+    shutil.copytree(root / "docs/_static", tmp_path / "docs/_static")
+    shutil.copy(root / "docs/conf.py", tmp_path / "docs")
+    (tmp_path / "docs/index.md").write_text("# Home\n\n[a](page.md)\n")
+    (tmp_path / "docs/teach.md").write_text("# Teach\n")
+    (tmp_path / "docs/page.md").write_text(
+        '# Page\n\n<a id="place"></a>**Place.** [one](../notebooks/demo/one.ipynb) GOOD\n'
+    )
+    (tmp_path / "notebooks/demo").mkdir(parents=True)
+    cell = {
+        "cell_type": "markdown",
+        "id": "one",
+        "metadata": {},
+        "source": "# One\n\n[place](../../docs/page.md#place) GOOD",
+    }
+    (tmp_path / "notebooks/demo/one.ipynb").write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
+    )
+    (tmp_path / "notebooks/manifest.toml").write_text('["demo/one"]\ntitle = "One"\n')
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.setattr(generated, "pages", lambda root, items: {})
+    tree = "\n\n```{toctree}\n:hidden:\n\ndocs/page\ndocs/teach\nnotebooks/demo/one\n```\n"
+    monkeypatch.setattr(generated, "contents", lambda *_: tree)
+    return tmp_path
+
+
+@needs_sphinx
+@pytest.mark.parametrize("page", ["docs/page.md", "notebooks/demo/one.ipynb"])
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("GOOD", ""),
+        ("[a link](gone.md)", "gone.md"),
+        ("[a place](#gone)", "gone"),
+        ("![a picture](gone.png)", "gone.png"),
+        ("an item, `demo/two`", "demo/two is not an item"),
+    ],
+)
+def test_a_fault_stops_the_build_and_names_the_page(few_pages, capfd, page, fault, said):
+    from docs.__main__ import main
+
+    path = few_pages / page
+    path.write_text(path.read_text().replace("GOOD", fault))
+    code = main(["--as-committed"])
+    told = capfd.readouterr().err
+    assert code == (0 if not said else 2 if "item" in said else 1)
+    assert not said or any(page in line and said in line for line in told.splitlines()), told
+
+
+@needs_sphinx
+@pytest.mark.skipif(not os.environ.get("XCREPRO_LONG"), reason="takes minutes: make test LONG=1, or make site")
+def test_the_site_builds_without_a_warning(root, tmp_path):
+    from docs.__main__ import build
+
+    assert build(root, tmp_path, quiet=True) == []
+    if program := browser.find():
+        with browser.Browser(program) as one:
+            assert browser.check(tmp_path / "html", one) == []
+
+
+# ---------------------------------------------------------------- README, pages, hosts
+
+
+@pytest.mark.parametrize(
+    "path",
+    [Path(__file__).parents[1] / "README.md", *(p for p in PAGES if p.name not in OF_OTHERS)],
+    ids=lambda path: path.name,
+)
+def test_python_on_a_page_runs(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for code in re.findall(r"^( *)```python\n(.*?)^\1```$", path.read_text(), re.DOTALL | re.MULTILINE):
+        block = "\n".join(line.removeprefix(code[0]) for line in code[1].splitlines())
+        exec(compile(block, path.name, "exec"), names)
+    if path.name == "README.md":
+        assert "PSP" in capsys.readouterr().out
+
+
+def test_links_lead_somewhere_where_the_sources_are_read(root):
+    for path in [root / "README.md", *PAGES]:
+        if path.name != "index.md":  # the site's own first page, which leads to generated ones
+            for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+                assert "://" in link or (path.parent / link.partition("#")[0]).exists(), (path.name, link)
+
+
+def test_the_readme_is_short(root):
+    text = (root / "README.md").read_text()
+    assert len(text.split()) <= 600
+    assert text.count("![") == 1
+    for words in (
+        "make figures",
+        "make test",
+        "make site",
+        "**Read.**",
+        "**Rerun.**",
+        "**Bring your own.**",
+        "**Teach",
+        "**Cite**",
+    ):
+        assert words in text, words
+
+
+def test_other_hosts_run_the_two_commands_with_our_versions(root):
+    workflow = (root / ".github/workflows/ci.yml").read_text()
+    assert [line.split("run: ")[1] for line in workflow.splitlines() if "run: make" in line] == [
+        "make figures",
+        "make test",
+    ]
+    binder = (root / ".binder/postBuild").read_text()
+    assert "-c constraints.txt -e '.[test,course]'" in binder
+    assert all("not run by us" in text for text in (workflow, binder))
