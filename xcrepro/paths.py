@@ -126,7 +126,7 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _faults_named(path):
+    with faults_named(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix="".join(path.suffixes[-2:]), dir=path.parent)
         os.close(handle)
         part = Path(name)
@@ -143,8 +143,19 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _faults_named(path: Path) -> Iterator[None]:
-    """What the system refuses in the block is said of ``path``: a full disk names no file, other faults the temporary one."""
+def faults_named(path: Path) -> Iterator[None]:
+    """What the system refuses in the block is said of ``path``: a full disk names no file, other faults the temporary one.
+
+    Parameters
+    ----------
+    path : Path
+        What is being written; temporary files and folders begin with its name behind a dot.
+
+    Raises
+    ------
+    OSError
+        With ``filename``; all other errors go on as they are.
+    """
     try:
         yield
     except XCError:
@@ -153,7 +164,8 @@ def _faults_named(path: Path) -> Iterator[None]:
         if error.errno is None:  # NumPy's "3 requested and 0 written"
             raise OSError(errno.EIO, str(error), os.fspath(path)) from error
         named = error.filename
-        if not isinstance(named, str | os.PathLike) or Path(named).name.startswith(f".{path.name}."):
+        parts = Path(named).parts if isinstance(named, str | os.PathLike) else ()
+        if not parts or any(part.startswith(f".{path.name}.") for part in parts):
             error.filename, error.filename2 = os.fspath(path), None
         raise
 
@@ -199,7 +211,7 @@ def filling(path: str | os.PathLike) -> Iterator[Path]:
     moved: list[Path] = []
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with _faults_named(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path) as room:
+        with faults_named(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path) as room:
             part = Path(room)
             yield part
             for made in sorted(part.iterdir()):

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import xcrepro
-from xcrepro import diagnose, looks
+from xcrepro import diagnose, looks, paths
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.registry import METRICS
@@ -533,7 +533,8 @@ def _atomic_folder(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     part, old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)), None
     try:
-        yield part
+        with paths.faults_named(target):
+            yield part
         umask = os.umask(0)
         os.umask(umask)
         part.chmod(0o777 & ~umask)
