@@ -40,6 +40,7 @@ from xcrepro.data.blocks import (
     FIRST_TOO_LARGE,
     Joined,
     Layout,
+    exact_float32,
     long_line,
     max_line_bytes,
     offsets,
@@ -403,6 +404,9 @@ _OTHER_FORMATS = {
 """First bytes, in lower case -> what the file is and what to do, where asking for a width would lead astray."""
 
 
+_TEXT_BYTES = frozenset(b"\t\n\r" + bytes(range(32, 127)))
+
+
 def _is_binary(text: bytes) -> bool:
     return b"\0" in text[:100] or (b"\n" not in text and text[:1] > b"\x7f")
 
@@ -418,10 +422,9 @@ def _shown(text: bytes) -> str:
 def other_format(text: bytes) -> tuple[str, str] | None:
     """What a file is that begins so, and what to do with it; None where nothing tells."""
     start = text[:20].lower().lstrip()
-    if len(text) > 7 and not (
-        any(text[0:8:2]) and any(text[1:8:2])
-    ):  # text in UTF-16 without its mark: every other byte 0
-        return _OTHER_FORMATS[b"\xff\xfe"]
+    for letters, others in ((text[0:8:2], text[1:8:2]), (text[1:8:2], text[0:8:2])):
+        if len(others) > 1 and not any(others) and all(byte in _TEXT_BYTES for byte in letters):
+            return _OTHER_FORMATS[b"\xff\xfe"]  # without its mark
     return next((known for magic, known in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 
