@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course lint site bench lock clean
+.PHONY: help env figures recorded test test-course lint site bench lock clean holes
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -49,6 +49,11 @@ bench: $(READY)  ## our kernels beside the peers', as ratios
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs]'
 	$(BIN)/python -m xcrepro.repro.environment
+
+holes:     ## known holes of the pinned versions, by pip-audit: needs a network, and an environment of its own
+	$(PYTHON) -m venv build/holes
+	build/holes/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/holes/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 clean:  ## all that make made
 	rm -rf $(VENV) build

@@ -56,3 +56,28 @@ def test_constraints_of_this_environment():
     assert names == sorted(names)
     assert "numpy" in names
     assert not {"xcrepro", "pip"} & set(names)
+
+
+def test_every_make_target_that_is_named_is_there(root):
+    makefile = (root / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    for page in ("CONTRIBUTING.md", "README.md"):
+        named = set(re.findall(r"`make ([a-z-]+)", (root / page).read_text()))
+        assert named <= targets, f"{page} names {named - targets}"
+    assert "holes" in set(re.findall(r"`make ([a-z-]+)", (root / "CONTRIBUTING.md").read_text()))
+
+
+def test_known_holes_are_asked_for_with_arguments_that_pip_audit_has(root):
+    """What `make holes` runs; without a network, and without pip-audit, the command itself is all that can be held."""
+    (command,) = re.findall(r"^\tbuild/holes/bin/pip-audit (.*)$", (root / "Makefile").read_text(), re.MULTILINE)
+    assert command == "--requirement constraints.txt --no-deps --disable-pip"
+    cli = pytest.importorskip("pip_audit._cli", reason="pip-audit is not installed")
+    given = cli._parser().parse_args(command.split())
+    assert (given.no_deps, given.disable_pip) == (True, True)
+
+
+def test_the_commands_for_maintainers_parse(root):
+    from xcrepro.__main__ import _parser
+
+    assert "`xcrepro fetch NAME --pin`" in (root / "CONTRIBUTING.md").read_text()
+    assert _parser().parse_args(["fetch", "NAME", "--pin"]).pin

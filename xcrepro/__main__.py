@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from xcrepro import commands
-from xcrepro.errors import XCError
+from xcrepro.errors import XCError, system_fault
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,8 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except OSError as error:
         # A full disk, a folder that may not be written: the file is named; what it means is the system's own word.
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"xcrepro: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"xcrepro: {system_fault(error)}", file=sys.stderr)
         if error.errno == errno.ENOSPC:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2

@@ -44,3 +44,15 @@ class DataError(XCError, ValueError):
 
 class DataMissing(XCError, FileNotFoundError):
     """Data is not on this machine and cannot be fetched; the message says which file to put where."""
+
+
+def system_fault(error: OSError) -> str:
+    """What the system refused, in its own words, with the file where it is known: a full disk, a file in the way.
+
+    >>> system_fault(OSError(28, "No space left on device", "/data/a.npz"))
+    '/data/a.npz: No space left on device'
+    """
+    if isinstance(error, XCError):
+        return str(error)
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"

@@ -8,10 +8,14 @@ layout, for all that the project does not have.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from xcrepro.errors import XCError
 
 _BROUGHT = Path(__file__).resolve().parent / "_project"
 """What pyproject.toml puts into the wheel; a clone has no such folder, it has the files themselves."""
@@ -122,16 +126,101 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix="".join(path.suffixes[-2:]), dir=path.parent)
-    os.close(handle)
-    part = Path(name)
+    with faults_named(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix="".join(path.suffixes[-2:]), dir=path.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            # mkstemp makes files private; give the result what an ordinary open() would have given.
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(part, 0o666 & ~umask)
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def faults_named(path: Path) -> Iterator[None]:
+    """What the system refuses in the block is said of ``path``: a full disk names no file, other faults the temporary one.
+
+    Parameters
+    ----------
+    path : Path
+        What is being written; temporary files and folders begin with its name behind a dot.
+
+    Raises
+    ------
+    OSError
+        With ``filename``; all other errors go on as they are.
+    """
     try:
-        yield part
-        # mkstemp makes files private; give the result what an ordinary open() would have given.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)
-        os.replace(part, path)
+        yield
+    except XCError:
+        raise
+    except OSError as error:
+        if error.errno is None:  # NumPy's "3 requested and 0 written"
+            raise OSError(errno.EIO, str(error), os.fspath(path)) from error
+        named = error.filename
+        parts = Path(named).parts if isinstance(named, str | os.PathLike) else ()
+        if not parts or any(part.startswith(f".{path.name}.") for part in parts):
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write several files of which none makes sense without the others: none is moved into its place before all are written.
+
+    Parameters
+    ----------
+    contents : mapping of Path to bytes
+        The first is moved last: where it is new, all are.
+    """
+    with contextlib.ExitStack() as stack:
+        for path, content in contents.items():
+            stack.enter_context(atomic_path(path)).write_bytes(content)
+
+
+@contextlib.contextmanager
+def filling(path: str | os.PathLike) -> Iterator[Path]:
+    """A temporary folder whose contents are moved into ``path`` when the block ends well; on an error ``path`` is as it was.
+
+    Parameters
+    ----------
+    path : path
+        A new or an empty folder, as the caller has checked; the folder itself stays, since somebody may be in it.
+
+    Yields
+    ------
+    Path
+        Of an empty folder inside ``path``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> target = pathlib.Path(tempfile.mkdtemp())
+    >>> with filling(target) as part:
+    ...     _ = (part / "a.txt").write_text("whole")
+    >>> [file.name for file in target.iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    moved: list[Path] = []
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with faults_named(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path) as room:
+            part = Path(room)
+            yield part
+            for made in sorted(part.iterdir()):
+                os.replace(made, path / made.name)
+                moved.append(path / made.name)
     except BaseException:
-        part.unlink(missing_ok=True)
+        for made in moved:
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        for folder in new:
+            if folder.exists():
+                folder.rmdir()
         raise

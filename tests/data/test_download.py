@@ -227,6 +227,78 @@ def test_changed_archive(tiny, cache, server):
     assert (cache / "tiny-3.sha256").read_text().split()[0] == new
 
 
+def test_trust_on_first_use_is_said(tiny, cache, server, capfd):
+    load.fetch("tiny-3")
+    digest = (cache / "tiny-3.sha256").read_text().split()[0]
+    said = capfd.readouterr().err
+    assert f"this first one is trusted: {digest}, remembered in {cache / 'tiny-3.sha256'}" in said
+    load.fetch("tiny-3", force=True)
+    assert "trusted" not in capfd.readouterr().err
+
+
+def test_a_pinned_archive(mine, cache, server, capfd):
+    """--pin writes the sum of the first good archive; from then on no other is taken, whatever the cache remembers."""
+    from xcrepro.__main__ import main
+
+    name_archive(mine, f'url = "{server.url}"')
+    before = (mine / "dataset.toml").read_text()
+    with pytest.raises(DataMissing, match="fetch mine --force --pin"):
+        load.pin("mine")
+    assert main(["fetch", "mine", "--pin"]) == 0
+    good, digest = server.body, download.hashlib.sha256(server.body).hexdigest()
+    assert capfd.readouterr().out.endswith(f"{mine / 'dataset.toml'}: sha256 = {digest}\n")
+    assert registry.get("mine").archive == {"url": server.url, "sha256": digest}
+    # One line more, in the table it belongs to.
+    after = (mine / "dataset.toml").read_text().splitlines()
+    after.remove(f'sha256 = "{digest}"')
+    assert after == before.splitlines()
+    assert main(["fetch", "mine", "--pin"]) == 0
+
+    server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
+    (cache / "mine.sha256").unlink()
+    there = everything(cache)
+    with pytest.raises(DataError, match=f"expected {digest}, as the catalogue has it"):
+        load.fetch("mine", force=True, progress=False)
+    assert everything(cache) == there
+    # Another sum is not written over the one that is there.
+    (cache / "mine.sha256").write_text("0" * 64 + "  mine.zip\n")
+    with pytest.raises(DataError, match="Take that line out"):
+        load.pin("mine")
+    server.body = good
+    capfd.readouterr()
+    load.fetch("mine", force=True)
+    assert "trusted" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["", '[archive]  # from there\nurl = "x"\n\n# of the twin\n[twin]\nhead = 0.1', "[twin]\n"]
+)
+def test_a_pin_keeps_the_rest_of_the_file(cache, text):
+    home = cache.parent / "mine"
+    home.mkdir(parents=True)
+    (home / "dataset.toml").write_text(f'name = "mine"\n{text}')
+    registry.pin("mine", "a" * 64)
+    kept = (home / "dataset.toml").read_text().splitlines()
+    kept.remove('sha256 = "' + "a" * 64 + '"')
+    added = [] if "[archive]" in text else ["", "[archive]"]
+    assert kept == ['name = "mine"', *text.splitlines(), *added]
+    assert registry.get("mine").archive["sha256"] == "a" * 64
+    for wrong in ("a" * 63, "A" * 64, 7):
+        with pytest.raises(ArgumentError, match="64 hexadecimal digits"):
+            registry.pin("mine", wrong)
+
+
+def test_every_file_of_the_catalogue_can_be_pinned():
+    import tomllib
+
+    for path in sorted(registry._FOLDER.glob("*.toml")):
+        text = path.read_text()
+        pinned = tomllib.loads(registry._with_line(text, "[archive]", 'sha256 = "a"'))
+        assert pinned["archive"].pop("sha256") == "a", path
+        was = tomllib.loads(text)
+        assert pinned == was | {"archive": was.get("archive", {})}, path
+
+
 def test_wrong_numbers(tiny, cache, server, monkeypatch):
     server.body = archive({"Tiny/tiny_train.txt": "2 4 3\n0,2 0:1\n1 1:1\n", "Tiny/tiny_test.txt": TEST})
     with pytest.raises(DataError) as caught:
@@ -289,6 +361,74 @@ def test_links_in_an_archive_are_refused(tiny, cache, server):
     assert everything(cache) == []
 
 
+def special(kind: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as bundle:
+        member = zipfile.ZipInfo("Tiny/tiny_train.txt")
+        member.external_attr = (kind | 0o666) << 16
+        bundle.writestr(member, "x")
+    return buffer.getvalue()
+
+
+def twice() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as bundle:
+        bundle.writestr("Tiny/tiny_train.txt", TRAIN)
+        with pytest.warns(UserWarning, match="Duplicate"):
+            bundle.writestr("Tiny/tiny_train.txt", TEST)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (lambda: archive({f"Tiny/{number}": "" for number in range(10_001)}), "10,001 members"),
+        (lambda: archive({"Tiny/tiny_train.txt": "0" * (2 << 20)}), "bytes that unpack to 2,097,152"),
+        (lambda: special(stat.S_IFCHR), "a special file"),
+        (lambda: special(stat.S_IFIFO), "a special file"),
+        (twice, "tiny_train.txt' twice"),
+        (lambda: archive({"Tiny/a.txt": "", "tiny/A.TXT": ""}), "a.txt' twice"),
+        (lambda: archive({"Tiny/a.txt": "", "Tiny/a.txt/b.txt": ""}), "a.txt/b.txt' twice"),
+        (lambda: archive({"Tiny/a.txt/b.txt": "", "Tiny/a.txt": ""}), "a.txt' twice"),
+        (lambda: archive({"Tiny/" + "a" * 300: ""}), "names that can be printed, of at most 200 bytes"),
+        (lambda: archive({"a/" * 30 + "b": ""}), "and 20 parts"),
+        (lambda: archive({"Tiny/a\nb": ""}), "names that can be printed"),
+    ],
+)
+def test_an_archive_that_is_not_what_it_claims(tiny, cache, server, body, found):
+    """Refused before a byte of it is unpacked."""
+    server.body = body()
+    with pytest.raises(DataError) as caught:
+        load.load("tiny-3", progress=False)
+    assert found in str(caught.value)
+    assert "tiny-3.zip" in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert everything(cache) == []
+
+
+def test_more_than_is_allowed_and_a_say(tiny, cache, server, monkeypatch):
+    monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "50")
+    with pytest.raises(DataError, match=r"bytes of files in it, expected at most 50.*XCREPRO_MAX_UNPACKED=BYTES"):
+        load.load("tiny-3", progress=False)
+    monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "6000")
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "much")
+    with pytest.raises(ArgumentError, match="whole number of bytes"):
+        load.fetch("tiny-3", force=True, progress=False)
+
+
+def test_a_size_that_lies(tiny, cache, server):
+    """A member that says it is small does not unpack to more than it says."""
+    body = bytearray(archive({"Tiny/tiny_train.txt": TRAIN * 10_000, "Tiny/tiny_test.txt": TEST}))
+    size = len(TRAIN * 10_000).to_bytes(4, "little")
+    while (at := body.find(size)) >= 0:
+        body[at : at + 4] = (100).to_bytes(4, "little")
+    server.body = bytes(body)
+    with pytest.raises(DataError, match="damaged zip archive"):
+        load.load("tiny-3", progress=False)
+    assert everything(cache) == []
+
+
 def test_larger_than_the_disk(tiny, cache, monkeypatch):
     usage = type("usage", (), {"free": 10})
     monkeypatch.setattr(download.shutil, "disk_usage", lambda path: usage)
@@ -345,6 +485,22 @@ def test_no_network(cache, monkeypatch):
     ):
         assert part in text
     assert everything(cache) == []
+
+
+def test_no_network_says_it_once(cache, monkeypatch, capfd):
+    """None of the libraries' own lines on the way: the address, the reason and what to do, in the end."""
+    from xcrepro.__main__ import main
+
+    register(monkeypatch, "http://127.0.0.1:9/tiny.zip")
+    monkeypatch.setattr(download, "RETRIES", 2)
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
+    assert main(["fetch", "tiny-3"]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = [line for line in err.replace("\r", "\n").splitlines() if line.strip()]
+    assert lines[0].startswith(("downloading: ", "xcrepro: Tiny-3 did not arrive"))
+    for word in ("Retrying", "HTTPConnectionPool", "urllib3", "Traceback"):
+        assert word not in err
 
 
 def test_http_error(tiny, cache, server):

@@ -814,6 +814,10 @@ def test_real_label_and_score_files(real_data):
         (b"point,label,score\n0,1,0.5\n", "a CSV table"),
         (b"BZh91AY&SY", "bzip2"),
         ("2 3\n0:1\n\n".encode("utf-16"), "UTF-16"),
+        ("2 3\n0:1\n\n".encode("utf-16-le"), "UTF-16"),
+        ("2 3\n0:1\n\n".encode("utf-16-be"), "UTF-16"),
+        ("2 3\n0:1\n\n".encode("utf-32"), "UTF-16"),
+        (b"% made by hand\n@relation bibtex\n", "ARFF files do .*xcrepro convert"),
         (b"@RELATION bibtex\n@ATTRIBUTE a {0,1}\n", "ARFF"),
         (b"%%MatrixMarket matrix coordinate real general\n2 3 1\n", "Matrix Market"),
         (b'{"uid": "a", "target_ind": []}\n', "read_jsonl_labels"),
@@ -895,9 +899,24 @@ def test_damaged_zips_are_named(tmp_path):
         assert found == 3
 
 
+def test_a_whole_relevance_is_rounded_once(tmp_path):
+    """The largest whole number that rounds to a finite float32 came out infinite: float64 rounds it up first."""
+    largest = 340282356779733661637539395458142568447
+    path = tmp_path / "a.json"
+    for value, rounded in ((largest, np.finfo(np.float32).max), (largest + 1, None), (2**24 + 1, 2**24), (7, 7)):
+        path.write_text(json.dumps({"target_ind": [0], "target_rel": [value]}) + "\n")
+        if rounded is not None:
+            assert read_jsonl_labels(path, relevance=True).data[0] == np.float32(rounded)
+        else:
+            with pytest.raises(DataError, match="a finite number above"):
+                read_jsonl_labels(path, relevance=True)
+
+
 def test_what_a_system_puts_into_archives_is_no_second_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("__MACOSX/._a.txt", "x")
         archive.writestr(".DS_Store", "x")
+        archive.writestr("._a.txt", "x")
+        archive.writestr("desktop.ini", "x")
         archive.writestr("a.txt", "1 3\n0:1\n")
     assert read_sparse(tmp_path / "a.zip").nnz == 1

@@ -16,6 +16,7 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 from tests.naive import same_bits
+from tests.test_full_disk import full_disk, in_a_namespace
 from xcrepro import models
 from xcrepro.inputs import trained
 from xcrepro.models import PLT, DiSMEC, FastXML, NeuralOneVsAll, PfastreXML, Popularity, base
@@ -191,6 +192,41 @@ def test_a_read_only_cache_is_used(data, monkeypatch, capsys):
     assert Counting.fits == 2
     assert "it is not kept" in capsys.readouterr().err
     assert not folder.folder.exists()
+
+
+@pytest.mark.parametrize("room", [0, 300])
+def test_a_full_disk_costs_the_cache_and_not_the_training(data, capsys, room):
+    X, Y = data
+    training = trained.training(Counting(), X, Y)
+    with full_disk(room):
+        top = training.predictions(X, 3)
+    assert "it is not kept: " in capsys.readouterr().err
+    assert Counting.fits == 1
+    # What a killed process left goes with the next training.
+    half = training.folder / ".model.killed"
+    half.mkdir(parents=True)
+    (half / "arrays.npz").write_bytes(b"half")
+    assert same_bits(training.predictions(X, 3), top)
+    assert Counting.fits == 2
+    assert not half.exists()
+    assert same_bits(training.predictions(X, 3), top)
+    assert Counting.fits == 2
+
+
+def test_a_cache_on_a_read_only_disk_is_used(tmp_path):
+    """For real: mounted read-only, so that no lock can be made."""
+    cache = tmp_path / "cache"
+    environment = os.environ | {"XCREPRO_DATA": str(cache)}
+    first = subprocess.run([sys.executable, "-c", TRAIN], env=environment, capture_output=True, text=True, check=True)
+    assert "training PLT" in first.stderr
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    again = in_a_namespace(
+        f"mount --bind {cache} {cache}; mount -o remount,bind,ro {cache}; ! touch {cache}/x 2> {tmp_path}/said; "
+        f"XCREPRO_DATA={cache} {sys.executable} {script}"
+    )
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "Read-only" in (tmp_path / "said").read_text()
 
 
 TRAIN = """

@@ -11,6 +11,9 @@ def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
     sub.add_argument("--force", action="store_true", help="download again")
+    sub.add_argument(
+        "--pin", action="store_true", help="for maintainers: write the archive's SHA-256 into the dataset's file"
+    )
 
     sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")
     sub.add_argument("truth", type=Path, nargs="*", help="label files, one-file datasets or .npz of SciPy matrices")
@@ -28,13 +31,16 @@ def add(command) -> None:
 
 def _fetch(arguments) -> int:
     from xcrepro.data import registry
-    from xcrepro.data.load import fetch
+    from xcrepro.data.load import fetch, pin
 
     print(fetch(arguments.name, force=arguments.force))
     entry = registry.get(arguments.name)
     for key in ("licence", "citation"):
         if text := getattr(entry, key):
             print(f"{key}: {text}")
+    if arguments.pin:
+        path = pin(arguments.name)
+        print(f"{path}: sha256 = {registry.get(arguments.name).archive['sha256']}")
     return 0
 
 

@@ -98,10 +98,10 @@ def _names(path: Path) -> list[str]:
 def _notebook(arguments) -> dict[str, bytes]:
     """The notebook of the same report, executed."""
     import json
-    import subprocess
     import tempfile
 
     from xcrepro import paths
+    from xcrepro.repro import runner
 
     source = paths.project_root() / "notebooks" / "kit" / "your_model.ipynb"
     if not source.is_file():
@@ -115,12 +115,17 @@ def _notebook(arguments) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "report.ipynb"
         parameters = [part for name, value in values.items() for part in ("-y", json.dumps({name: value}))]
-        run = subprocess.run(
-            [sys.executable, "-m", "papermill", str(source), str(out), *parameters, "--no-progress-bar"],
-            cwd=folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if run.returncode:
-            raise XCError(f"the notebook failed; its last words: {run.stderr.strip()[-500:]}")
+        log = Path(folder) / "report.log"
+        with open(log, "wb") as words:
+            arguments = [str(source), str(out), *parameters, "--no-progress-bar"]
+            process = runner.papermill(arguments, cwd=folder, stdout=words, stderr=words)
+        try:
+            process.wait()
+        finally:
+            runner.stop([process])
+        if process.returncode:
+            said = log.read_text(encoding="utf-8", errors="replace").strip()
+            raise XCError(f"the notebook failed; its last words: {said[-500:]}")
         return {"report.ipynb": out.read_bytes()}
 
 

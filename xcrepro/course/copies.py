@@ -82,7 +82,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
                 _students(course, teacher, made)
             else:
                 (made / "instructor.md").write_text(instructor(course), encoding="utf-8")
-        shutil.copytree(made, folder, dirs_exist_ok=True)
+        with paths.filling(folder) as part:
+            shutil.copytree(made, part, dirs_exist_ok=True)
     return sorted(path.name for path in folder.iterdir())
 
 

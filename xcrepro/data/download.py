@@ -15,13 +15,19 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from xcrepro.errors import DataError, DataMissing, XCError
-from xcrepro.paths import atomic_path
+from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.paths import atomic_path, faults_named
 
 RETRIES = 3
 """How often a broken connection is taken up again, after a pause that grows."""
 TIMEOUT = 60
 """Seconds without a byte after which a connection counts as broken."""
+MEMBERS = 10_000
+"""Files and folders that an archive may hold; those of the repository hold fewer than twenty."""
+RATIO, RATIO_FROM = 200, 1 << 20
+"""Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
+NAME_PARTS, NAME_LENGTH = 20, 200
+"""How deep a member may lie, and how long each name on the way may be, in bytes."""
 
 
 def archive_url(key: str, archive_format: str) -> str:
@@ -76,16 +82,26 @@ def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> N
     """
     import gdown
     import requests
+    from tqdm import tqdm
 
     target = Path(target)
-    try:
-        gdown.download(
-            url=url, output=str(target), quiet=not progress, use_cookies=False, timeout=TIMEOUT, retries=RETRIES
-        )
-    except (requests.RequestException, gdown.exceptions.DownloadError) as error:
-        for part in target.parent.glob(f"{target.name}*.part"):
-            part.unlink()
-        raise DataMissing(f"{url} could not be downloaded: {_reason(error)}") from error
+    with faults_named(target), tqdm(unit="B", unit_scale=True, desc="downloading", disable=not progress) as bar:
+
+        def arrived(so_far: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(so_far - bar.n)
+
+        try:
+            # gdown's own bar comes with lines about each attempt; what failed is said once, in the end.
+            gdown.download(
+                url, str(target), quiet=True, use_cookies=False, timeout=TIMEOUT, retries=RETRIES, progress=arrived
+            )
+        except (requests.RequestException, gdown.exceptions.DownloadError) as error:
+            bar.leave = False
+            raise DataMissing(f"{url} could not be downloaded: {_reason(error)}") from error
+        finally:
+            for part in target.parent.glob(f"{target.name}*.part"):
+                part.unlink()
 
 
 def _reason(error: Exception) -> str:
@@ -108,8 +124,8 @@ def sha256(path: str | os.PathLike) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
-    """The SHA-256 of ``archive``, held to the one that is remembered.
+def check_sum(archive: str | os.PathLike, record: str | os.PathLike, pinned: str = "") -> str:
+    """The SHA-256 of ``archive``, held to the one that is known.
 
     Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
 
@@ -118,6 +134,8 @@ def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
     archive : path
     record : path
         The file that :func:`remember_sum` wrote; it need not be there.
+    pinned : str
+        The one that the dataset's ``[archive]`` has; empty where it has none. It stands before what is remembered.
 
     Returns
     -------
@@ -127,9 +145,19 @@ def check_sum(archive: str | os.PathLike, record: str | os.PathLike) -> str:
     Raises
     ------
     DataError
-        If ``record`` remembers another one from an earlier download.
+        If it is another one than ``pinned``, or than ``record`` remembers from an earlier download.
     """
     found, record = sha256(archive), Path(record)
+    if pinned:
+        if found != pinned:
+            raise DataError(
+                Path(archive).name,
+                f"an archive with SHA-256 {found}",
+                f"{pinned}, as the catalogue has it",
+                do="It is another archive than the catalogue was made for, or did not arrive well: do not use it unread. "
+                "Where it is meant, its sha256 in [archive] has to change",
+            )
+        return found
     if not record.is_file():
         return found
     known = record.read_text(encoding="utf-8").split()[:1]
@@ -175,9 +203,10 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
     Raises
     ------
     DataError
-        For what is no zip (a web page is called that), for a cut or damaged one, for one that is larger than the free
-        space, and for one with a member that would land outside ``folder`` or is a link; the last three before a byte
-        is written, except damage inside a member.
+        For what is no zip (a web page is called that); for a cut or damaged one; and, before a byte is written, for one that
+        is larger than the free space or ``$XCREPRO_MAX_UNPACKED`` bytes (default 200 GiB), holds more than :data:`MEMBERS`
+        members, one that unpacks to more than :data:`RATIO` times its size, one name twice, a name that is too long or a
+        file where another needs a folder, a link or another special file, or one that would land outside ``folder``.
     """
     archive, folder = Path(archive), Path(folder)
     if not zipfile.is_zipfile(archive):
@@ -186,8 +215,10 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
     try:
         with zipfile.ZipFile(archive) as bundle:
             members = bundle.infolist()
+            _refuse_flood(archive, members)
             for member in members:
                 _refuse_escape(archive, member)
+            _refuse_twice(archive, members)
             size, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
             if size > free:
                 raise DataError(
@@ -221,14 +252,76 @@ def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
         name.is_absolute()
         or ".." in name.parts
         or ":" in "".join(name.parts[:1])
-        or stat.S_ISLNK(member.external_attr >> 16)
+        or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
     ):
         raise DataError(
             archive.name,
-            f"the member {member.filename!r}, a link or outside the archive's own folder",
+            f"the member {_shown(name)}, a link, a special file or outside the archive's own folder",
             "only files below it",
-            do="This archive is not what it claims to be: do not use it",
+            do=_UNTRUE,
         )
+    if (
+        len(name.parts) > NAME_PARTS
+        or any(len(part.encode("utf-8", "surrogateescape")) > NAME_LENGTH for part in name.parts)
+        or not str(name).isprintable()
+    ):
+        raise DataError(
+            archive.name,
+            f"the member {_shown(name)}",
+            f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts",
+            do=_UNTRUE,
+        )
+
+
+_UNTRUE = "This archive is not what it claims to be: do not use it"
+
+
+def _shown(name: PurePosixPath) -> str:
+    text = str(name)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """What would fill a disk or a folder, before a byte of it is unpacked. Python's zipfile never unpacks more of a member than
+    its announced size."""
+    if len(members) > MEMBERS:
+        raise DataError(archive.name, f"{len(members):,} members", f"at most {MEMBERS:,}", do=_UNTRUE)
+    most = max_unpacked_bytes()
+    if (size := sum(member.file_size for member in members)) > most:
+        do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
+        raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
+    for member in members:
+        if member.file_size > max(RATIO_FROM, RATIO * member.compress_size):
+            raise DataError(
+                archive.name,
+                f"the member {_shown(PurePosixPath(member.filename))}, {member.compress_size:,} bytes that unpack to "
+                f"{member.file_size:,}",
+                f"at most {RATIO} times as many",
+                do=_UNTRUE,
+            )
+
+
+def max_unpacked_bytes() -> int:
+    """How much an archive may hold: ``$XCREPRO_MAX_UNPACKED`` bytes, 200 GiB by default."""
+    given = os.environ.get("XCREPRO_MAX_UNPACKED", str(200 << 30))
+    if not given.isdigit() or not int(given):
+        raise ArgumentError("$XCREPRO_MAX_UNPACKED", "must be a whole number of bytes, 1 or more", repr(given))
+    return int(given)
+
+
+def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """One name for two members, or for a file and for a folder that others lie in; upper and lower case are one, as on some
+    systems."""
+    files: set[str] = set()
+    folders: set[str] = set()
+    for member in members:
+        name = PurePosixPath(member.filename.replace("\\", "/").lower())
+        above = {str(folder) for folder in name.parents}
+        known = files if member.is_dir() else files | folders
+        if str(name) in known or above & files:
+            raise DataError(archive.name, f"the member {_shown(name)} twice", "each name once", do=_UNTRUE)
+        folders |= above
+        (folders if member.is_dir() else files).add(str(name))
 
 
 def _what_is(path: Path) -> str:

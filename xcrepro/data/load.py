@@ -10,6 +10,7 @@ import copy
 import numbers
 import os
 import re
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -194,8 +195,10 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
     The archive comes from the address that ``napkinxc.datasets`` or the ``dataset.toml`` keeps, or is
     ``<cache>/datasets/<name>.zip`` where somebody put one (the way for a machine without a network). It is downloaded,
     unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole;
-    on any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The SHA-256
-    of the first good archive is kept in ``<cache>/datasets/<name>.sha256`` and a later archive must have the same one.
+    on any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The archive must
+    have the SHA-256 that the catalogue has (``sha256`` in ``[archive]``). Where that has none, the first archive that passes
+    the comparison is trusted, which is said, and its sum is kept in ``<cache>/datasets/<name>.sha256``: a later one must have
+    the same.
 
     Parameters
     ----------
@@ -231,6 +234,38 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
         _fetch(entry, split=0, source=entry.source, force=force, progress=progress)
         folder = _home(entry)
     return folder
+
+
+def pin(name: str) -> Path:
+    """Write the SHA-256 of a dataset's good archive into its file of the catalogue (:func:`xcrepro.data.registry.pin`).
+
+    Parameters
+    ----------
+    name : str
+        A dataset that :func:`fetch` has put into the cache.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name.
+    DataMissing
+        Where no archive passed the comparison with the printed numbers: there is nothing to trust.
+    DataError
+        Where the file has another sum already.
+    """
+    entry = registry.get(name)
+    record = _record_of(entry)
+    if not record.is_file():
+        raise DataMissing(
+            f"{record}: no archive of {entry.printed_name} has passed the comparison with what is printed; "
+            f"`xcrepro fetch {entry.name} --force --pin` fetches one"
+        )
+    return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
 
 
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
@@ -368,6 +403,11 @@ def _parameter(name: str, value: float | None, default: float) -> float:
 def _home(entry: Entry) -> Path:
     """Where the dataset lies in the cache, or would."""
     return paths.cache_dir() / "datasets" / entry.name
+
+
+def _record_of(entry: Entry) -> Path:
+    """Where the sum of the first good archive is remembered."""
+    return _home(entry).with_name(f"{entry.name}.sha256")
 
 
 def _available_folder(entry: Entry) -> Path | None:
@@ -611,7 +651,7 @@ def _fetch(
     The checksum is remembered where they were compared and do not differ.
     """
     home = _home(entry)
-    record = home.with_name(f"{entry.name}.sha256")
+    record = _record_of(entry)
     own = home.with_name(f"{entry.name}.zip")
     if not own.is_file() and entry.folder and "file" in entry.archive:
         own = entry.folder / entry.archive["file"]
@@ -630,7 +670,8 @@ def _fetch(
                 download.download(url, archive, progress=progress)
             except DataMissing as error:
                 raise DataMissing(_what_to_do(entry, f"did not arrive: {error}", url)) from error
-        digest = download.check_sum(archive, record)
+        pinned = entry.archive.get("sha256", "")
+        digest = download.check_sum(archive, record, pinned)
         try:
             download.unpack(archive, files, progress=progress)
             train, test = _read(files, _find_named(entry, files, archived=True), split)
@@ -641,6 +682,12 @@ def _fetch(
         for difference in differences:
             warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
         if source is not None and not differences:
+            if progress and not pinned and not record.is_file():
+                print(
+                    f"{archive.name}: the catalogue has no SHA-256 of it, so this first one is trusted: {digest}, "
+                    f"remembered in {record}",
+                    file=sys.stderr,
+                )
             download.remember_sum(digest, own.name, record)
     return train, test, differences
 

@@ -40,6 +40,7 @@ from xcrepro.data.blocks import (
     FIRST_TOO_LARGE,
     Joined,
     Layout,
+    exact_float32,
     long_line,
     max_line_bytes,
     offsets,
@@ -396,10 +397,14 @@ _OTHER_FORMATS = {
     b"%%matrixmarket": ("a Matrix Market file", "scipy.io.mmread reads it: " + _SAVE),
     b"\x89hdf": ("an HDF5 file", _SAVE.capitalize()),
     b"par1": ("a Parquet file", _CONVERT),
+    b"%": ("a file that begins with a comment in %, as ARFF files do (Mulan, WEKA, MEKA)", _CONVERT),
     b"sqlite format 3": ("an SQLite database", "Write its points in the repository's format first (xcrepro.write_xc)"),
     b"{": ("JSON lines", f"read_jsonl_labels reads label lists; {_CONVERT}"),
 }
 """First bytes, in lower case -> what the file is and what to do, where asking for a width would lead astray."""
+
+
+_TEXT_BYTES = frozenset(b"\t\n\r" + bytes(range(32, 127)))
 
 
 def _is_binary(text: bytes) -> bool:
@@ -417,6 +422,9 @@ def _shown(text: bytes) -> str:
 def other_format(text: bytes) -> tuple[str, str] | None:
     """What a file is that begins so, and what to do with it; None where nothing tells."""
     start = text[:20].lower().lstrip()
+    for letters, others in ((text[0:8:2], text[1:8:2]), (text[1:8:2], text[0:8:2])):
+        if len(others) > 1 and not any(others) and all(byte in _TEXT_BYTES for byte in letters):
+            return _OTHER_FORMATS[b"\xff\xfe"]  # without its mark
     return next((known for magic, known in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 
@@ -522,7 +530,8 @@ def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> d
             raise DataError(path, f"label {label} twice", "each id once in a row", line=line)
         if type(value) not in (int, float) or not 0 <= value < FIRST_TOO_LARGE:
             raise DataError(path, f"relevance {value!r} of label {label}", "0 or a finite number above", line=line)
-        pairs[label] = np.float32(value)
+        # A whole number may be longer than float64 can tell.
+        pairs[label] = exact_float32(str(value)) if type(value) is int else np.float32(value)
     return {label: value for label, value in sorted(pairs.items()) if value > 0}
 
 

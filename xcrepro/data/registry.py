@@ -19,7 +19,8 @@ file outside the folder are refused, with the file and the key.
   ``test_rows``. With the first two sets also ``validation``, or ``validation_X`` and ``validation_Y`` (as ``train`` is
   given): points of their own to choose and to calibrate on, in neither count below.
 - ``[archive]``: where ``xcrepro fetch`` takes the files from: ``url``, or ``file``, a zip archive in the folder, or
-  ``key`` and ``format`` of ``napkinxc.datasets``.
+  ``key`` and ``format`` of ``napkinxc.datasets``.  ``sha256``: of the archive, 64 hexadecimal digits; any other archive is
+  refused. ``xcrepro fetch NAME --pin`` writes it. Without it the first archive that passes the comparison below is trusted.
 - ``[propensity]``: ``A`` and ``B`` of jain16, equation 1 (default 0.55 and 1.5), ``from``: where they are from, in
   words.
 - ``[expected]``: what a folder is compared with when it is loaded: ``n_train``, ``n_test``, ``n_features``,
@@ -84,7 +85,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.paths import cache_dir, committed, committed_files
+from xcrepro.paths import atomic_path, cache_dir, committed, committed_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +197,8 @@ class Entry:
         The keys of ``[archive]``: ``url``; or ``file``, its name in ``folder``; or ``key`` and ``format`` in
         ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases
         of the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
-        AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one.
+        AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one. And
+        ``sha256``, where it is known.
     published : dict
         Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document
         prints, ``printed_name``, and ``note`` where there is something to say.
@@ -509,6 +511,63 @@ def read(path: str | os.PathLike) -> Entry:
     return entry
 
 
+def pin(name: str, sha256: str) -> Path:
+    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, whose other lines stay as they are.
+
+    Parameters
+    ----------
+    name : str
+        The dataset, by any of its names.
+    sha256 : str
+        64 hexadecimal digits.
+
+    Returns
+    -------
+    Path
+        The file: in the package's catalogue, or the reader's own.
+
+    Raises
+    ------
+    ArgumentError
+        Where the name is unknown, or the sum is none.
+    DataError
+        Where the file has another sum already.
+    """
+    if not _SHA256.test(sha256):
+        raise ArgumentError("sha256", f"must be {_SHA256.words}", repr(sha256))
+    entry = get(name)
+    path = entry.folder / FILE if entry.folder else _FOLDER / f"{entry.name}.toml"
+    if (known := entry.archive.get("sha256")) == sha256:
+        return path
+    if known:
+        do = "Take that line out where the new archive is meant, and pin it again"
+        raise DataError(path, f"archive.sha256 = {known}", f"none, or {sha256}", do=do)
+    text, line = path.read_text(encoding="utf-8"), f'sha256 = "{sha256}"'
+    new = _with_line(text, "[archive]", line)
+    was, now = (tomllib.loads(content, parse_float=Decimal) for content in (text, new))
+    if now != {**was, "archive": {**was.get("archive", {}), "sha256": sha256}}:
+        raise DataError(
+            path, "an [archive] that is written in an unusual way", "a table of its own", do=f"Put in {line}"
+        )
+    with atomic_path(path) as part:
+        part.write_text(new, encoding="utf-8", newline="\n")
+    for cached in (_read, package, _known_names):
+        cached.cache_clear()
+    return path
+
+
+def _with_line(text: str, table: str, line: str) -> str:
+    """A TOML text with one more line behind the last key of a table, which is made where it is not there."""
+    lines = text.splitlines()
+    begin = next((at for at, found in enumerate(lines) if found.partition("#")[0].strip() == table), None)
+    if begin is None:
+        return "\n".join([*lines, "", table, line, ""])
+    rest = range(begin + 1, len(lines))
+    end = next((at for at in rest if lines[at].lstrip().startswith("[")), len(lines))
+    last = max(at for at in range(begin, end) if lines[at].strip() and not lines[at].lstrip().startswith("#"))
+    return "\n".join([*lines[: last + 1], line, *lines[last + 1 :], ""])
+
+
 def unlisted(name: str) -> Entry:
     """An entry for data of which nothing is known but what they are called.
 
@@ -690,6 +749,10 @@ _NAME = _Rule(
     "a name of letters, digits, '.', '-' and '_'",
     lambda v: isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", v, re.ASCII) is not None,
 )
+_SHA256 = _Rule(
+    "64 hexadecimal digits in lower case",
+    lambda v: isinstance(v, str) and re.fullmatch(r"[0-9a-f]{64}", v) is not None,
+)
 _TEXT = _Rule("a text", lambda v: isinstance(v, str))
 _TEXTS = _Rule("a list of texts", lambda v: isinstance(v, list) and all(isinstance(text, str) for text in v))
 _IN_FOLDER = _Rule("a file in the folder, by its relative path with '/'", _inside)
@@ -710,7 +773,7 @@ _FORMAT = {
     "group": _one_of("multi-modal", "label-features", "without", "legacy", "proprietary", "own"),
     "label_names": _IN_FOLDER, "splits": _whole(1),
     "propensity": {"A": _ANY, "B": _ANY, "from": _TEXT},
-    "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER},
+    "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER, "sha256": _SHA256},
     "files": {key: _IN_FOLDER for keys in (*FILE_SETS, *VALIDATION_SETS.values()) for key in keys},
     "expected": _ROW,
     "published": [_ROW],
@@ -762,8 +825,8 @@ def _read(path: Path, changed: int, package: bool = False) -> Entry:
         (files and not any(set(files) in (set(keys), {*keys, *VALIDATION_SETS.get(keys, ())}) for keys in FILE_SETS),
          "files", ", ".join(files), " or ".join(", ".join(keys) for keys in FILE_SETS)
          + "; validation, or validation_X and validation_Y, beside train, or train_X and train_Y"),
-        (archive and set(archive) not in ({"key", "format"}, {"url"}, {"file"}), "archive", ", ".join(archive),
-         "url, or file, or key and format"),
+        (archive and set(archive) - {"sha256"} not in ({"key", "format"}, {"url"}, {"file"}, set()), "archive",
+         ", ".join(archive), "url, or file, or key and format; and sha256"),
         (None in sources[1:] or len(set(sources)) < len(sources), "published", f"the sources {sources}",
          "one for each row, and each once"),
         (expected.get("avg_labels_per_point", 0) > expected.get("n_labels", math.inf),

@@ -17,6 +17,7 @@ import numpy as np
 from xcrepro.errors import DataError, DataMissing
 
 _GZIP = b"\x1f\x8b"
+_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -92,7 +93,8 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 def _of_the_system(member: zipfile.ZipInfo) -> bool:
     """What macOS and Windows put beside the files that were meant."""
-    return member.filename.startswith("__MACOSX/") or member.filename.rpartition("/")[2] in (".DS_Store", "Thumbs.db")
+    name = member.filename.rpartition("/")[2]
+    return member.filename.startswith("__MACOSX/") or name.startswith("._") or name in _OF_SYSTEMS
 
 
 @contextlib.contextmanager

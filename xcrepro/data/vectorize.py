@@ -22,7 +22,7 @@ from xcrepro.data.names import LabelNames, write_label_names
 from xcrepro.data.write import write_xc
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import MAX_COLUMNS
-from xcrepro.paths import atomic_path
+from xcrepro.paths import filling
 
 TEXT_KEYS = ("title", "content", "text")
 LABEL_KEYS = ("labels", "target_ind", "subjects")
@@ -135,13 +135,14 @@ def vectorize(
         source, {part: of.texts for part, of in points.items()}, min_df, ngrams, max_features, sublinear
     )
     Y = {part: _label_matrix(of, names) for part, of in points.items()}
-    for part in points:
-        write_xc(folder / f"{part}.txt", X[part], Y[part])
-        _write_lines(folder / f"{part}_ids.txt", points[part].ids)
-    write_label_names(folder / "label_names.txt", names)
-    _write_lines(folder / "vocabulary.txt", terms)
     settings = f"min_df {min_df}, ngrams {ngrams}, max_features {max_features}, sublinear {sublinear}, seed {seed}"
-    _write_lines(folder / "dataset.toml", _toml(name, os.path.basename(source), settings, X, Y))
+    with filling(folder) as home:
+        for part in points:
+            write_xc(home / f"{part}.txt", X[part], Y[part])
+            _write_lines(home / f"{part}_ids.txt", points[part].ids)
+        write_label_names(home / "label_names.txt", names)
+        _write_lines(home / "vocabulary.txt", terms)
+        _write_lines(home / "dataset.toml", _toml(name, os.path.basename(source), settings, X, Y))
     return Vectorized(
         name,
         {part: len(of.texts) for part, of in points.items()},
@@ -306,5 +307,4 @@ def _toml(name: str, source: str, settings: str, X: dict, Y: dict) -> list[str]:
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:
-    with atomic_path(path) as part:
-        part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -19,6 +19,7 @@ from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.formats.entries import Entries, predicted, relevant
 from xcrepro.formats.index import Index
+from xcrepro.paths import filling
 from xcrepro.predictions import TopK
 
 SUBJECTS, SUGGESTIONS = (".tsv", ".key"), (".annif",)
@@ -117,6 +118,6 @@ def _write(path: str | os.PathLike, suffix: str, rows: Iterator[list[str]], n: i
         raise ArgumentError("row_ids", "must be names that files can have", shown(odd))
     if names != sorted(names):
         raise ArgumentError("row_ids", "must be in the order of their names", "another order", "rows are read so again")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in zip(names, rows, strict=True):
-        (folder / f"{name}{suffix}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    with filling(folder) as part:
+        for name, lines in zip(names, rows, strict=True):
+            (part / f"{name}{suffix}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")

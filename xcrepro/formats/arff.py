@@ -265,7 +265,12 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
         raise ArgumentError("label_names", "must be printable", shown(bad))
     file = Path(path)
 
-    with writing(file) as out:
+    root = ElementTree.Element("labels", xmlns="http://mulan.sourceforge.net/labels")
+    for name in names:
+        ElementTree.SubElement(root, "label", name=name)
+    ElementTree.indent(root)
+    with writing(file) as out, atomic_path(_xml_beside(file)) as part:
+        part.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
         out.write(f"@relation '{file.stem}: -C -{truth.n_labels}'\n\n")
         out.writelines(f"@attribute feature{column} numeric\n" for column in range(width))
         out.writelines(f"@attribute {_quoted(name)} {{0,1}}\n" for name in names)
@@ -277,9 +282,3 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
             ]
             labels = truth.indices[truth.indptr[row] : truth.indptr[row + 1]].tolist()
             out.write("{" + ",".join([*cells, *(f"{width + label} 1" for label in labels)]) + "}\n")
-    root = ElementTree.Element("labels", xmlns="http://mulan.sourceforge.net/labels")
-    for name in names:
-        ElementTree.SubElement(root, "label", name=name)
-    ElementTree.indent(root)
-    with atomic_path(_xml_beside(file)) as part:
-        part.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")

@@ -88,5 +88,7 @@ def _save(path: str | os.PathLike, matrix: sparse.csr_matrix, absent: float) -> 
         raise ArgumentError("matrix", f"must have at most {_MOST:,} cells to be written dense", f"{n:,} x {width:,}")
     dense = np.full((n, width), absent, matrix.dtype)
     dense[np.repeat(np.arange(n), np.diff(matrix.indptr)), matrix.indices] = matrix.data
-    with atomic_path(path) as part:
-        np.save(part, dense, allow_pickle=False)
+    with atomic_path(path) as part, open(part, "wb") as file:
+        # np.save writes past Python's file and, on a full disk, does not say what was lost.
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(dense))
+        file.write(dense.data)

@@ -25,7 +25,7 @@ from types import ModuleType
 import numpy as np
 
 from xcrepro import paths, predictions, truth
-from xcrepro.errors import DataError
+from xcrepro.errors import DataError, system_fault
 from xcrepro.kernels import topk
 from xcrepro.models import base
 from xcrepro.models.base import Model
@@ -100,9 +100,11 @@ class Training:
             model = self._model(writable)
             start = time.perf_counter()
             top = model.predict(features, k)
+            seconds = time.perf_counter() - start
             if writable:
-                top.save(path)
-                self._note({"predicted points": len(top), "predict seconds": time.perf_counter() - start})
+                with _kept_where_there_is_room():
+                    top.save(path)
+                    self._note({"predicted points": len(top), "predict seconds": seconds})
             return top
 
     def about(self) -> dict:
@@ -143,9 +145,12 @@ class Training:
                 file=sys.stderr,
             )
             return model
-        model.save(stored)
         about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
-        self._note(about | {"train seconds": seconds})
+        with _kept_where_there_is_room():
+            for half in self.folder.glob(f".{stored.name}.*"):  # of a process that was killed while it wrote
+                shutil.rmtree(half)
+            model.save(stored)
+            self._note(about | {"train seconds": seconds})
         return model
 
 
@@ -201,6 +206,17 @@ def _locked(folder: Path) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def _kept_where_there_is_room() -> Iterator[None]:
+    """What was trained or predicted is used also where a full disk does not take it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        print(f"it is not kept: {system_fault(error)}", file=sys.stderr, flush=True)
 
 
 def _set_aside(path: Path, error: DataError, done: str, writable: bool) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import xcrepro
-from xcrepro import diagnose, looks
+from xcrepro import diagnose, looks, paths
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.registry import METRICS
@@ -531,19 +531,21 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
 def _atomic_folder(target: Path) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is gone when it does not."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    part, old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)), None
     try:
-        yield part
+        with paths.faults_named(target):
+            yield part
         umask = os.umask(0)
         os.umask(umask)
         part.chmod(0o777 & ~umask)
-        old = None
         if target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
             os.replace(target, old)
         os.replace(part, target)
         if old is not None:
-            shutil.rmtree(old)
+            shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
+        if old is not None and not target.exists():
+            os.replace(old, target)
         raise

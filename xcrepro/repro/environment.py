@@ -64,13 +64,9 @@ def constraints() -> str:
 
 def main() -> None:
     root = paths.project_root()
-    for name, content in (
-        ("environment.yml", environment_yml(root / "pyproject.toml")),
-        ("constraints.txt", constraints()),
-    ):
-        with paths.atomic_path(root / name) as part:
-            part.write_text(content, encoding="utf-8", newline="\n")
-        print(f"wrote {name}")
+    made = {"environment.yml": environment_yml(root / "pyproject.toml"), "constraints.txt": constraints()}
+    paths.write_together({root / name: text.encode() for name, text in made.items()})
+    print(f"wrote {' and '.join(made)}")
 
 
 if __name__ == "__main__":

@@ -318,10 +318,8 @@ class Item:
         committed = paths.project_root() / "figures" if self.official and self.size == "small" else None
         moved = self._moved(committed / name, contents, table, part) if committed else "not compared"
         if moved or self.folder != committed:
-            for suffix, content in contents.items():
-                target = self.folder / f"{name}{suffix}"
-                with paths.atomic_path(target) as temporary:
-                    temporary.write_bytes(content)
+            # Together: a picture beside the table of another run would be taken for agreeing.
+            paths.write_together({self.folder / f"{name}{suffix}": content for suffix, content in contents.items()})
         for suffix in contents:
             record.note("output", str(self.folder / f"{name}{suffix}"))
         if committed and moved:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from xcrepro import paths
+from xcrepro.errors import DataError
 
 
 def note(kind: str, text: str) -> None:
@@ -38,11 +39,20 @@ def read(path: Path) -> dict[str, list[str]]:
     -------
     dict of str to list of str
         Kind -> its notes, each once, in the order in which they came; empty where there is no file.
+
+    Raises
+    ------
+    DataError
+        For a line that is no note: cut, by a full disk say.
     """
     found: dict[str, dict[str, None]] = {}
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    for kind, text in map(json.loads, lines):
-        found.setdefault(kind, {})[text] = None
+    content = path.read_bytes() if path.exists() else b""
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            kind, text = json.loads(line)
+            found.setdefault(kind, {})[text] = None
+        except (ValueError, TypeError):
+            raise DataError(path, f"{line[:60]!r}", "a note of the run", line=number, do="Run the item again") from None
     return {kind: list(texts) for kind, texts in found.items()}
 
 

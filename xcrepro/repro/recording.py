@@ -22,7 +22,7 @@ from pathlib import Path
 import xcrepro
 from xcrepro import paths
 from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, DataMissing, XCError
+from xcrepro.errors import ArgumentError, DataMissing, XCError, system_fault
 from xcrepro.repro import manifest, notebooks, recorded, runner, stamps
 
 MEAN = "mean"
@@ -345,9 +345,9 @@ def run(recordings: Sequence[Recording], force: bool = False, commit: bool = Tru
         try:
             record = collect(recording, force, lambda text, at=at: print(at + text, flush=True))
             said = _settle(recording, record, commit)
-        except XCError as error:
+        except (OSError, XCError) as error:
             failed += 1
-            said = str(error)
+            said = system_fault(error) if isinstance(error, OSError) else str(error)
         print(f"{at}{said}", flush=True)
     print(f"{len(recordings)} records: {len(recordings) - failed} stand, {failed} failed", flush=True)
     return not failed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro import paths, threads
 from xcrepro.arguments import one_of, whole_number
-from xcrepro.errors import ArgumentError, XCError
+from xcrepro.errors import ArgumentError, DataError, XCError, system_fault
 from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
 from xcrepro.repro import items as items_
 
@@ -170,7 +170,8 @@ def run(
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
     Everything is checked before anything starts. After that nothing is raised for an item: it fails, the others go on,
-    and :meth:`Report.require` raises. Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log``
+    and :meth:`Report.require` raises; so it is where the system refuses what the runner itself writes for it (a full disk,
+    a file in the way). Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log``
     beside each. An interrupted run goes on where it was.
 
     Parameters
@@ -241,7 +242,10 @@ def run(
             for name in named:
                 result = scheduler.results[name]
                 if result.outcome in ("ok", "unchanged"):
-                    _write_back(plan[name].entry, result.notebook)
+                    try:
+                        _write_back(plan[name].entry, result.notebook)
+                    except OSError as error:
+                        scheduler.results[name] = dataclasses.replace(result, outcome="failed", why=system_fault(error))
     order = [*plan, *(name for name in scheduler.results if name not in plan)]
     report = Report(tuple(scheduler.results[name] for name in order), time.monotonic() - began)
     print(report.summary(), flush=True)
@@ -256,12 +260,17 @@ def alone(root: Path) -> Iterator[None]:
     process."""
     from filelock import FileLock, Timeout
 
-    (root / "build").mkdir(parents=True, exist_ok=True)
-    lock = FileLock(root / "build" / "run.lock")
     try:
+        (root / "build").mkdir(parents=True, exist_ok=True)
+        lock = FileLock(root / "build" / "run.lock")
         lock.acquire(timeout=0)
     except Timeout:
         raise XCError(f"another run is under way in {root}: wait for it to end, or stop it, then run again") from None
+    except OSError as error:
+        raise XCError(
+            f"a run writes into {root / 'build'}, which cannot be: {system_fault(error)}; `xcrepro start DIR` makes a project "
+            f"of your own"
+        ) from None
     try:
         yield
     finally:
@@ -338,15 +347,18 @@ def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: di
     """
     job = _Job(entry, values, official=False, inject=True, force=True, label="other")
     variables = {**_environment(entry.root, threads.count()), **environment}
-    child = _Child(entry.root, job, {}, "", executed, variables)
     try:
-        _wait(child)
-        if child.fault() and not child.ran_a_cell():
-            child.start()
+        child = _Child(entry.root, job, {}, "", executed, variables)
+        try:
             _wait(child)
-    finally:
-        stop([child.process])
-    return child.fault()
+            if child.fault() and not child.ran_a_cell():
+                child.start()
+                _wait(child)
+        finally:
+            stop([child.process])
+        return child.fault()
+    except OSError as error:
+        return system_fault(error)
 
 
 def _wait(child: _Child) -> None:
@@ -424,6 +436,20 @@ class _Scheduler:
                 self._start(job)
 
     def _start(self, job: _Job) -> None:
+        with self._failing(job):
+            self._begin(job)
+
+    @contextlib.contextmanager
+    def _failing(self, job: _Job, began: float | None = None) -> Iterator[None]:
+        """What goes wrong here, with the machine or with the item's files, fails the item and not the run."""
+        try:
+            yield
+        except (OSError, XCError) as error:
+            why = system_fault(error) if isinstance(error, OSError) else str(error)
+            self.digests[job.entry.id] = ""
+            self._record(Result(job.entry.id, "failed", why, time.monotonic() - began if began else 0.0))
+
+    def _begin(self, job: _Job) -> None:
         name = job.entry.id
         needs = {need: self.digests[need] for need in job.needs}
         why, fingerprint = self._reason(job, needs)
@@ -436,8 +462,13 @@ class _Scheduler:
         self.running[name] = _Child(self.root, job, fingerprint, why, executed, environment)
 
     def _finish(self, child: _Child) -> None:
+        del self.running[child.job.entry.id]
+        child.process.stdin.close()
+        with self._failing(child.job, child.began):
+            self._end(child)
+
+    def _end(self, child: _Child) -> None:
         job, name = child.job, child.job.entry.id
-        del self.running[name]
         fault = child.fault()
         if fault and child.attempts == 1 and not child.ran_a_cell():
             child.start()
@@ -497,16 +528,12 @@ class _Child:
         self.attempts += 1
         self.executed.unlink(missing_ok=True)
         self.notes_file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "papermill", str(self.job.entry.notebook), str(self.executed)]
-        command += ["--no-progress-bar", "--log-output"]
+        arguments = [str(self.job.entry.notebook), str(self.executed), "--no-progress-bar", "--log-output"]
         if self.job.inject:
             # As YAML: papermill's -p would turn the text "1" into a number.
-            command += ["-y", yaml.safe_dump(self.job.values)]
+            arguments += ["-y", yaml.safe_dump(self.job.values)]
         with open(self.log, "wb") as log:
-            # In this process's group: what interrupts or kills the group reaches the children too.
-            self.process = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
+            self.process = papermill(arguments, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
 
     def _notebook(self) -> dict | None:
         try:
@@ -515,8 +542,13 @@ class _Child:
             return None
 
     def notes(self) -> dict[str, list[str]]:
-        """What the run noted of itself (:mod:`xcrepro.repro.record`)."""
-        return record.read(self.notes_file)
+        """What the run noted of itself (:mod:`xcrepro.repro.record`); of one that failed what can be read."""
+        try:
+            return record.read(self.notes_file)
+        except DataError:
+            if not self.process.returncode:
+                raise
+            return {}
 
     def ran_a_cell(self) -> bool:
         notebook = self._notebook()
@@ -543,23 +575,45 @@ class _Child:
         return ""
 
 
+def papermill(arguments: list[str], **options) -> subprocess.Popen:
+    """Start papermill on a notebook; process and kernel end with this process, however that ends (:mod:`xcrepro.repro.child`).
+
+    Parameters
+    ----------
+    arguments : list of str
+        Of papermill: the notebook, the notebook to be, options.
+    **options
+        Of ``subprocess.Popen``. In this process's group: what interrupts or kills the group reaches the children too.
+
+    Returns
+    -------
+    subprocess.Popen
+        Its stdin is open; closed, it kills the kernel and ends.
+    """
+    command = [sys.executable, "-m", "xcrepro.repro.child", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, **options)
+
+
 def stop(processes: list[subprocess.Popen]) -> None:
-    """End papermill processes: each stops its own kernel when asked, and a kernel left alone ends by itself.
+    """End papermill processes of :func:`papermill`: each stops its own kernel when asked.
 
     Parameters
     ----------
     processes : list of subprocess.Popen
-        Those that do not end within ten seconds are killed.
+        Those that do not end within ten seconds are killed, with their kernels.
     """
     for process in processes:
         process.terminate()
     until = time.monotonic() + _PATIENCE
     for process in processes:
-        try:
-            process.wait(max(0.1, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for insist in (process.stdin.close, process.kill):
+            try:
+                process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                insist()
+                until = time.monotonic() + 2.0
+        process.wait()
+        process.stdin.close()
 
 
 def _write_back(entry: manifest.Entry, executed: Path) -> None:

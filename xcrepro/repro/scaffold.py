@@ -62,9 +62,7 @@ def new(id: str, title: str = "") -> list[Path]:
     listing = root / "notebooks" / "manifest.toml"
     escaped = title.replace("\\", "\\\\").replace('"', '\\"')
     files[listing] = f'{listing.read_text(encoding="utf-8").rstrip()}\n\n["{id}"]\ntitle = "{escaped}"\n'.lstrip()
-    for path, text in files.items():
-        with paths.atomic_path(path) as part:
-            part.write_text(text, encoding="utf-8", newline="\n")
+    paths.write_together({path: text.encode() for path, text in files.items()})
     return list(files)
 
 

@@ -39,10 +39,9 @@ def start(folder: str | Path) -> list[Path]:
     manifest.load()  # a project with a fault is not handed on
     home = paths.committed("notebooks")
     files = [*tidy.find([home]), *(path for path in sorted(home.iterdir()) if path.suffix in {".toml", ".md", ".py"})]
-    written = []
-    for path in files:
-        target = folder / "notebooks" / path.relative_to(home)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)  # contents alone: what is installed may be read-only
-        written.append(target)
-    return written
+    names = [Path("notebooks") / path.relative_to(home) for path in files]
+    with paths.filling(folder) as part:
+        for path, name in zip(files, names, strict=True):
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, part / name)  # contents alone: what is installed may be read-only
+    return [folder / name for name in names]

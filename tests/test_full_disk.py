@@ -1,0 +1,283 @@
+"""A full disk: whatever writes, what was there stays as it was, nothing half-written is left, and the file is named.
+
+The disk is full for files beyond a length (``RLIMIT_FSIZE``: the system refuses the bytes, as it does on a full disk); each
+file that a writer makes is in turn the one that has no room. One test mounts a real small disk where it may.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import xcrepro as xc
+from tests.repro.conftest import Project
+from xcrepro import formats
+from xcrepro.errors import XCError
+
+resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
+
+
+@contextlib.contextmanager
+def full_disk(room: int):
+    """Writing a file beyond ``room`` bytes is refused."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def data(turn: int):
+    """Another truth, features and predictions each turn; those of the second are larger."""
+    rng = np.random.default_rng(turn)
+    n = 100 * turn
+    Y = sparse.csr_matrix((rng.random((n, 6)) < 0.4).astype(np.float32))
+    X = sparse.csr_matrix(np.where(rng.random((n, 5)) < 0.5, rng.random((n, 5)), 0).astype(np.float32))
+    return X, Y, xc.TopK.from_scores(rng.random((n, 6)).astype(np.float32), 4)
+
+
+def of_format(format: formats.Format, kind: str):
+    suffix = format.suffixes[0].strip("/")
+
+    def write(home: Path, turn: int) -> None:
+        if not suffix and turn == 1:
+            return  # a folder of files, which must be new
+        X, Y, top = data(turn)
+        values = {"truth": (Y,), "predictions": (top,), "features": (X,), "dataset": (X, Y)}[kind]
+        getattr(formats, f"write_{kind}")(home / f"it{suffix}", *values, format.name)
+
+    return write
+
+
+def npz(home: Path, turn: int) -> None:
+    _, Y, top = data(turn)
+    top.to_calibration_npz(home / "calibration.npz", Y)
+
+
+def pair(home: Path, turn: int) -> None:
+    X, Y, _ = data(turn)
+    xc.write_xc(home / "pair.npz", X, Y)
+
+
+def packed(home: Path, turn: int) -> None:
+    X, Y, _ = data(turn)
+    xc.write_xc(home / "train.txt.gz", X, Y)
+
+
+def state(home: Path, turn: int) -> None:
+    _, Y, top = data(turn)
+    xc.State(ks=(1, 3)).add(Y, top).save(home / "state.npz")
+
+
+def calibrator(home: Path, turn: int) -> None:
+    scores = np.linspace(0.01, 0.99, 40 * turn)
+    xc.calibrate.Isotonic().fit(scores, scores > 0.5).save(home / "isotonic.json")
+
+
+def model(home: Path, turn: int) -> None:
+    X, Y, _ = data(turn)
+    xc.models.Popularity().fit(X, sparse.hstack([Y] * turn).tocsr()).save(home / "model")
+
+
+def names(home: Path, turn: int) -> None:
+    from xcrepro.data.names import LabelNames, write_label_names
+
+    write_label_names(home / "names.txt", LabelNames(tuple(f"name {turn} {label}" for label in range(9 * turn))))
+
+
+def vectorized(home: Path, turn: int) -> None:
+    from xcrepro.data.vectorize import vectorize
+
+    source = home / "source.jsonl"
+    texts = [f"words of {word} and others" for word in ("one", "two", "three", "four")] * 5
+    if not source.exists():
+        source.write_text("".join(json.dumps({"text": text, "labels": [text[9:12]]}) + "\n" for text in texts))
+    if turn == 2:
+        vectorize(source, home / "deep" / "made", name="made")
+
+
+def kept_result(home: Path, turn: int) -> None:
+    from xcrepro import results
+
+    _, Y, top = data(turn)
+    results.add(results.of("mine", "a set", Y, top, (1, 3), note="w" * 100 * turn), home / "results", force=True)
+
+
+def fingerprints(home: Path, turn: int) -> None:
+    from xcrepro.diagnose import fingerprints
+
+    table, fingerprints.TABLE = fingerprints.TABLE, home / "fingerprints.csv"
+    try:
+        if not fingerprints.TABLE.exists():
+            shutil.copy(table, fingerprints.TABLE)
+        fingerprints.write([fingerprints.known("bibtex", part, data(turn)[1]) for part in ("train", "test")[:turn]])
+    finally:
+        fingerprints.TABLE = table
+
+
+def checksum(home: Path, turn: int) -> None:
+    from xcrepro.data import download
+
+    if turn == 2:
+        download.remember_sum("0" * 64, "a.zip", home / "a.sha256")
+
+
+def page(home: Path, turn: int) -> None:
+    from xcrepro.reports import report
+
+    with report._atomic_folder(home / "report") as part:
+        for name in ("report.html", "table.csv"):
+            (part / name).write_text(f"{turn} " * 1000)
+
+
+def project(home: Path) -> Project:
+    os.environ["XCREPRO_ROOT"] = str(home)
+    return Project(home) if not (home / "notebooks").exists() else Project.__new__(Project)
+
+
+def item(home: Path, turn: int) -> None:
+    """A figure and a table of an item, three files each."""
+    from xcrepro import repro
+    from xcrepro.repro import figures
+
+    (made := project(home)).root = home
+    if turn == 1 or not (home / "notebooks/demo/one.ipynb").exists():
+        made.add("one", "pass")
+    it = repro.item("demo/one", {"size": "small"})
+    table = pd.DataFrame({"k": [1, 3, 5], "P": [0.5 * turn, 0.25, 0.125 / 3]})
+    with figures.new() as (fig, ax):
+        ax.plot(table["k"], table["P"])
+        figures.draws(ax, x="k", y="P")
+    it.save_figure(fig, table, part="drawn")
+    it.save_table(table)
+
+
+def golden(home: Path, turn: int) -> None:
+    from xcrepro.repro import golden
+
+    project(home)
+    os.environ["XCREPRO_ACCEPT"] = "demo/one"
+    golden.check("demo/one", pd.DataFrame({"k": range(50 * turn), "P": 0.5 * turn}))
+
+
+def stamp(home: Path, turn: int) -> None:
+    from xcrepro.repro import manifest, stamps
+
+    (made := project(home)).root = home
+    if not (home / "notebooks/demo/one.ipynb").exists():
+        made.entries = {}
+        made.add("one", "pass")
+    stamps.write(manifest.load()["demo/one"], {"parameters": {"size": "small", "seed": turn}}, [], [])
+
+
+def record(home: Path, turn: int) -> None:
+    from xcrepro.repro import recorded
+
+    provenance = dict.fromkeys(recorded.FIELDS, str(turn))
+    tables = {"": recorded.Table(("k", "P"), [("1", "0.5")] * 20 * turn, [("", "")] * 20 * turn)}
+    recorded.write(home / "bibtex.csv", recorded.Record(provenance, tables))
+
+
+def tidied(home: Path, turn: int) -> None:
+    """Nothing to do the first time: the file is there, untidy."""
+    from xcrepro.repro import tidy
+
+    path = home / "a.ipynb"
+    if not path.exists():
+        path.write_text(json.dumps(Project.notebook(Project.code("x = 1"), Project.markdown("word " * 200))))
+    if turn == 2:
+        tidy.tidy([path])
+
+
+def started(home: Path, turn: int) -> None:
+    from xcrepro.repro.start import start
+
+    os.environ.pop("XCREPRO_ROOT", None)
+    if turn == 2:
+        start(home / "mine")
+
+
+WRITERS = {
+    **{f"{format.name} {kind}": of_format(format, kind) for format in formats.FORMATS for kind in format.can("write")},
+    **{
+        function.__name__: function
+        for function in (
+            *(npz, pair, packed, state, calibrator, model, names, vectorized, kept_result, fingerprints, checksum),
+            *(page, item, golden, stamp, record, tidied, started),
+        )
+    },
+}
+
+
+def everything(home: Path) -> dict[str, bytes | None]:
+    """Every file and folder below ``home``, hidden ones too, with its content."""
+    return {
+        path.relative_to(home).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(home.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_what_was_there(name, tmp_path, monkeypatch):
+    if name.startswith("parquet"):
+        pytest.importorskip("pyarrow")
+    for variable in ("XCREPRO_ROOT", "XCREPRO_ACCEPT", "XCREPRO_RECORD", "XCREPRO_FIGURES"):
+        monkeypatch.setenv(variable, "")
+        monkeypatch.delenv(variable)
+    write, other, home = WRITERS[name], tmp_path / "other", tmp_path / "home"
+    for place in (other, home):
+        place.mkdir()
+        write(place, 1)
+    before = everything(home)
+    first = everything(other)
+    write(other, 2)
+    sizes = {len(content) for file, content in everything(other).items() if content and first.get(file) != content}
+    assert sizes
+    limits = sorted({0, *(size - 1 for size in sizes)})
+    # Of many files a few are enough.
+    for limit in {limits[0], *limits[-3:]}:
+        with full_disk(limit), pytest.raises((OSError, XCError)) as caught:
+            write(home, 2)
+        assert everything(home) == before, f"room for {limit} bytes"
+        if name != "model":
+            assert str(home) in str(caught.value), f"{caught.value!r} names no file of {home}"
+    write(home, 2)
+    assert everything(home).keys() == everything(other).keys()
+
+
+def in_a_namespace(command: str) -> subprocess.CompletedProcess:
+    """Run a shell command that may mount, seen by nobody else; a skip where that is not allowed."""
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    try:
+        subprocess.run([*unshare, "sh", "-c", "mount -t tmpfs none /mnt"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file system can be mounted here")
+    return subprocess.run([*unshare, "sh", "-ec", command], capture_output=True, text=True, timeout=300)
+
+
+def test_a_disk_that_is_really_full(tmp_path):
+    """64 KiB, 48 of them taken: what fits is written, what does not is named and leaves nothing."""
+    X, Y, _ = data(1)
+    xc.write_xc(tmp_path / "small.txt", X, Y)
+    xc.write_xc(tmp_path / "large.txt", sparse.vstack([X] * 50), sparse.vstack([Y] * 50))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    run = f"{sys.executable} -m xcrepro convert {tmp_path}"
+    done = in_a_namespace(
+        f"mount -t tmpfs -o size=64k none {disk}; head -c 49152 /dev/zero > {disk}/taken; "
+        f"{run}/small.txt {disk}/small.arff; ! {run}/large.txt {disk}/large.txt --to xc; ls -A {disk}"
+    )
+    assert done.returncode == 0, done
+    assert f"xcrepro: {disk}/large.txt: No space left on device\n" == done.stderr
+    assert done.stdout.endswith("\nsmall.arff\nsmall.xml\ntaken\n")

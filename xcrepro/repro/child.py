@@ -1,0 +1,53 @@
+"""papermill in a process that does not outlive the run that started it, ``python -m xcrepro.repro.child NOTEBOOK EXECUTED``.
+
+stdin is a pipe whose other end only that run holds. However the run ends, kill -9 included, the pipe ends with it; then the
+kernel is killed and this process goes. Until then it holds a lock beside the executed notebook, so that another run waits
+before it writes the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+PATIENCE = 30.0
+"""Seconds that the process of an earlier run, which is about to go, may take."""
+
+
+def main() -> int:
+    """papermill with the arguments of this process; ends as papermill ends, or with 1 where another process is at it."""
+    from filelock import FileLock, Timeout
+
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    executed = sys.argv[2]
+    lock = FileLock(f"{executed}.lock")
+    try:
+        lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        print(f"{executed} is being written by another process: wait for it to end, or stop it", file=sys.stderr)
+        return 1
+    from papermill.cli import papermill
+
+    papermill(prog_name="papermill")  # ends the process
+    return 0
+
+
+def _end_with_stdin() -> None:
+    """Wait for the end of stdin, where nothing ever comes; then kill what this process started, and end."""
+    import psutil
+
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 1):
+            pass
+    started = psutil.Process().children(recursive=True)
+    for process in started:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(started, timeout=PATIENCE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
