@@ -154,6 +154,9 @@ def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> s
     except ArgumentError as error:
         do = "Make or fetch the file again"
         raise DataError(path, f"a broken matrix: {error.got}", f"a matrix, which {error.rule}", do=do) from error
+    except MemoryError as error:  # a few bytes of CSC or COO may claim two billion rows
+        rows, columns = shape.tolist()
+        raise DataError(path, f"{rows:,} rows and {columns:,} columns", "a matrix that fits into memory") from error
 
 
 def _csr(name: str, kind: str, shape: tuple[int, int], arrays: tuple[np.ndarray, ...]) -> sparse.csr_matrix:

@@ -108,11 +108,15 @@ def report(tallies: dict[str, Tally], seed: int, seconds: float) -> int:
     for name, tally in tallies.items():
         n = tally.accepted + tally.refused + sum(tally.again.values())
         each = 1e6 * tally.seconds / max(n, 1)
-        print(f"{name:<26}{n:>10,}{tally.accepted:>10,}{tally.refused:>10,}{tally.judged:>10,}{each:>9.0f}{len(tally.finds):>7}")
+        print(
+            f"{name:<26}{n:>10,}{tally.accepted:>10,}{tally.refused:>10,}{tally.judged:>10,}{each:>9.0f}{len(tally.finds):>7}"
+        )
     every = [sum(getattr(tally, part) for tally in tallies.values()) for part in ("accepted", "refused", "judged")]
     finds = sum(len(tally.finds) for tally in tallies.values())
     n = every[0] + every[1] + sum(sum(tally.again.values()) for tally in tallies.values())
-    print(f"{'all':<26}{n:>10,}{every[0]:>10,}{every[1]:>10,}{every[2]:>10,}{'':>9}{finds:>7}   seed {seed}, {seconds:.0f} s")
+    print(
+        f"{'all':<26}{n:>10,}{every[0]:>10,}{every[1]:>10,}{every[2]:>10,}{'':>9}{finds:>7}   seed {seed}, {seconds:.0f} s"
+    )
     for name, tally in tallies.items():
         for what, (number, content) in tally.finds.items():
             place = KEPT / f"{name}-{number}".replace(" ", "_").replace("/", "_").replace(":", "_")
@@ -141,8 +145,14 @@ def made(door: Door, seed: int, number: int) -> tuple[object, object]:
             given = None
         return content, given
     if isinstance(next(iter(content.values())), bytes):
-        if changed and (number_of := next((name for name in content if name.endswith(".json")), None)) and len(content) > 0:
-            content = damaged_model(rng, content) if '"class"' in content[number_of].decode("utf-8", "replace") else content
+        if (
+            changed
+            and (number_of := next((name for name in content if name.endswith(".json")), None))
+            and len(content) > 0
+        ):
+            content = (
+                damaged_model(rng, content) if '"class"' in content[number_of].decode("utf-8", "replace") else content
+            )
         elif changed:
             name = rng.choice(sorted(content))
             content = {**content, name: inputs.mutated(rng, content[name], content[name])}
@@ -214,7 +224,11 @@ def same(found: object, expected: object) -> bool:
 
 def where(error: BaseException) -> str:
     """An exception and the place of this project that it came through last."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "xcrepro" in frame.filename or "fuzz" in frame.filename]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "xcrepro" in frame.filename or "fuzz" in frame.filename
+    ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
     return f"{type(error).__name__} at {place}: {str(error)[:200]}"
 

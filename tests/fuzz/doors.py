@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import random
 from collections.abc import Callable
@@ -173,10 +175,18 @@ def prepare_models(folder: Path) -> None:
     X = np.repeat(_FEATURES, 8, axis=0) * rng.random((24, 4)).astype(np.float32)
     Y = np.repeat(np.eye(3, 6, dtype=np.float32), 8, axis=0)
     Y[::5, 4] = 1
-    for model in (xc.models.Popularity(), xc.models.OneVsRest(), xc.models.PLT(), xc.models.FastXML(trees=2), xc.models.PfastreXML(trees=2)):
+    for model in (
+        xc.models.Popularity(),
+        xc.models.OneVsRest(),
+        xc.models.PLT(),
+        xc.models.FastXML(trees=2),
+        xc.models.PfastreXML(trees=2),
+    ):
         place = folder / type(model).__name__
         model.fit(X, Y).save(place)
-        _MODELS.append({path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()})
+        _MODELS.append(
+            {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        )
 
 
 def model_folder(rng: random.Random) -> dict[str, bytes]:
@@ -188,24 +198,23 @@ def damaged_model(rng: random.Random, files: dict[str, bytes]) -> dict[str, byte
     """Changed bytes, or changed arrays behind digests that are right, as a stranger could make them."""
     files, name = dict(files), rng.choice(sorted(files))
     if name.endswith(".npz") and rng.randrange(4):
-        import io
-
         with np.load(io.BytesIO(files[name])) as stored:
             files[name] = inputs.npz(inputs.mutated_arrays(rng, {key: stored[key] for key in stored.files}))
     else:
         files[name] = inputs.mutated(rng, files[name], rng.choice([*files.values()]))
-    if rng.randrange(5):
-        import hashlib
+    return sealed(files) if rng.randrange(5) else files
 
-        about = next(key for key in files if key.endswith(".json") and "/" not in key)
-        try:
-            said = json.loads(files[about])
-            said["files"] = {key: hashlib.sha256(data).hexdigest() for key, data in files.items() if key != about}
-            said.pop("sha256", None)
-            files[about] = base._sealed(json.dumps(said, indent=1)).encode()
-        except (ValueError, TypeError, RecursionError, UnicodeError):
-            pass
-    return files
+
+def sealed(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a model with digests that fit them, as far as its description can be read."""
+    about = next(name for name in files if name.endswith(".json") and "/" not in name)
+    try:
+        said = json.loads(files[about])
+        said["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != about}
+        said.pop("sha256", None)
+        return {**files, about: base._sealed(json.dumps(said, indent=1)).encode()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return files
 
 
 def model(path: Path) -> None:
@@ -220,7 +229,9 @@ def prepare_state(folder: Path) -> None:
     """A State with every fold once."""
     Y = np.eye(4, 6)
     top = xc.TopK.from_scores(np.linspace(0, 1, 24).reshape(4, 6), k=3)
-    state = State([1, 3], ["P", "PSP", "macro-F1", "ECE", "ACE", "coverage (reachable)"], np.arange(1.0, 7.0), samples=4)
+    state = State(
+        [1, 3], ["P", "PSP", "macro-F1", "ECE", "ACE", "coverage (reachable)"], np.arange(1.0, 7.0), samples=4
+    )
     state.add(Y, top, first_row=0).save(folder / "state.npz")
     with np.load(folder / "state.npz") as stored:
         _STATE.append({name: stored[name] for name in stored.files})
@@ -243,8 +254,6 @@ def npy(path: Path) -> None:
 
 def npy_bytes(rng: random.Random) -> bytes:
     """An ``.npy`` file."""
-    import io
-
     out = io.BytesIO()
     np.save(out, next(iter(inputs.dense_arrays(rng).values())))
     return out.getvalue()

@@ -10,11 +10,57 @@ import zipfile
 
 import numpy as np
 
-NUMBERS = (
-    "0 1 2 5 11 12 -1 007 1.5 .5 2. 1e3 1E-3 -0 0.0 +1 1e38 3.4028235e38 3.4028236e38 1e39 -1e39 1e-45 7e-46 1e-60 1e400 nan inf "
-    "-inf 1e 1e+ - . 16777217 0.1 1.00000017881393432617187499 9007199254740993 2147483646 2147483647 2147483648 4294967296 "
-    "999999999999999999 1000000000000000000 9223372036854775807 18446744073709551616 1e99999 1e999999999999 0x10 1_0 ١"
-).split()
+NUMBERS = [
+    "0",
+    "1",
+    "2",
+    "5",
+    "11",
+    "12",
+    "-1",
+    "007",
+    "1.5",
+    ".5",
+    "2.",
+    "1e3",
+    "1E-3",
+    "-0",
+    "0.0",
+    "+1",
+    "1e38",
+    "3.4028235e38",
+    "3.4028236e38",
+    "1e39",
+    "-1e39",
+    "1e-45",
+    "7e-46",
+    "1e-60",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "1e",
+    "1e+",
+    "-",
+    ".",
+    "16777217",
+    "0.1",
+    "1.00000017881393432617187499",
+    "9007199254740993",
+    "2147483646",
+    "2147483647",
+    "2147483648",
+    "4294967296",
+    "999999999999999999",
+    "1000000000000000000",
+    "9223372036854775807",
+    "18446744073709551616",
+    "1e99999",
+    "1e999999999999",
+    "0x10",
+    "1_0",
+    "١",
+]
 PIECES = [
     *(text.encode() for text in NUMBERS),
     *(bytes([byte]) for byte in (0, 9, 10, 11, 12, 13, 32, 34, 35, 39, 44, 58, 59, 64, 91, 92, 93, 123, 125, 127, 128, 255)),
@@ -187,7 +233,12 @@ def csv(rng: random.Random) -> bytes:
     lines = [names]
     for row in range(rng.randrange(1, 4)):
         for label in _labels(rng) or [3]:
-            cells = {"row": str(row), "label": str(label), "score": str(_score(rng)), "note": rng.choice(("x", '"a b"', ""))}
+            cells = {
+                "row": str(row),
+                "label": str(label),
+                "score": str(_score(rng)),
+                "note": rng.choice(("x", '"a b"', "")),
+            }
             lines.append([cells[name] for name in names])
     return ("\n".join(map(separator.join, lines)) + "\n").encode()
 
@@ -215,7 +266,9 @@ def arff(rng: random.Random) -> bytes:
     head += "".join(f"@attribute label{l} {{0,1}}\n" for l in range(3)) + "\n@data\n"
     rows = []
     for _ in range(rng.randrange(4)):
-        cells = [number(rng), number(rng), rng.choice(("low", "high")), "2.5"][:n] + [str(rng.randrange(2)) for _ in range(3)]
+        cells = [number(rng), number(rng), rng.choice(("low", "high")), "2.5"][:n] + [
+            str(rng.randrange(2)) for _ in range(3)
+        ]
         if rng.randrange(2):
             rows.append(",".join(cells))
         else:
@@ -254,15 +307,26 @@ def dataset_toml(rng: random.Random) -> bytes:
 def audit_csv(rng: random.Random) -> bytes:
     """Somebody's results."""
     if rng.randrange(2):
-        rows = "".join(f"m{i},{rng.randrange(99)}.{rng.randrange(100):02},{rng.randrange(60)}.5,{rng.randrange(50)}\n" for i in range(3))
+        rows = "".join(
+            f"m{i},{rng.randrange(99)}.{rng.randrange(100):02},{rng.randrange(60)}.5,{rng.randrange(50)}\n"
+            for i in range(3)
+        )
         return ("method,P@1,P@3,nDCG@5\n" + rows).encode()
-    rows = "".join(f"d,m,{name},{k},0.{rng.randrange(1000):03}\n" for name in ("P", "nDCG", "PSP", "micro-F1", "Brier") for k in (1, 3))
+    rows = "".join(
+        f"d,m,{name},{k},0.{rng.randrange(1000):03}\n"
+        for name in ("P", "nDCG", "PSP", "micro-F1", "Brier")
+        for k in (1, 3)
+    )
     return ("dataset,method,metric,k,value\n" + rows + "d,m,avg labels,,2.4\n").encode()
 
 
 def printed_csv(rng: random.Random) -> bytes:
     """Printed numbers."""
-    rows = "".join(f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n" for i in (1, 2) for k, v in ((1, "54.2"), (3, "1,204"[2:])))
+    rows = "".join(
+        f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n"
+        for i in (1, 2)
+        for k, v in ((1, "54.2"), (3, "1,204"[2:]))
+    )
     return ("source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n" + rows).encode()
 
 
@@ -270,7 +334,15 @@ def result_json(rng: random.Random) -> bytes:
     """A kept result."""
     values = {"P@1": 0.5, "P@3": 0.4, "nDCG@3": 0.42, "macro-F1@5": None}
     truth = {"fingerprint": "ab" * 8, "points": 10, "labels": 12, "pairs": 30}
-    content = {"name": "m", "dataset": "d", "values": values, "truth": truth, "options": {"A": 0.5}, "version": "0.1.0", "note": ""}
+    content = {
+        "name": "m",
+        "dataset": "d",
+        "values": values,
+        "truth": truth,
+        "options": {"A": 0.5},
+        "version": "0.1.0",
+        "note": "",
+    }
     return json.dumps(content, indent=1).encode()
 
 
@@ -283,13 +355,26 @@ def calibrator_json(rng: random.Random) -> bytes:
         ("HistogramBinning", {"bins": 3, "equal": "width"}, {"edges_": [0.3, 0.6], "values_": [0.1, 0.5, 0.9]}),
         ("VennAbers", {}, {"knots_": [0.5], "misses_": [0.0, 0.2, 0.3], "hits_": [0.5, 0.6, 0.7]}),
     ))  # fmt: skip
-    return json.dumps({"format": "xcrepro calibrator 1", "calibrator": kind, "parameters": parameters, "learned": learned}).encode()
+    return json.dumps(
+        {"format": "xcrepro calibrator 1", "calibrator": kind, "parameters": parameters, "learned": learned}
+    ).encode()
 
 
 # -- arrays ---------------------------------------------------------------------------------------------------------
 
 _WHOLE = (np.int8, np.int32, np.int64, np.uint8, np.uint64, np.dtype(">i4"))
-_ANY = (*_WHOLE, np.float16, np.float32, np.float64, np.longdouble, np.bool_, np.dtype(">f4"), np.complex64, np.dtype("U3"), np.dtype("M8[s]"))
+_ANY = (
+    *_WHOLE,
+    np.float16,
+    np.float32,
+    np.float64,
+    np.longdouble,
+    np.bool_,
+    np.dtype(">f4"),
+    np.complex64,
+    np.dtype("U3"),
+    np.dtype("M8[s]"),
+)
 _ODD = (-1, 0, 1, 2, 7, 100, 2**15, 2**31 - 1, 2**31, -(2**31), 2**40, 2**62, -(2**63), 2**63 - 1)
 
 
@@ -299,7 +384,9 @@ def sparse_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     rows = [sorted(rng.sample(range(width), rng.randrange(min(width, 4) + 1))) for _ in range(n)]
     kind = rng.choice(("csr", "csr", "csc", "csc", "coo", "bsr", "dia"))
     size = sum(map(len, rows))
-    data = np.array([rng.choice((1.0, 0.5, 2.0, 0.0)) for _ in range(size)], rng.choice((np.float32, np.float64, np.int64)))
+    data = np.array(
+        [rng.choice((1.0, 0.5, 2.0, 0.0)) for _ in range(size)], rng.choice((np.float32, np.float64, np.int64))
+    )
     arrays = {"format": np.array(kind.encode()), "shape": np.array([n, width]), "data": data}
     which = np.repeat(np.arange(n), [len(row) for row in rows]) if n else np.zeros(0, np.int64)
     columns = np.array([column for row in rows for column in row], np.int32)
@@ -312,7 +399,11 @@ def sparse_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     if kind == "csc":
         order = np.lexsort((which, columns))
         lens = np.bincount(columns, minlength=width)
-        return arrays | {"indices": which[order].astype(np.int32), "indptr": np.append(0, np.cumsum(lens)), "data": data[order]}
+        return arrays | {
+            "indices": which[order].astype(np.int32),
+            "indptr": np.append(0, np.cumsum(lens)),
+            "data": data[order],
+        }
     return arrays | {"indices": columns, "indptr": np.cumsum([0, *map(len, rows)]).astype(np.int32)}
 
 
@@ -344,7 +435,12 @@ def pair_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     for name in ("X_", "Y_"):
         lens = [rng.randrange(3) for _ in range(n)]
         ids = np.array([i for size in lens for i in range(size)], np.int32)
-        own = {"data": np.ones(len(ids), np.float32), "indices": ids, "indptr": np.cumsum([0, *lens]), "shape": np.array([n, 3])}
+        own = {
+            "data": np.ones(len(ids), np.float32),
+            "indices": ids,
+            "indptr": np.cumsum([0, *lens]),
+            "shape": np.array([n, 3]),
+        }
         arrays |= {name + part: array for part, array in own.items()}
     return arrays
 
@@ -352,7 +448,9 @@ def pair_arrays(rng: random.Random) -> dict[str, np.ndarray]:
 def dense_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """One array of two dimensions."""
     shape = rng.randrange(4), rng.randrange(5)
-    return {"arr_0": np.array([rng.choice((0.0, 1.0, -np.inf, 0.25)) for _ in range(shape[0] * shape[1])]).reshape(shape)}
+    return {
+        "arr_0": np.array([rng.choice((0.0, 1.0, -np.inf, 0.25)) for _ in range(shape[0] * shape[1])]).reshape(shape)
+    }
 
 
 def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -366,7 +464,11 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
         change = rng.randrange(10)
         with np.errstate(all="ignore"):
             if change <= 3 and array.size and array.dtype.kind in "iufb":
-                value = rng.choice((*_ODD, rng.randrange(12))) if array.dtype.kind in "iub" else rng.choice((np.nan, np.inf, -np.inf, -1, 1e300, 0))
+                value = (
+                    rng.choice((*_ODD, rng.randrange(12)))
+                    if array.dtype.kind in "iub"
+                    else rng.choice((np.nan, np.inf, -np.inf, -1, 1e300, 0))
+                )
                 info = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
                 value = min(max(value, info.min), info.max) if info else value
                 array.reshape(-1)[rng.randrange(array.size)] = value
@@ -380,7 +482,9 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
             elif change == 7:
                 del arrays[name]
             elif change == 8:
-                arrays[name] = rng.choice((array.reshape(-1), array.reshape(1, *array.shape), np.array(rng.choice(_ODD)), array.T))
+                arrays[name] = rng.choice(
+                    (array.reshape(-1), array.reshape(1, *array.shape), np.array(rng.choice(_ODD)), array.T)
+                )
             elif change == 9:
                 arrays[rng.choice(("format", "data", "x", "ids", "coords"))] = array
     return arrays

@@ -49,7 +49,10 @@ def float32(text: str) -> float:
 
 def is_number(text: str) -> bool:
     """What the formats of others take as a number: no NaN, infinity spelt out."""
-    return re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower()) is not None
+    return (
+        re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower())
+        is not None
+    )
 
 
 def real(text: str) -> float:
@@ -113,7 +116,12 @@ def xc(data: bytes) -> list:
     """``read_xc``: shapes and rows of X and Y."""
     (n, n_features, n_labels), lines = body(data, 3)
     rows = [row(line, True, n_labels, n_features) for line in lines]
-    return [[n, n_features], [n, n_labels], [entries for _, entries in rows], [[(y, 1.0) for y in labels] for labels, _ in rows]]
+    return [
+        [n, n_features],
+        [n, n_labels],
+        [entries for _, entries in rows],
+        [[(y, 1.0) for y in labels] for labels, _ in rows],
+    ]
 
 
 def matrix(data: bytes) -> list:
