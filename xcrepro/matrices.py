@@ -20,6 +20,9 @@ from xcrepro.tensors import plain
 # Column ids are int32.
 MAX_COLUMNS = 2**31 - 1
 
+# A few bytes of CSC or COO may claim two billion rows, which CSR has an offset each for.
+_MOST_EMPTY = 2**26
+
 _ARRAYS = {
     **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
     "coo": ("data", "row", "col"),
@@ -149,14 +152,15 @@ def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> s
     shape = arrays["shape"]
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise DataError(path, f"the shape {shape.tolist()}", "two whole numbers")
+    stored = max((len(arrays[part]) for part in _ARRAYS[kind] if arrays[part].ndim), default=0)
+    if kind != "csr" and shape[0] > _MOST_EMPTY + stored:
+        found, do = f"{shape[0]:,} rows, of which {stored:,} at most hold something", "Where they are meant, save it as CSR"
+        raise DataError(path, found, f"at most {_MOST_EMPTY:,} empty ones", do=do)
     try:
         return _csr("matrix", kind, tuple(shape.tolist()), tuple(arrays[part] for part in _ARRAYS[kind]))
     except ArgumentError as error:
         do = "Make or fetch the file again"
         raise DataError(path, f"a broken matrix: {error.got}", f"a matrix, which {error.rule}", do=do) from error
-    except MemoryError as error:  # a few bytes of CSC or COO may claim two billion rows
-        rows, columns = shape.tolist()
-        raise DataError(path, f"{rows:,} rows and {columns:,} columns", "a matrix that fits into memory") from error
 
 
 def _csr(name: str, kind: str, shape: tuple[int, int], arrays: tuple[np.ndarray, ...]) -> sparse.csr_matrix:

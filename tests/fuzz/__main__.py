@@ -40,7 +40,7 @@ from xcrepro.errors import XCError
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "fuzz"
 DEADLINE = 20.0  # seconds an input may take on a busy machine
-MEMORY = 2 << 30  # bytes a child may take beyond what it has
+MEMORY = 4 << 30  # bytes a child may take beyond what it has
 BATCH = 4000  # inputs of a share of 10
 
 

@@ -50,7 +50,7 @@ def float32(text: str) -> float:
 def is_number(text: str) -> bool:
     """What the formats of others take as a number: no NaN, infinity spelt out."""
     return (
-        re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower())
+        re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower())
         is not None
     )
 
@@ -100,7 +100,7 @@ def row(line: bytes, labelled: bool, n_labels: int, n_ids: int) -> tuple[list[in
     entries = []
     for token in tokens:
         name, colon, value = token.partition(":")
-        need(bool(colon) and re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value) is not None)
+        need(bool(colon) and re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", value) is not None)
         entries.append((identifier(name, n_ids), float32(value)))
     need(len({*labels}) == len(labels) and len({id for id, _ in entries}) == len(entries))
     return sorted(labels), sorted(entries)

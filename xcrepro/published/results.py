@@ -157,10 +157,9 @@ def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
 
 def _metric(text: str) -> tuple[str, int] | None:
     """The checked metric and k that a text names, or None."""
-    match = re.fullmatch(r"\s*(.+?)\s*(?:@\s*([1-9]\d{0,8}))?\s*", text)
-    if not match:
+    printed, at, k = text.strip().rpartition("@")
+    printed, k = (printed, k.strip()) if at else (k, "")
+    name = NAMES.get(registry.plain(printed.strip()))
+    if name is None or (name == "avg_labels") == bool(at) or not re.fullmatch(r"[1-9]\d{0,8}" if at else "", k):
         return None
-    name = NAMES.get(registry.plain(match[1]))
-    if name is None or (name == "avg_labels") == bool(match[2]):
-        return None
-    return name, int(match[2] or 0)
+    return name, int(k or 0)
