@@ -1,7 +1,7 @@
 """Throw damaged files at every door: ``python -m tests.fuzz [DOOR ...] [--seconds S] [--inputs N] [--seed SEED]``.
 
-An input is made from the seed, its door and its number alone, so that any one can be made again (``--only NUMBER``). Inputs run in
-batches in a forked child with a limit on its memory; the parent sees which input it is at, and how long. A find is
+An input is made from the seed, its door and its number alone, so that any one can be made again (``--only NUMBER``). Inputs run
+in batches in a forked child with a limit on its memory; the parent sees which input it is at, and how long. A find is
 
 - a crash of the process, or an input that takes longer than a deadline;
 - an exception that is not the package's (``xcrepro.errors``), a ``RuntimeWarning``, or memory beyond the limit;
@@ -202,6 +202,8 @@ def examine(door: Door, seed: int, number: int, folder: Path, tally: Tally) -> N
             judged = True
         except slow.NoJudgement:
             judged = False
+        except Exception as error:
+            fault, judged = f"the slow reader itself, {where(error)}", False
         tally.judged += judged
         if judged and refusal is None and expected is None:
             fault = f"read, though it is to be refused: {str(found)[:200]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import random
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class Door:
 def rows_of(matrix) -> list:
     """(column, value) pairs of each row, as stored."""
     ends, ids, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
-    return [list(zip(ids[low:high], values[low:high], strict=True)) for low, high in zip(ends, ends[1:], strict=False)]
+    return [list(zip(ids[low:high], values[low:high], strict=True)) for low, high in itertools.pairwise(ends)]
 
 
 def plain(matrix) -> list:
@@ -83,7 +84,7 @@ def top_of(top) -> list:
         present = [label for label in labels if label >= 0]
         sound &= labels == present + [-1] * (len(labels) - len(present)) and len({*present}) == len(present)
         sound &= all(label < top.n_labels for label in labels)
-        sound &= all(low <= high for high, low in zip(values, values[1:], strict=False))
+        sound &= all(low <= high for high, low in itertools.pairwise(values))
     if not sound:
         raise AssertionError(f"an unsound TopK: {ids}, {scores}, {top.n_labels} labels")
     return [top.n_labels, ids, scores]
@@ -274,7 +275,8 @@ DOORS = (
     Door("matrix text", inputs.matrix, lambda p: plain(read.read_sparse(p, threads=1)), slow.matrix, share=24),
     Door("label text", inputs.label_matrix, lambda p: plain(read.read_labels(p, threads=1)), slow.labels, share=16),
     Door("score text", inputs.matrix, lambda p: top_of(xc.TopK.load(p, 3)), slow.scores, share=16),
-    Door("filter", inputs.filter_pairs, lambda p: [part.tolist() for part in splits.read_filter(p)], slow.filter_pairs, share=16),
+    Door("filter", inputs.filter_pairs,
+         lambda p: [part.tolist() for part in splits.read_filter(p)], slow.filter_pairs, share=16),
     Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), share=10),
     Door("JSON lines of labels", inputs.jsonl_labels,
          lambda p: plain(read.read_jsonl_labels(p, n_labels=12, relevance=True)), slow.jsonl_labels, ".json", 16),

@@ -64,9 +64,12 @@ NUMBERS = [
 PIECES = [
     *(text.encode() for text in NUMBERS),
     *(bytes([byte]) for byte in (0, 9, 10, 11, 12, 13, 32, 34, 35, 39, 44, 58, 59, 64, 91, 92, 93, 123, 125, 127, 128, 255)),
-    b"\r\n", b"\n\n", b": ", b"::", b",,", b"# a\n", b"\n#", b"\xef\xbb\xbf", b"\xff\xfe", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xc2\x85", b"\xed\xa0\x80",
-    b"1:1", b" 1:1", b"0:0", b"null", b"true", b"NaN", b"Infinity", b"1" * 400, b"1" * 5000, b"[" * 3000, b"{\"a\":" * 2000, b"'''", b'"""',
-    b"\\u0000", b"\\ud800", b"\\", b"%", b"@data\n", b"{0 1}", b"<1>\t", b"->", b"--", b"..", b"/", b"~", b"\x1f\x8b", b"PK\x03\x04", b" " * 5000,
+    b"\r\n", b"\n\n", b": ", b"::", b",,", b"# a\n", b"\n#", b"\xef\xbb\xbf", b"\xff\xfe", b"\xc2\xa0",
+    b"\xe2\x80\xa8", b"\xc2\x85", b"\xed\xa0\x80",
+    b"1:1", b" 1:1", b"0:0", b"null", b"true", b"NaN", b"Infinity", b"1" * 400, b"1" * 5000, b"[" * 3000, b'{"a":' * 2000,
+    b"'''", b'"""',
+    b"\\u0000", b"\\ud800", b"\\", b"%", b"@data\n", b"{0 1}", b"<1>\t", b"->", b"--", b"..", b"/", b"~",
+    b"\x1f\x8b", b"PK\x03\x04", b" " * 5000,
 ]  # fmt: skip
 
 
@@ -254,7 +257,8 @@ def trec_run(rng: random.Random) -> bytes:
 def trec_qrels(rng: random.Random) -> bytes:
     """Qrels."""
     return "".join(
-        f"{row} 0 {label} {rng.choice((1, 1, 2, 0, -1))}\n" for row in range(rng.randrange(1, 4)) for label in _labels(rng) or [3]
+        f"{row} 0 {label} {rng.choice((1, 1, 2, 0, -1))}\n"
+        for row in range(rng.randrange(1, 4)) for label in _labels(rng) or [3]
     ).encode()  # fmt: skip
 
 
@@ -295,12 +299,13 @@ def label_names(rng: random.Random) -> bytes:
 def dataset_toml(rng: random.Random) -> bytes:
     """A reader's dataset."""
     return rng.choice((
-        'name = "mine"\nnote = "x"\n[propensity]\nA = 0.55\nB = 1.5\n[files]\ntrain = "train.txt"\ntest = "test.txt"\n',
-        'name = "my-own"\nprinted_name = "My-Own"\naliases = ["mo"]\nsplits = 3\n[files]\ntrain_X = "a/x.txt"\ntrain_Y = "y.txt"\n'
+        'name = "mine"\n[propensity]\nA = 0.55\nB = 1.5\n[files]\ntrain = "train.txt"\ntest = "test.txt"\n',
+        'name = "my-own"\nprinted_name = "My-Own"\naliases = ["mo"]\nsplits = 3\n[files]\ntrain_X = "a/x.txt"\n'
+        'train_Y = "y.txt"\n'
         'test_X = "tx.txt"\ntest_Y = "ty.txt"\n[expected]\nn_features = 12\nn_labels = 7\nn_train = 30\nn_test = 9\n'
         'avg_labels_per_point = 2.40\nbins = [1, 2, 3, 4]\n[twin]\nhead = 0.5\ntail = 1.1\nhierarchy = true\n',
-        'name = "p"\n[archive]\nurl = "https://example.org/x.zip"\n[[published]]\nsource = "me:table1"\nrow = 1\nn_labels = 3993\n'
-        'avg_points_per_label = 25.73\n',
+        'name = "p"\n[archive]\nurl = "https://example.org/x.zip"\n[[published]]\nsource = "me:table1"\nrow = 1\n'
+        'n_labels = 3993\navg_points_per_label = 25.73\n',
     )).encode()  # fmt: skip
 
 

@@ -1,14 +1,17 @@
-"""Slow readers, one a form of text, in plain Python from the documented rules: they judge what the package's readers make of it.
+"""Slow readers, one a form of text, in plain Python from the documented rules: they judge what the package's readers make of
+it.
 
-Nothing of the package is used here. A reader returns plain lists, or raises :class:`Refused`; :class:`NoJudgement` where the rules
-are a library's (quotes in CSV, say) and writing them again would be copying it.
+Nothing of the package is used here. A reader returns plain lists, or raises :class:`Refused`; :class:`NoJudgement` where the
+rules are a library's (quotes in CSV, say) and writing them again would be copying it.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -40,7 +43,7 @@ def float32(text: str) -> float:
     if abs(rough) < 1e-60:
         return math.copysign(0.0, -1 if text.startswith("-") else 1)
     need(abs(rough) < 1e60)
-    number, sign = abs(Fraction(text)), -1 if text.startswith("-") else 1
+    number, sign = abs(Fraction(Decimal(text))), -1 if text.startswith("-") else 1
     need(number < TOO_LARGE)
     exponent = max(math.frexp(float(number))[1] - 24, -149)
     unit = Fraction(2) ** exponent
@@ -365,7 +368,7 @@ def stored_matrix(arrays: dict[str, np.ndarray]) -> list:
         lines = n if kind == "csr" else width
         ends = second.tolist()
         need(len(ends) == lines + 1 and len(first) == len(data) and ends[0] == 0 and ends[-1] == len(data))
-        need(all(low <= high for low, high in zip(ends, ends[1:], strict=False)))
+        need(all(low <= high for low, high in itertools.pairwise(ends)))
         line = [at for at in range(lines) for _ in range(ends[at], ends[at + 1])]
         places = list(zip(line, first.tolist(), strict=True))
         places = places if kind == "csr" else [(row, column) for column, row in places]
@@ -395,6 +398,6 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         need(labels == present + [-1] * (len(labels) - len(present)))
         need(not any(math.isnan(value) for value in given))
         need(all((value == -math.inf) == (label < 0) for label, value in zip(labels, given, strict=True)))
-        need(all(low <= high for high, low in zip(given, given[1:], strict=False)))
+        need(all(low <= high for high, low in itertools.pairwise(given)))
     with np.errstate(over="ignore"):
         return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]

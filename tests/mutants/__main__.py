@@ -1,10 +1,10 @@
 """Plant the faults one by one and see whether the tests catch them: ``python -m tests.mutants [TEXT] [--minutes M]``.
 
 Each is planted in a copy of the tree, ``build/mutants/tree``, and the tests named with it run there until one fails. Tools that
-change every operator of the source run the whole suite for each change, and here each run compiles the changed kernels anew (5 to
-30 seconds a file); so this is a list of what people get wrong, and a few tests each. What was found is kept in
-``build/mutants/results.json``: a fault is planted again when its text, its file or its tests changed. A test that takes longer than
-its limit has caught the fault, too: some faults are loops without an end. The test that sees a fault must pass without it.
+change every operator of the source (mutmut, cosmic-ray) make thousands of changes and run the suite for each, and a change of a
+kernel costs its compilation each time; so this is a list of what people get wrong, and a few tests each. What was found is
+kept in ``build/mutants/results.json``: a fault is planted again when its text, its file or its tests changed. A test that takes
+longer than its limit has caught the fault, too: some are loops without an end. The test that sees a fault must pass without it.
 """
 
 from __future__ import annotations

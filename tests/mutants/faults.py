@@ -1,7 +1,7 @@
 """The planted faults: one small change of the source each, the kind people make, and the tests that are to catch it.
 
-They stand in the TOML files beside this one, a file a room of the package: ``old`` is found exactly once in ``file`` and becomes
-``new``; ``tests`` are the fault's own, or those that ``[tests]`` names for the file; ``survives`` says why no test can see it.
+They stand in the TOML files beside this one: ``old`` is found exactly once in ``file`` and becomes ``new``; ``tests`` are the
+fault's own, or those that ``[tests]`` names for the file; ``survives`` says why no test can see it.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def test_every_reason_is_told(stamped):
 
 
 def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
-    demo, reason = stamped
+    _, reason = stamped
     entry = manifest.load()["demo/good"]
     path = stamps.path(entry, "small")
     whole = path.read_text()
@@ -227,9 +227,10 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
         self.touch()
         raise OSError("no space left on device")
 
-    with monkeypatch.context() as disk, pytest.raises(OSError, match="no space"):
+    with monkeypatch.context() as disk:
         disk.setattr(Path, "write_text", full)
-        stamps.write(entry, fingerprint, [], [])
+        with pytest.raises(OSError, match="no space"):
+            stamps.write(entry, fingerprint, [], [])
     assert path.read_text() == whole
     assert [file.name for file in path.parent.iterdir()] == ["good.json"]
     for cut in ("", whole[: len(whole) // 2], "[]", "{}"):
