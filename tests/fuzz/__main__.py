@@ -30,6 +30,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,7 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "fuzz"
 DEADLINE = 20.0  # seconds an input may take on a busy machine
 MEMORY = 4 << 30  # bytes a child may take beyond what it has
-BATCH = 4000  # inputs of a share of 10
+BATCH = 500  # inputs of a share of 10
 
 
 @dataclass
@@ -78,28 +79,34 @@ def main(arguments: list[str] | None = None) -> int:
             for number in range(20):
                 examine(door, chosen.seed, number, folder, Tally())
         gc.freeze()
-        at = dict.fromkeys(tallies, 0)
-        total = sum(door.share for door in doors)
-        while True:
-            for door in doors:
-                count = max(1, BATCH * door.share // 10)
-                if chosen.inputs:
-                    count = min(count, max(1, chosen.inputs * door.share // total) - at[door.name])
-                if count > 0:
-                    batch(door, chosen.seed, at[door.name], count, folder, tallies[door.name])
-                    at[door.name] += count
-                if not chosen.inputs and time.monotonic() - began > chosen.seconds:
-                    break
-            done = sum(at.values())
-            print(f"{done:,} inputs, {time.monotonic() - began:.0f} s, "
-                  f"{sum(len(tally.finds) for tally in tallies.values())} finds", flush=True)  # fmt: skip
-            if count <= 0 if chosen.inputs else time.monotonic() - began > chosen.seconds:
-                break
+        for door, first, count in batches(doors, chosen.inputs, began + chosen.seconds):
+            before = set(tallies[door.name].finds)
+            batch(door, chosen.seed, first, count, folder, tallies[door.name])
+            print(f"{time.monotonic() - began:6.0f} s  {door.name}, {first + count:,} inputs", flush=True)
+            for what in tallies[door.name].finds.keys() - before:
+                print(f"          FOUND {what}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return report(tallies, chosen.seed, time.monotonic() - began)
+
+
+def batches(doors: list[Door], inputs: int | None, until: float) -> Iterator[tuple[Door, int, int]]:
+    """(door, number of its first input, how many): door after door, round after round, until it is enough or late."""
+    done, shares = Counter(), sum(door.share for door in doors)
+    while True:
+        for door in doors:
+            count = max(1, BATCH * door.share // 10)
+            if inputs is not None:
+                count = min(count, max(1, inputs * door.share // shares) - done[door.name])
+            elif time.monotonic() > until:
+                return
+            if count > 0:
+                yield door, done[door.name], count
+                done[door.name] += count
+        if inputs is not None and all(done[door.name] >= inputs * door.share // shares for door in doors):
+            return
 
 
 def report(tallies: dict[str, Tally], seed: int, seconds: float) -> int:
