@@ -74,6 +74,13 @@ def test_imports_run_one_way(root):
         assert not {n for n in imported(path) if n.startswith("papers.") and n.split(".")[1] != paper}, path
 
 
+def test_judges_know_nothing_of_what_they_judge(root):
+    for path in (root / "tests/fuzz/slow.py", *(root / "tests/mutants").glob("*.py")):
+        assert not imported(path), path
+    for path in (root / "xcrepro").rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) tests\b", path.read_text(), re.MULTILINE), path
+
+
 def test_every_item_is_one_name(root):
     """Module, notebook, test, and golden file and picture where it computes and draws; no other file stands there."""
     items = manifest.load(root)

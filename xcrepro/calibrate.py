@@ -584,7 +584,7 @@ def load(path: str | os.PathLike) -> Calibrator:
             setattr(calibrator, name, value if value.ndim else float(value))
         if fault := calibrator._fault():
             raise ValueError(fault)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         found = f"no whole calibrator ({error!r})"
         raise DataError(path, found, "what Calibrator.save wrote", do="Fit it again") from error
     return calibrator

@@ -20,6 +20,9 @@ from xcrepro.tensors import plain
 # Column ids are int32.
 MAX_COLUMNS = 2**31 - 1
 
+# A few bytes of CSC or COO may claim two billion rows, which CSR has an offset each for.
+_MOST_EMPTY = 2**26
+
 _ARRAYS = {
     **dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr")),
     "coo": ("data", "row", "col"),
@@ -149,6 +152,10 @@ def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> s
     shape = arrays["shape"]
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise DataError(path, f"the shape {shape.tolist()}", "two whole numbers")
+    stored = max((len(arrays[part]) for part in _ARRAYS[kind] if arrays[part].ndim), default=0)
+    if kind != "csr" and shape[0] > _MOST_EMPTY + stored:
+        found, do = f"{shape[0]:,} rows, of which {stored:,} at most hold something", "Where they are meant, save it as CSR"
+        raise DataError(path, found, f"at most {_MOST_EMPTY:,} empty ones", do=do)
     try:
         return _csr("matrix", kind, tuple(shape.tolist()), tuple(arrays[part] for part in _ARRAYS[kind]))
     except ArgumentError as error:

@@ -11,6 +11,7 @@ import html
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -198,7 +199,8 @@ def read(path: Path) -> Result:
     _require(path, content["truth"], _TRUTH, "truth")
     values = {}
     for name, value in content["values"].items():
-        if not re.fullmatch(r".+@[1-9]\d*", name) or not (value is None or type(value) in (int, float)):
+        number = value is None or (type(value) in (int, float) and not abs(value) > sys.float_info.max)
+        if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number:
             raise DataError(path, f"the value {name!r}: {value!r}", "a metric and k, such as P@1, and a number or null")
         values[name] = math.nan if value is None else float(value)
     result = Result(**{**content, "values": values})

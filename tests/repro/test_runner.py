@@ -216,6 +216,28 @@ def test_every_reason_is_told(stamped):
     assert reason() == "the notebook's code changed"
 
 
+def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
+    _, reason = stamped
+    entry = manifest.load()["demo/good"]
+    path = stamps.path(entry, "small")
+    whole = path.read_text()
+    fingerprint = json.loads(whole)["fingerprint"]
+
+    def full(self, *_, **__):
+        self.touch()
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        with pytest.raises(OSError, match="no space"):
+            stamps.write(entry, fingerprint, [], [])
+    assert path.read_text() == whole
+    assert [file.name for file in path.parent.iterdir()] == ["good.json"]
+    for cut in ("", whole[: len(whole) // 2], "[]", "{}"):
+        path.write_text(cut)
+        assert reason() == "no finished run here yet"
+
+
 def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
     demo, reason = stamped
     path = demo.root / "notebooks/demo/good.ipynb"
@@ -237,6 +259,18 @@ def test_what_was_read_is_known_from_the_run(demo):
     report = runner.run("demo/good")
     assert "GoldenMismatch" in report.failures()
     assert "accepted 0.5, now 0.6" in report.failures()
+
+
+def test_a_run_that_fails_leaves_no_stamp(demo):
+    entry = manifest.load()["demo/train"]
+    assert runner.run("demo/train").ok
+    text = entry.notebook.read_text()
+    notebook = notebooks.read(entry.notebook)
+    notebooks.code_cells(notebook)[-1]["source"] = "raise ValueError('planted')"
+    entry.notebook.write_text(json.dumps(notebook))
+    assert not runner.run("demo/train").ok
+    entry.notebook.write_text(text)
+    assert outcomes(runner.run("demo/train")) == {"train": "ok"}
 
 
 def test_what_others_need_is_the_outcome_and_not_the_code(demo):

@@ -203,7 +203,7 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
 def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
     if all(isinstance(label, int) and not isinstance(label, bool) for label in table.values()):
         pairs = [(label, name) for name, label in table.items()]
-    elif all(key.isdecimal() and isinstance(name, str) for key, name in table.items()):
+    elif all(key.isdecimal() and len(key) <= 18 and isinstance(name, str) for key, name in table.items()):
         pairs = [(int(key), name) for key, name in table.items()]
     else:
         raise DataError(path, "a JSON object of another kind", "names to ids, or ids to names")
@@ -219,12 +219,12 @@ def _by_id(path: str | os.PathLike, pairs: list[tuple[int, str]]) -> tuple[str, 
 
 def _columns(lines: list[str]) -> LabelNames | None:
     """Names of a file of two columns; None where a line has another form."""
-    for separator, code in (("\t", r"<([^<>\s]+)>"), ("->", r"(\S+?)"), ("\t", r"(\d+)")):
+    for separator, code in (("\t", r"<([^<>\s]+)>"), ("->", r"(\S+?)"), ("\t", r"(\d{1,18})")):
         found = [re.fullmatch(f"{code}{separator}(.*)", text, re.DOTALL) for text in lines]
         if not lines or not all(found):
             continue
         pairs = [(match[1], match[2]) for match in found]
-        if code != r"(\d+)":
+        if code != r"(\d{1,18})":
             codes = tuple(code for code, _ in pairs)
             # Annif writes a notation as a third column.
             return LabelNames(tuple(name.partition("\t")[0] for _, name in pairs), codes)

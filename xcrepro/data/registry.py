@@ -732,7 +732,14 @@ def _whole(least: int) -> _Rule:
 
 
 def _number(test: Callable[[Decimal], bool], words: str) -> _Rule:
-    return _Rule(words, lambda v: type(v) in (int, Decimal) and Decimal(v).is_finite() and test(Decimal(v)))
+    return _Rule(words, lambda v: type(v) in (int, Decimal) and _is_float(v) and test(Decimal(v)))
+
+
+def _is_float(value: int | Decimal) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number beyond float64
+        return False
 
 
 def _one_of(*values: str) -> _Rule:
@@ -815,7 +822,8 @@ def _read(path: Path, changed: int, package: bool = False) -> Entry:
     try:
         # Decimal keeps the digits as printed; everything else reads floats.
         table = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        # Of a number of very many digits Python says ValueError, of an exponent of very many decimal has its own errors.
         raise DataError(path, f"no TOML ({error})", "a dataset.toml") from None
     _check(path, table, _FORMAT)
     expected, files, archive = (table.get(key, {}) for key in ("expected", "files", "archive"))

@@ -142,9 +142,19 @@ def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
     DataMissing
         Where nothing is there.
     DataError
-        For whatever a damaged file may raise, and for one that holds Python objects.
+        For whatever a damaged file may raise, and for one that holds Python objects or complex numbers.
     """
-    return _npz(path, lambda stored: {name: np.asarray(stored[name]) for name in stored.files})
+    return _npz(path, lambda stored: {name: _array(stored[name]) for name in stored.files})
+
+
+def _array(array: np.ndarray) -> np.ndarray:
+    """In this machine's order of bytes, and in types that kernels know: float16 becomes float32, longer floats float64."""
+    if array.dtype.kind == "c":
+        raise ValueError("complex numbers")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def npz_names(path: str | os.PathLike) -> set[str]:

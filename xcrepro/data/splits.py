@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from xcrepro.arguments import whole_number
+from xcrepro.data.blocks import long_line, max_line_bytes
 from xcrepro.data.dataset import Split
 from xcrepro.data.sources import open_source, require_file
 from xcrepro.errors import ArgumentError, DataError
@@ -192,7 +193,11 @@ def read_filter(path: str | os.PathLike, *, shape: tuple[int, int] | None = None
 def _number_lines(path: str | os.PathLike) -> Iterator[tuple[int, list[int]]]:
     """The lines that hold whole numbers, as (line number, numbers)."""
     with open_source(path) as stream:
-        for line, text in enumerate(stream, 1):
+        limit, line = max_line_bytes(), 0
+        while text := stream.readline(limit + 1):
+            line += 1
+            if len(text) > limit:
+                raise long_line(path, line)
             tokens = text.split()
             if not tokens or text.startswith(b"#"):
                 continue

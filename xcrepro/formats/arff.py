@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from xcrepro.data.blocks import FIRST_TOO_LARGE
 from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.data.names import LabelNames
 from xcrepro.data.sources import open_source
@@ -136,6 +137,8 @@ def _attribute(path: str | os.PathLike, line: int, text: str) -> Attribute:
             numbers = [real(path, line, value, "") for value in values]
         except DataError:
             numbers = [float(place) for place in range(len(values))]
+        for value, number in zip(values, numbers, strict=True):
+            _check_float32(path, line, number, f"the value {shown(value)} of {shown(name)}")
         return Attribute(name, dict(zip(values, numbers, strict=True)), numbers[0])
     if kind.lower().split()[:1] not in (["numeric"], ["real"], ["integer"]):
         raise DataError(path, f"an attribute of type {shown(kind)}", "numeric, or {value, value}", line=line)
@@ -171,15 +174,17 @@ def _row(
 def _value(path: str | os.PathLike, line: int, text: str, attribute: Attribute) -> float:
     if attribute.values is None:
         value = real(path, line, text, f"the value of {shown(attribute.name)}:")
-        if abs(value) > 3e38:
-            raise DataError(
-                path, f"the value {text} of {shown(attribute.name)}", "one that float32 can hold", line=line
-            )
+        _check_float32(path, line, value, f"the value {shown(text)} of {shown(attribute.name)}")
         return value
     if text not in attribute.values:
         expected = "one of " + shown(", ".join(attribute.values))
         raise DataError(path, f"{shown(text)} for {shown(attribute.name)}", expected, line=line)
     return attribute.values[text]
+
+
+def _check_float32(path: str | os.PathLike, line: int, value: float, what: str) -> None:
+    if abs(value) >= FIRST_TOO_LARGE:
+        raise DataError(path, what, "one that float32 can hold", line=line)
 
 
 def _cells(text: str, pattern: re.Pattern = _CELL) -> list | None:

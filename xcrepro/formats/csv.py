@@ -60,8 +60,9 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[str, str]]]:
     lines = text_lines(path)
-    _, first = next(lines)
-    table = csv.reader((text + "\n" for _, text in lines), delimiter=_separator(first), skipinitialspace=True)
+    _, first = next(lines, (1, ""))  # what is packed may be empty
+    rest = (text + "\n" for _, text in lines)
+    table = csv.reader(rest, delimiter=_separator(first), skipinitialspace=True, strict=True)
     columns = _columns(first.encode())
     if missing := [name for name in wanted if columns.count(name) != 1]:
         raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import math
 import os
+import sys
 from array import array
 from collections.abc import Iterator
 from typing import TextIO
@@ -149,5 +149,5 @@ def check_finite(top: TopK, format: str) -> None:
 
 
 def is_finite(value: object) -> bool:
-    """A real, finite number, as JSON has it."""
-    return type(value) in (int, float) and math.isfinite(value)
+    """A real number, as JSON has it, that float64 can hold; JSON's whole numbers may have any number of digits."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max

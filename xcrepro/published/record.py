@@ -298,7 +298,13 @@ def _csv(path: Path, where: str = "") -> pd.DataFrame:
 
     if not path.is_file():
         raise DataMissing(f"{path}: the published numbers are not there{where}")
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(path, f"no table ({error})", "CSV in UTF-8, a header first") from None
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes cells beyond the header for the names of rows
+        raise DataError(path, "more cells than columns", "as many cells in a line as in the header")
+    return frame
 
 
 @functools.cache

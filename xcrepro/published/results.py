@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
     if "\0" in text:
         raise DataError(path, "a null byte", "text", line=text[: text.index("\0")].count("\n") + 1)
     with io.StringIO(text, newline="") as file:
-        lines = csv.reader(file)
+        lines = _lines(path, file)
         header = [name.strip() for name in next(lines, [])]
         places = {name.casefold(): i for i, name in enumerate(header)}
         tidy = "metric" in places and "value" in places
@@ -127,7 +127,7 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
             cells = rows.setdefault(tuple(fields[places[n]].strip() if n in places else "" for n in _LABELS), {})
             if tidy:
                 name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
-                if k and not re.fullmatch(r"[1-9]\d*(\.0)?", k):
+                if k and not re.fullmatch(r"[1-9]\d{0,8}(\.0)?", k):
                     raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=number)
                 todo = {_metric(f"{name}@{int(float(k))}" if k else name): fields[places["value"]]}
             else:
@@ -147,12 +147,19 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
     return rows
 
 
+def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
+    lines = csv.reader(file)
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise DataError(path, str(error), "a line of a CSV table", line=lines.line_num) from None
+
+
 def _metric(text: str) -> tuple[str, int] | None:
     """The checked metric and k that a text names, or None."""
-    match = re.fullmatch(r"\s*(.+?)\s*(?:@\s*([1-9]\d*))?\s*", text)
-    if not match:
+    printed, at, k = text.strip().rpartition("@")
+    printed, k = (printed, k.strip()) if at else (k, "")
+    name = NAMES.get(registry.plain(printed.strip()))
+    if name is None or (name == "avg_labels") == bool(at) or not re.fullmatch(r"[1-9]\d{0,8}" if at else "", k):
         return None
-    name = NAMES.get(registry.plain(match[1]))
-    if name is None or (name == "avg_labels") == bool(match[2]):
-        return None
-    return name, int(match[2] or 0)
+    return name, int(k or 0)

@@ -81,6 +81,8 @@ def read(place: Path) -> dict[str, pd.DataFrame]:
             table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
         except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
             raise DataError(path, f"no table ({error})", "CSV in UTF-8, a header first") from None
+        if not isinstance(table.index, pd.RangeIndex):  # pandas takes cells beyond the header for the names of rows
+            raise DataError(path, "more cells than columns", "as many cells in a line as in the header")
         found[path.relative_to(place).as_posix() if place.is_dir() else ""] = table
     return found
 

@@ -1,0 +1,403 @@
+"""Slow readers, one a form of text, in plain Python from the documented rules: they judge what the package's readers make of
+it.
+
+Nothing of the package is used here. A reader returns plain lists, or raises :class:`Refused`; :class:`NoJudgement` where the
+rules are a library's (quotes in CSV, say) and writing them again would be copying it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+MOST = 2**31 - 1  # columns
+TOO_LARGE = Fraction(2**128) - Fraction(2**103)  # rounds to a float32 infinity
+
+
+class Refused(Exception):
+    """The rules refuse this text."""
+
+
+class NoJudgement(Exception):
+    """The slow reader does not know."""
+
+
+def need(holds: bool) -> None:
+    """Refuse unless it holds."""
+    if not holds:
+        raise Refused
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+
+def float32(text: str) -> float:
+    """The nearest float32 of a decimal number, ties to even; refused where that is infinite."""
+    rough = float(text)
+    if abs(rough) < 1e-60:
+        return math.copysign(0.0, -1 if text.startswith("-") else 1)
+    need(abs(rough) < 1e60)
+    number, sign = abs(Fraction(Decimal(text))), -1 if text.startswith("-") else 1
+    need(number < TOO_LARGE)
+    exponent = max(math.frexp(float(number))[1] - 24, -149)
+    unit = Fraction(2) ** exponent
+    return sign * float(round(number / unit) * unit)  # round() of a Fraction: ties to even
+
+
+def is_number(text: str) -> bool:
+    """What the formats of others take as a number: no NaN, infinity spelt out."""
+    return (
+        re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower())
+        is not None
+    )
+
+
+def real(text: str) -> float:
+    """A number of the formats of others."""
+    need(text.isascii() and is_number(text))
+    value = float(text)
+    need("i" in text.lower() or not math.isinf(value))
+    return value
+
+
+# -- the repository's text ------------------------------------------------------------------------------------------
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """Lines without their newline; no line behind the last newline."""
+    lines = data.split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+def body(data: bytes, numbers: int) -> tuple[list[int], list[bytes]]:
+    """The header's numbers and the lines behind it, comments left out."""
+    need(data != b"")
+    lines = lines_of(data)
+    lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+    lines = [line for line in lines if not line.startswith(b"#")]
+    need(bool(lines))
+    tokens = re.split(rb"[ \t]+", lines[0].split(b"#")[0].strip(b" \t\r"))
+    need(len(tokens) == numbers and all(token.isdigit() for token in tokens) and len(lines[0]) < 4095)
+    header = [int(token) for token in tokens]
+    need(all(width <= MOST for width in header[1:]))
+    need(len(lines) - 1 == header[0])
+    return header, lines[1:]
+
+
+def row(line: bytes, labelled: bool, n_labels: int, n_ids: int) -> tuple[list[int], list[tuple[int, float]]]:
+    """The labels and the entries of one line, by id."""
+    text = line.decode("latin-1")
+    text = text[:-1] if text.endswith("\r") and "#" not in text else text
+    text = text.split("#")[0]
+    need("\r" not in text)
+    tokens = [token for token in re.split(r"[ \t]", text) if token]
+    labels: list[int] = []
+    if labelled and text[:1] not in ("", " ", "\t") and not re.match(r"[0-9]+:", text):
+        labels = [identifier(label, n_labels) for label in tokens.pop(0).split(",")]
+    entries = []
+    for token in tokens:
+        name, colon, value = token.partition(":")
+        need(bool(colon) and re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", value) is not None)
+        entries.append((identifier(name, n_ids), float32(value)))
+    need(len({*labels}) == len(labels) and len({id for id, _ in entries}) == len(entries))
+    return sorted(labels), sorted(entries)
+
+
+def identifier(text: str, n: int) -> int:
+    """A whole number below n, of at most 18 digits."""
+    need(re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) < n)
+    return int(text)
+
+
+def xc(data: bytes) -> list:
+    """``read_xc``: shapes and rows of X and Y."""
+    (n, n_features, n_labels), lines = body(data, 3)
+    rows = [row(line, True, n_labels, n_features) for line in lines]
+    return [
+        [n, n_features],
+        [n, n_labels],
+        [entries for _, entries in rows],
+        [[(y, 1.0) for y in labels] for labels, _ in rows],
+    ]
+
+
+def matrix(data: bytes) -> list:
+    """``read_sparse``: shape and rows."""
+    (n, width), lines = body(data, 2)
+    return [[n, width], [row(line, False, 0, width)[1] for line in lines]]
+
+
+def labels(data: bytes) -> list:
+    """``read_labels``."""
+    shape, rows = matrix(data)
+    need(all(value >= 0 for entries in rows for _, value in entries))
+    return [shape, [[(label, 1.0) for label, value in entries if value > 0] for entries in rows]]
+
+
+def scores(data: bytes) -> list:
+    """``TopK.load`` of a score matrix, k = 3."""
+    (_, width), rows = matrix(data)
+    return ranked(rows, width, 3)
+
+
+def ranked(rows: list, width: int, k: int) -> list:
+    """ids and scores, best first, ties to the lowest id."""
+    ids, values = [], []
+    for entries in rows:
+        best = sorted((-score, label) for label, score in entries if score != -math.inf)[:k]
+        absent = k - len(best)
+        ids.append([label for _, label in best] + [-1] * absent)
+        with np.errstate(over="ignore"):
+            values.append([float(np.float32(-score)) for score, _ in best] + [-math.inf] * absent)
+    return [width, ids, values]
+
+
+def filter_pairs(data: bytes) -> list:
+    """``read_filter``."""
+    rows, columns = [], []
+    for line in data.split(b"\n"):
+        tokens = line.split()
+        if not tokens or line.startswith(b"#"):
+            continue
+        need(all(token.isdigit() and len(token) <= 18 for token in tokens) and len(tokens) == 2)
+        rows.append(int(tokens[0]))
+        columns.append(int(tokens[1]))
+    return [rows, columns]
+
+
+def jsonl_labels(data: bytes) -> list:
+    """``read_jsonl_labels`` with ``n_labels=12`` and relevances."""
+    need(data != b"")
+    rows = []
+    for line in lines_of(data):
+        entry = as_json(line + b"\n")
+        need(isinstance(entry, dict) and isinstance(entry.get("target_ind"), list))
+        names = entry["target_ind"]
+        values = entry.get("target_rel", [1.0] * len(names))
+        need(isinstance(values, list) and len(values) == len(names))
+        need(all(type(label) is int and 0 <= label < 12 for label in names) and len({*names}) == len(names))
+        need(all(type(value) in (int, float) and 0 <= value < TOO_LARGE for value in values))
+        pairs = sorted((label, float(np.float32(value))) for label, value in zip(names, values, strict=True))
+        rows.append([(label, value) for label, value in pairs if value > 0])
+    return [[len(rows), 12], rows]
+
+
+def as_json(text: str | bytes) -> object:
+    """JSON, or refused."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused from None
+
+
+# -- the formats of others: 12 labels -------------------------------------------------------------------------------
+
+
+def decoded(data: bytes) -> list[str]:
+    """The lines of UTF-8 text, without their ends."""
+    need(data != b"")
+    try:
+        texts = [line.decode("utf-8") for line in lines_of(data)]
+    except UnicodeDecodeError:
+        raise Refused from None
+    if texts:
+        texts[0] = texts[0].removeprefix("\ufeff")
+    return [text.rstrip("\r") for text in texts]
+
+
+def gathered(pairs: list[tuple[int, int, float]], n: int | None) -> list[list[tuple[int, float]]]:
+    """Rows of (label, score) from (row, label, score); n None: rows 0, 1, 2, ... each."""
+    seen = {row for row, _, _ in pairs}
+    if n is None:
+        n = len(seen)
+        need(seen == {*range(n)})
+    rows: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+    for row, label, score in pairs:
+        need(0 <= label < 12)
+        rows[row].append((label, score))
+    need(all(len({label for label, _ in entries}) == len(entries) for entries in rows))
+    return rows
+
+
+def of_truth(rows: list) -> list:
+    """Rows as a truth: what is above 0; a negative value is refused."""
+    need(all(value >= 0 for entries in rows for _, value in entries))
+    return [[len(rows), 12], [[(label, 1.0) for label, value in sorted(entries) if value > 0] for entries in rows]]
+
+
+def of_scores(rows: list) -> list:
+    """Rows as predictions, as many places as the longest row has."""
+    return ranked(rows, 12, max([1, *map(len, rows)]))
+
+
+def whole(text: str | int) -> int:
+    """A label or row by its number."""
+    if isinstance(text, str):
+        need(re.fullmatch(r"[0-9]{1,18}", text) is not None)
+    need(not isinstance(text, bool) and 0 <= int(text) < 10**18)
+    return int(text)
+
+
+def pairs(data: bytes) -> list:
+    """omikuji's and napkinXC's predictions."""
+    found = []
+    texts = decoded(data)
+    for row, text in enumerate(texts):
+        for token in text.split():
+            label, colon, score = token.rpartition(":")
+            need(bool(colon))
+            found.append((row, whole(label), real(score)))
+    return of_scores(gathered(found, len(texts)))
+
+
+def lists(data: bytes) -> list:
+    """One JSON list of lists, as predictions."""
+    need(data != b"")
+    rows = as_json(data)
+    need(isinstance(rows, list) and all(isinstance(labels, list) for labels in rows))
+    kinds = {isinstance(label, list) for labels in rows for label in labels}
+    need(len(kinds) < 2)
+    found = []
+    for row, labels in enumerate(rows):
+        for place, label in enumerate(labels):
+            score = -1.0 - place
+            if isinstance(label, list):
+                need(len(label) == 2 and finite(label[1]))
+                label, score = label
+            need(type(label) in (str, int))
+            found.append((row, whole(label), float(score)))
+    return of_scores(gathered(found, len(rows)))
+
+
+def finite(value: object) -> bool:
+    """A real number of JSON that float64 holds."""
+    return type(value) in (int, float) and abs(value) <= 1.7976931348623157e308
+
+
+def jsonl(data: bytes) -> list:
+    """An object a row, as predictions."""
+    found = []
+    texts = decoded(data)
+    for row, text in enumerate(texts):
+        record = as_json(text)
+        need(isinstance(record, dict))
+        if "results" in record:
+            labels = record["results"]
+            need(isinstance(labels, list))
+            values = [label.get("score") if isinstance(label, dict) else None for label in labels]
+        else:
+            need({"labels", "scores"} <= {*record})
+            labels, values = record["labels"], record["scores"]
+            need(isinstance(labels, list) and isinstance(values, list) and len(labels) == len(values))
+        for label, value in zip(labels, values, strict=True):
+            if isinstance(label, dict):
+                label = label.get("uri") if label.get("label") is None else label["label"]
+            need(finite(value) and type(label) in (str, int))
+            found.append((row, whole(label), float(value)))
+    return of_scores(gathered(found, len(texts)))
+
+
+def csv(data: bytes, score: str = "score") -> list:
+    """``row,label,score``; no judgement about quotes."""
+    texts = decoded(data)
+    if any('"' in text or "\r" in text or "\0" in text for text in texts):
+        raise NoJudgement
+    separator = max(",\t;", key=texts[0].strip().count)
+    if separator != max(",\t;", key=texts[0].count):
+        raise NoJudgement
+    columns = [name.strip() for name in texts[0].strip().split(separator)]
+    need(all(columns.count(name) == 1 for name in ("row", "label", "score")))
+    found = []
+    for text in texts[1:]:
+        if not text:
+            continue
+        cells = [cell.lstrip(" ") for cell in text.split(separator)]
+        need(len(cells) == len(columns))
+        record = dict(zip(columns, cells, strict=True))
+        found.append((whole(record["row"]), whole(record["label"]), real(record["score"].strip())))
+    return of_scores(gathered(found, None))
+
+
+def trec_run(data: bytes) -> list:
+    """``row Q0 label rank score tag``."""
+    found = []
+    for text in decoded(data):
+        if cells := text.split():
+            need(len(cells) == 6)
+            found.append((whole(cells[0]), whole(cells[2]), real(cells[4])))
+    return of_scores(gathered(found, None))
+
+
+def trec_qrels(data: bytes) -> list:
+    """``row 0 label relevance``."""
+    found = []
+    for text in decoded(data):
+        if cells := text.split():
+            need(len(cells) == 4)
+            found.append((whole(cells[0]), whole(cells[2]), 1.0 if real(cells[3]) > 0 else 0.0))
+    return of_truth(gathered(found, None))
+
+
+# -- arrays of an .npz ----------------------------------------------------------------------------------------------
+
+
+def stored_matrix(arrays: dict[str, np.ndarray]) -> list:
+    """``read_sparse`` of a CSR, CSC or COO matrix as SciPy saves it."""
+    kind = arrays["format"].tolist() if "format" in arrays else None
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    need(kind in ("csr", "csc", "coo", "dia", "bsr"))
+    if kind in ("dia", "bsr") or "coords" in arrays:
+        raise NoJudgement
+    names = ("row", "col") if kind == "coo" else ("indices", "indptr")
+    need({"shape", "data", *names} <= {*arrays})
+    shape, data, first, second = (arrays[name] for name in ("shape", "data", *names))
+    need(shape.shape == (2,) and shape.dtype.kind in "iu" and all(0 <= size <= MOST for size in shape.tolist()))
+    need(data.dtype.kind in "biuf" and data.ndim == 1)
+    need(all(ids.dtype.kind in "iu" and ids.ndim == 1 for ids in (first, second)))
+    n, width = shape.tolist()
+    if kind == "coo":
+        need(len(first) == len(second) == len(data))
+        places = list(zip(first.tolist(), second.tolist(), strict=True))
+    else:
+        lines = n if kind == "csr" else width
+        ends = second.tolist()
+        need(len(ends) == lines + 1 and len(first) == len(data) and ends[0] == 0 and ends[-1] == len(data))
+        need(all(low <= high for low, high in itertools.pairwise(ends)))
+        line = [at for at in range(lines) for _ in range(ends[at], ends[at + 1])]
+        places = list(zip(line, first.tolist(), strict=True))
+        places = places if kind == "csr" else [(row, column) for column, row in places]
+    need(all(0 <= row < n and 0 <= column < width for row, column in places) and len({*places}) == len(places))
+    with np.errstate(over="ignore"):
+        values = data.astype(np.float64).astype(np.float32) if data.dtype.kind == "f" else data.astype(np.float32)
+    need(bool(np.isfinite(values).all()))
+    if n > 100_000:
+        raise NoJudgement
+    rows: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+    for (row, column), value in sorted(zip(places, values.tolist(), strict=True)):
+        rows[row].append((column, value))
+    return [[n, width], rows]
+
+
+def saved_top(arrays: dict[str, np.ndarray]) -> list:
+    """``TopK.load`` of what ``TopK.save`` wrote."""
+    need({"ids", "scores", "n_labels"} <= {*arrays})
+    if {"format", "shape", "data"} <= {*arrays} or "prediction_ids" in arrays:
+        raise NoJudgement
+    ids, values, n_labels = (arrays[name] for name in ("ids", "scores", "n_labels"))
+    need(n_labels.shape == () and n_labels.dtype.kind in "iu" and 1 <= int(n_labels) <= MOST)
+    need(ids.ndim == 2 and ids.dtype.kind in "iu" and values.shape == ids.shape and values.dtype.kind == "f")
+    for labels, given in zip(ids.tolist(), values.tolist(), strict=True):
+        present = [label for label in labels if label >= 0]
+        need(all(-1 <= label < int(n_labels) for label in labels) and len({*present}) == len(present))
+        need(labels == present + [-1] * (len(labels) - len(present)))
+        need(not any(math.isnan(value) for value in given))
+        need(all((value == -math.inf) == (label < 0) for label, value in zip(labels, given, strict=True)))
+        need(all(low <= high for high, low in itertools.pairwise(given)))
+    with np.errstate(over="ignore"):
+        return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]

@@ -1,0 +1,187 @@
+"""What fuzzing found (``make fuzz``), each with the smallest input: a stranger's file is refused by name, or read right."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from tests.fuzz import __main__ as fuzz
+from tests.fuzz import inputs, slow
+from tests.fuzz.doors import DOORS, Door, sealed
+from xcrepro import calibrate, formats, results
+from xcrepro.data import names, read, registry, splits
+from xcrepro.errors import DataError
+from xcrepro.published.record import read_printed
+from xcrepro.published.results import audit_results
+from xcrepro.repro import differences
+
+DIGITS = b"1" * 400
+MANY = b"1" * 5000
+RESULT = (
+    b'{"name": "m", "dataset": "d", "values": {"P@1": 0.5}, "options": {}, "version": "0", "note": "", '
+    b'"truth": {"fingerprint": "a", "points": 1, "labels": 1, "pairs": 1}}'
+)
+ARFF = b"@relation 'x: -C -1'\n@attribute a %s\n@attribute l {0,1}\n@data\n%s,1\n"
+
+
+def predictions(name):
+    return lambda path: formats.read_predictions(path, name, n_labels=12)
+
+
+def dataset(path):
+    return formats.read_dataset(path, "arff")
+
+
+@pytest.mark.parametrize(
+    ("reader", "suffix", "content", "message"),
+    [
+        (predictions("lists"), ".json", b"[[[1, " + DIGITS + b"]]]", "the score a finite number"),
+        (predictions("jsonl"), ".jsonl", b'{"labels": [1], "scores": [' + DIGITS + b"]}\n", "a finite number"),
+        (predictions("csv"), ".csv", gzip.compress(b""), "row, label, score once"),
+        (predictions("csv"), ".csv", b'row,label,score\n0,1,"0.5\n', "unexpected end of data"),
+        (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), "'1e300' of 'a', expected one that float32 can hold"),
+        (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), "'inf' of 'a', expected one that float32 can hold"),
+        (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, "no TOML"),
+        (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e9999999999999999999999', "no TOML"),
+        (registry.read, ".toml", b"name = " + b"[" * 3000, "no TOML"),
+        (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e400', r"propensity\.A = 1E\+400"),
+        (names.read_label_names, ".txt", b'{"0": "a", "' + MANY + b'": "b"}', "another kind"),
+        (audit_results, ".csv", b"metric,k,value\nP," + DIGITS + b",0.5\n", "a whole number from 1"),
+        (audit_results, ".csv", b"method,P@" + MANY + b"\nm,0.5\n", "columns such as P@1"),
+        (audit_results, ".csv", b"method,P@1\nm," + b"1" * 140_000, "line 2: found field larger"),
+        (results.read, ".json", RESULT.replace(b"0.5", DIGITS), "the value 'P@1'"),
+        (results.read, ".json", RESULT.replace(b"P@1", b"P@" + MANY), "a metric and k"),
+        (read_printed, ".csv", b"a\n1,2\n1,2,3\n", "no table"),
+        (read_printed, ".csv", b"\xff", "no table"),
+        (read_printed, ".csv", b"a\n1,2\n", "more cells than columns"),
+        (differences.read, ".csv", b"a\n1,2\n", "more cells than columns"),
+        (calibrate.load, ".json", b'{"format": ' + b"[" * 100_000, "no whole calibrator"),
+        # Once a matter of minutes: each in a time that grew with the square or the cube of the length.
+        (predictions("pairs"), ".pred", b"1:" + b"1" * 1_000_000 + b"x\n", "the score '1111"),
+        (audit_results, ".csv", b"method,a" + b" " * 100_000 + b"b\nm,0.5\n", "columns method, a   "),
+    ],
+)
+def test_refused_by_name(tmp_path, reader, suffix, content, message):
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        reader(path)
+
+
+def test_names_may_be_long_numbers(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_bytes(MANY + b"\ta\n")
+    assert names.read_label_names(path).names == (f"{MANY.decode()}\ta",)
+
+
+def test_a_filter_of_one_endless_line(tmp_path, monkeypatch):
+    path = tmp_path / "filter.txt.gz"
+    path.write_bytes(gzip.compress(b"1 " * 1000))
+    monkeypatch.setenv("XCREPRO_MAX_LINE", "100")
+    with pytest.raises(DataError, match="line 1: found a line of more than 100 bytes"):
+        splits.read_filter(path)
+
+
+def test_a_small_matrix_that_claims_too_many_rows(tmp_path):
+    path = tmp_path / "a.npz"
+    empty = np.zeros(0, np.int32)
+    stored = {"format": b"csc", "shape": [2**31 - 1, 1], "data": np.zeros(0), "indices": empty, "indptr": [0, 0]}
+    np.savez(path, **stored)
+
+    with pytest.raises(DataError, match="2,147,483,647 rows, of which 2 at most hold something"):
+        read.read_sparse(path)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", np.float16, np.longdouble, np.complex64])
+def test_arrays_come_in_types_that_kernels_know(tmp_path, dtype):
+    """A model saved in another order of bytes, or in numbers that numba has not, is read or refused; it does not fail later."""
+    X, Y = np.eye(6, 4, dtype=np.float32), np.eye(6, 3, dtype=np.float32)
+    model = xc.models.FastXML(trees=1).fit(X, Y)
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / "arrays.npz"
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    name = next(name for name in sorted(arrays) if arrays[name].dtype.kind == ("i" if dtype == ">i4" else "f"))
+    out = io.BytesIO()
+    np.savez(out, **{**arrays, name: arrays[name].astype(dtype)})
+    files = {"arrays.npz": out.getvalue(), "model.json": (tmp_path / "model" / "model.json").read_bytes()}
+    for file, data in sealed(files).items():
+        (tmp_path / "model" / file).write_bytes(data)
+    if dtype is np.complex64:
+        with pytest.raises(DataError, match="complex"):
+            xc.models.load(tmp_path / "model")
+    else:
+        assert xc.models.load(tmp_path / "model").predict(X, 2).ids.shape == (6, 2)
+
+
+# -- the fuzzer itself ----------------------------------------------------------------------------------------------
+
+
+QUICK = [door for door in DOORS if door.judge is not None and door.share >= 8]
+
+
+@pytest.mark.parametrize("door", QUICK, ids=lambda door: door.name)
+def test_readers_agree_with_the_slow_ones(door, tmp_path):
+    tally = fuzz.Tally()
+    for number in range(150):
+        fuzz.examine(door, 1, number, tmp_path, tally)
+    assert not tally.finds, tally.finds
+    assert tally.accepted > 15
+    assert tally.refused > 15
+    assert tally.judged > 75
+
+
+@pytest.mark.parametrize(
+    ("reader", "finds"),
+    [
+        (lambda path: 1 / 0, "ZeroDivisionError"),
+        (lambda path: [[0, 0], []], "read"),
+        (lambda path: read.read_sparse(path, n_columns=0), "refused, though it is to be read"),
+    ],
+)
+def test_a_wrong_reader_is_found(tmp_path, reader, finds):
+    door, tally = Door("broken", inputs.matrix, reader, slow.matrix), fuzz.Tally()
+    for number in range(60):
+        fuzz.examine(door, 0, number, tmp_path, tally)
+    assert any(what.startswith(finds) for what in tally.finds), tally.finds
+
+
+@pytest.mark.parametrize(
+    ("reader", "finds"),
+    [
+        (lambda path: __import__("signal").raise_signal(9), "a crash"),
+        (lambda path: __import__("time").sleep(60), "a hang"),
+        (lambda path: bytearray(1 << 34), "MemoryError"),
+    ],
+)
+def test_what_a_child_does_not_survive_is_found(tmp_path, monkeypatch, reader, finds):
+    monkeypatch.setattr(fuzz, "DEADLINE", 0.6)
+    tally = fuzz.Tally()
+    fuzz.batch(Door("broken", inputs.filter_pairs, reader), 0, 0, 2, tmp_path, tally)
+    assert any(what.startswith(finds) for what in tally.finds), tally.finds
+    assert sum(tally.again.values()) == 2
+
+
+def test_an_input_is_made_again_from_its_number():
+    for door in DOORS:
+        if door.name not in ("State", "saved model"):
+            first, again, other = (fuzz.made(door, 0, number)[0] for number in (3, 3, 4))
+            assert first == again
+            assert first != other or door.name in ("Annif folder", "dataset.toml")
+
+
+def test_the_slow_reader_rounds_as_the_standard_does():
+    rng = random.Random(0)
+    for _ in range(300):
+        text = inputs.number(rng)
+        try:
+            found = slow.float32(text)
+        except slow.Refused:
+            assert abs(float(text)) > 3.4e38
+            continue
+        assert found == float(np.float32(float(text))), text  # texts this short lie beside no middle of two float32

@@ -1,0 +1,245 @@
+"""Plant the faults one by one and see whether the tests catch them: ``python -m tests.mutants [TEXT] [--minutes M]``.
+
+Each is planted in a copy of the tree, ``build/mutants/tree``, and the tests named with it run there until one fails. Tools that
+change every operator of the source (mutmut, cosmic-ray) make thousands of changes and run the suite for each, and a change of a
+kernel costs its compilation each time; so this is a list of what people get wrong, and a few tests each. What was found is
+kept in ``build/mutants/results.json``: a fault is planted again when its text, its file or its tests changed. A test that takes
+longer than its limit has caught the fault, too: some are loops without an end. The test that sees a fault must pass without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.mutants import faults
+from tests.mutants.faults import ROOT, Fault
+
+PLACE = ROOT / "build" / "mutants"
+TREE, CACHE, RESULTS = PLACE / "tree", PLACE / "numba", PLACE / "results.json"
+LIMIT = 600.0  # seconds a run of tests may take
+ENOUGH = 0.95  # of the faults must be caught
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the faults; 1 where one is rotten, tests fail without a fault, or too few faults are caught."""
+    parser = argparse.ArgumentParser(
+        "python -m tests.mutants", description="planted faults, and whether tests see them"
+    )
+    parser.add_argument("text", nargs="?", default="", help="only faults with this in their file or words")
+    parser.add_argument("--minutes", type=float, help="stop planting after so long; the next run goes on")
+    parser.add_argument("--again", action="store_true", help="plant survivors again")
+    chosen = parser.parse_args(arguments)
+
+    wanted = [fault for fault in faults.load() if chosen.text in fault.name]
+    if rotten := [f"{fault.name}: {said}" for fault in wanted if (said := faults.problem(fault))]:
+        print("\n".join(rotten))
+        return 1
+    copy_tree()
+    results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    until = time.monotonic() + 60 * chosen.minutes if chosen.minutes else float("inf")
+    preload()
+    source, unsound = source_text(), set()
+    for number, fault in enumerate(wanted, start=1):
+        key = key_of(fault)
+        if key in results and not (chosen.again and results[key] == "survived"):
+            continue
+        if time.monotonic() > until:
+            break
+        began = time.monotonic()
+        ended, seen_by = plant(fault)
+        if ended != "survived":
+            sound = "sound " + hash_of([source, *map(test_text, seen_by)])
+            if sound not in results and sound not in unsound:
+                if run_tests(seen_by, CACHE) == "passed":
+                    keep(results, sound, "passed")
+                else:
+                    unsound.add(sound)
+                    print(f"{', '.join(seen_by)} fails without any fault:\n{log()[-2000:]}")
+            if sound in unsound:
+                continue
+        keep(results, key, ended)
+        print(f"[{number:>3}/{len(wanted)}] {ended:<9} {time.monotonic() - began:6.1f} s  {fault.name}", flush=True)
+    return report(wanted, results) or int(bool(unsound))
+
+
+def report(wanted: list[Fault], results: dict[str, str]) -> int:
+    """Print what was caught, room by room, and what was not."""
+    rooms: dict[str, list[Fault]] = {}
+    for fault in wanted:
+        if key_of(fault) in results:
+            rooms.setdefault(fault.room, []).append(fault)
+    print(f"\n{'room':<12}{'planted':>8}{'caught':>8}")
+    planted, lost = 0, []
+    for room, those in sorted(rooms.items()):
+        survivors = [fault for fault in those if results[key_of(fault)] == "survived"]
+        print(f"{room:<12}{len(those):>8}{len(those) - len(survivors):>8}")
+        planted, lost = planted + len(those), lost + survivors
+    print(f"{'all':<12}{planted:>8}{planted - len(lost):>8}  of {len(wanted)} in the list")
+    for fault in lost:
+        print(f"survived: {fault.name}: {fault.survives or 'NOT EXPLAINED: write the test that sees it'}")
+    share = 1 - len(lost) / planted if planted else 0.0
+    print(f"{100 * share:.1f} % caught, at least {100 * ENOUGH:.0f} % are to be")
+    return int(share < ENOUGH or any(not fault.survives for fault in lost))
+
+
+# -- one fault ------------------------------------------------------------------------------------------------------
+
+
+def plant(fault: Fault) -> tuple[str, tuple[str, ...]]:
+    """``caught``, ``timed out`` (caught as well) or ``survived``, and the tests that saw it."""
+    target, cache = TREE / fault.file, CACHE
+    if fault.room == "kernels":  # compiled anew; what is compiled of the others is taken as it is
+        cache = PLACE / "numba-of-fault"
+        shutil.rmtree(cache, ignore_errors=True)
+        shutil.copytree(CACHE, cache, copy_function=os.link)
+    try:
+        target.write_text(faults.changed(fault), encoding="utf-8")
+        ended = run_tests(fault.tests, cache)
+    finally:
+        shutil.copy2(ROOT / fault.file, target)
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py::\w+)", log(), re.MULTILINE)
+    seen_by = (failed[1],) if failed and ended == "failed" else fault.tests
+    return {"passed": "survived", "failed": "caught"}.get(ended, ended), seen_by
+
+
+def log() -> str:
+    """What the last run of tests printed."""
+    return (PLACE / "log.txt").read_text(errors="replace")
+
+
+def run_tests(tests: Iterable[str], cache: Path) -> str:
+    """``passed``, ``failed`` or ``timed out``: the tests in the copy, in a child of this process."""
+    cache.mkdir(parents=True, exist_ok=True)
+    if not (child := os.fork()):
+        child_main([*tests], cache)
+    until = time.monotonic() + LIMIT
+    try:
+        while time.monotonic() < until:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return {0: "passed", 1024: "usage error", 1280: "no tests"}.get(status, "failed")
+            time.sleep(0.05)
+        return "timed out"
+    finally:
+        try:
+            os.killpg(child, signal.SIGKILL)  # it is the leader of its group; what it started dies with it
+            os.waitpid(child, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+def child_main(tests: list[str], cache: Path) -> None:
+    """pytest in this process, which knows the libraries already and nothing of this project."""
+    code = 3
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started deaf to it
+        with open(PLACE / "log.txt", "w") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        os.chdir(TREE)
+        os.environ |= {"PYTHONPATH": str(TREE), "XCREPRO_ROOT": str(TREE), "NUMBA_CACHE_DIR": str(cache)}
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        sys.dont_write_bytecode = True
+        here = str(ROOT)
+        sys.path[:] = [str(TREE), *(part for part in sys.path if part and os.path.abspath(part) != here)]
+        for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "xcrepro")]:
+            del sys.modules[name]
+        import numba
+        import pytest
+
+        numba.config.CACHE_DIR = str(cache)
+        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]))
+    except BaseException as error:
+        print(repr(error), flush=True)
+    finally:
+        os._exit(code)
+
+
+def preload() -> None:
+    """The libraries, once for all children; compiled quickly rather than well, and a failing example is not made smaller."""
+    os.environ["NUMBA_OPT"] = "1"
+
+    import hypothesis
+    import hypothesis.strategies
+    import matplotlib.figure
+    import numba
+    import numpy
+    import pandas
+    import pytest
+    import scipy.optimize
+    import scipy.sparse.csgraph
+    import scipy.special
+    import scipy.stats
+
+    phases = hypothesis.Phase.explicit, hypothesis.Phase.generate
+    hypothesis.settings.register_profile("mutants", phases=phases, deadline=None, database=None)
+    hypothesis.settings.load_profile("mutants")
+    assert all((hypothesis, matplotlib, numba, numpy, pandas, pytest, scipy))
+
+
+# -- the copy, and what is remembered -------------------------------------------------------------------------------
+
+
+def copy_tree() -> None:
+    """The tracked files and those that will be, as they stand; what is the same stays, with its compiled form."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    wanted = {name for name in names.split("\0") if name and (ROOT / name).is_file()}
+    for name in wanted:
+        source, target = ROOT / name, TREE / name
+        if not target.is_file() or target.read_bytes() != source.read_bytes() or stamp(target) != stamp(source):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for target in TREE.rglob("*.py"):
+        if target.relative_to(TREE).as_posix() not in wanted:
+            target.unlink()
+
+
+def stamp(path: Path) -> int:
+    """By which compiled forms are known."""
+    return path.stat().st_mtime_ns
+
+
+def source_text() -> str:
+    """All of the package."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "xcrepro").rglob("*.py")))
+
+
+def test_text(test: str) -> str:
+    """The file of a test."""
+    return test + (ROOT / test.partition("::")[0]).read_text(encoding="utf-8")
+
+
+def hash_of(texts: Iterable[str]) -> str:
+    """Short, of texts."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def key_of(fault: Fault) -> str:
+    """What a result is kept under."""
+    whole = (ROOT / fault.file).read_text(encoding="utf-8")
+    return hash_of([fault.file, fault.old, fault.new, whole, *map(test_text, fault.tests)])
+
+
+def keep(results: dict[str, str], key: str, ended: str) -> None:
+    """Remember it, on disk as well."""
+    results[key] = ended
+    part = RESULTS.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=0))
+    part.replace(RESULTS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
