@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import hashlib
 import json
 import os
@@ -253,11 +254,29 @@ class State:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
         ranges = self._joined(other._ranges)
         if other._folds is not None:
-            copy = other._open(other._n_labels)
-            for name, fold in copy.items():
-                fold.merge(other._folds[name])
-            self._take(copy, other._n_labels, ranges, other.n_rows)
+            folds = other._folds
+            if self._folds is None or other is self:  # its own, for the other stays as it is
+                folds = other._open(other._n_labels)
+                for name, fold in folds.items():
+                    fold.merge(other._folds[name])
+            self._take(folds, other._n_labels, ranges, other.n_rows)
         return self
+
+    @property
+    def row_ranges(self) -> list[tuple[int, int]]:
+        """The rows it has seen, of those whose numbers were said: (first, last and one), rising."""
+        return list(self._ranges)
+
+    def empty(self) -> State:
+        """A State of the same options and weights, which it shares, without rows.
+
+        Returns
+        -------
+        State
+        """
+        new = copy.copy(self)
+        new._folds, new._n_labels, new._ranges, new.n_rows = None, None, [], 0
+        return new
 
     def _take(self, folds: dict[str, object], n_labels: int, ranges: list[tuple[int, int]], n_rows: int) -> None:
         if self._folds is None:
@@ -532,13 +551,18 @@ class State:
             "seed": self._seed,
         }
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.
 
         Parameters
         ----------
         path : path_like
             It ends in ``.npz``.
+        weights : bool
+            False leaves out ``inverse_propensity`` and ``label_counts``, of millions of labels larger than all the rest;
+            :meth:`load` then takes them from another State.
+        compress : bool
+            False is several times quicker, and the file larger.
 
         Raises
         ------
@@ -548,17 +572,17 @@ class State:
         header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
         arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
-            if given is not None:
+            if given is not None and weights:
                 arrays[name] = given
         for name, fold in (self._folds or {}).items():
             arrays |= {f"{name}.{part}": array for part, array in fold.arrays().items()}
         if not os.fspath(path).endswith(".npz"):
             raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
         with atomic_path(path) as part:
-            np.savez_compressed(part, **arrays)
+            (np.savez_compressed if compress else np.savez)(part, **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False) -> State:
+    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
         """Read a state that :meth:`save` wrote.
 
         Parameters
@@ -566,6 +590,8 @@ class State:
         path : path_like
         allow_repeats : bool
             As for :class:`State`.
+        like : State, optional
+            Whose weights it takes where the file has none.
 
         Returns
         -------
@@ -588,7 +614,11 @@ class State:
             expected = f"{_FORMAT} of version {xcrepro.__version__}"
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
         try:
-            given = {name: arrays.get(name) for name in ("inverse_propensity", "label_counts")}
+            own = (None, None) if like is None else (like._weights, like._counts)
+            given = {
+                name: arrays.get(name, other if header[name] is not None else None)
+                for name, other in zip(("inverse_propensity", "label_counts"), own, strict=True)
+            }
             options = {
                 name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed")
             }
