@@ -134,7 +134,7 @@ _PATIENCE = 60.0  # seconds without any worker
 
 def dask(folding: Folding, sources: list[Source], told: _Told, client=None, workers: int | None = None) -> Part:
     """A chain of blocks a worker on a Dask cluster: Dask moves, recomputes and retries, here is decided who takes what next."""
-    with cluster.connected(client, workers) as found:
+    with cluster.connected(client, workers) as found, found.as_current():
         return _Chains(found, folding, sources, told).run()
 
 
@@ -156,6 +156,8 @@ class _Chains:
         self.about = cluster.submit(client, pickle.loads, pickle.dumps(folding), key=f"folding-{os.urandom(8).hex()}")
 
     def run(self) -> Part:
+        from concurrent.futures import CancelledError
+
         from distributed import wait
 
         self._look()
@@ -166,7 +168,7 @@ class _Chains:
                     finished = wait([*self.running], timeout=_LOOK, return_when="FIRST_COMPLETED").done
                 except TimeoutError:
                     pass
-                except Exception:  # a future that was cancelled, as all are where the scheduler is gone
+                except CancelledError:  # as all are where the scheduler is gone
                     finished = [future for future in self.running if future.status not in ("pending", "finished")]
             else:
                 time.sleep(0.1)
