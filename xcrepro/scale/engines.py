@@ -147,9 +147,10 @@ class _Chains:
     def __init__(self, client, folding: Folding, sources: list[Source], told: _Told) -> None:
         self.client, self.folding, self.told = client, folding, told
         self.waiting = deque(sources)
-        self.sums: dict[str, object] = {}  # of workers that are there, by address
+        self.there: set[str] = set()  # the workers' addresses
+        self.sums: dict[str, object] = {}  # of workers that have no block, by address; None: nothing yet
         self.left: list = []  # sums of workers that are gone
-        self.running: dict[object, tuple[str, Source]] = {}
+        self.running: dict[object, tuple[str, object, Source]] = {}  # by future: worker, the sum before it, block
         self.failures: dict[str, str] = {}
         self.looked, self.seen = 0.0, time.monotonic()
         # As the result of a task: it goes to each worker once, and Dask makes it again where all that had it are gone.
@@ -187,38 +188,35 @@ class _Chains:
         self.looked = time.monotonic()
         if self.client.status != "running":
             raise XCError(f"the connection to the Dask scheduler is {self.client.status}: is it still running?")
-        there = self.client.nthreads()
-        if there or self.running:
+        self.there = {*self.client.nthreads()}
+        if self.there or self.running:
             self.seen = self.looked
         elif self.looked - self.seen > _PATIENCE:
             raise XCError(f"the Dask cluster has had no worker for {_PATIENCE:.0f} seconds: start one, then run again")
-        for address in [address for address in self.sums if address not in there]:
-            self.left.append(self.sums.pop(address))
-        for address in there:
+        self.left += [self.sums.pop(address) for address in [*self.sums] if address not in self.there]
+        busy = {address for address, _, _ in self.running.values()}
+        for address in sorted(self.there - busy):
             self.sums.setdefault(address, None)
         self._start()
 
     def _start(self) -> None:
         """A block for each worker that has none."""
-        busy = {address for address, _ in self.running.values()}
-        for address, before in self.sums.items():
-            if address in busy or not self.waiting:
-                continue
-            source = self.waiting.popleft()
+        for address in [*self.sums][: len(self.waiting)]:
+            before, source = self.sums.pop(address), self.waiting.popleft()
             # Where the worker dies, another may take it.
             where = {"workers": [address], "allow_other_workers": True}
             future = cluster.submit(self.client, _add, self.about, before, source, **where)
-            self.running[future] = address, source
+            self.running[future] = address, before, source
 
     def _finish(self, future) -> None:
-        address, source = self.running.pop(future)
-        if future.status == "finished":
-            if address in self.sums:
-                self.sums[address] = future
-            else:
-                self.left.append(future)
-        else:
+        address, before, source = self.running.pop(future)
+        if future.status != "finished":
             self.failures |= _fault(future, source)
+            future = before
+        if address in self.there:
+            self.sums[address] = future
+        else:
+            self.left.append(future)
         self.told(1)
 
     def _tree(self) -> Part:
