@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -109,6 +112,92 @@ def _await_worker(client: Client) -> None:
         client.wait_for_workers(1, timeout=CONNECT_SECONDS)
     except TimeoutError:
         raise XCError(f"the Dask scheduler at {client.scheduler.address} has no worker: start one") from None
+
+
+def places(client: Client) -> int:
+    """How many tasks the cluster runs at once."""
+    return sum(client.nthreads().values())
+
+
+class Process:
+    """A Python process on a worker, as far as ``subprocess.Popen`` has it: started, looked at, ended.
+
+    The worker sees the same files at the same paths. Where it dies, Dask starts the process once more elsewhere.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    arguments : list of str
+        Behind the interpreter, which is the worker's own.
+    environment : dict of str to str
+        Variables that differ from the worker's.
+    log : path
+        Gets its output.
+    """
+
+    def __init__(self, client: Client, arguments: list[str], environment: dict[str, str], log: os.PathLike) -> None:
+        self.log, self.returncode = os.fspath(log), None
+        self._stop = f"{self.log}.stop"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._stop)
+        self._future = submit(client, _run_process, arguments, environment, self.log, self._stop)
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+        if self.returncode is None and self._future.done():
+            if self._future.status == "finished":
+                self.returncode = self._future.result()
+            else:
+                self.returncode = 1
+                error = "cancelled" if self._future.cancelled() else repr(self._future.exception())
+                with open(self.log, "a", encoding="utf-8") as file:
+                    file.write(f"\nthe worker that ran it is gone: {error}\n")
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        """Wait for its end."""
+        until = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired("python", timeout)
+            time.sleep(0.05)
+        return self.returncode
+
+    def terminate(self) -> None:
+        """Ask the worker to end it."""
+        if self.poll() is None:
+            with open(self._stop, "w", encoding="utf-8"):
+                pass
+
+    def kill(self) -> None:
+        """Wait no longer; a worker kills what does not end by itself."""
+        self._future.cancel()
+        self.returncode = -9
+
+
+def _run_process(arguments: list[str], environment: dict[str, str], log: str, stop: str) -> int:
+    """A task of Dask: run a process to its end, or until the file ``stop`` is there."""
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    while process.poll() is None:
+        if os.path.exists(stop):
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            break
+        time.sleep(0.05)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(stop)
+    return process.returncode
 
 
 def submit(client: Client, function: Callable, *arguments, **options):
