@@ -25,6 +25,10 @@ class ArgumentError(XCError, ValueError):
         self.argument, self.rule, self.got, self.do = argument, rule, got, do
         super().__init__(f"{argument} {rule}; got {got}" + (f": {do}" if do else ""))
 
+    def __reduce__(self):
+        """Errors come back from other processes."""
+        return ArgumentError, (self.argument, self.rule, str(self.got), self.do)
+
 
 class DataError(XCError, ValueError):
     """A file does not hold what its format says. ``line`` counts from 1, header included.
@@ -40,6 +44,13 @@ class DataError(XCError, ValueError):
         self.path, self.found, self.expected, self.line, self.do = os.fspath(path), found, expected, line, do
         where = self.path if line is None else f"{self.path}, line {line}"
         super().__init__(f"{where}: found {found}, expected {expected}" + (f". {do}" if do else ""))
+
+    def __reduce__(self):
+        return _data_error, (self.path, self.found, self.expected, self.line, self.do)
+
+
+def _data_error(path: str, found: str, expected: str, line: int | None, do: str) -> DataError:
+    return DataError(path, found, expected, line=line, do=do)
 
 
 class DataMissing(XCError, FileNotFoundError):

@@ -38,8 +38,8 @@ class Sweep:
     tables : dict of str to DataFrame
         Part -> the rows of all runs, behind the parameters that differ.
     means : dict of str to DataFrame
-        Part -> over seeds: the columns that are no floats, ``column``, ``n``, ``mean``, ``low``, ``high``. Empty where there was
-        one seed.
+        Part -> over seeds: the columns that are no floats, ``column``, ``n``, ``mean``, ``low``, ``high``. Empty where there
+        was one seed.
     outcomes : dict of str to str
         Run -> ``ok``, ``unchanged``, or what went wrong.
     """
@@ -279,8 +279,8 @@ def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confid
     Returns
     -------
     DataFrame
-        The other columns, ``column``, ``n``, ``mean``, ``low``, ``high``; the ends are NaN of one run. Missing values are left out,
-        and n says how many were there.
+        The other columns, ``column``, ``n``, ``mean``, ``low``, ``high``; the ends are NaN of one run. Missing values are left
+        out, and n says how many were there.
 
     Examples
     --------

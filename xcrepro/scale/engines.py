@@ -6,6 +6,7 @@ states, however many blocks there are. At the end sums are merged in a tree.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -13,11 +14,11 @@ import pickle
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xcrepro import cluster, threads
-from xcrepro.arguments import whole_number
+from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.scale.fold import BlocksFailed, Folding, Part, Source
 
@@ -261,17 +262,45 @@ def _take_threads() -> None:
         os.environ["XCREPRO_THREADS"] = str(get_worker().state.nthreads)
 
 
+@contextlib.contextmanager
+def mapped(engine: str, client=None, workers: int | None = None) -> Iterator[Callable]:
+    """``run(function, calls)`` of an engine: what ``function(*arguments)`` gives, for each of the calls, in their order."""
+    check(engine, client, workers)
+    if engine == "serial":
+        yield lambda function, calls: [function(*arguments) for arguments in calls]
+    elif engine == "joblib":
+        from joblib import Parallel, delayed
+
+        n = threads.count() if workers is None else whole_number("workers", workers, 1)
+        with Parallel(n_jobs=n, batch_size=1) as parallel:
+            yield lambda function, calls: parallel(delayed(function)(*arguments) for arguments in calls)
+    else:
+        with cluster.connected(client, workers) as found:
+
+            def run(function: Callable, calls: list) -> list:
+                futures = [cluster.submit(found, function, *arguments) for arguments in calls]
+                return [future.result() for future in futures]
+
+            yield run
+
+
 ENGINES = ("serial", "joblib", "dask")
 """What :func:`run` knows."""
 
 
-def run(engine: str, folding: Folding, sources: list[Source], told: _Told, client=None, workers=None) -> Part:
-    """All blocks through an engine, by its name."""
+def check(engine: str, client=None, workers: int | None = None) -> None:
+    """Refuse an engine that is none, and arguments that do not go with it."""
+    one_of("engine", engine, ENGINES)
     if client is not None and engine != "dask":
         raise ArgumentError("client", "goes with the engine dask", engine)
+    if workers is not None and engine == "serial":
+        raise ArgumentError("workers", "goes with the engines joblib and dask", workers)
+
+
+def run(engine: str, folding: Folding, sources: list[Source], told: _Told, client=None, workers=None) -> Part:
+    """All blocks through an engine, by its name."""
+    check(engine, client, workers)
     if engine == "serial":
-        if workers is not None:
-            raise ArgumentError("workers", "goes with the engines joblib and dask", workers)
         return serial(folding, sources, told)
     if engine == "joblib":
         return joblib(folding, sources, told, workers)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro.arguments import one_of
 from xcrepro.folds.block import KS
 from xcrepro.metrics.state import State
 from xcrepro.scale import engines, fold
@@ -52,7 +51,7 @@ def state(
     ArgumentError, BlocksFailed, XCError
         As :func:`evaluate` says.
     """
-    one_of("engine", engine, engines.ENGINES)
+    engines.check(engine, client, workers)
     sources = fold.sources(blocks, allow_repeats, resume is not None)
     empty = State(ks, metrics, inverse_propensity, label_counts, allow_repeats=allow_repeats, **options)
     if resume is not None:
