@@ -261,7 +261,7 @@ print(json.dumps({"rows": state.n_rows, "wall": wall, "cpu": cpu, "peak": peak, 
 
 
 def streaming(size: float, cap: float, n: int, n_labels: int) -> list[dict]:
-    """A text of scores larger than the memory that the process may have; the same rows over and over, so that it is written soon."""
+    """A text of scores larger than the memory that the process may have; it repeats the same rows, to be written soon."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         rng = np.random.default_rng(0)
@@ -273,7 +273,7 @@ def streaming(size: float, cap: float, n: int, n_labels: int) -> list[dict]:
         for name, matrix in (("truth", Y), ("scores", scores)):
             xc.data.write.write_sparse(folder / f"{name}-once.txt", matrix)
             names[name] = folder / f"{name}.txt"
-        header, _, body = (folder / "scores-once.txt").read_bytes().partition(b"\n")
+        _, _, body = (folder / "scores-once.txt").read_bytes().partition(b"\n")
         _, _, truth_body = (folder / "truth-once.txt").read_bytes().partition(b"\n")
         times = max(2, round(size / len(body)))
         for path, text in ((names["scores"], body), (names["truth"], truth_body)):
