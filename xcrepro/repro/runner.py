@@ -224,7 +224,7 @@ def run(
     one_of("size", size, manifest.SIZES)
     if jobs is not None:
         whole_number("jobs", jobs, 1)
-    one_of("engine", engine, ENGINES)
+    _check_engine(engine, scheduler)
     if accept and (parameters or not items):
         raise ArgumentError("accept", "needs named items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):
@@ -260,6 +260,12 @@ ENGINES = ("local", "dask")
 """Where notebooks run."""
 
 
+def _check_engine(engine: str, scheduler: str | None) -> None:
+    one_of("engine", engine, ENGINES)
+    if scheduler is not None and engine != "dask":
+        raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
+
+
 def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:
     """A Python process on this machine, with these variables alone, whose output goes to ``log``."""
     with open(log, "wb") as out:
@@ -289,8 +295,7 @@ def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> I
     int, int, callable
         The last is :func:`start_here`, or its like on a cluster.
     """
-    if scheduler is not None and engine != "dask":
-        raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
+    _check_engine(engine, scheduler)
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, most))
     if engine == "local":

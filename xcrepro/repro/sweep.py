@@ -212,7 +212,7 @@ def _start(root: Path, home: Path, entry, values: dict, versions: dict, environm
     label = f"sweeps/{entry.id}/{home.name}"
     job = runner.Job(entry, values, official=False, inject=True, force=True, label=label)
     fingerprint = _fingerprint(entry, values, versions)
-    variables = {**environment, "XCREPRO_FIGURES": stamps.short(root, figures)}
+    variables = {**environment, "XCREPRO_FIGURES": stamps.short(root, figures), "XCREPRO_OWN": "1"}
     executed = home / f"{entry.id.replace('/', '-')}.ipynb"
     return runner.Child(root, job, fingerprint, "", executed, variables, start)
 
@@ -250,7 +250,7 @@ def _gather(entry: manifest.Entry, home: Path, runs: Mapping[str, dict], varied:
         stem = home / name / "figures" / entry.id
         for path in sorted(stem.parent.glob(f"{stem.name}*.csv")):
             part = path.stem.removeprefix(stem.name).removeprefix("-")
-            table = pd.read_csv(path, keep_default_na=False, na_values=["", "nan", "NaN"], float_precision="round_trip")
+            table = pd.read_csv(path, keep_default_na=False, na_values=["", "nan", "NaN"])
             table = table.drop(columns=tables.ORIGIN, errors="ignore")
             for place, parameter in enumerate(varied):
                 label = parameter if parameter not in table.columns else f"{parameter} (swept)"
