@@ -6,6 +6,7 @@ import importlib
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -282,3 +283,31 @@ def test_the_command_line_refuses(arguments, message, capsys, tmp_path, monkeypa
 def test_a_scheduler_without_dask(paths, capsys):
     assert main(["evaluate", "--blocks", str(paths[0]), "--scheduler", "tcp://127.0.0.1:1"]) == 2
     assert "--scheduler goes with --engine dask" in capsys.readouterr().err
+
+
+def test_a_report_over_blocks(data, tmp_path, capsys):
+    Y, top = data
+    other = xc.TopK.from_scores(sparse.random(700, N_LABELS, 0.05, "csr", np.float32, np.random.default_rng(9)), 5)
+    for name, each in (("mine", top), ("other", other)):
+        xc.scale.write_blocks(Y, each, tmp_path / name, rows=300)
+    about = ["report", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other", "--samples", "200"]
+    assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "http" not in page
+    metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
+    expected = xc.evaluate(Y, other)
+    found = metrics[metrics["model"] == "other"].reset_index(drop=True)
+    assert np.allclose(found["value"][: len(expected)], expected["value"])
+    assert {"ECE", "Brier"} <= {*metrics["metric"]}
+    # The paired bootstrap, by hand: the same weights for both models, drawn from the seed and the row's number.
+    weights = xc.metrics.poisson_weights(0, np.arange(700), 200)
+    hits = [np.array([Y[row, ids[0]] > 0 for row, ids in enumerate(each.ids)], float) for each in (top, other)]
+    differences = (weights * (hits[0] - hits[1])[:, None]).sum(axis=0) / weights.sum(axis=0)
+    pairs = pd.read_csv(tmp_path / "report/csv/pairs.csv").query("metric == 'P' and k == 1").iloc[0]
+    assert pairs["difference"] == pytest.approx(hits[0].mean() - hits[1].mean())
+    assert [pairs["low"], pairs["high"]] == pytest.approx(np.quantile(differences, [0.025, 0.975]))
+    short = xc.scale.write_blocks(Y[:300], top.rows(slice(300)), tmp_path / "short", rows=300)
+    assert main([*about, f"short={short[0]}", "--out", str(tmp_path / "new")]) == 2
+    assert "must have the rows of 'mine'" in capsys.readouterr().err
+    assert main(["report", "--out", str(tmp_path / "new")]) == 2
+    assert "or --blocks" in capsys.readouterr().err

@@ -105,6 +105,62 @@ def evaluate(arguments) -> int:
     return 0
 
 
+_REPORT_ONLY = ("filter", "label_names", "others", "no_price", "notebook")
+
+
+def report_asked(arguments) -> bool:
+    """Whether ``report`` is to work on blocks."""
+    if arguments.blocks:
+        given = [arguments.truth, *arguments.predictions]
+        if arguments.truth is not None:
+            raise ArgumentError("truth and predictions", "must not be given with --blocks, which hold both", given)
+        for name in _REPORT_ONLY:
+            if getattr(arguments, name):
+                raise ArgumentError(
+                    f"--{name.replace('_', '-')}", "does not go with --blocks", getattr(arguments, name)
+                )
+        return True
+    if arguments.truth is None or not arguments.predictions:
+        raise ArgumentError(
+            "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
+        )
+    for name in ("engine", "scheduler", "workers", "resume", "calibration", "n_labels"):
+        if getattr(arguments, name):
+            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with --blocks", getattr(arguments, name))
+    return False
+
+
+def report(arguments) -> int:
+    """``report --blocks``."""
+    from xcrepro import scale
+    from xcrepro.reports import blocks as reports
+
+    models = {}
+    for number, text in enumerate(arguments.blocks):
+        name, equals, pattern = text.partition("=")
+        name, pattern = (name, pattern) if equals else (f"model {number + 1}", text)
+        if name in models:
+            raise ArgumentError("--blocks", "must give each model once", name, "NAME='dir/*.npz'")
+        models[name] = scale.block_paths(pattern)
+    weights, counts = _weights(arguments)
+    made = reports.report(
+        models,
+        tuple(arguments.k),
+        weights,
+        counts,
+        calibration=arguments.calibration,
+        samples=1000 if arguments.samples is None else arguments.samples,
+        seed=arguments.seed,
+        confidence=arguments.confidence,
+        title=arguments.title,
+        resume=arguments.resume,
+        progress=True,
+        **engine_of(arguments),
+    )
+    print(f"wrote {made.save(arguments.out, arguments.force)}")
+    return 0
+
+
 def _weights(arguments):
     """Inverse propensities and train counts, where train labels are given."""
     if arguments.train_truth is None:

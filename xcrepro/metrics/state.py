@@ -399,20 +399,42 @@ class State:
         import pandas as pd
 
         real_number("confidence", confidence, above=0, below=1)
+        rows, tail = [], (1.0 - confidence) / 2.0
+        for name, (at, values, samples) in self.drawn().items():
+            low, high = np.quantile(samples[~np.isnan(samples).any(axis=1)], [tail, 1.0 - tail], axis=0)
+            rows += [(name, k, *map(float, each)) for k, *each in zip(at.tolist(), values, low, high, strict=True)]
+        return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
+
+    def drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """What :meth:`intervals` is made from; with ``samples`` only.
+
+        Of two States of the same seed and rows, sample s weighs the same rows alike, so that differences of samples are those
+        of a paired bootstrap.
+
+        Returns
+        -------
+        dict of str to (ks, values, samples)
+            Each metric that is made of sums over rows: int64 (K,), float64 (K,), float64 (samples, K); a sample without a row
+            is NaN.
+
+        Raises
+        ------
+        ArgumentError
+            Without ``samples`` or rows.
+        """
         if not self._samples:
             raise ArgumentError("samples", "must be given up front for intervals", 0, "State(..., samples=1000)")
         check_rows(self.n_rows)
-        rows, tail = [], (1.0 - confidence) / 2.0
-        whole, drawn = self._folds["rows"], self._folds["drawn"]
+        whole, drawn, found = self._folds["rows"], self._folds["drawn"], {}
         for metric, at in self._wanted:
             if metric.interval != "bootstrap":
                 continue
-            values, samples = metric.formula(whole), metric.formula(drawn)
-            low, high = np.quantile(samples[drawn.n_rows[:, 0] > 0], [tail, 1.0 - tail], axis=0)
-            for k in at.tolist():
-                i = int(np.searchsorted(whole.ks, k))
-                rows.append((metric.name, k, float(values[i]), float(low[i]), float(high[i])))
-        return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
+            places = np.searchsorted(whole.ks, at)
+            with np.errstate(invalid="ignore"):
+                samples = metric.formula(drawn)[:, places]
+            samples[drawn.n_rows[:, 0] == 0] = np.nan
+            found[metric.name] = at, metric.formula(whole)[places], samples
+        return found
 
     def counts(self) -> labelwise.Counts:
         """The per-label counts, where a label-wise metric was asked for."""
