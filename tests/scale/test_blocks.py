@@ -153,7 +153,7 @@ def test_rows_twice_are_named_where_workers_have_one_each(engine, paths, data, t
     more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
     Y, top = data
     again = xc.scale.write_block(tmp_path / "again.npz", Y[85:95], top.rows(slice(85, 95)), 85)
-    with pytest.raises(BlocksFailed, match=r"rows 85 to 89"):
+    with pytest.raises(BlocksFailed, match=r"rows (85 to 89|90 to 90|91 to 94)"):  # whichever worker finds it
         xc.scale.evaluate([*paths, again], engine=engine, **more)
 
 
@@ -293,7 +293,8 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     about = ["report", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other", "--samples", "200"]
     assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
     page = (tmp_path / "report" / "index.html").read_text()
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
     metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
     expected = xc.evaluate(Y, other)
     found = metrics[metrics["model"] == "other"].reset_index(drop=True)

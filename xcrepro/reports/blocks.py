@@ -1,7 +1,7 @@
 """A report of models whose predictions no process holds: what follows from States alone, by any engine.
 
-Metrics with intervals, all pairs of models, calibration errors. What needs all points beside each other (t-tests over labels, the
-price of coverage, points on which models differ) is in :func:`xcrepro.report` alone.
+Metrics with intervals, all pairs of models, calibration errors. What needs all points beside each other (t-tests over labels,
+the price of coverage, points on which models differ) is in :func:`xcrepro.report` alone.
 """
 
 from __future__ import annotations

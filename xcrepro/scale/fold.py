@@ -159,11 +159,13 @@ class Part:
     def _twice(self, others: list[tuple[int, int, str]]) -> dict[str, str]:
         found = {}
         for low, high, name in others:
-            for first, last, before in self.rows:
+            for first, last, before in sorted(self.rows):
                 if first < high and low < last:
                     do = "leave one out, or say allow_repeats=True (--allow-repeats)"
                     rows = f"rows {max(low, first)} to {min(high, last) - 1}"
-                    found[name] = f"{name}: found {rows}, which {before} has too, expected each row once. {do}"
+                    found.setdefault(
+                        name, f"{name}: found {rows}, which {before} has too, expected each row once. {do}"
+                    )
         return found
 
 
