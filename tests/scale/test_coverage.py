@@ -48,8 +48,8 @@ def test_rounds_lose_and_a_second_pass_wins_back(chances, tmp_path):
     found = xc.scale.greedy_coverage(cut(chances, 6), 3, tmp_path, at_once=6, passes=3)
     first, *_, last = found.expected_coverage
     assert plain < first < sequential
-    assert last > first
-    assert last > 0.98 * sequential
+    assert found.expected_coverage == sorted(found.expected_coverage)
+    assert last > first + 0.5 * (sequential - first)
     top = joined(found, 400)
     assert last == pytest.approx(xc.decide.expected_coverage(chances, top, 3)[0])  # the shared state is what was chosen
 

@@ -4,7 +4,9 @@
 chance that no row before it hits the label: row after row, one process. Here a label state f is shared: the blocks of a round
 start from the same f, each goes through its own rows as the greedy does, and f is refreshed when the round has ended. Blocks
 of one round do not know of each other, so they choose labels twice that one would have covered; that is lost. In a second
-pass each block gives its labels back and chooses anew against all others, which wins some of it back.
+pass each block gives its labels back and chooses anew against all others, which wins some of it back. Blocks that change their
+minds at the same time run after the same labels, so a later pass has rounds of an eighth of all blocks at most, and a round
+after which less coverage is to be expected is undone.
 ``python -m benchmarks scale`` measures both.
 """
 
@@ -75,7 +77,8 @@ def greedy_coverage(
         0 or more, as for :func:`xcrepro.decide.greedy_coverage`.
     at_once : int
         Blocks of a round. With 1 and one pass the result is that of the sequential greedy to the last bit; the more, the more
-        workers have something to do, and the more is lost. The result depends on it, not on engine or workers.
+        workers have something to do, and the more is lost. Later passes have an eighth of all blocks in a round at most. The
+        result depends on it, not on engine or workers.
     passes : int
         Passes over all blocks, 1 or more.
     engine, client, workers
@@ -106,14 +109,21 @@ def greedy_coverage(
     labels, reached = _Labels(), []
     with engines.mapped(engine, client, workers) as run, tempfile.TemporaryDirectory(dir=folder) as shared:
         for number in range(passes):
-            for first in range(0, len(named), at_once):
-                some = range(first, min(first + at_once, len(named)))
+            size = at_once if number == 0 else max(1, min(at_once, len(named) // 8))
+            for first in range(0, len(named), size):
+                some = range(first, min(first + size, len(named)))
                 state = labels.save(Path(shared) / f"labels-{number}-{first}.npz")
-                calls = [(*named[i], targets[i], state, k, beta, number > 0) for i in some]
+                next_ = [Path(shared) / f"chosen-{i}.npz" for i in some]
+                calls = [
+                    (*named[i], targets[i], new, state, k, beta, number > 0) for i, new in zip(some, next_, strict=True)
+                ]
+                changed = labels.copy()
                 for old, new, n_labels in run(_choose, calls):
-                    labels.change(old, new, n_labels)
-                if state is not None:
-                    os.unlink(state)
+                    changed.change(old, new, n_labels)
+                if number == 0 or changed.expected_coverage() > labels.expected_coverage():
+                    labels = changed
+                    for i, new in zip(some, next_, strict=True):
+                        os.replace(new, targets[i])
             reached.append(labels.expected_coverage())
     return Selection(targets, reached)
 
@@ -131,6 +141,12 @@ class _Labels:
     def __init__(self) -> None:
         self.failure = np.ones(0)
         self.sure = np.zeros(0, np.int64)
+
+    def copy(self) -> _Labels:
+        """One to change."""
+        new = _Labels()
+        new.failure, new.sure = self.failure.copy(), self.sure.copy()
+        return new
 
     def change(self, old: _Chosen | None, new: _Chosen, n_labels: int) -> None:
         """A block chose anew."""
@@ -170,8 +186,10 @@ def take_out(failure: np.ndarray, sure: np.ndarray, chosen: _Chosen) -> None:
     np.minimum(failure, 1.0, out=failure)
 
 
-def _choose(name: str, given: Probabilities, target: Path, state: Path | None, k: int, beta: float, again: bool):
-    """A task: the block's labels against the shared state; what it had chosen before, what now, and L."""
+def _choose(
+    name: str, given: Probabilities, before: Path, target: Path, state: Path | None, k: int, beta: float, again: bool
+):
+    """A task: the block's labels against the shared state; what it had chosen ``before``, what now, and L."""
     try:
         if callable(given):
             matrix = given()
@@ -184,7 +202,7 @@ def _choose(name: str, given: Probabilities, target: Path, state: Path | None, k
             with np.load(state) as stored:
                 failure, sure = stored["failure"], stored["sure"]
             if again:
-                with np.load(target) as stored:
+                with np.load(before) as stored:
                     old = stored["chosen_labels"], stored["chosen_chances"]
                 take_out(failure, sure, old)
             failure[sure > 0] = 0.0
