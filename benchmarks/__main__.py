@@ -22,6 +22,7 @@ JOBS = (
     "trees",
     "linear",
     "startup",
+    "scale",
     "intervals",
 )
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")

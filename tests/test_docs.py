@@ -8,6 +8,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import formats
@@ -89,6 +90,28 @@ def test_training_loop_page(root, capsys):
     scores = model(X)
     expected = xc.evaluate(Y, xc.TopK.from_scores(scores, 5), metrics=["P", "nDCG", "coverage"])
     assert np.allclose(history[-1]["value"], expected["value"])
+
+
+def test_scale_page(root, tmp_path, monkeypatch, capsys):
+    """What is said to run here does; the recipes for clusters are compiled."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    Y = sparse.random(250, 30, 0.1, "csr", np.float32, rng)
+    Y.data[:] = 1
+    scores = sparse.random(250, 30, 0.5, "csr", np.float32, rng)
+    xc.data.write.write_sparse("truth.txt", Y)
+    xc.data.write.write_sparse("scores.txt", scores)
+    found = blocks(root, "scale.md")
+    names: dict = {"__name__": "__main__"}
+    run([block for block in found if "on_" not in block[1] and "one_task" not in block[1]], names)
+    printed = capsys.readouterr().out
+    assert "3 blocks in blocks" in printed
+    assert names["state"].result().equals(xc.evaluate(Y, xc.TopK.from_scores(scores, 5), metrics=["P", "coverage"]))
+    run([block for block in found if "one_task" in block[1]], names)
+    for i in range(2):
+        xc.scale.state(sorted((tmp_path / "blocks").iterdir())[i::2], metrics=["P"]).save(tmp_path / f"{i}.npz")
+    merged = names["merge"]([tmp_path / "0.npz", tmp_path / "1.npz"])
+    assert merged.equals(xc.evaluate(Y, xc.TopK.from_scores(scores, 10), metrics=["P"]))
 
 
 def test_every_python_block_compiles(root):

@@ -9,7 +9,7 @@ import pytest
 
 from xcrepro.repro import guard, manifest
 
-GROUND = {"errors", "paths", "threads", "arguments"}
+GROUND = {"errors", "paths", "threads", "arguments", "cluster"}
 
 
 def imported(path) -> set[str]:
@@ -59,6 +59,11 @@ def test_imports_run_one_way(root):
             assert above <= {*GROUND, "matrices", "tensors", "data", "truth", "predictions"}, f"{path} imports {above}"
         elif room in library | GROUND:
             assert "formats" not in above, f"{path} imports {above}"
+        if room == "scale":
+            allowed = {*GROUND, "matrices", "data", "folds", "metrics", "decide", "truth", "predictions"}
+            assert above <= allowed, f"{path} imports {above}"
+        elif room in library | GROUND | {"inputs", "repro"}:
+            assert "scale" not in above, f"{path} imports {above}"
         if room == "inputs":
             assert not above & {"papers", "repro"}, f"{path} imports {above}"
         if room not in {"reports", "papers", "commands", "__init__"}:
@@ -79,6 +84,16 @@ def test_judges_know_nothing_of_what_they_judge(root):
         assert not imported(path), path
     for path in (root / "xcrepro").rglob("*.py"):
         assert not re.search(r"^\s*(from|import) tests\b", path.read_text(), re.MULTILINE), path
+
+
+@pytest.mark.parametrize("package", ["dask", "distributed", "joblib", "zarr", "pyarrow"])
+def test_engines_are_imported_only_when_asked_for(root, package):
+    """At the top of no file: `import xcrepro` and `xcrepro --help` wait for none of them."""
+    for path in (root / "xcrepro").rglob("*.py"):
+        top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = {alias.name for node in top if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in top if isinstance(node, ast.ImportFrom)}
+        assert package not in {name.split(".")[0] for name in names}, path
 
 
 def test_every_item_is_one_name(root):

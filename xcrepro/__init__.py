@@ -37,6 +37,7 @@ _WHERE = {
     "published": None,
     "repro": None,
     "results": None,
+    "scale": None,
 }
 __all__ = sorted(_WHERE)
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         published,
         repro,
         results,
+        scale,
     )
     from xcrepro.data.dataset import Dataset, Split
     from xcrepro.data.load import load

@@ -28,6 +28,10 @@ class ArgumentError(XCError, ValueError):
         self.argument, self.rule, self.got, self.do = argument, rule, got, do
         super().__init__(f"{argument} {rule}; got {got}" + (f": {do}" if do else ""))
 
+    def __reduce__(self):
+        """Errors come back from other processes."""
+        return ArgumentError, (self.argument, self.rule, str(self.got), self.do)
+
 
 class DataError(XCError, ValueError):
     """A file does not hold what its format says. ``line`` counts from 1, header included.
@@ -41,9 +45,18 @@ class DataError(XCError, ValueError):
         self, path: str | os.PathLike, found: str, expected: str, *, line: int | None = None, do: str = ""
     ) -> None:
         self.path, self.found, self.expected, self.line, self.do = os.fspath(path), found, expected, line, do
-        found, expected = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..." for text in (found, expected))
+        found, expected = (
+            text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..." for text in (found, expected)
+        )
         where = self.path if line is None else f"{self.path}, line {line}"
         super().__init__(f"{where}: found {found}, expected {expected}" + (f". {do}" if do else ""))
+
+    def __reduce__(self):
+        return _data_error, (self.path, self.found, self.expected, self.line, self.do)
+
+
+def _data_error(path: str, found: str, expected: str, line: int | None, do: str) -> DataError:
+    return DataError(path, found, expected, line=line, do=do)
 
 
 class DataMissing(XCError, FileNotFoundError):

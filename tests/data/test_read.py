@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from xcrepro.data import blocks
+from xcrepro.data import parsing
 from xcrepro.data.read import read_jsonl_labels, read_labels, read_sparse, read_split, read_xc
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 
@@ -119,7 +119,7 @@ def bodies(draw, labelled):
 @ANY_FILE
 @given(body=bodies(labelled=True), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
 def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
     expected = oracle(body, labelled=True)
     path = tmp_path / "a.txt"
     path.write_bytes(f"{len(expected)} 31 31\n{body}".encode())
@@ -136,7 +136,7 @@ def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkey
 @ANY_FILE
 @given(body=bodies(labelled=False), block=st.integers(12, 90), threads=st.sampled_from([1, 2]))
 def test_read_sparse_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
     expected = oracle(body, labelled=False)
     path = tmp_path / "a.txt"
     path.write_bytes(f"{len(expected)} 31\n{body}".encode())
@@ -181,7 +181,7 @@ def test_the_result_does_not_depend_on_threads_or_blocks(file, monkeypatch):
     assert as_rows(X) == [entries for _, entries in oracle("\n".join(lines) + "\n", labelled=True)]
     for block in (12, 100, 4096, 1 << 16):
         for threads in (1, 2, 4):
-            monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+            monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
             assert [bits(matrix) for matrix in read_xc(path, threads=threads)] == [bits(X), bits(Y)]
 
 
@@ -259,7 +259,7 @@ def test_ids_from_one(file):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [12, 1 << 20])
 def test_unsorted_rows_are_sorted_and_said_once(file, monkeypatch, threads, block):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
     path = file("5 9 9\n1 0:1\n# a comment\n2 3:3 1:1\n5,4,0 8:1\n\n1,0 7:7 0:1 2:2\n")
     with pytest.warns(UserWarning, match=r"a.txt: 3 rows have their ids out of order \(first in line 4\)") as said:
         X, Y = read_xc(path, threads=threads)
@@ -285,7 +285,7 @@ def test_sorted_files_are_read_without_a_word(file):
     ],
 )
 def test_a_repeated_id_is_refused(file, monkeypatch, row, what, block):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
     with pytest.raises(DataError, match=f"line 4: found {what}, expected each id once in a row"):
         read_xc(file(f"4 9 9\n1 0:1\n# comment\n{row}\n0 1:1\n0 bad\n"))
 
@@ -346,7 +346,7 @@ FAULTS = [
 def test_a_fault_is_named_with_its_line(file, monkeypatch, row, message):
     path = file(f"4 4 3\n0 0:1\n\n{row}\n1 bad later\n")
     for block, threads in ((12, 1), (12, 2), (1 << 20, 1)):
-        monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+        monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
         with pytest.raises(DataError) as error:
             read_xc(path, threads=threads)
         assert f"{path}, line 4: {message}" in str(error.value).replace("\0", "\\x00")
@@ -357,7 +357,7 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
     rows = ["0 0:1"] * 200
     rows[150], rows[60], rows[40] = "0 bad", "0 1:1 0:1 1:1", "0 1:nan"
     path = file("200 4 3\n" + "\n".join(rows))
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 30)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", 30)
     for expected in (42, 62, 152):
         for threads in (1, 2, 4):
             with pytest.raises(DataError) as error:
@@ -537,7 +537,7 @@ def test_a_truncated_gzip(file, keep, threads):
 
 
 def test_a_fault_before_the_damage_is_named_first(file, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", 64)
     packed = gzip.compress(big_text().replace(b"\n3 ", b"\nx ", 1))
     with pytest.raises(DataError, match=r"line 5: found the label id 'x'"):
         read_xc(file(packed[:-100], "a.gz"))
@@ -609,18 +609,18 @@ class Endless(io.RawIOBase):
 
 
 def test_more_than_two_gigabytes_of_text(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 3 << 20)
+    monkeypatch.setattr(parsing, "BLOCK_BYTES", 3 << 20)
     stream = Endless(b"0:1\n", 2**31 + 2**28, b"1:2\n2:3\n")
-    rows = blocks.read_rows("big", stream, blocks.Layout(ids=3), threads=2)
+    rows = parsing.read_rows("big", stream, parsing.Layout(ids=3), threads=2)
     assert rows.array("ids", np.int32).tolist() == [0, 1, 2]
     with pytest.raises(DataError, match=r"big, line 6: found the column id 'x'"):
-        blocks.read_rows("big", Endless(b"0:1\n", 1, b"x:1\n"), blocks.Layout(ids=3), threads=1)
+        parsing.read_rows("big", Endless(b"0:1\n", 1, b"x:1\n"), parsing.Layout(ids=3), threads=1)
 
 
 def test_offsets_pass_two_to_the_31():
     lens = [np.array([2**31 - 1, 2**31 - 1], np.int32), np.array([], np.int32), np.array([0, 5], np.int32)]
-    assert blocks.offsets(lens).tolist() == [0, 2**31 - 1, 2**32 - 2, 2**32 - 2, 2**32 + 3]
-    assert blocks.offsets(lens).dtype == np.int64
+    assert parsing.offsets(lens).tolist() == [0, 2**31 - 1, 2**32 - 2, 2**32 - 2, 2**32 + 3]
+    assert parsing.offsets(lens).dtype == np.int64
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
@@ -636,7 +636,7 @@ def test_labels_are_ones_zeros_are_none(file):
 
 def test_a_negative_label_value_is_refused(file, monkeypatch):
     for block in (12, 1 << 20):
-        monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
+        monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
         with pytest.raises(DataError, match=r"line 5: found -1 for label 2, expected 1, or another value above 0"):
             read_labels(file("3 5\n0:1\n# c\n\n1:1 2:-1\n"))
 

@@ -332,14 +332,14 @@ def test_versions_are_those_of_the_dependencies():
     ],
 )
 def test_refused_before_anything_starts(demo, monkeypatch, arguments, message):
-    monkeypatch.setattr(runner, "_Child", None)
+    monkeypatch.setattr(runner, "Child", None)
     with pytest.raises(ArgumentError, match=message):
         runner.run(**{"items": "demo/good", **arguments})
     assert not (demo.root / "build").exists()
 
 
 def test_refused_notebooks(project, monkeypatch):
-    monkeypatch.setattr(runner, "_Child", None)
+    monkeypatch.setattr(runner, "Child", None)
     project.add("one", parameters="seed = 0")
     with pytest.raises(manifest.ManifestError, match=r"must begin with size = .small."):
         runner.run()

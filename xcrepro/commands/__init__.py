@@ -3,6 +3,16 @@
 Importing one imports no library, so that ``xcrepro --help`` is quick.
 """
 
-from xcrepro.commands import cache, conversion, course, datasets, evaluation, items, report, results
+from xcrepro.commands import blocks, cache, conversion, course, datasets, evaluation, items, report, results
 
-GROUPS = (items, datasets, conversion, evaluation, report, results, cache, course)  # the order of ``xcrepro --help``
+GROUPS = (
+    items,
+    datasets,
+    conversion,
+    evaluation,
+    blocks,
+    report,
+    results,
+    cache,
+    course,
+)  # the order of ``xcrepro --help``

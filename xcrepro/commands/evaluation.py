@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from xcrepro.commands import conversion
+from xcrepro.commands import blocks, conversion
 from xcrepro.errors import ArgumentError
 
 _PLACES_TO_DIAGNOSE = 5
@@ -17,9 +17,13 @@ def add(command) -> None:
     sub.add_argument(
         "truth",
         type=Path,
+        nargs="?",
         help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...",
     )
-    sub.add_argument("predictions", type=Path, help="a score matrix, a saved TopK, a run, label:score lines, ...")
+    sub.add_argument(
+        "predictions", type=Path, nargs="?", help="a score matrix, a saved TopK, a run, label:score lines, ..."
+    )
+    blocks.add_arguments(sub)
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
     sub.add_argument(
         "--metrics",
@@ -111,6 +115,8 @@ def _evaluate(arguments) -> int:
         raise ArgumentError(
             "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
         )
+    if blocks.asked(arguments):
+        return blocks.evaluate(arguments)
     names = conversion.names_of(arguments)
     # The rows are the truth's: where it calls them by names, the predictions are held to these.
     index = Index(**names, learn_rows=True)

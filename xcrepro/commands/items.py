@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
+"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
 
 from __future__ import annotations
 
@@ -35,6 +35,23 @@ def add(command) -> None:
     )
     sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
     sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+    _engine(sub)
+
+    sub = command("sweep", _sweep, "one item at every combination of parameters: one table, means over seeds")
+    sub.add_argument("item", help="an id")
+    sub.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        required=True,
+        metavar=("NAME", "VALUES"),
+        help="a parameter and its values: a,b,c or, of whole numbers, 0..9",
+    )
+    _size_and_jobs(sub)
+    _engine(sub)
+    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    sub.add_argument("--over", default="seed", metavar="NAME", help="take means over this parameter, default seed")
+    sub.add_argument("--confidence", type=float, default=0.95, help="of their t intervals, default 0.95")
 
     sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
     sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
@@ -58,6 +75,13 @@ def add(command) -> None:
 def _size_and_jobs(sub) -> None:
     sub.add_argument("--size", default="small", help="small (default: synthetic or committed data) or paper")
     sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
+
+
+def _engine(sub) -> None:
+    sub.add_argument(
+        "--engine", choices=("local", "dask"), default="local", help="where notebooks run, default on this machine"
+    )
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786) that sees the project")
 
 
 def _start(arguments) -> int:
@@ -106,8 +130,35 @@ def _run(arguments) -> int:
         write_back=arguments.write_back,
         dry=arguments.dry,
         long=arguments.long,
+        engine=arguments.engine,
+        scheduler=arguments.scheduler,
     )
     return 0 if report.ok else 1
+
+
+def _sweep(arguments) -> int:
+    from xcrepro.repro import recording, sweep, tables
+
+    if len({name for name, _ in arguments.p}) != len(arguments.p):
+        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
+    done = sweep.sweep(
+        arguments.item,
+        {name: sweep.values_of(text, recording.value) for name, text in arguments.p},
+        size=arguments.size,
+        engine=arguments.engine,
+        scheduler=arguments.scheduler,
+        jobs=arguments.jobs,
+        force=arguments.force,
+        over=arguments.over,
+        confidence=arguments.confidence,
+    )
+    for part, table in done.tables.items():
+        shown = done.means.get(part, table)
+        print(f"{done.folder / (part or 'table')}.csv: {len(table)} rows")
+        print(tables.show(shown, decimals=4))
+    for name, why in done.failures.items():
+        print(f"{name} failed: {why}")
+    return 1 if done.failures else 0
 
 
 def _record(arguments, parameters: dict) -> int:

@@ -6,17 +6,36 @@ import shlex
 import sys
 from pathlib import Path
 
+from xcrepro.commands import blocks
 from xcrepro.errors import ArgumentError, XCError
 
 
 def add(command) -> None:
     sub = command("report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, SVG")
-    sub.add_argument("truth", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate")
+    sub.add_argument(
+        "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
+    )
     sub.add_argument(
         "predictions",
         type=Path,
-        nargs="+",
+        nargs="*",
         help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
+    )
+    sub.add_argument(
+        "--blocks",
+        nargs="+",
+        metavar="NAME=PATTERN",
+        help="in place of both: a model's block files (`xcrepro write-blocks`); the report has what follows from blocks alone",
+    )
+    blocks.add_engine(sub, "with --blocks: ")
+    sub.add_argument(
+        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
+    )
+    sub.add_argument(
+        "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
+    )
+    sub.add_argument(
+        "--n-labels", type=int, metavar="L", help="with --blocks: of --train-truth, where it does not say it"
     )
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
     sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
@@ -52,6 +71,8 @@ def _report(arguments) -> int:
     from xcrepro.reports import report as reports
 
     reports.check_target(arguments.out)
+    if blocks.report_asked(arguments):
+        return blocks.report(arguments)
     exclude = None
     names = _names(arguments.label_names) if arguments.label_names is not None else ()
     if arguments.filter is not None:

@@ -15,6 +15,7 @@ _WHERE = {
     "read_split_columns": "splits",
     "apply_split": "splits",
     "read_filter": "splits",
+    "blocks": "stream",
 }
 _MODULES = ("dataset", "download", "load", "read", "registry", "splits", "twin", "write")
 

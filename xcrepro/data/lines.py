@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from xcrepro.data.blocks import long_line, max_line_bytes
+from xcrepro.data.parsing import long_line, max_line_bytes
 from xcrepro.data.sources import open_source
 from xcrepro.errors import DataError
 

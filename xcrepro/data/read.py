@@ -29,6 +29,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -36,7 +37,7 @@ from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
-from xcrepro.data.blocks import (
+from xcrepro.data.parsing import (
     FIRST_TOO_LARGE,
     Joined,
     Layout,
@@ -116,8 +117,8 @@ def read_xc(
         return _read_npz_pair(path, given)
     first = {"first_id": int(one_based in (True, "features")), "first_label": int(one_based in (True, "labels"))}
     rows, (n_features, n_labels) = _read_text(path, given, threads, **first)
-    Y = _csr(None, rows.array("labels", np.int32), rows.indptr("label_lens"), n_labels)
-    X = _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), n_features)
+    Y = sorted_csr(None, rows.array("labels", np.int32), rows.indptr("label_lens"), n_labels)
+    X = sorted_csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), n_features)
     return X, Y
 
 
@@ -299,7 +300,7 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
             lens.append(len(row))
     width = max(ids, default=-1) + 1 if n_labels is None else n_labels
     data = np.array(values, np.float32) if relevance else None
-    return _csr(data, np.array(ids, np.int32), offsets([np.array(lens)]), width)
+    return sorted_csr(data, np.array(ids, np.int32), offsets([np.array(lens)]), width)
 
 
 # -- the two text formats -------------------------------------------------------------------------------------------
@@ -314,9 +315,9 @@ def _read_matrix(
         raise ArgumentError("one_based", "must be True or False", repr(one_based))
     threads = _threads(threads)
     if os.fspath(path).endswith(".npz"):
-        return _clean(path, csr_from_arrays(path, npz_arrays(path)), argument, width, ones)
+        return clean_csr(path, csr_from_arrays(path, npz_arrays(path)), argument, width, ones)
     rows, (width,) = _read_text(path, {argument: width}, threads, first_id=int(one_based), ones=ones)
-    return _csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), width)
+    return sorted_csr(rows.array("values", np.float32), rows.array("ids", np.int32), rows.indptr("lens"), width)
 
 
 def _read_text(
@@ -326,30 +327,63 @@ def _read_text(
 
     given: argument -> what the caller gave for that width.
     """
-    names = ("features", "labels") if len(given) == 2 else ("columns",)
     with open_source(path) as stream:
-        line, text = _first_line(path, stream)
-        header = _whole_numbers(text, 1 + len(given))
-        if header is not None:
-            n_rows, *said = header
-            for width, name in zip(said, names, strict=True):
-                if width > MAX_COLUMNS:
-                    raise DataError(path, f"{width} {name} in the header", f"at most {MAX_COLUMNS}", line=line)
-            widths = [_widened(*wanted, width) for wanted, width in zip(given.items(), said, strict=True)]
-            text, before = b"", line
-        elif None not in given.values():
-            n_rows, widths, before = None, [*given.values()], line - 1
-        else:
-            expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
-            raise _no_header(path, text, line, expected, old=len(given) == 2)
-        origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
-        layout = Layout(*widths, origin=origin, **layout)
-        rows = read_rows(path, stream, layout, begun=text, lines_before=before, threads=threads)
-    _check_rows(path, rows, n_rows, line)
-    return rows, widths
+        start = begin(path, stream, given, **layout)
+        rows = read_rows(
+            path, stream, start.layout, begun=start.begun, lines_before=start.lines_before, threads=threads
+        )
+    _check_rows(path, rows, start.n_rows, start.line)
+    return rows, start.widths
 
 
-def _csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
+@dataclass(frozen=True)
+class Start:
+    """What the first line of a text file says.
+
+    Attributes
+    ----------
+    layout : Layout
+    widths : list of int
+    n_rows : int or None
+        None without a header.
+    line : int
+        The first line that is no comment.
+    begun : bytes
+        What was read of the body.
+    lines_before : int
+        Before the body.
+    """
+
+    layout: Layout
+    widths: list[int]
+    n_rows: int | None
+    line: int
+    begun: bytes
+    lines_before: int
+
+
+def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
+    """Read the header, or find that there is none; ``given`` and ``layout`` as for :func:`_read_text`."""
+    names = ("features", "labels") if len(given) == 2 else ("columns",)
+    line, text = _first_line(path, stream)
+    header = _whole_numbers(text, 1 + len(given))
+    if header is not None:
+        n_rows, *said = header
+        for width, name in zip(said, names, strict=True):
+            if width > MAX_COLUMNS:
+                raise DataError(path, f"{width} {name} in the header", f"at most {MAX_COLUMNS}", line=line)
+        widths = [_widened(*wanted, width) for wanted, width in zip(given.items(), said, strict=True)]
+        text, before = b"", line
+    elif None not in given.values():
+        n_rows, widths, before = None, [*given.values()], line - 1
+    else:
+        expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
+        raise _no_header(path, text, line, expected, old=len(given) == 2)
+    origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
+    return Start(Layout(*widths, origin=origin, **layout), widths, n_rows, line, text, before)
+
+
+def sorted_csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
     """Sorted, repeat-free arrays as a csr_matrix, without a copy; ``data`` None: ones."""
     if indptr[-1] <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
@@ -372,6 +406,12 @@ def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
         while text and not text.endswith(b"\n"):
             text = stream.readline(_HEADER_BYTES)
     raise DataError(path, "nothing but comments" if line else "an empty file", "a header and data")
+
+
+def header_size(path: str | os.PathLike, stream: BinaryIO) -> int:
+    """How many whole numbers the first line that is no comment has, 2 or 3; 0 where it is no header."""
+    text = _first_line(path, stream)[1]
+    return next((count for count in (2, 3) if _whole_numbers(text, count) is not None), 0)
 
 
 def _whole_numbers(text: bytes, count: int) -> list[int] | None:
@@ -465,7 +505,7 @@ def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line:
 # -- npz ------------------------------------------------------------------------------------------------------------
 
 
-def _clean(path: str | os.PathLike, matrix: csr_matrix, argument: str, width: int | None, ones: bool) -> csr_matrix:
+def clean_csr(path: str | os.PathLike, matrix: csr_matrix, argument: str, width: int | None, ones: bool) -> csr_matrix:
     """Check the values of a loaded matrix as text is checked, and give it the package's layout."""
     width = _widened(argument, width, matrix.shape[1])
     indptr = matrix.indptr.astype(np.int64)
@@ -482,7 +522,7 @@ def _clean(path: str | os.PathLike, matrix: csr_matrix, argument: str, width: in
             raise DataError(path, f"{what} {matrix.data[at]} in row {row_of(indptr, at)} (rows from 0)", expected)
     if not matrix.has_canonical_format and (at := sort_rows(np.diff(indptr), ids, values)) is not None:
         raise DataError(path, f"id {ids[at]} twice in row {row_of(indptr, at)} (rows from 0)", "each id once in a row")
-    return _csr(values, ids, indptr, width)
+    return sorted_csr(values, ids, indptr, width)
 
 
 # The arrays write_xc puts in an .npz.
@@ -499,7 +539,7 @@ def _read_npz_pair(path: str | os.PathLike, given: dict[str, int | None]) -> tup
     def matrix(name: str, argument: str) -> csr_matrix:
         own = {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
         found = csr_from_arrays(path, {**own, "format": np.array("csr")})
-        return _clean(path, found, argument, given[argument], ones=name == "Y_")
+        return clean_csr(path, found, argument, given[argument], ones=name == "Y_")
 
     X, Y = matrix("X_", "n_features"), matrix("Y_", "n_labels")
     if X.shape[0] != Y.shape[0]:

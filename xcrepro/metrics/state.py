@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import hashlib
 import json
 import os
@@ -253,11 +254,29 @@ class State:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
         ranges = self._joined(other._ranges)
         if other._folds is not None:
-            copy = other._open(other._n_labels)
-            for name, fold in copy.items():
-                fold.merge(other._folds[name])
-            self._take(copy, other._n_labels, ranges, other.n_rows)
+            folds = other._folds
+            if self._folds is None or other is self:  # its own, for the other stays as it is
+                folds = other._open(other._n_labels)
+                for name, fold in folds.items():
+                    fold.merge(other._folds[name])
+            self._take(folds, other._n_labels, ranges, other.n_rows)
         return self
+
+    @property
+    def row_ranges(self) -> list[tuple[int, int]]:
+        """The rows it has seen, of those whose numbers were said: (first, last and one), rising."""
+        return list(self._ranges)
+
+    def empty(self) -> State:
+        """A State of the same options and weights, which it shares, without rows.
+
+        Returns
+        -------
+        State
+        """
+        new = copy.copy(self)
+        new._folds, new._n_labels, new._ranges, new.n_rows = None, None, [], 0
+        return new
 
     def _take(self, folds: dict[str, object], n_labels: int, ranges: list[tuple[int, int]], n_rows: int) -> None:
         if self._folds is None:
@@ -380,20 +399,42 @@ class State:
         import pandas as pd
 
         real_number("confidence", confidence, above=0, below=1)
+        rows, tail = [], (1.0 - confidence) / 2.0
+        for name, (at, values, samples) in self.drawn().items():
+            low, high = np.quantile(samples[~np.isnan(samples).any(axis=1)], [tail, 1.0 - tail], axis=0)
+            rows += [(name, k, *map(float, each)) for k, *each in zip(at.tolist(), values, low, high, strict=True)]
+        return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
+
+    def drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """What :meth:`intervals` is made from; with ``samples`` only.
+
+        Of two States of the same seed and rows, sample s weighs the same rows alike, so that differences of samples are those
+        of a paired bootstrap.
+
+        Returns
+        -------
+        dict of str to (ks, values, samples)
+            Each metric that is made of sums over rows: int64 (K,), float64 (K,), float64 (samples, K); a sample without a row
+            is NaN.
+
+        Raises
+        ------
+        ArgumentError
+            Without ``samples`` or rows.
+        """
         if not self._samples:
             raise ArgumentError("samples", "must be given up front for intervals", 0, "State(..., samples=1000)")
         check_rows(self.n_rows)
-        rows, tail = [], (1.0 - confidence) / 2.0
-        whole, drawn = self._folds["rows"], self._folds["drawn"]
+        whole, drawn, found = self._folds["rows"], self._folds["drawn"], {}
         for metric, at in self._wanted:
             if metric.interval != "bootstrap":
                 continue
-            values, samples = metric.formula(whole), metric.formula(drawn)
-            low, high = np.quantile(samples[drawn.n_rows[:, 0] > 0], [tail, 1.0 - tail], axis=0)
-            for k in at.tolist():
-                i = int(np.searchsorted(whole.ks, k))
-                rows.append((metric.name, k, float(values[i]), float(low[i]), float(high[i])))
-        return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
+            places = np.searchsorted(whole.ks, at)
+            with np.errstate(invalid="ignore"):
+                samples = metric.formula(drawn)[:, places]
+            samples[drawn.n_rows[:, 0] == 0] = np.nan
+            found[metric.name] = at, metric.formula(whole)[places], samples
+        return found
 
     def counts(self) -> labelwise.Counts:
         """The per-label counts, where a label-wise metric was asked for."""
@@ -532,13 +573,18 @@ class State:
             "seed": self._seed,
         }
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.
 
         Parameters
         ----------
         path : path_like
             It ends in ``.npz``.
+        weights : bool
+            False leaves out ``inverse_propensity`` and ``label_counts``, of millions of labels larger than all the rest;
+            :meth:`load` then takes them from another State.
+        compress : bool
+            False is several times quicker, and the file larger.
 
         Raises
         ------
@@ -548,17 +594,17 @@ class State:
         header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
         arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
-            if given is not None:
+            if given is not None and weights:
                 arrays[name] = given
         for name, fold in (self._folds or {}).items():
             arrays |= {f"{name}.{part}": array for part, array in fold.arrays().items()}
         if not os.fspath(path).endswith(".npz"):
             raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
         with atomic_path(path) as part:
-            np.savez_compressed(part, **arrays)
+            (np.savez_compressed if compress else np.savez)(part, **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False) -> State:
+    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
         """Read a state that :meth:`save` wrote.
 
         Parameters
@@ -566,6 +612,8 @@ class State:
         path : path_like
         allow_repeats : bool
             As for :class:`State`.
+        like : State, optional
+            Whose weights it takes where the file has none.
 
         Returns
         -------
@@ -588,7 +636,11 @@ class State:
             expected = f"{_FORMAT} of version {xcrepro.__version__}"
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
         try:
-            given = {name: arrays.get(name) for name in ("inverse_propensity", "label_counts")}
+            own = (None, None) if like is None else (like._weights, like._counts)
+            given = {
+                name: arrays.get(name, other if header[name] is not None else None)
+                for name, other in zip(("inverse_propensity", "label_counts"), own, strict=True)
+            }
             options = {
                 name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed")
             }

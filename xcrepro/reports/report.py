@@ -174,7 +174,7 @@ class Report:
         check_target(target, self.about["digest"], force)
         note = _Progress(progress)
         note("figures and files")
-        with _atomic_folder(target) as home:
+        with atomic_folder(target) as home:
             for name, content in itertools.chain(self._files(), (extra or {}).items()):
                 path = home / name
                 path.parent.mkdir(exist_ok=True)
@@ -528,7 +528,7 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
 
 
 @contextlib.contextmanager
-def _atomic_folder(target: Path) -> Iterator[Path]:
+def atomic_folder(target: Path) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is gone when it does not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part, old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)), None

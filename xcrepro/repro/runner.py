@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths, threads
+from xcrepro import cluster, paths, threads
 from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, DataError, XCError, system_fault
 from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _POLL = 0.05  # seconds between two looks at the children
 _HEARTBEAT = 60.0  # seconds between two words about items that take long
+_CHILD = ("-m", "xcrepro.repro.child")  # papermill, as long as its stdin is open
 _PATIENCE = 10.0  # seconds a child gets to stop its kernel
 _THREAD_LIMITS = (
     "XCREPRO_THREADS",
@@ -140,7 +142,7 @@ _ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "not run", 
 
 
 @dataclasses.dataclass(frozen=True)
-class _Job:
+class Job:
     """One item with the parameters it will get; ``label`` names its place under ``build``."""
 
     entry: manifest.Entry
@@ -166,6 +168,8 @@ def run(
     write_back: bool = False,
     dry: bool = False,
     long: bool = False,
+    engine: str = "local",
+    scheduler: str | None = None,
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
@@ -197,6 +201,11 @@ def run(
         Run nothing, say what would run and why.
     long : bool
         With all items, also those that are marked as long. One that is named, or needed, always runs.
+    engine : {"local", "dask"}
+        Where the notebooks run: processes of this machine, or of a Dask cluster's workers, which see the project at the same
+        path. What is written, compared and stamped is the same.
+    scheduler : str, optional
+        Of the engine dask: an address; by default a cluster of this machine, for this run.
 
     Returns
     -------
@@ -218,6 +227,7 @@ def run(
     one_of("size", size, manifest.SIZES)
     if jobs is not None:
         whole_number("jobs", jobs, 1)
+    _check_engine(engine, scheduler)
     if accept and (parameters or not items):
         raise ArgumentError("accept", "needs named items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):
@@ -233,25 +243,75 @@ def run(
     results |= {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
-    cores = threads.count()
-    at_once = max(1, min(jobs or cores, cores, len(plan)))
-    scheduler = _Scheduler(root, plan, results, at_once, max(1, cores // at_once), set(named) if accept else set())
-    with alone(root):
-        scheduler.say() if dry else scheduler.run()
+    with alone(root), places(engine, scheduler, jobs, len(plan)) as (at_once, threads_each, start):
+        jobs_ = _Scheduler(root, plan, results, at_once, threads_each, set(named) if accept else set(), start)
+        jobs_.say() if dry else jobs_.run()
         if write_back and not dry:
             for name in named:
-                result = scheduler.results[name]
+                result = jobs_.results[name]
                 if result.outcome in ("ok", "unchanged"):
                     try:
                         _write_back(plan[name].entry, result.notebook)
                     except OSError as error:
-                        scheduler.results[name] = dataclasses.replace(result, outcome="failed", why=system_fault(error))
-    order = [*plan, *(name for name in scheduler.results if name not in plan)]
-    report = Report(tuple(scheduler.results[name] for name in order), time.monotonic() - began)
+                        jobs_.results[name] = dataclasses.replace(result, outcome="failed", why=system_fault(error))
+    order = [*plan, *(name for name in jobs_.results if name not in plan)]
+    report = Report(tuple(jobs_.results[name] for name in order), time.monotonic() - began)
     print(report.summary(), flush=True)
     if failures := report.failures():
         print(failures, flush=True)
     return report
+
+
+ENGINES = ("local", "dask")
+"""Where notebooks run."""
+
+
+def _check_engine(engine: str, scheduler: str | None) -> None:
+    one_of("engine", engine, ENGINES)
+    if scheduler is not None and engine != "dask":
+        raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
+
+
+def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:
+    """papermill with these arguments on this machine, with these variables alone; its output goes to ``log``."""
+    with open(log, "wb") as out:
+        return papermill(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
+
+
+@contextlib.contextmanager
+def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> Iterator[tuple[int, int, Callable]]:
+    """How many notebooks run at once, with how many threads each, and what starts one.
+
+    Parameters
+    ----------
+    engine, scheduler, jobs
+        As for :func:`run`.
+    most : int
+        How many there are.
+
+    Yields
+    ------
+    int, int, callable
+        The last is :func:`start_here`, or its like on a cluster.
+    """
+    _check_engine(engine, scheduler)
+    cores = threads.count()
+    at_once = max(1, min(jobs or cores, cores, most))
+    if engine == "local":
+        yield at_once, max(1, cores // at_once), start_here
+        return
+    with cluster.connected(scheduler, at_once if scheduler is None else None) as client:
+
+        def start(arguments: list[str], environment: dict[str, str], log: Path) -> cluster.Process:
+            own = {name: value for name, value in environment.items() if os.environ.get(name) != value}
+            own |= {name: value for name, value in environment.items() if name.startswith(("XCREPRO_", "PYTHONPATH"))}
+            return cluster.Process(client, [*_CHILD, *arguments], own, log)
+
+        if scheduler is None:
+            yield at_once, max(1, cores // at_once), start
+        else:
+            there = cluster.places(client)  # a worker's threads are its places, one for each notebook
+            yield max(1, min(jobs or there, there)), 1, start
 
 
 @contextlib.contextmanager
@@ -279,9 +339,9 @@ def alone(root: Path) -> Iterator[None]:
 
 def _plan(
     entries: dict[str, manifest.Entry], named: list[str], size: str, force: bool, given: dict
-) -> tuple[dict[str, _Job], dict[str, Result]]:
+) -> tuple[dict[str, Job], dict[str, Result]]:
     """The jobs in running order and the results of items that do not offer the size; all checks are here."""
-    plan: dict[str, _Job] = {}
+    plan: dict[str, Job] = {}
     absent: dict[str, Result] = {}
     for name in manifest.with_needs(entries, named):
         entry = entries[name]
@@ -299,7 +359,7 @@ def _plan(
         if own:
             items_.check_parameters(entry, values)
         label = size if same else f"other/{items_.own_name(entry, values)}"
-        plan[name] = _Job(entry, values, same, values != defaults, force and name in named, label)
+        plan[name] = Job(entry, values, same, values != defaults, force and name in named, label)
     wanted = set(named)
     for name in reversed(plan):  # what one needs stands before it
         wanted |= set(plan[name].needs) if name in wanted else set()
@@ -315,7 +375,7 @@ def _plan(
     return plan, absent
 
 
-def _environment(root: Path, threads_each: int) -> dict[str, str]:
+def environment_of(root: Path, threads_each: int) -> dict[str, str]:
     """The variables of a papermill process."""
     kept = {name: value for name, value in os.environ.items() if name != "XCREPRO_ACCEPT"}
     return {
@@ -345,10 +405,10 @@ def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: di
     str
         What went wrong, with cell, message and path; empty when nothing did.
     """
-    job = _Job(entry, values, official=False, inject=True, force=True, label="other")
-    variables = {**_environment(entry.root, threads.count()), **environment}
+    job = Job(entry, values, official=False, inject=True, force=True, label="other")
+    variables = {**environment_of(entry.root, threads.count()), **environment}
     try:
-        child = _Child(entry.root, job, {}, "", executed, variables)
+        child = Child(entry.root, job, {}, "", executed, variables)
         try:
             _wait(child)
             if child.fault() and not child.ran_a_cell():
@@ -361,7 +421,7 @@ def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: di
         return system_fault(error)
 
 
-def _wait(child: _Child) -> None:
+def _wait(child: Child) -> None:
     spoken = time.monotonic()
     while child.process.poll() is None:
         time.sleep(_POLL)
@@ -373,16 +433,17 @@ def _wait(child: _Child) -> None:
 class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
-    def __init__(self, root, plan, results, at_once, threads_each, accepted) -> None:
+    def __init__(self, root, plan, results, at_once, threads_each, accepted, start=start_here) -> None:
+        self.start_process = start
         self.root, self.plan, self.results = root, plan, dict(results)
         self.at_once, self.accepted = at_once, accepted
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
-        self.running: dict[str, _Child] = {}
+        self.running: dict[str, Child] = {}
         self.digests: dict[str, str] = {}
         self.versions = stamps.versions()
-        self.environment = _environment(root, threads_each)
+        self.environment = environment_of(root, threads_each)
         self.shown = 0
 
     def run(self) -> None:
@@ -409,7 +470,7 @@ class _Scheduler:
             why, _ = self._reason(job, needs)
             self._record(Result(name, "would run" if why else "unchanged", why or ""))
 
-    def _reason(self, job: _Job, needs: dict[str, str]) -> tuple[str | None, dict]:
+    def _reason(self, job: Job, needs: dict[str, str]) -> tuple[str | None, dict]:
         """Why ``job`` must run, None where it need not, and its fingerprint."""
         fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, needs)
         if not job.official:
@@ -419,7 +480,7 @@ class _Scheduler:
             why = "its executed notebook is not there"
         return why or ("asked for" if job.force else None), fingerprint
 
-    def _executed(self, job: _Job) -> Path:
+    def _executed(self, job: Job) -> Path:
         return self.root / "build" / "notebooks" / job.label / f"{job.entry.id}.ipynb"
 
     def _start_ready(self) -> None:
@@ -435,12 +496,12 @@ class _Scheduler:
                 self.waiting.remove(name)
                 self._start(job)
 
-    def _start(self, job: _Job) -> None:
+    def _start(self, job: Job) -> None:
         with self._failing(job):
             self._begin(job)
 
     @contextlib.contextmanager
-    def _failing(self, job: _Job, began: float | None = None) -> Iterator[None]:
+    def _failing(self, job: Job, began: float | None = None) -> Iterator[None]:
         """What goes wrong here, with the machine or with the item's files, fails the item and not the run."""
         try:
             yield
@@ -449,7 +510,7 @@ class _Scheduler:
             self.digests[job.entry.id] = ""
             self._record(Result(job.entry.id, "failed", why, time.monotonic() - began if began else 0.0))
 
-    def _begin(self, job: _Job) -> None:
+    def _begin(self, job: Job) -> None:
         name = job.entry.id
         needs = {need: self.digests[need] for need in job.needs}
         why, fingerprint = self._reason(job, needs)
@@ -459,15 +520,15 @@ class _Scheduler:
             self._record(Result(name, "unchanged", "", notebook=executed))
             return
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
-        self.running[name] = _Child(self.root, job, fingerprint, why, executed, environment)
+        self.running[name] = Child(self.root, job, fingerprint, why, executed, environment, self.start_process)
 
-    def _finish(self, child: _Child) -> None:
+    def _finish(self, child: Child) -> None:
         del self.running[child.job.entry.id]
-        child.process.stdin.close()
+        let_go(child.process)
         with self._failing(child.job, child.began):
             self._end(child)
 
-    def _end(self, child: _Child) -> None:
+    def _end(self, child: Child) -> None:
         job, name = child.job, child.job.entry.id
         fault = child.fault()
         if fault and child.attempts == 1 and not child.ran_a_cell():
@@ -505,10 +566,20 @@ def _past(outcome: str) -> str:
     return {"failed": "failed", "not run": "was not run"}[outcome]
 
 
-class _Child:
+class Child:
     """One papermill process and what it must have written in the end."""
 
-    def __init__(self, root: Path, job: _Job, fingerprint: dict, why: str, executed: Path, environment: dict) -> None:
+    def __init__(
+        self,
+        root: Path,
+        job: Job,
+        fingerprint: dict,
+        why: str,
+        executed: Path,
+        environment: dict,
+        start_process: Callable = start_here,
+    ) -> None:
+        self._start_process = start_process
         self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
         self.executed, self.environment = executed, environment
         self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
@@ -532,8 +603,7 @@ class _Child:
         if self.job.inject:
             # As YAML: papermill's -p would turn the text "1" into a number.
             arguments += ["-y", yaml.safe_dump(self.job.values)]
-        with open(self.log, "wb") as log:
-            self.process = papermill(arguments, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
+        self.process = self._start_process(arguments, self.environment, self.log)
 
     def _notebook(self) -> dict | None:
         try:
@@ -590,8 +660,13 @@ def papermill(arguments: list[str], **options) -> subprocess.Popen:
     subprocess.Popen
         Its stdin is open; closed, it kills the kernel and ends.
     """
-    command = [sys.executable, "-m", "xcrepro.repro.child", *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, **options)
+    return subprocess.Popen([sys.executable, *_CHILD, *arguments], stdin=subprocess.PIPE, **options)
+
+
+def let_go(process: subprocess.Popen | cluster.Process) -> None:
+    """Close the pipe that keeps it alive; one on a cluster hangs on a pipe of its worker's."""
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
@@ -606,14 +681,14 @@ def stop(processes: list[subprocess.Popen]) -> None:
         process.terminate()
     until = time.monotonic() + _PATIENCE
     for process in processes:
-        for insist in (process.stdin.close, process.kill):
+        for insist in (functools.partial(let_go, process), process.kill):
             try:
                 process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 insist()
                 until = time.monotonic() + 2.0
         process.wait()
-        process.stdin.close()
+        let_go(process)
 
 
 def _write_back(entry: manifest.Entry, executed: Path) -> None:

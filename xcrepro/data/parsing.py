@@ -11,6 +11,8 @@ import re
 import sys
 import threading
 import warnings
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -197,30 +199,87 @@ def read_rows(
     except Exception as error:
         # A damaged archive: what came before the damage is looked at first, the earlier fault is the one to name.
         broken = error
-    ordered = []
+    ordered, lines = [], Lines(path, lines_before)
     while len(ordered) in pieces:
-        ordered.append(pieces.pop(len(ordered)))
-    line = lines_before
-    unsorted_rows, unsorted_line = 0, 0
-    for piece in ordered:
+        ordered.append(lines.check(pieces.pop(len(ordered))))
+    lines.end(broken)
+    return Joined(ordered, layout.labels is not None, threads)
+
+
+def stream_pieces(
+    path: str | os.PathLike,
+    stream: BinaryIO,
+    layout: Layout,
+    *,
+    begun: bytes = b"",
+    lines_before: int = 0,
+    threads: int = 1,
+) -> Iterator[Piece]:
+    """The pieces of the rest of ``stream`` in file order, as :func:`read_rows` parses them, a few held at a time."""
+    blocks, lines, own = Blocks(stream, BLOCK_BYTES, begun), Lines(path, lines_before), threading.local()
+
+    def work() -> tuple[int, Piece] | None:
+        if not hasattr(own, "room"):
+            own.room, own.buffer = Room(), bytearray(blocks.block_bytes)
+        block = blocks.take(own.buffer)
+        if block is None:
+            return None
+        number, own.buffer, end = block
+        return number, parse_piece(own.buffer, end, layout, own.room)
+
+    broken: Exception | None = None
+    parsed: dict[int, Piece] = {}
+    number = 0
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = deque(pool.submit(work) for _ in range(threads + 1))
+        try:
+            while waiting:
+                try:
+                    found = waiting.popleft().result()
+                except Exception as error:  # what came before it is looked at first
+                    broken, found = broken or error, None
+                if found is not None:
+                    parsed[found[0]] = found[1]
+                while number in parsed:
+                    yield lines.check(parsed.pop(number))
+                    number += 1
+                if found is not None:
+                    waiting.append(pool.submit(work))
+        finally:
+            blocks.ended = True
+    lines.end(broken)
+
+
+class Lines:
+    """Counts the lines of the pieces of a file, in order, and says what is wrong with them."""
+
+    def __init__(self, path: str | os.PathLike, before: int) -> None:
+        self.path, self.line = path, before
+        self.unsorted_rows, self.unsorted_line = 0, 0
+
+    def check(self, piece: Piece) -> Piece:
+        """The next piece; raises its fault."""
         if piece.fault:
             fault = piece.fault
-            raise DataError(path, fault.found, fault.expected, line=line + fault.line, do=fault.do)
-        if piece.unsorted_rows and not unsorted_rows:
-            unsorted_line = line + piece.unsorted_line
-        unsorted_rows += piece.unsorted_rows
-        line += piece.lines
-    if isinstance(broken, LongLine):
-        raise long_line(path, line + 1)
-    if broken is not None:
-        raise broken
-    if unsorted_rows:
-        rows = "1 row has its ids" if unsorted_rows == 1 else f"{unsorted_rows} rows have their ids"
-        warnings.warn(
-            f"{os.fspath(path)}: {rows} out of order (first in line {unsorted_line}); sorted here",
-            stacklevel=_outside(),
-        )
-    return Joined(ordered, layout.labels is not None, threads)
+            raise DataError(self.path, fault.found, fault.expected, line=self.line + fault.line, do=fault.do)
+        if piece.unsorted_rows and not self.unsorted_rows:
+            self.unsorted_line = self.line + piece.unsorted_line
+        self.unsorted_rows += piece.unsorted_rows
+        self.line += piece.lines
+        return piece
+
+    def end(self, broken: Exception | None) -> None:
+        """No piece follows: raise what ended the reading early, and say once how many rows had to be sorted."""
+        if isinstance(broken, LongLine):
+            raise long_line(self.path, self.line + 1)
+        if broken is not None:
+            raise broken
+        if self.unsorted_rows:
+            rows = "1 row has its ids" if self.unsorted_rows == 1 else f"{self.unsorted_rows} rows have their ids"
+            warnings.warn(
+                f"{os.fspath(self.path)}: {rows} out of order (first in line {self.unsorted_line}); sorted here",
+                stacklevel=_outside(),
+            )
 
 
 def _outside() -> int:

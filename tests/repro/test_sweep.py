@@ -1,0 +1,115 @@
+"""A sweep: every combination once, one table, means; here and on a Dask cluster."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xcrepro.__main__ import main
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import manifest, runner, stamps, sweep
+
+NOTEBOOK = """
+import os
+import pandas as pd
+from xcrepro import paths, repro
+item = repro.item("demo/swept", globals())
+offset = float((paths.project_root() / "data/in.csv").read_text())
+if seed == 2: raise ValueError("planted")
+table = pd.DataFrame({"k": [1, 3], "P": [offset + seed, 0.25], "threads": [os.environ["XCREPRO_THREADS"]] * 2})
+item.save_table(table)
+"""
+
+
+@pytest.fixture
+def demo(project):
+    project.add("swept", NOTEBOOK, parameters='size = "small"\ndataset = "a"\nseed = 0')
+    (project.root / "data").mkdir()
+    (project.root / "data/in.csv").write_text("0.5")
+    return project
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_a_sweep(demo, engine, capsys):
+    if engine == "dask":
+        pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    about = ["demo/swept", "-p", "dataset", "a", "-p", "seed", "0..2", "--jobs", "2", "--engine", engine]
+    assert main(["sweep", *about]) == 1
+    said = capsys.readouterr().out
+    assert "seed=2 failed" in said
+    assert "planted" in said
+    home = demo.root / "build/sweeps/demo/swept"
+    table = pd.read_csv(home / "table.csv")
+    wanted = [[0, 1, 0.5], [0, 3, 0.25], [1, 1, 1.5], [1, 3, 0.25]]
+    assert table[["seed", "k", "P"]].values.tolist() == wanted
+    means = pd.read_csv(home / "table-means.csv")
+    assert means[means["k"] == 1][["n", "mean"]].values.tolist() == [[2, 1.0]]
+    assert not (demo.root / "figures").exists()  # the combination that is the item's own, too
+    # What has ended is kept; what failed runs again; another input runs anew.
+    swept = sweep._runs(
+        manifest.load()["demo/swept"], {"size": "small", "dataset": "a", "seed": 0}, {"seed": [0, 1, 2]}
+    )
+    entry, versions = manifest.load()["demo/swept"], stamps.versions()
+    kept = [name for name, values in swept.items() if sweep._kept(home / name, entry, values, versions)]
+    assert kept == ["own", "seed=1"]
+    (demo.root / "data/in.csv").write_text("0.75")
+    assert not any(sweep._kept(home / name, entry, values, versions) for name, values in swept.items())
+
+
+def test_run_on_dask_writes_what_the_local_runner_writes(demo):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    runner.run("demo/swept")
+    [stamp] = [path for path in (demo.root / "build/stamps").rglob("*") if path.is_file()]
+    figure, before = demo.root / "figures/demo/swept.csv", stamp.read_bytes()
+    local = figure.read_bytes()
+    assert runner.run("demo/swept", force=True, engine="dask").ok
+    assert figure.read_bytes() == local
+    assert stamp.read_bytes() == before
+    assert runner.run("demo/swept", engine="local").results[0].outcome == "unchanged"
+
+
+def test_everything_is_checked_before_anything_runs(demo, monkeypatch):
+    monkeypatch.setattr(runner, "Child", None)
+    for grid, message in (
+        ({"sed": [0]}, "seed"),
+        ({"seed": ["x"]}, "seed"),
+        ({"seed": []}, "one value or more"),
+        ({"size": ["small"]}, "must not hold size"),
+        ({"seed": [0, 0]}, "each combination once"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            sweep.sweep("demo/swept", grid)
+    with pytest.raises(ArgumentError, match="engine must be"):
+        sweep.sweep("demo/swept", {"seed": [0]}, engine="slurm")
+    with pytest.raises(ArgumentError, match="scheduler goes with"):
+        sweep.sweep("demo/swept", {"seed": [0]}, scheduler="tcp://127.0.0.1:1")
+
+
+def test_values():
+    def literal(text):
+        return int(text) if text.isdigit() else text
+
+    assert sweep.values_of("0..2", literal) == [0, 1, 2]
+    assert sweep.values_of("-1..1", literal) == [-1, 0, 1]
+    assert sweep.values_of("a, b,3", literal) == ["a", "b", 3]
+    assert sweep.values_of("../data", literal) == ["../data"]
+    with pytest.raises(ArgumentError, match="must rise"):
+        sweep.values_of("3..1", literal)
+
+
+def test_means_against_slow_arithmetic():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"seed": np.repeat(np.arange(5), 2), "k": [1, 3] * 5, "beta": 0.5, "P": rng.random(10)})
+    table.loc[0, "P"] = np.nan
+    found = sweep.mean_over(table, "seed", ["beta"], 0.9)
+    assert found[["k", "beta", "column", "n"]].values.tolist() == [[1, 0.5, "P", 4], [3, 0.5, "P", 5]]
+    for row, t in zip(found.itertuples(), (2.353363, 2.131847), strict=True):  # tables of Student's t, 3 and 4 degrees
+        values = [v for k, v in zip(table["k"], table["P"], strict=True) if k == row.k and not math.isnan(v)]
+        mean = sum(values) / len(values)
+        sd = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1))
+        assert row.mean == pytest.approx(mean)
+        assert row.high - row.mean == pytest.approx(t * sd / math.sqrt(len(values)), rel=1e-6)
+        assert row.mean - row.low == pytest.approx(row.high - row.mean)

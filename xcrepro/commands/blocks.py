@@ -1,0 +1,192 @@
+"""``write-blocks``, and what ``evaluate`` does with ``--blocks``: more than one process holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.errors import ArgumentError
+
+ENGINES = ("serial", "joblib", "dask")
+
+
+def add(command) -> None:
+    sub = command("write-blocks", _write, "cut truth and a large score matrix into block files for `evaluate --blocks`")
+    sub.add_argument("truth", type=Path, help="a label file, or a file of features and labels; text or .npz (CSR)")
+    sub.add_argument("predictions", type=Path, help="a score matrix, text or .npz (CSR); it streams, whatever its size")
+    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.<format>")
+    sub.add_argument("--rows", type=int, default=100_000, help="of a block, default 100000")
+    sub.add_argument("-k", type=int, default=100, help="places of a row to keep, default 100")
+    sub.add_argument("--format", choices=("npz", "parquet", "zarr"), default="npz", help="default npz")
+    sub.add_argument("--first-row", type=int, default=0, help="of these rows among all, default 0")
+
+
+def add_arguments(sub) -> None:
+    """Of ``evaluate``."""
+    sub.add_argument(
+        "--blocks",
+        nargs="+",
+        metavar="PATTERN",
+        help="in place of truth and predictions: block files of `xcrepro write-blocks`, a folder, or 'dir/*.npz'",
+    )
+    add_engine(sub, "with --blocks: ")
+    sub.add_argument(
+        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
+    )
+    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
+    sub.add_argument(
+        "--samples", type=int, default=0, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
+    )
+
+
+def add_engine(sub, before: str = "") -> None:
+    """Arguments that say where work is done."""
+    sub.add_argument("--engine", choices=ENGINES, help=f"{before}where the work is done, default serial")
+    sub.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
+    )
+    sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
+
+
+_GOES_WITH = ("engine", "scheduler", "workers", "resume", "allow_repeats", "samples")
+
+
+def asked(arguments) -> bool:
+    """Whether ``evaluate`` is to work on blocks; what goes with them alone is refused otherwise."""
+    if arguments.blocks:
+        for name in ("truth", "predictions"):
+            if getattr(arguments, name) is not None:
+                raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
+        for name in ("filter", "truth_from", "from_format", "rows"):
+            if getattr(arguments, name) is not None:
+                do = "say it when the blocks are written"
+                raise ArgumentError(
+                    f"--{name.replace('_', '-')}", "does not go with --blocks", getattr(arguments, name), do
+                )
+        return True
+    for name in ("truth", "predictions"):
+        if getattr(arguments, name) is None:
+            raise ArgumentError(name, "must be given, or --blocks", None)
+    for name in _GOES_WITH:
+        if getattr(arguments, name):
+            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with --blocks", getattr(arguments, name))
+    return False
+
+
+def engine_of(arguments) -> dict:
+    """``engine``, ``client`` and ``workers`` of :func:`add_engine`."""
+    if arguments.scheduler is not None and arguments.engine != "dask":
+        raise ArgumentError("--scheduler", "goes with --engine dask", arguments.scheduler)
+    return {"engine": arguments.engine or "serial", "client": arguments.scheduler, "workers": arguments.workers}
+
+
+def evaluate(arguments) -> int:
+    """``evaluate --blocks``."""
+    from xcrepro import scale
+    from xcrepro.repro import tables
+
+    found = [path for pattern in arguments.blocks for path in scale.block_paths(pattern)]
+    weights, counts = _weights(arguments)
+    state = scale.state(
+        found,
+        tuple(arguments.k),
+        weights,
+        counts,
+        metrics=arguments.metrics,
+        **engine_of(arguments),
+        resume=arguments.resume,
+        allow_repeats=arguments.allow_repeats,
+        progress=True,
+        samples=arguments.samples,
+    )
+    table = state.result()
+    if arguments.samples:
+        table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
+    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
+    return 0
+
+
+_REPORT_ONLY = ("filter", "label_names", "others", "no_price", "notebook")
+
+
+def report_asked(arguments) -> bool:
+    """Whether ``report`` is to work on blocks."""
+    if arguments.blocks:
+        given = [arguments.truth, *arguments.predictions]
+        if arguments.truth is not None:
+            raise ArgumentError("truth and predictions", "must not be given with --blocks, which hold both", given)
+        for name in _REPORT_ONLY:
+            if getattr(arguments, name):
+                raise ArgumentError(
+                    f"--{name.replace('_', '-')}", "does not go with --blocks", getattr(arguments, name)
+                )
+        return True
+    if arguments.truth is None or not arguments.predictions:
+        raise ArgumentError(
+            "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
+        )
+    for name in ("engine", "scheduler", "workers", "resume", "calibration", "n_labels"):
+        if getattr(arguments, name):
+            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with --blocks", getattr(arguments, name))
+    return False
+
+
+def report(arguments) -> int:
+    """``report --blocks``."""
+    from xcrepro import scale
+    from xcrepro.reports import blocks as reports
+
+    models = {}
+    for number, text in enumerate(arguments.blocks):
+        name, equals, pattern = text.partition("=")
+        name, pattern = (name, pattern) if equals else (f"model {number + 1}", text)
+        if name in models:
+            raise ArgumentError("--blocks", "must give each model once", name, "NAME='dir/*.npz'")
+        models[name] = scale.block_paths(pattern)
+    weights, counts = _weights(arguments)
+    made = reports.report(
+        models,
+        tuple(arguments.k),
+        weights,
+        counts,
+        calibration=arguments.calibration,
+        samples=1000 if arguments.samples is None else arguments.samples,
+        seed=arguments.seed,
+        confidence=arguments.confidence,
+        title=arguments.title,
+        resume=arguments.resume,
+        progress=True,
+        **engine_of(arguments),
+    )
+    print(f"wrote {made.save(arguments.out, arguments.force)}")
+    return 0
+
+
+def _weights(arguments):
+    """Inverse propensities and train counts, where train labels are given."""
+    if arguments.train_truth is None:
+        return None, None
+    import numpy as np
+
+    from xcrepro import formats, propensity
+
+    train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
+    counts = np.bincount(train.indices, minlength=train.shape[1])
+    A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
+    return propensity.inverse(counts, train.shape[0], A, B), counts
+
+
+def _write(arguments) -> int:
+    from xcrepro import scale
+
+    paths = scale.write_blocks(
+        arguments.truth,
+        arguments.predictions,
+        arguments.out,
+        arguments.rows,
+        arguments.k,
+        format=arguments.format,
+        first_row=arguments.first_row,
+    )
+    print(f"{len(paths)} blocks in {arguments.out}")
+    print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")
+    return 0

@@ -1,0 +1,185 @@
+"""A report of models whose predictions no process holds: what follows from States alone, by any engine.
+
+Metrics with intervals, all pairs of models, calibration errors. What needs all points beside each other (t-tests over labels,
+the price of coverage, points on which models differ) is in :func:`xcrepro.report` alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.arguments import cut_offs, real_number, whole_number
+from xcrepro.errors import ArgumentError
+from xcrepro.metrics import registry
+from xcrepro.reports import html
+from xcrepro.reports import report as reports
+from xcrepro.reports.grid import Cell, Grid
+from xcrepro.repro import tables
+from xcrepro.scale import state as state_of
+
+CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
+
+
+@dataclass(frozen=True)
+class BlocksReport:
+    """What came out.
+
+    Attributes
+    ----------
+    title : str
+    tables : dict of str to DataFrame
+        ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here), ``pairs`` (metric, k, first,
+        second, difference, low, high).
+    about : dict
+        Rows, models, options.
+    """
+
+    title: str
+    tables: dict[str, pd.DataFrame]
+    about: dict[str, object]
+
+    def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
+        """Write ``index.html``, ``csv/*.csv`` and what it was made from; the folder is new, or holds such a report.
+
+        Returns
+        -------
+        Path
+            The page.
+        """
+        folder = Path(folder).expanduser()
+        reports.check_target(folder, str(self.about["digest"]), force)
+        with reports.atomic_folder(folder) as part:
+            (part / "csv").mkdir()
+            for name, table in self.tables.items():
+                (part / "csv" / f"{name}.csv").write_text(tables.csv_text(table), encoding="utf-8")
+            about = {"format": reports.FORMAT, "title": self.title, **self.about}
+            (part / reports.FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
+            (part / "index.html").write_text(self._page(), encoding="utf-8")
+        return folder / "index.html"
+
+    def _page(self) -> str:
+        said = (
+            f"{self.about['rows']:,} points, {self.about['samples']} samples of a Poisson bootstrap, from blocks. "
+            "Intervals are for means and ratios of sums over points; pairs are compared on the same samples."
+        )
+        grids = [
+            _grid(name, caption, self.tables[name]) for name, caption in _CAPTIONS.items() if len(self.tables[name])
+        ]
+        body = "\n".join(
+            [f"<h1>{html.escape(self.title)}</h1>", f"<p>{html.escape(said)}</p>", *map(html.table, grids)]
+        )
+        return html.page(self.title, f"<main>{body}</main>")
+
+
+_CAPTIONS = {"metrics": "Metrics, with intervals where a metric has them", "pairs": "Differences of models, paired"}
+
+
+def report(
+    models: Mapping[str, object],
+    ks=(1, 3, 5),
+    inverse_propensity=None,
+    label_counts=None,
+    *,
+    calibration: bool = False,
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    title: str = "",
+    resume: str | os.PathLike | None = None,
+    **engine,
+) -> BlocksReport:
+    """Metrics of several models over blocks of the same rows.
+
+    Parameters
+    ----------
+    models : mapping of str to blocks
+        Model -> what :func:`xcrepro.scale.evaluate` takes; blocks say their first row.
+    ks, inverse_propensity, label_counts
+        As for :func:`xcrepro.evaluate`.
+    calibration : bool
+        Calibration errors, too; scores must be probabilities then.
+    samples, seed, confidence
+        Of the bootstrap; ``samples`` is 20 or more.
+    title : str
+    resume : path_like, optional
+        A folder for the States of blocks, one folder a model in it.
+    **engine
+        ``engine``, ``client``, ``workers``, ``progress``, ``allow_repeats`` of :func:`xcrepro.scale.evaluate`.
+
+    Returns
+    -------
+    BlocksReport
+
+    Raises
+    ------
+    ArgumentError, BlocksFailed, XCError
+        As :func:`xcrepro.scale.evaluate`; and for models over other rows than the first.
+    """
+    whole_number("samples", samples, 20)
+    real_number("confidence", confidence, above=0, below=1)
+    if not models:
+        raise ArgumentError("models", "must be one or more", "none")
+    ks = tuple(sorted(cut_offs(ks).tolist()))
+    metrics = [*registry.default(inverse_propensity is not None, label_counts is not None)]
+    metrics += [f"{name}@{k}" for name in CALIBRATION for k in ks] if calibration else []
+    states = {}
+    for name, blocks in models.items():
+        kept = None if resume is None else Path(resume) / name
+        about = {"metrics": metrics, "samples": samples, "seed": seed, "resume": kept, **engine}
+        states[name] = state_of(blocks, ks, inverse_propensity, label_counts, **about)
+    first, *others = states
+    for name in others:
+        ours, theirs = ((states[each].row_ranges, states[each].n_rows) for each in (first, name))
+        if ours != theirs:
+            raise ArgumentError(f"models[{name!r}]", f"must have the rows of {first!r}, {ours}", theirs)
+    tail = (1 - confidence) / 2
+    made = {"metrics": _metrics(states, confidence), "pairs": _pairs(states, tail)}
+    rows = states[first].n_rows
+    digest = json.dumps([rows, states[first].fingerprint(), [*states]], default=str)
+    about = {"rows": rows, "models": [*states], "samples": samples, "seed": seed, "confidence": confidence}
+    return BlocksReport(title or "Report over blocks", made, about | {"digest": digest})
+
+
+def _metrics(states, confidence: float) -> pd.DataFrame:
+    parts = []
+    for name, state in states.items():
+        ends = state.intervals(confidence).drop(columns="value")
+        part = state.result().merge(ends, "left", ["metric", "k"])
+        part.insert(0, "model", name)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _pairs(states, tail: float) -> pd.DataFrame:
+    rows = []
+    drawn = {name: state.drawn() for name, state in states.items()}
+    for first, second in itertools.combinations(states, 2):
+        for metric, (at, values, samples) in drawn[first].items():
+            _, other, others = drawn[second][metric]
+            differences = samples - others
+            low, high = np.nanquantile(differences, [tail, 1 - tail], axis=0)
+            for k, *each in zip(at.tolist(), values - other, low, high, strict=True):
+                rows.append((metric, k, first, second, *map(float, each)))
+    return pd.DataFrame(rows, columns=["metric", "k", "first", "second", "difference", "low", "high"])
+
+
+def _grid(name: str, caption: str, table: pd.DataFrame) -> Grid:
+    """A row a row of the table; the interval stands beside its value."""
+    value = "value" if "value" in table.columns else "difference"
+    keys = [column for column in table.columns if column not in (value, "low", "high")]
+    rows = []
+    for row in table.to_dict("records"):
+        there = not np.isnan(row["low"])
+        small = f"[{row['low']:.4f}, {row['high']:.4f}]" if there else ""
+        clear = value == "difference" and there and (row["low"] > 0 or row["high"] < 0)
+        cells = [Cell(str(row[key]), number=row[key] if key == "k" else None) for key in keys]
+        rows.append([*cells, Cell(f"{row[value]:.4f}", small, row[value], bold=clear)])
+    return Grid(name, caption, [*keys, value], rows)
