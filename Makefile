@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course lint bench lock clean
+.PHONY: help env figures recorded test test-course test-lab lint bench lock clean
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -32,6 +32,9 @@ test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook 
 
 test-course: $(READY)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
 	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/course
+
+test-lab: $(READY)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
+	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
 
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .
