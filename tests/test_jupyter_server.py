@@ -1,6 +1,6 @@
-"""Notebooks as people run them in JupyterLab: a real server, a session opened by its REST interface, cells by its websocket.
+"""Notebooks as people run them in JupyterLab: a real server, a session by its REST interface, cells by its websocket.
 
-From what a fresh clone has and from an installed wheel; with the server's folder the notebook's, the project's, and one that has
+From what a fresh clone has and from an installed wheel; the server serves the notebook's folder, the project, or one that has
 nothing to do with the project. Some notebooks in every run, all where ``XCREPRO_LAB`` is set (``make test-lab``).
 """
 

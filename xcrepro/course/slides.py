@@ -20,6 +20,7 @@ from xcrepro.repro import notebooks
 
 _FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
 _NOTES = "plugin/notes/notes.js"
+_FONTS = "dist/theme/fonts/source-sans-pro"  # the theme's
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _PAGE = """<!DOCTYPE html>
@@ -63,7 +64,8 @@ def write(course: Iterable[Lesson], folder: Path) -> None:
     """
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
-    for name in (*_FILES, _NOTES):
+    fonts = [f"{_FONTS}/{path.name}" for path in (source / _FONTS).iterdir() if path.suffix in ("", ".css", ".woff")]
+    for name in (*_FILES, _NOTES, *fonts):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
     for lesson in course:
