@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from xcrepro.course.lessons import Lesson
+from xcrepro.course.lessons import LINK, Lesson
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
 
@@ -152,6 +152,7 @@ def _cell(cell: dict) -> str:
 def _markdown(source: str) -> str:
     from nbconvert.filters import markdown2html
 
+    source = LINK.sub(r"\1", source)  # the files are not beside the slides
     # Formulas become placeholders that Markdown leaves alone; dollars in code are no formulas.
     kept: list[str] = []
 
