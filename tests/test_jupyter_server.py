@@ -114,7 +114,7 @@ class Server:
         self.http.headers["Authorization"] = f"token {token}"
 
     def call(self, method: str, path: str, **given):
-        answer = self.http.request(method, f"{self.url}api/{path}", timeout=60, **given)
+        answer = self.http.request(method, f"{self.url}api/{path}", timeout=SECONDS_A_CELL, **given)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
@@ -213,15 +213,25 @@ def _serving(place: Installed, folder: Path):
             stderr=out,
         )
     try:
-        deadline = time.monotonic() + 120
-        while not (found := list(runtime.glob("jpserver-*.json"))):
+        deadline = time.monotonic() + 300
+        while not (url := _answering(runtime)):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        yield Server(json.loads(found[0].read_text())["url"], token)
+        yield Server(url, token)
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def _answering(runtime: Path) -> str:
+    """The server's address once it answers; the file that has it is there a little before."""
+    try:
+        (found,) = runtime.glob("jpserver-*.json")
+        url = json.loads(found.read_text())["url"]
+        return url if requests.get(f"{url}api", timeout=5).ok else ""
+    except (ValueError, requests.RequestException):
+        return ""
 
 
 @pytest.fixture
