@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course lint site bench lock clean holes mutants fuzz
+.PHONY: help env figures recorded test test-course lint site bench lock clean holes mutants fuzz test-lab
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -38,6 +38,8 @@ mutants: $(READY)  ## planted faults, one by one: do the tests see them? (MINUTE
 
 fuzz: $(READY)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)
+test-lab: $(READY)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
+	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
 
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .

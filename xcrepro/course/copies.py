@@ -31,7 +31,6 @@ SETTINGS = {
 }
 """nbgrader's settings, which are not its defaults."""
 _GLOSSARY = "glossary.md"
-_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
@@ -164,7 +163,7 @@ def _links(text: str) -> str:
         words, target, place = found.groups()
         return f"[{words}]({_GLOSSARY}{place or ''})" if Path(target).name == _GLOSSARY else words
 
-    return _LINK.sub(one, text)
+    return lessons.LINK.sub(one, text)
 
 
 def instructor(course: list[Lesson]) -> str:

@@ -12,6 +12,8 @@ from xcrepro.errors import DataError, DataMissing
 from xcrepro.repro import guard, notebooks
 
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+"""A link to a file: its words, the file, the place in it."""
 _NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
 _TITLE = re.compile(r"# Lesson (\d+): (.+)")
 _WHOLE = (("BEGIN SOLUTION", "END SOLUTION"), ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"))

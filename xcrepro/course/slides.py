@@ -16,15 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from xcrepro import threads
-from xcrepro.course.lessons import Lesson
+from xcrepro.course.lessons import LINK, Lesson
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
 
-_THEME = "dist/theme/white.css"
-_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", _THEME)
+_FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
 _NOTES = "plugin/notes/notes.js"
+_FONTS = "dist/theme/fonts/source-sans-pro"  # the theme's
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
-_BESIDE = re.compile(r"\[([^\]]+)\]\((?![a-z]+:|#)[^()\s]+\)")  # a link to a file of the project
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -64,13 +63,10 @@ def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
     """
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
-    for name in (*_FILES, _NOTES):
+    fonts = [f"{_FONTS}/{path.name}" for path in (source / _FONTS).iterdir() if path.suffix in ("", ".css", ".woff")]
+    for name in (*_FILES, _NOTES, *fonts):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
-    theme = folder / "reveal.js" / _THEME
-    theme.write_text(
-        re.sub(r"^@import .*\n", "", theme.read_text(), flags=re.MULTILINE)
-    )  # fonts, which do not come along
     for lesson, notebook in zip(course, ran, strict=True):
         (folder / f"{lesson.name}.html").write_text(page(lesson, notebook), encoding="utf-8")
 
@@ -176,6 +172,7 @@ def _cell(cell: dict) -> str:
 def _markdown(source: str) -> str:
     from nbconvert.filters import markdown2html
 
+    source = LINK.sub(r"\1", source)  # the files are not beside the slides
     # Formulas become placeholders that Markdown leaves alone; dollars in code are no formulas.
     kept: list[str] = []
 
@@ -184,7 +181,7 @@ def _markdown(source: str) -> str:
         return f"FORMULA{len(kept) - 1}END"
 
     def prose(text: str) -> str:
-        return _FORMULA.sub(keep, _BESIDE.sub(r"\1", text))  # slides stand alone
+        return _FORMULA.sub(keep, text)
 
     parts, last = [], 0
     for code in _CODE.finditer(source):

@@ -1,0 +1,338 @@
+"""Notebooks as people run them in JupyterLab: a real server, a session by its REST interface, cells by its websocket.
+
+From what a fresh clone has and from an installed wheel; the server serves the notebook's folder, the project, or one that has
+nothing to do with the project. Some notebooks in every run, all where ``XCREPRO_LAB`` is set (``make test-lab``).
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from xcrepro.repro import golden, guard, manifest, notebooks, outputs, tidy
+
+websocket = pytest.importorskip(
+    "websocket", reason="websocket-client, which jupyter_server brings along, is not installed"
+)
+
+WAYS = ("clone", "wheel")
+FOLDERS = ("the notebook's folder", "the project", "an unrelated folder")
+QUICK = ("xcrepo/table_datasets", "reeval/fig2_micro_macro_f1", "coverage/frontier")
+# As nbval's in notebooks/conftest.py: what trained models come to, rounded to the last digit.
+LESSON_TOLERANCE = 0.02
+SECONDS_A_CELL = 900
+NOT_THE_RUNS = b"planted in place of the committed picture"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A place that has the project, and a Python that has the package from there alone."""
+
+    python: Path
+    project: Path
+    environment: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def installed(root, tmp_path_factory):
+    """``installed("clone")`` and ``installed("wheel")``, each made once."""
+    made: dict[str, Installed] = {}
+
+    def make(way: str) -> Installed:
+        if way not in made:
+            made[way] = _install(way, root, tmp_path_factory.mktemp(way))
+        return made[way]
+
+    return make
+
+
+def _install(way: str, root: Path, room: Path) -> Installed:
+    project, home = room / "project", room / "home"
+    home.mkdir()
+    site = _environment(room / "venv")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XCREPRO_", "JUPYTER", "PYTHON"))}
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "IPYTHONDIR": str(home / "ipython")}
+    own |= {f"JUPYTER_{what}_DIR": str(home / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
+    # Trained models are the tester's own, where there are any.
+    own |= {"XCREPRO_DATA": os.environ["XCREPRO_DATA"]} if "XCREPRO_DATA" in os.environ else {}
+    made = Installed(room / "venv" / "bin" / "python", project, kept | own)
+    if way == "clone":
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True)
+        if tracked.returncode:
+            pytest.skip("not a git clone")
+        for name in filter(None, tracked.stdout.split("\0")):
+            if (root / name).is_file():
+                (project / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(root / name, project / name)
+        (site / "a_first.pth").write_text(f"{project}\n")
+        return made
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("hatchling builds the wheel: pip install -e '.[test]'")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(room)]
+    subprocess.run(build, cwd=root, check=True, capture_output=True)
+    (wheel,) = room.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(site)
+    start = [made.python, "-m", "xcrepro", "start", project]
+    subprocess.run(start, cwd=home, env=made.environment, check=True, capture_output=True)
+    return made
+
+
+def _environment(folder: Path) -> Path:
+    """An environment with this one's libraries and without its xcrepro; gives its own folder of packages."""
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    # Folders named in a .pth stand behind the environment's own, and their own .pth files, an editable xcrepro's, do nothing.
+    libraries = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (site / "libraries.pth").write_text("\n".join(libraries) + "\n")
+    return site
+
+
+class Server:
+    """A client that does what JupyterLab's page does."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self.token = url, token
+        self.http = requests.Session()
+        self.http.headers["Authorization"] = f"token {token}"
+
+    def call(self, method: str, path: str, **given):
+        answer = self.http.request(method, f"{self.url}api/{path}", timeout=SECONDS_A_CELL, **given)
+        assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    def run_all(self, path: str, changed: dict[str, str] | None = None) -> dict:
+        """Open the notebook, run its cells from top to bottom, save it; gives what was saved.
+
+        ``changed`` has what the reader writes over words of the cells before.
+        """
+        notebook = self.call("GET", f"contents/{quote(path)}", params={"type": "notebook"})["content"]
+        for cell in notebooks.code_cells(notebook):
+            for old, new in (changed or {}).items():
+                cell["source"] = notebooks.text(cell["source"]).replace(old, new)
+        kernel = notebook["metadata"]["kernelspec"]["name"]
+        about = {"path": path, "name": Path(path).name, "type": "notebook", "kernel": {"name": kernel}}
+        session = self.call("POST", "sessions", json=about)
+        assert session["kernel"]["name"] == "python3"
+        try:
+            self._run(notebook, session)
+        finally:
+            self.call("DELETE", f"sessions/{session['id']}")
+        content = {"type": "notebook", "format": "json", "content": notebook}
+        self.call("PUT", f"contents/{quote(path)}", json=content)
+        return self.call("GET", f"contents/{quote(path)}", params={"type": "notebook"})["content"]
+
+    def _run(self, notebook: dict, session: dict) -> None:
+        asked = uuid.uuid4().hex
+        address = (
+            f"{self.url.replace('http', 'ws', 1)}api/kernels/{session['kernel']['id']}/channels?session_id={asked}"
+        )
+        socket = websocket.create_connection(
+            address, header=[f"Authorization: token {self.token}"], timeout=SECONDS_A_CELL
+        )
+        with contextlib.closing(socket):
+            for cell in notebooks.code_cells(notebook):
+                cell["outputs"], cell["execution_count"] = _execute(socket, asked, notebooks.text(cell["source"]))
+                errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
+                assert not errors, f"{cell['source']}\n{errors[0]['ename']}: {errors[0]['evalue']}"
+
+
+def _execute(socket, session: str, source: str) -> tuple[list[dict], int]:
+    """A cell's outputs and its execution count."""
+    header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "username": "", "session": session}
+    header |= {"version": "5.3", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    content = {"code": source, "silent": False, "store_history": True, "user_expressions": {}}
+    content |= {"allow_stdin": True, "stop_on_error": True}
+    request = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+    socket.send(json.dumps(request | {"buffers": []}))
+    found, count, idle = [], None, False
+    while count is None or not idle:
+        message = json.loads(socket.recv())
+        if message["parent_header"].get("msg_id") != header["msg_id"]:
+            continue
+        kind, said = message["msg_type"], message["content"]
+        assert kind not in ("input_request", "clear_output"), f"{kind}: this client does not know it"
+        idle |= kind == "status" and said["execution_state"] == "idle"
+        if kind == "execute_reply":
+            count = said["execution_count"]
+        elif kind == "stream" and found and found[-1].get("name") == said["name"]:
+            found[-1]["text"] += said["text"]
+        elif kind in ("stream", "error", "display_data", "execute_result"):
+            found.append({"output_type": kind, **{key: said[key] for key in said if key != "transient"}})
+    return found, count
+
+
+@pytest.fixture(scope="module")
+def served():
+    """``served(installed, folder)``: a server on that folder, one for both."""
+    with contextlib.ExitStack() as stack:
+        running: dict[tuple, Server] = {}
+
+        def serve(place: Installed, folder: Path) -> Server:
+            key = place.python, folder
+            if key not in running:
+                running[key] = stack.enter_context(_serving(place, folder))
+            return running[key]
+
+        yield serve
+
+
+@contextlib.contextmanager
+def _serving(place: Installed, folder: Path):
+    token = secrets.token_hex()
+    runtime = Path(place.environment["HOME"]) / f"runtime-{secrets.token_hex(4)}"
+    runtime.mkdir()
+    environment = place.environment | {"JUPYTER_RUNTIME_DIR": str(runtime), "JUPYTER_TOKEN": token}
+    settings = {"ip": "127.0.0.1", "port": 0, "port_retries": 0, "root_dir": folder, "open_browser": False}
+    words = [f"--ServerApp.{name}={value}" for name, value in settings.items()]
+    log = runtime / "log.txt"
+    # Started from a folder that no notebook is in: it is the kernel's folder that counts.
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [place.python, "-m", "jupyter_server", "--allow-root", *words],
+            cwd=runtime,
+            env=environment,
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        deadline = time.monotonic() + 300
+        while not (url := _answering(runtime)):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield Server(url, token)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _answering(runtime: Path) -> str:
+    """The server's address once it answers; the file that has it is there a little before."""
+    try:
+        (found,) = runtime.glob("jpserver-*.json")
+        url = json.loads(found.read_text())["url"]
+        return url if requests.get(f"{url}api", timeout=5).ok else ""
+    except (ValueError, requests.RequestException):
+        return ""
+
+
+@pytest.fixture
+def opened(installed, served, tmp_path):
+    """``opened(way, folder, id)``: run that notebook; gives what was saved and the pictures that it showed."""
+
+    def run(way: str, folder: str, id: str, changed: dict[str, str] | None = None) -> tuple[dict, list[bytes]]:
+        place = installed(way)
+        path = place.project / "notebooks" / f"{id}.ipynb"
+        own, paper = Path(f"{id}.ipynb"), place.project / "notebooks"
+        if folder == FOLDERS[0]:
+            server, name = served(place, path.parent), path.name
+        elif folder == FOLDERS[1]:
+            server, name = served(place, place.project), f"notebooks/{id}.ipynb"
+        else:
+            # One notebook, which somebody sent: nothing of the project is around it.
+            alone = paper.parent.parent / "unrelated"
+            alone.mkdir(exist_ok=True)
+            shutil.copyfile(path, alone / own.name)
+            server, name = served(place, alone), own.name
+        saved = server.run_all(name, changed)
+        return saved, _pictures(saved)
+
+    return run
+
+
+def _pictures(notebook: dict) -> list[bytes]:
+    shown = [output.get("data", {}).get("image/png") for c in notebooks.code_cells(notebook) for output in c["outputs"]]
+    return [base64.b64decode(notebooks.text(picture)) for picture in shown if picture]
+
+
+def _check(committed: Path, saved: dict, pictures: list[bytes], rtol: float) -> None:
+    before, after = (notebooks.code_cells(notebook) for notebook in (notebooks.read(committed), saved))
+    assert [cell["execution_count"] for cell in after] == list(range(1, len(after) + 1))
+    for number, (was, now) in enumerate(zip(before, after, strict=True), start=1):
+        if tidy.VOLATILE not in notebooks.tags(was):
+            said = outputs.cell_difference(tidy.outputs(was["outputs"]), tidy.outputs(now["outputs"]), rtol)
+            assert not said, f"code cell {number}: {said}"
+    assert all(picture.startswith(b"\x89PNG") and len(picture) > 3000 for picture in pictures)
+    digests = [hashlib.sha256(picture).hexdigest() for picture in pictures]
+    assert len(set(digests)) == len(digests), "a figure is shown twice"
+    prose = [notebooks.text(cell["source"]) for cell in saved["cells"] if cell["cell_type"] == "markdown"]
+    assert not any(guard._IMAGE.search(text) for text in prose), "a picture stands in the prose as well"
+
+
+def _all(root: Path) -> list[str]:
+    return [entry.id for entry in manifest.load(root).values() if not entry.long or os.environ.get("XCREPRO_LONG")]
+
+
+def _chosen() -> list[tuple[str, str, str]]:
+    """(way, folder, item): quick ones in all combinations; each of the others from both, the folders in turn."""
+    quick = [(WAYS[i % 2], folder, QUICK[i % 3]) for i, folder in enumerate(FOLDERS)]
+    if not os.environ.get("XCREPRO_LAB"):
+        return quick
+    every = [(way, folder, QUICK[0]) for way in WAYS for folder in FOLDERS]
+    items = _all(Path(__file__).resolve().parent.parent)
+    return every + [(way, FOLDERS[(i + j) % 3], id) for j, way in enumerate(WAYS) for i, id in enumerate(items)]
+
+
+@pytest.mark.parametrize(("way", "folder", "id"), _chosen())
+def test_an_item_runs_from_top_to_bottom(opened, installed, root, way, folder, id):
+    entry = manifest.load(root)[id]
+    place = installed(way)
+    committed = [place.project / "figures" / path.relative_to(root / "figures") for path in entry.figures()]
+    committed = [path for path in committed if path.suffix == ".png"]
+    for path in committed:
+        if way == "clone":
+            path.write_bytes(NOT_THE_RUNS)  # were it this that is shown, it would not be a picture
+        else:
+            path.unlink(missing_ok=True)  # a started folder has no figures before a run
+    saved, pictures = opened(way, folder, id)
+    _check(root / "notebooks" / f"{id}.ipynb", saved, pictures, entry.tolerance or golden.RTOL)
+    assert len(pictures) == len(committed), f"{len(pictures)} pictures shown, {len(committed)} made"
+    if way == "clone":
+        assert all(path.read_bytes() == NOT_THE_RUNS for path in committed), (
+            "what agrees with the committed was written"
+        )
+    elif folder != FOLDERS[2]:
+        assert {path.read_bytes() for path in committed} == set(pictures)
+    else:
+        home = Path(place.environment.get("XCREPRO_DATA") or Path(place.environment["HOME"]) / "cache" / "xcrepro")
+        written = [home / "project" / "figures" / path.relative_to(place.project / "figures") for path in committed]
+        assert {path.read_bytes() for path in written} == set(pictures)
+
+
+LESSONS = [
+    f"{guard.LESSONS}/0{number}" for number in ((1, 2, 3, 4, 5, 6, 7, 8) if os.environ.get("XCREPRO_LAB") else ())
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_runs_from_top_to_bottom(opened, root, way, lesson):
+    (path,) = (root / "notebooks").glob(f"{lesson}*.ipynb")
+    folder = FOLDERS[(int(lesson[-1]) + WAYS.index(way)) % 3]
+    saved, pictures = opened(way, folder, path.relative_to(root / "notebooks").with_suffix("").as_posix())
+    _check(path, saved, pictures, LESSON_TOLERANCE)
+    assert pictures, "a lesson has pictures"
+
+
+@pytest.mark.parametrize("way", WAYS if os.environ.get("XCREPRO_LAB") else ())
+def test_the_notebook_of_all_items_runs_some_that_its_reader_names(opened, way):
+    saved, _ = opened(way, FOLDERS[1], "00_regenerate_all", {'items = ""': f'items = "{QUICK[1]}"'})
+    assert "1 items: 1" in notebooks.text(notebooks.code_cells(saved)[-1]["outputs"][0]["text"])
