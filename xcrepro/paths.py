@@ -161,8 +161,10 @@ def faults_named(path: Path) -> Iterator[None]:
     except XCError:
         raise
     except OSError as error:
-        if error.errno is None:  # NumPy's "3 requested and 0 written"
-            raise OSError(errno.EIO, str(error), os.fspath(path)) from error
+        if error.errno is None:
+            if type(error) is OSError:  # NumPy's "3 requested and 0 written"
+                raise OSError(errno.EIO, str(error), os.fspath(path)) from error
+            raise
         named = error.filename
         parts = Path(named).parts if isinstance(named, str | os.PathLike) else ()
         if not parts or any(part.startswith(f".{path.name}.") for part in parts):

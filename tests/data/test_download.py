@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.test_full_disk import full_disk
 from xcrepro.data import download, load, registry
 from xcrepro.data.registry import Entry
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
@@ -435,6 +436,17 @@ def test_larger_than_the_disk(tiny, cache, monkeypatch):
     with pytest.raises(DataError, match="at most the 10 bytes free"):
         load.load("tiny-3", progress=False)
     assert everything(cache) == []
+
+
+@pytest.mark.parametrize("room", [0, 200, 2000])
+def test_a_full_disk_leaves_nothing(tiny, cache, server, room):
+    """The archive does not fit; one of its files does not."""
+    server.body = archive({"Tiny/tiny_train.txt": TRAIN + "# " + "word " * 1000 + "\n", "Tiny/tiny_test.txt": TEST})
+    with full_disk(room), pytest.raises(OSError, match="too large") as caught:
+        load.load("tiny-3", progress=False)
+    assert caught.value.filename == str(cache / "tiny-3")
+    assert everything(cache) == []
+    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
 
 
 @pytest.mark.parametrize("where", ["download", "unpack", "_read", "_install"])

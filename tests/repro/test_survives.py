@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.repro.test_runner import _alive, fake_python, outcomes
+from tests.test_full_disk import in_a_namespace
 from xcrepro.__main__ import main
 from xcrepro.repro import runner, stamps
 
@@ -96,10 +97,44 @@ def test_a_notebook_that_goes_while_others_run_fails_its_item(pair, monkeypatch)
     assert "notebooks/demo/two.ipynb" in report.failures()
 
 
+def test_outputs_that_cannot_be_put_back_fail_their_item(pair, monkeypatch):
+    def full(entry, executed):
+        if entry.id == "demo/one":
+            raise OSError(28, "No space left on device", str(entry.notebook))
+
+    monkeypatch.setattr(runner, "_write_back", full)
+    report = runner.run(jobs=1, write_back=True)
+    assert outcomes(report) == {"one": "failed", "two": "ok"}
+    assert "notebooks/demo/one.ipynb: No space left on device" in report.failures()
+
+
+def test_a_recording_that_cannot_be_written_fails_alone(pair, monkeypatch, capsys):
+    from xcrepro.repro import recording
+
+    def full(one, force, say):
+        raise OSError(28, "No space left on device", "/data/a.json")
+
+    monkeypatch.setattr(recording, "collect", full)
+    assert not recording.run([None, None])
+    assert "2 records: 0 stand, 2 failed" in (said := capsys.readouterr().out)
+    assert "[1/2] /data/a.json: No space left on device" in said
+
+
 def test_a_folder_that_cannot_be_written_is_said_once(pair, capsys):
     (pair.root / "build").write_text("in the way")
     assert main(["run"]) == 2
     assert f"{pair.root}/build" in capsys.readouterr().err
+
+
+def test_a_project_on_a_read_only_disk_is_said_once(pair):
+    done = in_a_namespace(
+        f"mount --bind {pair.root} {pair.root}; mount -o remount,bind,ro {pair.root}; "
+        f"XCREPRO_ROOT={pair.root} {Path(sys.prefix, 'bin', 'python')} -m xcrepro run"
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"xcrepro: a run writes into {pair.root}/build, which cannot be: ")
+    assert "Read-only file system" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 SLOW = """

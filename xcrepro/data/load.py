@@ -661,7 +661,8 @@ def _fetch(
         raise DataMissing(_what_to_do(entry, "has no archive that could be downloaded"))
     home.parent.mkdir(parents=True, exist_ok=True)
     # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
-    with tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent) as temporary:
+    inside = tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent)
+    with paths.faults_named(home), inside as temporary:
         archive, files = own, Path(temporary, "files")
         if not own.is_file():
             archive = Path(temporary, own.name)
