@@ -671,7 +671,7 @@ NPZ_FAULTS = [
     (read_sparse, ([1e39, 1], [1, 2], [0, 1, 2]), r"found the value 1e\+39 in row 0"),
     (read_labels, ([1, -1], [1, 2], [0, 1, 2]), r"found the label value -1 in row 1"),
     (read_sparse, ([1, 1], [1, 3], [0, 1, 2]), r"found a broken matrix"),
-    (read_sparse, ([1j, 1], [1, 2], [0, 1, 2]), r"found a broken matrix"),
+    (read_sparse, ([1j, 1], [1, 2], [0, 1, 2]), r"complex numbers"),
 ]
 
 

@@ -347,6 +347,13 @@ def trec_qrels(data: bytes) -> list:
 # -- arrays of an .npz ----------------------------------------------------------------------------------------------
 
 
+def fits(arrays: dict[str, np.ndarray]) -> bool:
+    """Real numbers, the whole ones within int64."""
+    return all(
+        a.dtype.kind != "c" and (a.dtype.kind != "u" or not a.size or int(a.max()) < 2**63) for a in arrays.values()
+    )
+
+
 def stored_matrix(arrays: dict[str, np.ndarray]) -> list:
     """``read_sparse`` of a CSR, CSC or COO matrix as SciPy saves it."""
     kind = arrays["format"].tolist() if "format" in arrays else None
@@ -355,7 +362,7 @@ def stored_matrix(arrays: dict[str, np.ndarray]) -> list:
     if kind in ("dia", "bsr") or "coords" in arrays:
         raise NoJudgement
     names = ("row", "col") if kind == "coo" else ("indices", "indptr")
-    need({"shape", "data", *names} <= {*arrays})
+    need({"shape", "data", *names} <= {*arrays} and fits(arrays))
     shape, data, first, second = (arrays[name] for name in ("shape", "data", *names))
     need(shape.shape == (2,) and shape.dtype.kind in "iu" and all(0 <= size <= MOST for size in shape.tolist()))
     need(data.dtype.kind in "biuf" and data.ndim == 1)
@@ -391,7 +398,13 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         raise NoJudgement
     ids, values, n_labels = (arrays[name] for name in ("ids", "scores", "n_labels"))
     need(n_labels.shape == () and n_labels.dtype.kind in "iu" and 1 <= int(n_labels) <= MOST)
-    need(ids.ndim == 2 and ids.dtype.kind in "iu" and values.shape == ids.shape and values.dtype.kind == "f")
+    need(
+        fits(arrays)
+        and ids.ndim == 2
+        and ids.dtype.kind in "iu"
+        and values.shape == ids.shape
+        and values.dtype.kind == "f"
+    )
     for labels, given in zip(ids.tolist(), values.tolist(), strict=True):
         present = [label for label in labels if label >= 0]
         need(all(-1 <= label < int(n_labels) for label in labels) and len({*present}) == len(present))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import zipfile
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from tests.fuzz.doors import DOORS, Door, sealed
 from xcrepro import calibrate, formats, results
 from xcrepro.data import names, read, registry, splits
 from xcrepro.errors import DataError
+from xcrepro.formats.index import Index
+from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
 from xcrepro.repro import differences
@@ -71,6 +74,57 @@ def test_refused_by_name(tmp_path, reader, suffix, content, message):
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         reader(path)
+
+
+def test_a_member_of_an_archive_without_a_name(tmp_path):
+    path = tmp_path / "a.txt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", "1 2\n0:1\n")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"x1 2", b"\x001 2").replace(b"x" + data[-22:], b"\0" + data[-22:]))
+    assert read.read_sparse(path).toarray().tolist() == [[1, 0]]
+
+
+def test_a_header_that_goes_on_beyond_what_is_looked_at(tmp_path):
+    """With a byte order mark before it, the rest of the line was taken for a row."""
+    path = tmp_path / "a.txt"
+    for mark, rows in ((b"", 0), (b"\xef\xbb\xbf", 0)):
+        path.write_bytes(mark + b"0 3".ljust(4094) + b"\n" * (rows + 1))
+        assert read.read_sparse(path).shape == (rows, 3)
+        path.write_bytes(mark + b"1 3".ljust(4200) + b"\n")
+        with pytest.raises(DataError, match="expected a header"):
+            read.read_sparse(path)
+
+
+def test_a_repeated_label_where_rows_are_still_learnt(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"[[1], [2, 2]]")
+    with pytest.raises(DataError, match="label '2' twice in row 1"):
+        formats.read_truth(path, index=Index(learn_rows=True))
+
+
+@pytest.mark.parametrize(("largest", "message"), [(2**64 - 1, "beyond int64"), (3, "")])
+def test_ids_without_a_sign(tmp_path, largest, message):
+    """They met -1, the absent place: an overflow, or the largest of them taken for it."""
+    path = tmp_path / "a.npz"
+    ids = np.array([[largest]], np.uint64)
+    np.savez(path, prediction_ids=ids, scores=[[0.5]], true_positives=[[False]], labels=np.zeros((0, 2), np.uint64))
+    if message:
+        with pytest.raises(DataError, match=message):
+            read_calibration_npz(path)
+    else:
+        assert read_calibration_npz(path)[0].ids.tolist() == [[3]]
+
+
+def test_dense_arrays_of_any_claim(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.array([[0, 1], [2, 0]], np.float16))
+    assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2147483648, 0)}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+    for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
+        with pytest.raises(DataError, match=r"shape \(2147483648, 0\)"):
+            reader(path)
 
 
 def test_names_may_be_long_numbers(tmp_path):

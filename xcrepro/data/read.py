@@ -399,8 +399,9 @@ def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
     line = 0
     while text := stream.readline(_HEADER_BYTES):
         line += 1
-        if line == 1:
-            text = text.removeprefix(b"\xef\xbb\xbf")
+        if line == 1 and text.startswith(b"\xef\xbb\xbf"):
+            # As many bytes of the line as without the mark: a longer one is cut here, and no header.
+            text = text[3:] + (b"" if text.endswith(b"\n") else stream.readline(3))
         if not text.startswith(b"#"):
             return line, text
         while text and not text.endswith(b"\n"):

@@ -71,7 +71,7 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
             yield stack.enter_context(gzip.GzipFile(fileobj=file))
         elif magic in _ZIP:
             archive = stack.enter_context(zipfile.ZipFile(file))
-            members = [member for member in archive.infolist() if not (member.is_dir() or _of_the_system(member))]
+            members = [member for member in archive.infolist() if not _beside(member)]
             if len(members) != 1:
                 names = ", ".join(member.filename for member in members[:5]) or "none"
                 raise DataError(
@@ -91,8 +91,10 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
             yield file
 
 
-def _of_the_system(member: zipfile.ZipInfo) -> bool:
-    """What macOS and Windows put beside the files that were meant."""
+def _beside(member: zipfile.ZipInfo) -> bool:
+    """Folders, and what macOS and Windows put beside the files that were meant."""
+    if member.filename.endswith("/"):  # is_dir() fails for a member without a name
+        return True
     name = member.filename.rpartition("/")[2]
     return member.filename.startswith("__MACOSX/") or name.startswith("._") or name in _OF_SYSTEMS
 
@@ -148,9 +150,14 @@ def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def _array(array: np.ndarray) -> np.ndarray:
-    """In this machine's order of bytes, and in types that kernels know: float16 becomes float32, longer floats float64."""
+    """In this machine's order of bytes, and in types that kernels know: uint64 becomes int64, float16 float32, longer floats
+    float64."""
     if array.dtype.kind == "c":
         raise ValueError("complex numbers")
+    if array.dtype == np.uint64:
+        if array.size and array.max() > np.iinfo(np.int64).max:
+            raise ValueError("whole numbers beyond int64")
+        return array.astype(np.int64)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         with np.errstate(over="ignore"):
             return array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)

@@ -160,7 +160,7 @@ class Index:
 
     def row_text(self, row: int) -> str:
         """What a file is to call a row."""
-        if self._rows is None:
+        if not self.has_row_ids:
             return str(row)
         return self._row_texts[row]
 

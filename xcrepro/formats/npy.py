@@ -11,7 +11,7 @@ from xcrepro.data.sources import npz_arrays, require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
-from xcrepro.matrices import checked_matrix
+from xcrepro.matrices import MAX_COLUMNS, checked_matrix
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -62,7 +62,11 @@ def _array(path: str | os.PathLike) -> np.ndarray:
             do = "Make or fetch it again"
             raise DataError(path, f"no readable .npy file ({error})", "an array without objects", do=do) from None
     with of_file(path):
-        return checked_matrix("matrix", array)
+        array = checked_matrix("matrix", array)
+    if max(array.shape) > MAX_COLUMNS:  # an empty array may claim any shape
+        raise DataError(path, f"an array of shape {array.shape}", f"at most {MAX_COLUMNS} rows and columns")
+    # SciPy knows no float16.
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
