@@ -69,10 +69,15 @@ def _install(way: str, root: Path, room: Path) -> Installed:
     home.mkdir()
     site = _environment(room / "venv")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("XCREPRO_", "JUPYTER", "PYTHON"))}
-    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "IPYTHONDIR": str(home / "ipython")}
+    own = {"HOME": str(home), "IPYTHONDIR": str(home / "ipython")}
     own |= {f"JUPYTER_{what}_DIR": str(home / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
-    # Trained models are the tester's own, where there are any.
-    own |= {"XCREPRO_DATA": os.environ["XCREPRO_DATA"]} if "XCREPRO_DATA" in os.environ else {}
+    data = home / "cache"
+    data.mkdir()
+    own |= {"XCREPRO_DATA": str(data)}
+    if "XCREPRO_DATA" in os.environ:  # trained models are the tester's, where there are any; nothing else is touched
+        trained = Path(os.environ["XCREPRO_DATA"]).resolve() / "trained"
+        trained.mkdir(parents=True, exist_ok=True)
+        (data / "trained").symlink_to(trained)
     made = Installed(room / "venv" / "bin" / "python", project, kept | own)
     if way == "clone":
         tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True)
@@ -221,7 +226,10 @@ def _serving(place: Installed, folder: Path):
         yield Server(url, token)
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _answering(runtime: Path) -> str:
@@ -312,8 +320,8 @@ def test_an_item_runs_from_top_to_bottom(opened, installed, root, way, folder, i
     elif folder != FOLDERS[2]:
         assert {path.read_bytes() for path in committed} == set(pictures)
     else:
-        home = Path(place.environment.get("XCREPRO_DATA") or Path(place.environment["HOME"]) / "cache" / "xcrepro")
-        written = [home / "project" / "figures" / path.relative_to(place.project / "figures") for path in committed]
+        home = Path(place.environment["XCREPRO_DATA"]) / "project"  # outside of a project a run writes into the cache
+        written = [home / "figures" / path.relative_to(place.project / "figures") for path in committed]
         assert {path.read_bytes() for path in written} == set(pictures)
 
 

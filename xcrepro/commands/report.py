@@ -124,9 +124,9 @@ def _notebook(arguments) -> dict[str, bytes]:
     from xcrepro import paths
     from xcrepro.repro import runner
 
-    source = paths.project_root() / "notebooks" / "kit" / "your_model.ipynb"
+    source = paths.committed("notebooks/kit/your_model.ipynb")
     if not source.is_file():
-        raise ArgumentError("--notebook", "needs the project's notebooks, as a clone has them", source)
+        raise ArgumentError("--notebook", "needs the project's notebooks, as a clone and the wheel have them", source)
     if len(arguments.predictions) != 1:
         raise ArgumentError("--notebook", "goes with one file or folder of predictions", len(arguments.predictions))
     values = {"truth": str(_absolute(arguments.truth)), "predictions": str(arguments.predictions[0].resolve())}
