@@ -102,7 +102,7 @@ def _run(about: str, groups: list, n: int, folder: str):
         yield error
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # processes are used again; what they held of an earlier call may be large
 def _folding(about: str) -> Folding:
     return pickle.loads(Path(about).read_bytes())
 
