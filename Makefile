@@ -38,11 +38,11 @@ lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff format --check .
 
 bench: $(READY)  ## our kernels beside the peers', as ratios
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,scale]'
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,scale]'
 	$(BIN)/python -m xcrepro.repro.environment
 
 clean:  ## all that make made
