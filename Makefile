@@ -51,11 +51,11 @@ site: $(READY)  ## the site in build/site/html, checked; in a browser too where 
 	$(BIN)/python -m docs.browser build/site/html
 
 bench: $(READY)  ## our kernels beside the peers', as ratios
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,scale]'
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs,scale]'
 	$(BIN)/python -m xcrepro.repro.environment
 
 holes:     ## known holes of the pinned versions, by pip-audit: needs a network, and an environment of its own

@@ -350,7 +350,7 @@ def greedy(n: int, n_labels: int, candidates: int, count: int) -> list[dict]:
 def run(quick: bool = False) -> list[dict]:
     """The sizes of the issue; ``quick`` shrinks them. ``$XCREPRO_SCALE_PARTS``, such as ``engines,greedy``, runs some alone."""
     parts = {
-        "engines": lambda: engines(*((3, 500, 2_000, 1) if quick else (24, ROWS, LABELS, 5))),
+        "engines": lambda: engines(*((3, 500, 2_000, 1) if quick else (16, ROWS, LABELS, 3))),
         "memory": lambda: memory(*(([2, 4], 500, 2_000) if quick else ([8, 16, 32, 64], ROWS, LABELS))),
         "partial": lambda: partial(*((500, 2_000) if quick else (ROWS, LABELS))),
         "growth": lambda: growth(

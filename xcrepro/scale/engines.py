@@ -64,6 +64,8 @@ def joblib(folding: Folding, sources: list[Source], told: _Told, workers: int | 
             left = [group for group in groups if group[0] not in done]
             if attempt == 2:  # a worker died: one block a task, so that no other shares its fate
                 left = [[number] for group in left for number in group]
+                for mark in Path(folder).glob("*.mark"):
+                    mark.unlink()
             died = None
             for given in _run(str(about), [[(i, sources[i]) for i in group] for group in left], n, folder):
                 if isinstance(given, BaseException):
@@ -82,7 +84,7 @@ def joblib(folding: Folding, sources: list[Source], told: _Told, workers: int | 
             if died is None:
                 return _whole(folding, part, failures)
         under_way = [sources[int(mark.stem)] for mark in Path(folder).glob("*.mark") if int(mark.stem) not in done]
-        why = f"the process that had it died, for the second time ({died})"
+        why = f"it was under way when a process died, for the second time ({died})"
         failures |= {source.name: why for source in under_way} or {"joblib": why}
         return _whole(folding, None, failures)
 
@@ -102,7 +104,7 @@ def _run(about: str, groups: list, n: int, folder: str):
         yield error
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # processes are used again; what they held of an earlier call may be large
 def _folding(about: str) -> Folding:
     return pickle.loads(Path(about).read_bytes())
 
