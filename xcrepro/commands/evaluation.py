@@ -103,7 +103,7 @@ def _evaluate(arguments) -> int:
     from xcrepro import formats, propensity
     from xcrepro.data.splits import read_filter
     from xcrepro.formats.index import Index
-    from xcrepro.metrics import registry
+    from xcrepro.metrics import corrected_ece, registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.repro import tables
 
@@ -135,7 +135,16 @@ def _evaluate(arguments) -> int:
     top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
-    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
+    if arguments.csv:
+        print(tables.csv_text(table).rstrip())
+        return 0
+    print(tables.show(table, decimals=6))
+    for k in table.loc[table["metric"] == "ECE", "k"]:
+        found = corrected_ece(truth, top, int(k))
+        print(
+            f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to {found.high:.6f}); "
+            f"right scores would print {found.floor:.6f}"
+        )
     return 0
 
 

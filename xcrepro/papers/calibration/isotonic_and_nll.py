@@ -54,13 +54,8 @@ def calibrate_all(
     dict
         As :data:`Fits`.
     """
-    found = {}
-    for name, top in tops.items():
-        for k in ks:
-            before = calibrated.linked(top, k, name)
-            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, one) for method, one in METHODS.items()}
-            found[name, int(k)] = {"none": before, **fits}
-    return found
+    methods = {name: {"method": one} for name, one in METHODS.items()}
+    return _common.calibrate_all(ds, tops, methods, ks)
 
 
 def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
@@ -76,7 +71,7 @@ def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured
     -------
     dict
     """
-    return {key: _common.measured_all(ds, tops, key[1], ("NLL",)) for key, tops in fits.items()}
+    return {key: calibrated.measured(ds, tops, key[1], ("NLL",)) for key, tops in fits.items()}
 
 
 def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
@@ -92,21 +87,20 @@ def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
     -------
     DataFrame
         model, k, method, NLL (nats), sure (percent of the scores that are 0 or 1), wrong (how many of these were), price (nats
-        of the NLL that these cost, the cap of 100 each), ECE, Brier (percent).
+        of the NLL that these cost, the cap of 100 each), ECE, ECE corrected with low and high (without the noise of its
+        hits), Brier (percent).
     """
     rows = []
     for (name, k), tops in fits.items():
         for method, top in tops.items():
-            values = calibrated.measure(ds, top, k, ("NLL", "ECE", "Brier"))
+            values = calibrated.measure(ds, top, k, ("NLL", "ECE", *calibrated.CORRECTED, "Brier"))
             scores, hits = metrics.pairs(ds.test.Y, top)
             # What costs more than half the cap is as good as 0 or 1: a score is kept to float32.
             sure = (scores == 0) | (scores == 1)
             wrong = int((sure & (hits != (scores == 1))).sum())
-            price = wrong * CAP / scores.size
-            rows.append(
-                (name, k, method, values["NLL"], 100 * sure.mean(), wrong, price, values["ECE"], values["Brier"])
-            )
-    return pd.DataFrame(rows, columns=["model", "k", "method", "NLL", "sure", "wrong", "price", "ECE", "Brier"])
+            of_ends = {"sure": 100 * sure.mean(), "wrong": wrong, "price": wrong * CAP / scores.size}
+            rows.append({"model": name, "k": k, "method": method, "NLL": values.pop("NLL"), **of_ends, **values})
+    return pd.DataFrame(rows)
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
