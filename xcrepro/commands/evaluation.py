@@ -73,9 +73,10 @@ def add(command) -> None:
         "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
     )
 
-    sub = command("certainty", _certainty, "is a lead between two printed numbers certain, whatever the two predicted?")
-    sub.add_argument("first", help="as printed, percent: 54.23")
-    sub.add_argument("second", help="as printed, of the same test points")
+    sub = command("certainty", _certainty, "are leads between printed numbers certain, whatever was predicted?")
+    sub.add_argument(
+        "printed", nargs="+", help="two numbers or more of the same test points, as printed, percent: 54.23"
+    )
     sub.add_argument("-n", type=int, help="how many test points; or --dataset")
     sub.add_argument(
         "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
@@ -208,5 +209,11 @@ def _certainty(arguments) -> int:
         weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
     one = 1.0 if arguments.fractions else 100.0
     about = {"weights": weights, "alpha": arguments.alpha, "one": one}
-    print(leads.lead(arguments.first, arguments.second, n, arguments.metric, arguments.k, **about))
+    found = leads.in_order(arguments.printed, n, arguments.metric, arguments.k, **about)
+    for lead, p in found:
+        print(f"{lead}{f' After Holm: at most {p:.2g}.' if len(found) > 1 else ''}")
+    if len(found) > 1:
+        held = sum(p <= arguments.alpha for _, p in found)
+        chance = f"were none better than the next, {arguments.alpha * len(found):.2g} at most would be expected to be"
+        print(f"Certain after Holm's correction for {len(found)} comparisons: {held}; each alone, {chance}.")
     return 0
