@@ -33,7 +33,7 @@ def planted() -> tuple[pd.DataFrame, dict[int, Measured]]:
     }
     fall = pd.DataFrame({"k": 5, "model": list("abcd"), **values, "floor": 0.6, "true-I": np.nan})
     states = {"before": "ECE", "after": "ECE-I"}
-    numbers = {f"{row['model']} {state}": row[name] for _, row in fall.iterrows() for state, name in states.items()}
+    numbers = {f"{row['model']}, {state}": row[name] for _, row in fall.iterrows() for state, name in states.items()}
     return fall, {5: spread(numbers)}
 
 
@@ -129,7 +129,7 @@ def test_the_table_holds_the_metrics_before_and_after(twin, misjudged):
     for row in calibrated.errors(twin, states).itertuples():
         assert wide.loc[(row.model, row.k), [row.metric, f"{row.metric}-I"]].tolist() == [row.before, row.after]
     kept = item.check_table(table)
-    assert list(kept) == ["k", "model", "P", "ECE", "ACE", "Brier", "Brier-I", "NLL"]
+    assert list(kept) == ["k", "model", "P", "ECE", "ECE corrected", "ACE", "Brier", "Brier-I", "NLL"]
     assert kept["ECE"].isna().tolist() == (table["ECE"] < 3).tolist()
 
 

@@ -300,13 +300,16 @@ def check_models(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=["low", "high"]).assign(**{name: table[name].where(table[name] >= 3) for name in columns})
 
 
-def findings(found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, valid: pd.DataFrame) -> list[str]:
+def findings(
+    found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, valid: pd.DataFrame, models: pd.DataFrame
+) -> list[str]:
     """What comes out.
 
     Parameters
     ----------
-    found, shapes, folds, valid : DataFrame
-        Of :func:`compute`, :func:`compute_shapes`, :func:`compute_cross_fitting`, :func:`compute_validation`.
+    found, shapes, folds, valid, models : DataFrame
+        Of :func:`compute`, :func:`compute_shapes`, :func:`compute_cross_fitting`, :func:`compute_validation` and
+        :func:`compute_models`.
 
     Returns
     -------
@@ -338,6 +341,14 @@ def findings(found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, val
         f"{(valid['ECE'] - valid['true'])[1:].abs().max():.2f}); 95 % intervals hold it in {valid['within'].min():.0f} to "
         f"{valid['within'].max():.0f} % of the draws."
     )
+    for state, part in models.groupby("state", sort=False):
+        none, under = part["low"] == 0, part["ECE"] < part["floor"]
+        text = f"{state.capitalize()} isotonic regression {_common.describe_count(none)} intervals of a model and a k hold 0, "
+        text += f"and {under.sum()} ECEs lie below their floor"
+        if part["true"].notna().all():
+            holds = part["true"].between(part["low"], part["high"])
+            text += f"; the error against the twin's own probabilities lies in {_common.describe_count(holds)}"
+        said.append(f"{text}.")
     return said
 
 
