@@ -436,7 +436,26 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     if not isinstance(ds, Twin):
         return np.nan
     present = top.ids >= 0
-    scores = top.scores[present]
-    bin_of = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
-    gaps = np.bincount(bin_of, scores, bins) - np.bincount(bin_of, true_probabilities(ds, top)[present], bins)
+    return expected_error(top.scores[present], true_probabilities(ds, top)[present], bins)
+
+
+def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:
+    """ECE with probabilities in place of the hits.
+
+    Parameters
+    ----------
+    scores : ndarray of float, shape (n,)
+        In [0, 1].
+    probabilities : ndarray of float, shape (n,)
+        Of a hit.
+    bins : int
+        Of equal width, closed to the left.
+
+    Returns
+    -------
+    float
+        A fraction.
+    """
+    at = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
+    gaps = np.bincount(at, scores, bins) - np.bincount(at, probabilities, bins)
     return float(np.abs(gaps).sum() / scores.size)

@@ -78,12 +78,12 @@ def test_sentences_say_which_intervals_hold_what():
     models = pd.DataFrame(rows, columns=["state", "ECE", "floor", "low", "high", "true"])
     said = noise_floor.findings(cells, shapes, folds, valid, models)
     assert said[-2].startswith(
-        "Before isotonic regression 0 of 1 intervals of a model and a k hold 0, and 0 ECEs lie below"
+        "Before isotonic regression 0 of 1 intervals of a model and a k hold 0; ECEs below their floor: 0"
     )
-    assert said[-2].endswith("lies in 1 of 1.")
+    assert said[-2].endswith("probabilities: 1 of 1.")
     assert said[-1].startswith(
-        "After isotonic regression 2 of 2 intervals of a model and a k hold 0, and 1 ECEs lie below"
+        "After isotonic regression 2 of 2 intervals of a model and a k hold 0; ECEs below their floor: 1"
     )
-    assert said[-1].endswith("lies in 1 of 2.")
+    assert said[-1].endswith("probabilities: 1 of 2.")
     real = noise_floor.findings(cells, shapes, folds, valid, models.assign(true=np.nan))
-    assert real[-1].endswith("1 ECEs lie below their floor.")
+    assert real[-1].endswith("below their floor: 1.")

@@ -70,12 +70,12 @@ def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[st
     fall = said.corrected(
         measured[row.k].difference(*(f"{row.model}, {state}" for state in STATES)) for row in summary.itertuples()
     )
-    near = _common.describe_count(summary["after"] < 2 * summary["floor"])
+    none = _common.describe_count(summary["after corrected low"] == 0)
     largest = f"{summary['ECE'].max():.0f} to {summary['after'].max():.1f} %"
     return [
         f"The direction of the error before calibration, over {len(words)} pairs of a model and a k: {', '.join(counts)}.",
         f"Over pairs of a model and a k, {said.count(fall, 'ECE@k is lower after isotonic regression')}.",
-        f"The largest ECE@k goes from {largest}; {near} errors after are below twice the noise floor.",
+        f"The largest ECE@k goes from {largest}; after it {none} intervals of the corrected error hold 0.",
     ]
 
 
