@@ -60,14 +60,14 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
     Returns
     -------
     DataFrame
-        k, dataset, method, P (percent), metric (ECE, Brier, NLL, ACE, ECE corrected), variant ("none", "isotonic"), value
+        k, dataset, method, P (percent), metric (ECE, ECE corrected, Brier, NLL, ACE), variant ("none", "isotonic"), value
         (percent; NLL in nats), ± (its standard error over test points; of ECE and Brier, else NaN), by k first. P is that of
         its own variant; a joint monotone map leaves it as it is, to the last bit.
     """
     parts = []
     names = {"model": "method"} | {state: variant for variant, state in VARIANTS.items()}
     for dataset, (ds, states) in sets.items():
-        found = calibrated.errors(ds, states, ("P", *METRICS, "ECE corrected")).rename(columns=names)
+        found = calibrated.errors(ds, states, ("P", "ECE", "ECE corrected", *METRICS[1:])).rename(columns=names)
         found = found.melt(["method", "metric", "k"], var_name="variant").assign(dataset=dataset)
         precision = found[found["metric"] == "P"].drop(columns="metric").rename(columns={"value": "P"})
         found = found[found["metric"] != "P"].merge(precision)
