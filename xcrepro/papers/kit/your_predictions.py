@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import findings as said
-from xcrepro import looks, metrics, published
+from xcrepro import formats, looks, metrics, published
 from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
@@ -144,7 +144,7 @@ def load(ds: Dataset, models: Sequence[str], seed: int, given: str, k: int = 5) 
     ArgumentError
         For a file of fewer than ``k`` places.
     """
-    own = list(baselines.saved_files(given)) if given else []
+    own = list(formats.model_files(given)) if given else []
     tops = baselines.predictions(ds, models, seed, given)
     for name in own:
         if tops[name].k < k:
