@@ -197,9 +197,12 @@ def bands(table: pd.DataFrame, k: int) -> str:
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
 
 
+_WITHOUT_NOISE = "Without the noise of the hits (a map fitted to hits of the same points is flattered)"
+
+
 def calibration(table: pd.DataFrame, k: int) -> str:
     """ECE before and after, of each model, as measured and without the noise of its hits."""
-    words = {"ECE": f"ECE@{k} before and after isotonic regression", "ECE corrected": "Without the noise of the hits"}
+    words = {"ECE": f"ECE@{k} before and after isotonic regression", "ECE corrected": _WITHOUT_NOISE}
     sentences = []
     for metric, what in words.items():
         part = table[(table["metric"] == metric) & (table["k"] == k)]
