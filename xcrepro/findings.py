@@ -285,6 +285,17 @@ def count(differences: Sequence[Difference], claim: str) -> str:
     return f"{claim}: {', '.join(parts)}"
 
 
+def chance(p: float) -> str:
+    """A p-value in words.
+
+    >>> chance(0.00001), chance(0.0312), chance(float("nan"))
+    ('p < 0.001', 'p = 0.03', 'p not known')
+    """
+    if np.isnan(p):
+        return "p not known"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
 def relation(x: Sequence[float], y: Sequence[float], what: str) -> str:
     """Whether two numbers rise together over a few points: Kendall's tau, with its exact p.
 

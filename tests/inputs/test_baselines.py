@@ -48,9 +48,9 @@ def test_places_are_cut(ds, top, tmp_path):
 
 
 def test_nothing_there(ds, tmp_path):
-    with pytest.raises(DataMissing, match="holds no file"):
+    with pytest.raises(DataMissing, match="holds no predictions"):
         baselines.saved(str(tmp_path), ds)
-    with pytest.raises(DataMissing, match="holds no file"):
+    with pytest.raises(DataMissing, match="holds no predictions"):
         baselines.saved(str(tmp_path / "gone.npz"), ds)
 
 

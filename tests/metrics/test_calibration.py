@@ -629,6 +629,8 @@ def test_the_table_equals_the_functions(ranked):
             "ECE max": cal.ece(scores, hits, norm="max"),
             "ECE floor": cal.corrected_ece(scores, hits).floor,
             "ECE corrected": cal.corrected_ece(scores, hits).corrected,
+            "ECE corrected low": cal.corrected_ece(scores, hits).low,
+            "ECE corrected high": cal.corrected_ece(scores, hits).high,
             "ACE": cal.ace(scores, hits),
             "smECE": cal.smooth_ece(scores, hits),
             "Brier": cal.brier(scores, hits),

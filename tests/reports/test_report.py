@@ -353,7 +353,7 @@ def test_real_labels_have_their_names(real_data):
         ({"A": 0.5}, ArgumentError, "A and B go with train_truth"),
         ({"label_names": ["a"]}, ArgumentError, "label_names must name each of the 30 labels"),
         ({"truth": "nowhere/truth.npz"}, DataMissing, "no such file"),
-        ({"predictions": "nowhere.npz"}, DataMissing, "no predictions there"),
+        ({"predictions": "nowhere.npz"}, DataMissing, "holds no predictions"),
         ({"confidence": 95}, ArgumentError, "confidence must be"),
         ({"others": ["nowhere"]}, DataMissing, "no report there"),
     ],

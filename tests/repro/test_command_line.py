@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from xcrepro import TopK, evaluate, propensity
+from xcrepro import TopK, evaluate, formats, propensity
 from xcrepro.__main__ import main
-from xcrepro.metrics import METRICS
+from xcrepro.metrics import METRICS, corrected_ece
 
 
 @pytest.fixture
@@ -75,6 +75,32 @@ def test_evaluate_takes_metrics_by_name(files, capsys):
     assert left.value.code == 0
     assert len(shown) == 1 + len(METRICS)
     assert shown[1].startswith("P ")
+
+
+def test_beside_an_ece_stands_what_noise_leaves_of_it(tmp_path, capsys):
+    (tmp_path / "truth.txt").write_text("4 3\n0:1\n2:1\n0:1\n1:1\n")
+    (tmp_path / "scores.txt").write_text("4 3\n0:0.5 1:0.2\n2:1\n0:0.6\n0:0.9\n")
+    command = [
+        "evaluate",
+        str(tmp_path / "truth.txt"),
+        str(tmp_path / "scores.txt"),
+        "-k",
+        "1",
+        "2",
+        "--metrics",
+        "ECE",
+    ]
+    assert main(command) == 0
+    shown = capsys.readouterr().out.splitlines()[3:]
+    truth, top = formats.read_truth(tmp_path / "truth.txt"), formats.read_predictions(tmp_path / "scores.txt", k=2)
+    for line, k in zip(shown, (1, 2), strict=True):
+        found = corrected_ece(truth, top, k)
+        assert line.startswith(
+            f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to "
+        )
+        assert line.endswith(f"right scores would print {found.floor:.6f}")
+    assert main([*command, "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

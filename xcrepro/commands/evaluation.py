@@ -77,9 +77,10 @@ def add(command) -> None:
         "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
     )
 
-    sub = command("certainty", _certainty, "is a lead between two printed numbers certain, whatever the two predicted?")
-    sub.add_argument("first", help="as printed, percent: 54.23")
-    sub.add_argument("second", help="as printed, of the same test points")
+    sub = command("certainty", _certainty, "are leads between printed numbers certain, whatever was predicted?")
+    sub.add_argument(
+        "printed", nargs="+", help="two numbers or more of the same test points, as printed, percent: 54.23"
+    )
     sub.add_argument("-n", type=int, help="how many test points; or --dataset")
     sub.add_argument(
         "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
@@ -107,7 +108,7 @@ def _evaluate(arguments) -> int:
     from xcrepro import formats, propensity
     from xcrepro.data.splits import read_filter
     from xcrepro.formats.index import Index
-    from xcrepro.metrics import registry
+    from xcrepro.metrics import corrected_ece, registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.repro import tables
 
@@ -141,7 +142,16 @@ def _evaluate(arguments) -> int:
     top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
     _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
-    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
+    if arguments.csv:
+        print(tables.csv_text(table).rstrip())
+        return 0
+    print(tables.show(table, decimals=6))
+    for k in table.loc[table["metric"] == "ECE", "k"]:
+        found = corrected_ece(truth, top, int(k))
+        print(
+            f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to {found.high:.6f}); "
+            f"right scores would print {found.floor:.6f}"
+        )
     return 0
 
 
@@ -205,5 +215,11 @@ def _certainty(arguments) -> int:
         weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
     one = 1.0 if arguments.fractions else 100.0
     about = {"weights": weights, "alpha": arguments.alpha, "one": one}
-    print(leads.lead(arguments.first, arguments.second, n, arguments.metric, arguments.k, **about))
+    found = leads.in_order(arguments.printed, n, arguments.metric, arguments.k, **about)
+    for lead, p in found:
+        print(f"{lead}{f' After Holm: at most {p:.2g}.' if len(found) > 1 else ''}")
+    if len(found) > 1:
+        held = sum(p <= arguments.alpha for _, p in found)
+        chance = f"were none better than the next, {arguments.alpha * len(found):.2g} at most would be expected to be"
+        print(f"Certain after Holm's correction for {len(found)} comparisons: {held}; each alone, {chance}.")
     return 0

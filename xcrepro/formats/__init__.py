@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro.arguments import did_you_mean, one_of
 from xcrepro.data.sources import npz_names, open_source, require_file
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -299,6 +299,53 @@ def read_predictions(
         if error.argument != "exclude":
             raise
         return TopK.load(path, k)
+
+
+def model_name(path: str | os.PathLike) -> str:
+    """The model whose predictions a file holds: its name without the ending, and without ``.gz`` behind that.
+
+    >>> model_name("runs/LightXML.npz"), model_name("PLT.txt.gz"), model_name("plain")
+    ('LightXML', 'PLT', 'plain')
+    """
+    name = os.path.basename(path)
+    return name.removesuffix(".gz").rpartition(".")[0] or name
+
+
+def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
+    """Files of saved predictions, one a model, unread.
+
+    Parameters
+    ----------
+    *paths : path
+        Files; of a folder all its files by name, but the hidden ones.
+
+    Returns
+    -------
+    dict of str to Path
+        By :func:`model_name`.
+
+    Raises
+    ------
+    DataMissing
+        For a path that is not there, and a folder without a file.
+    DataError
+        For two files of one name.
+    """
+    found: dict[str, Path] = {}
+    for path in (Path(one).expanduser() for one in paths):
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        if not files or not files[0].exists():
+            raise DataMissing(f"{path} holds no predictions: give a file, or a folder with a file a model")
+        for file in files:
+            name = model_name(file)
+            if name in found:
+                raise DataError(
+                    file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them"
+                )
+            found[name] = file
+    return found
 
 
 def read_features(

@@ -13,7 +13,7 @@ import numpy as np
 
 from xcrepro import diagnose, formats, models
 from xcrepro.data.dataset import Dataset
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import ArgumentError, DataError
 from xcrepro.inputs import trained
 from xcrepro.predictions import TopK, read_calibration_npz
 from xcrepro.truth import Truth
@@ -161,43 +161,8 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     truth = Truth.of(ds.test.Y)
     return {
         name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
-        for name, file in saved_files(path).items()
+        for name, file in formats.model_files(path).items()
     }
-
-
-def saved_files(path: str) -> dict[str, Path]:
-    """The files of saved predictions, unread.
-
-    Parameters
-    ----------
-    path : str
-        As for :func:`saved`.
-
-    Returns
-    -------
-    dict of str to Path
-        By file name without its ending.
-
-    Raises
-    ------
-    DataMissing
-        Where nothing is there.
-    DataError
-        For two files of one name.
-    """
-    home = Path(path).expanduser()
-    files = [home]
-    if home.is_dir():
-        files = sorted(file for file in home.iterdir() if file.is_file() and not file.name.startswith("."))
-    if not files or not files[0].exists():
-        raise DataMissing(f"predictions: {home} holds no file: save one with TopK.save, or leave `predictions` empty")
-    found: dict[str, Path] = {}
-    for file in files:
-        name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
-        if name in found:
-            raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
-        found[name] = file
-    return found
 
 
 def _read(file: Path, ds: Dataset, truth: Truth, places: int) -> TopK:

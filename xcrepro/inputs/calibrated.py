@@ -17,13 +17,17 @@ from xcrepro import calibrate
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
+from xcrepro.findings import BLOCKS, Difference, Measured
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, ranking
 from xcrepro.metrics.calibration import is_probability
+from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
 METRICS = ("ECE", "ACE", "Brier", "NLL")
+CORRECTED = ("ECE corrected", "ECE corrected low", "ECE corrected high")
+"""What stands beside an ECE: without the noise of its hits, and the ends of that number's 95 % interval."""
 CLOSED = "torchmetrics"
 """Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
 STATES = ("before", "after")
@@ -259,15 +263,75 @@ def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) ->
     Returns
     -------
     dict of str to float
-        Metric -> percent, but NLL in nats.
+        Metric -> percent, but NLL in nats; in the order of ``metrics``.
     """
-    values = {}
-    if wanted := [name for name in metrics if name != "P"]:
-        found = calibration.calibration_table(ds.test.Y, top, [k], closed=CLOSED, metrics=wanted)
-        values = dict(zip(found["metric"], found["value"], strict=True))
+    return _measure(ds.test.Y, top, k, metrics)
+
+
+def _measure(Y, top: TopK, k: int, metrics: Sequence[str]) -> dict[str, float]:
+    """:func:`measure` on any rows; without a prediction there is nothing to be wrong about, and calibration is NaN."""
+    values = dict.fromkeys(metrics, np.nan)
+    wanted = [name for name in metrics if name != "P"]
+    if wanted and (top.ids[:, :k] >= 0).any():
+        found = calibration.calibration_table(Y, top, [k], closed=CLOSED, metrics=wanted)
+        values |= dict(zip(found["metric"], found["value"], strict=True))
     if "P" in metrics:
-        values["P"] = float(ranking.precision(ds.test.Y, top, [k])[0])
+        values["P"] = float(ranking.precision(Y, top, [k])[0])
     return {name: value if name == "NLL" else 100 * value for name, value in values.items()}
+
+
+def measured(ds: Dataset, tops: Tops, k: int, metrics: Sequence[str]) -> dict[str, Measured]:
+    """:func:`measure` of several predictions, with the error that a jackknife over the test points gives.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
+    k : int
+    metrics : sequence of str
+        As :func:`measure` takes them.
+
+    Returns
+    -------
+    dict of str to Measured
+        By metric; percent, NLL in nats; NaN where there is no prediction.
+    """
+    Y = ds.test.Y
+    whole = {name: _measure(Y, top, k, metrics) for name, top in tops.items()}
+    parts: dict[str, list[dict]] = {name: [] for name in tops}
+    for keep in jackknife_blocks(Y.shape[0], BLOCKS) if Y.shape[0] > 1 else ():
+        truth = Y[keep]
+        for name, top in tops.items():
+            parts[name].append(_measure(truth, top.rows(keep), k, metrics))
+    return {
+        metric: Measured(
+            {name: values[metric] for name, values in whole.items()},
+            {name: np.array([part[metric] for part in left], float) for name, left in parts.items()},
+        )
+        for metric in metrics
+    }
+
+
+def measured_states(ds: Dataset, states: States, metric: str = "ECE") -> dict[int, Measured]:
+    """:func:`measured` of every model before and after calibration.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`before_after`.
+    metric : str
+
+    Returns
+    -------
+    dict of int to Measured
+        By k; the systems are ``"PLT, before"``, ``"PLT, after"`` and so on.
+    """
+    tops: dict[int, dict[str, TopK]] = {}
+    for (name, k), pair in states.items():
+        tops.setdefault(k, {}).update({f"{name}, {state}": top for state, top in zip(STATES, pair, strict=True)})
+    return {k: measured(ds, those, k, [metric])[metric] for k, those in tops.items()}
 
 
 def measure_all(ds: Dataset, states: States, metrics: Sequence[str] = METRICS, state: str = STATES[0]) -> pd.DataFrame:
@@ -290,6 +354,41 @@ def measure_all(ds: Dataset, states: States, metrics: Sequence[str] = METRICS, s
     place = STATES.index(state)
     rows = [{"model": name, "k": k, **measure(ds, pair[place], k, metrics)} for (name, k), pair in states.items()]
     return pd.DataFrame(rows, columns=["model", "k", *metrics])
+
+
+def before_minus_after(found: Measured) -> list[Difference]:
+    """Before minus after of every model of :func:`measured_states`, corrected together.
+
+    Parameters
+    ----------
+    found : Measured
+
+    Returns
+    -------
+    list of Difference
+    """
+    names = [name.removesuffix(", before") for name in found.values if name.endswith(", before")]
+    return found.differences((f"{name}, before", f"{name}, after") for name in names)
+
+
+def in_state(found: Measured, state: str = "before") -> Measured:
+    """The systems of :func:`measured_states` in one state, under the models' own names.
+
+    Parameters
+    ----------
+    found : Measured
+    state : {"before", "after"}
+
+    Returns
+    -------
+    Measured
+    """
+    end = f", {state}"
+
+    def kept(part: Mapping) -> dict:
+        return {name.removesuffix(end): value for name, value in part.items() if name.endswith(end)}
+
+    return Measured(kept(found.values), kept(found.replicates), found.kind)
 
 
 def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
@@ -337,36 +436,26 @@ def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
     if not isinstance(ds, Twin):
         return np.nan
     present = top.ids >= 0
-    scores = top.scores[present]
-    bin_of = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
-    gaps = np.bincount(bin_of, scores, bins) - np.bincount(bin_of, true_probabilities(ds, top)[present], bins)
-    return float(np.abs(gaps).sum() / scores.size)
+    return expected_error(top.scores[present], true_probabilities(ds, top)[present], bins)
 
 
-def floor(top: TopK, draws: int = 200, seed: int = 0) -> float:
-    """The noise floor: the ECE that a perfectly calibrated model with these scores has on average, as hits are few.
+def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:
+    """ECE with probabilities in place of the hits.
 
     Parameters
     ----------
-    top : TopK
-        Scores in [0, 1]; all its places count.
-    draws : int
-        How often hits are drawn from the scores, independently.
-    seed : int
+    scores : ndarray of float, shape (n,)
+        In [0, 1].
+    probabilities : ndarray of float, shape (n,)
+        Of a hit.
+    bins : int
+        Of equal width, closed to the left.
 
     Returns
     -------
     float
-        A fraction, about in proportion to 1 / sqrt(scores); scores of exactly 0 and 1 add nothing to it.
-
-    Examples
-    --------
-    >>> sure = TopK(np.zeros((50, 1), np.int32), np.ones((50, 1), np.float32), 1)
-    >>> unsure = TopK(np.zeros((50, 1), np.int32), np.full((50, 1), 0.5, np.float32), 1)
-    >>> floor(sure), 0.04 < floor(unsure) < 0.07                                    # the latter about 0.4 / sqrt(50)
-    (0.0, True)
+        A fraction.
     """
-    scores = top.scores[top.ids >= 0]
-    rng = np.random.default_rng(seed)
-    found = [calibration.ece(scores, rng.random(scores.size) < scores, closed=CLOSED) for _ in range(draws)]
-    return float(np.mean(found))
+    at = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
+    gaps = np.bincount(at, scores, bins) - np.bincount(at, probabilities, bins)
+    return float(np.abs(gaps).sum() / scores.size)

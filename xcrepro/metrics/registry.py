@@ -208,6 +208,9 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
            lambda p: calibration.floor_of(p.table), ""),
     _pairs("ECE corrected", "ECE without the noise of its hits (corrected_ece)",
            lambda p: calibration.corrected_of(p.table).corrected),
+    *(_pairs(f"ECE corrected {end}", f"the {end} end of its 95 % interval (corrected_ece)",
+             lambda p, end=end: getattr(calibration.corrected_of(p.table, 0.95), end))
+      for end in ("low", "high")),
     _pairs("ACE", "Nixon et al. 2019", lambda s, p: s.ace(p.bins), fold="scores", printed_as=("ACE",)),
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
     _pairs("Brier", "calibration, eq. 11", calibration.brier_of, printed_as=("Brier",)),

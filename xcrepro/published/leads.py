@@ -25,13 +25,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
+from xcrepro.metrics.significance import holm
 from xcrepro.published.checks import Cell
 
 if TYPE_CHECKING:
@@ -184,6 +185,36 @@ def lead(
     return Lead(high, low, math.erfc(z / math.sqrt(2)), p_least, n * (least / _z(alpha)) ** 2, bound, alpha)
 
 
+def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead, float]]:
+    """Several printed numbers of one metric, best first, each against the next.
+
+    Parameters
+    ----------
+    printed : sequence of str
+        Two or more.
+    n, about, named
+        As for :func:`lead`.
+
+    Returns
+    -------
+    list of (Lead, float)
+        With ``p_most`` after Holm's correction for all of these comparisons.
+
+    Examples
+    --------
+    >>> for found, p in in_order(["52.15", "54.23", "51.90"], 153025):
+    ...     print(found.first.printed, found.second.printed, found.verdict, f"{p:.2g}")
+    54.23 52.15 certain 1.2e-16
+    52.15 51.90 open 0.34
+    """
+    if len(printed) < 2:
+        raise ArgumentError("printed", "must hold two numbers or more", list(printed))
+    one = named.get("one", 100.0)
+    cells = sorted((_cell("printed", text, one) for text in printed), key=lambda cell: -cell.value)
+    found = [lead(high.printed, low.printed, n, *about, **named) for high, low in itertools.pairwise(cells)]
+    return list(zip(found, holm([each.p_most for each in found]), strict=True))
+
+
 def _cell(name: str, text: str, one: float) -> Cell:
     try:
         cell = Cell.of(str(text))
@@ -211,13 +242,14 @@ def leads(metric: str = "P", k: int = 1, dataset: str | None = None, alpha: floa
     dataset : str, optional
         One table; None: all 21.
     alpha : float
-        Of each comparison; see ``p most`` for a correction.
+        Of each comparison by itself. Of many, at most this share is certain by chance alone; ``p Holm`` corrects for all.
 
     Returns
     -------
     DataFrame
         ``dataset``, ``place`` (1: the best against the second), ``method``, ``next``, ``printed``, ``next printed``, ``gap``
-        (points), ``p most``, ``p least``, ``open at`` and ``bound`` (:class:`Lead`'s ``agree_for`` and ``bound``), ``verdict``.
+        (points), ``p most``, ``p Holm`` (``p most`` corrected for all rows of the table returned), ``p least``, ``open at`` and
+        ``bound`` (:class:`Lead`'s ``agree_for`` and ``bound``), ``verdict``.
         Numbers that the audit finds impossible are left out before the rows are put in order; equal
         numbers stand in the page's order.
 
@@ -243,7 +275,9 @@ def leads(metric: str = "P", k: int = 1, dataset: str | None = None, alpha: floa
             gap = round(found.first.value - found.second.value, 6)
             p = found.p_most, found.p_least, found.agree_for, found.bound
             rows.append((entry.printed_name, place, method, following, text, other, gap, *p, found.verdict))
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table.insert(table.columns.get_loc("p most") + 1, "p Holm", holm(table["p most"]) if len(table) else [])
+    return table
 
 
 _COLUMNS = ["dataset", "place", "method", "next", "printed", "next printed", "gap", "p most", "p least", "open at", "bound",

@@ -36,7 +36,8 @@ RANKED = ("P", "R", "nDCG", "micro-F1", "abandonment")
 SCORED = ("PSP", "PSnDCG")
 """With propensities."""
 LABELWISE = ("macro-F1", "macro-P", "macro-R", "coverage", "coverage (test)", "label entropy")
-CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
+CALIBRATION = ("ECE", "ECE corrected", "ACE", "Brier", "NLL")
+"""ECE corrected: without the noise of its hits (:func:`xcrepro.metrics.corrected_ece`)."""
 STATES = ("before", "after")
 BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 """Of greedy selection for coverage, from the plain top k to coverage alone."""
@@ -288,8 +289,8 @@ def calibration(
     Returns
     -------
     errors : DataFrame
-        model, metric, state, k, value, low, high. Intervals at the last k; of ACE not beyond 100,000 pairs. That of "after" is
-        for the map as fitted.
+        model, metric, state, k, value, low, high. Intervals at the last k, of the corrected ECE at all; of ACE not beyond
+        100,000 pairs. That of "after" is for the map as fitted.
     diagrams : DataFrame
         model, state, then the columns of :func:`xcrepro.metrics.reliability`, at the last k.
     """
@@ -298,8 +299,10 @@ def calibration(
     for k in ks:
         states = calibrated(given, k)
         for (model, state), top in states.items():
-            values = evaluate(given.truth, top, [k], metrics=list(CALIBRATION))["value"]
-            rows += [(model, metric, state, k, float(v)) for metric, v in zip(CALIBRATION, values, strict=True)]
+            both = ("ECE corrected low", "ECE corrected high")
+            values = evaluate(given.truth, top, [k], metrics=[*CALIBRATION, *both]).set_index("metric")["value"]
+            rows += [(model, metric, state, k, float(values[metric])) for metric in CALIBRATION]
+            ends[model, "ECE corrected", state, k] = tuple(values[list(both)])
         if k != last:
             continue
         for (model, state), top in states.items():

@@ -248,19 +248,8 @@ def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=N
     DataError
         For a second file of a name, another number of points or labels, and as :func:`xcrepro.formats.read_predictions`.
     """
-    files = []
-    for path in (Path(one).expanduser() for one in paths):
-        inside = (
-            sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")) if path.is_dir() else [path]
-        )
-        if not inside or not inside[0].exists():
-            raise DataMissing(f"{path}: no predictions there; give a file, or a folder with a file a model")
-        files += inside
     found: dict[str, TopK] = {}
-    for file in files:
-        name = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
-        if name in found:
-            raise DataError(file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them")
+    for name, file in formats.model_files(*paths).items():
         top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
         if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
             there, wanted = (f"{n:,} points and {labels:,} labels" for n, labels in

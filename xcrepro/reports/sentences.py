@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from xcrepro.findings import LEVEL
+from xcrepro.findings import LEVEL, chance
 from xcrepro.metrics.registry import metric_named
 from xcrepro.reports import compute
 
@@ -29,17 +29,6 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
     value, decimals = (100 * value, decimals) if unit(metric) == "%" else (value, decimals + 2)
     text = f"{value:{'+' if sign else ''}.{decimals}f}"
     return text.lstrip("+-") if not text.strip("+-0.") else text
-
-
-def chance(p: float) -> str:
-    """A p-value in words.
-
-    >>> chance(0.00001), chance(0.0312), chance(float("nan"))
-    ('p < 0.001', 'p = 0.03', 'p not known')
-    """
-    if np.isnan(p):
-        return "p not known"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
 
 
 def _measure(metric: str) -> str:
@@ -208,14 +197,21 @@ def bands(table: pd.DataFrame, k: int) -> str:
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
 
 
+_WITHOUT_NOISE = "Without the noise of the hits (a map fitted to hits of the same points is flattered)"
+
+
 def calibration(table: pd.DataFrame, k: int) -> str:
-    """ECE before and after, of each model."""
-    part = table[(table["metric"] == "ECE") & (table["k"] == k)]
-    said = []
-    for model, rows in part.groupby("model", sort=False):
-        states = [with_interval(row, "ECE") for _, row in rows.iterrows()]
-        said.append(f"{model} {' to '.join(states)}")
-    return f"ECE@{k} before and after isotonic regression: {'; '.join(said)}." if said else ""
+    """ECE before and after, of each model, as measured and without the noise of its hits."""
+    words = {"ECE": f"ECE@{k} before and after isotonic regression", "ECE corrected": _WITHOUT_NOISE}
+    sentences = []
+    for metric, what in words.items():
+        part = table[(table["metric"] == metric) & (table["k"] == k)]
+        said = []
+        for model, rows in part.groupby("model", sort=False):
+            states = [with_interval(row, metric) for _, row in rows.iterrows()]
+            said.append(f"{model} {' to '.join(states)}")
+        sentences += [f"{what}: {'; '.join(said)}."] if said else []
+    return " ".join(sentences)
 
 
 def reliability(table: pd.DataFrame, k: int) -> str:

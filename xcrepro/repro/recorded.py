@@ -260,6 +260,42 @@ def read(path: Path) -> Record:
     return Record(provenance, result)
 
 
+def frame(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
+    """One recorded table of an item, of all its datasets.
+
+    Parameters
+    ----------
+    id : str
+        The item.
+    part : str, optional
+        Which table; by default each record's first.
+    root : Path, optional
+        Of the project.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset``, then the table's columns as written: numbers where all of a column are, else texts. Empty where nothing is
+        recorded.
+    """
+    import pandas as pd
+
+    parts = []
+    for record in (read(path) for path in files(id, root)):
+        table = record.tables.get(next(iter(record.tables), "") if part is None else part)
+        if table is not None:
+            columns = dict(zip(table.names, zip(*table.rows, strict=True), strict=True))
+            parts.append(pd.DataFrame({"dataset": record.provenance["dataset"]} | columns))
+    if not parts:
+        return pd.DataFrame({"dataset": []})
+    found = pd.concat(parts, ignore_index=True)
+    for name in found.columns.drop("dataset"):
+        numbers = pd.to_numeric(found[name].replace("", "nan"), errors="coerce")
+        if not (numbers.isna() & ~found[name].isin(["", "nan"])).any():
+            found[name] = numbers
+    return found
+
+
 def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
     """Hold a record against the committed one.
 

@@ -299,6 +299,37 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     return Shown(*_rounded(table, decimals))
 
 
+def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
+    """A table to be shown: of columns ``x``, ``x low`` and ``x high`` one text, ``"2.11 (0.00 to 4.05)"``.
+
+    Parameters
+    ----------
+    table : DataFrame
+    decimals : int
+
+    Returns
+    -------
+    DataFrame
+        Where ``x`` is missing the text is ``"-"``; other columns as they were.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> join_intervals(pd.DataFrame({"k": [5], "ECE": [2.107], "ECE low": [0.0], "ECE high": [4.051]}))
+       k                  ECE
+    0  5  2.11 (0.00 to 4.05)
+    """
+    table = table.copy()
+    for name in [name for name in table if {f"{name} low", f"{name} high"} <= set(table)]:
+        ends = table.pop(f"{name} low"), table.pop(f"{name} high")
+        rows = zip(table[name], *ends, strict=True)
+        table[name] = [
+            "-" if value != value else f"{value:.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
+            for value, low, high in rows
+        ]
+    return table
+
+
 def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     """The table as GitHub markdown, numbers to the right.
 

@@ -81,7 +81,7 @@ def test_errors_of_states_are_those_of_the_pairs_and_their_jackknife(overconfide
     ds, top = overconfident
     states = calibrated.before_after(ds, {"a": top}, (2,))
     for name in ("ECE", "ACE", "Brier", "NLL"):
-        found = shared.measured_states(ds, states, 2, name)
+        found = calibrated.measured_states(ds, states, name)[2]
         for state, each in zip(("before", "after"), states["a", 2], strict=True):
             assert found.values[f"a, {state}"] == pytest.approx(calibrated.measure(ds, each, 2, (name,))[name])
     blocks = np.array_split(np.arange(300), 20)
@@ -90,9 +90,9 @@ def test_errors_of_states_are_those_of_the_pairs_and_their_jackknife(overconfide
         keep = np.setdiff1d(np.arange(300), block)
         scores, hits = metric.pairs(ds.test.Y[keep], states["a", 2][0].rows(keep))
         slow.append(100 * np.mean((scores - hits.astype(float)) ** 2))
-    found = shared.measured_states(ds, states, 2, "Brier")
+    found = calibrated.measured_states(ds, states, "Brier")[2]
     np.testing.assert_allclose(found.replicates["a, before"], slow, rtol=1e-6)
-    assert shared.before_minus_after(found)[0].verdict == "above"
+    assert calibrated.before_minus_after(found)[0].verdict == "above"
 
 
 def test_relations_are_clear_only_where_chance_is_excluded():

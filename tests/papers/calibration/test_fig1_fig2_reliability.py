@@ -10,6 +10,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import fig1_fig2_reliability as item
 from xcrepro.predictions import TopK
+from xcrepro.repro import tables
 from xcrepro.truth import Truth
 
 
@@ -66,9 +67,17 @@ def test_one_model_of_ones_own(overconfident):
 def test_standard_errors_are_columns_and_not_compared(two):
     ds, states = two
     summary = item.compute(ds, states)
-    assert list(summary)[4:11] == ["ECE", "± ECE", "over", "under", "after", "± after", "floor"]
-    assert "± ECE" not in item.check(summary)
-    assert "ECE" in item.check(summary)
+    kept = ["ECE", "ECE corrected", "over", "under", "after", "after corrected", "floor"]
+    assert list(item.check(summary))[4:] == kept
+    assert set(summary) - set(item.check(summary)) == {
+        *("ECE ±", "after ±"),
+        *(f"{name} corrected {end}" for name in ("ECE", "after") for end in ("low", "high")),
+    }
+    assert item.check(summary)["ECE corrected"].isna().tolist() == (summary["ECE corrected"] < 3).tolist()
+    shown = tables.join_intervals(summary)
+    first = summary.iloc[0]
+    ends = f"({first['ECE corrected low']:.2f} to {first['ECE corrected high']:.2f})"
+    assert shown["ECE corrected"].iloc[0] == f"{first['ECE corrected']:.2f} {ends}"
 
 
 def test_a_misspelt_column_is_refused():

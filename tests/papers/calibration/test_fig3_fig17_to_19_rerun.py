@@ -27,7 +27,10 @@ def test_precision_is_that_of_the_ranking_and_does_not_move(overconfident, error
     for k, value in zip((1, 3), 100 * ranking.precision(ds.test.Y, top, (1, 3)), strict=True):
         assert set(errors[errors["k"] == k]["P"]) == {value}
     assert item.largest_change_of_precision(errors) == 0.0
-    assert len(errors) == 2 * 4 * 2 * 2
+    assert len(errors) == 2 * 5 * 2 * 2
+    checked = item.check_errors(errors)
+    small = (errors["metric"] == "ECE corrected") & (errors["value"] < 3)
+    assert checked["value"].isna().tolist() == small.tolist()
     errors.loc[errors.index[-1], "P"] += 0.25
     assert item.largest_change_of_precision(errors) == pytest.approx(0.25)
 

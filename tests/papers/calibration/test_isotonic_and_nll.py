@@ -24,6 +24,7 @@ def test_the_price_is_what_nll_loses_to_sure_scores(twin, misjudged):
     assert found.loc["isotonic", "NLL"] == pytest.approx(total, rel=1e-6)
     assert found.loc["isotonic", "price"] == pytest.approx(100 * wrong / scores.size)
     assert (found.loc[["isotonic, smoothed", "Venn-Abers"], "sure"] == 0).all()
+    assert found.loc["isotonic", "rest"] == pytest.approx(sum(rest) / scores.size, rel=1e-6)
     assert item.check(found.reset_index())["NLL"].isna().sum() == 1
 
 
@@ -44,6 +45,9 @@ def test_the_record_is_counted(twin, misjudged):
     sizes = pd.DataFrame(
         {"points": [10, 10, 20, 20], "method": ["none", "isotonic"] * 2, "regret": [0.1, 1.25, 0.1, 0.5]}
     )
-    said = item.findings(item.measure(twin, fits), sizes, recorded)
-    assert f"in {recorded['isotonic raised'].sum()} of {recorded['cases'].sum()} cases" in said[4]
-    assert "loses 1.25 nats to the right probabilities on 10 points" in said[5]
+    table = item.compute(twin, fits)
+    said = item.findings(table, item.measure(twin, fits), sizes, recorded)
+    nll = table.set_index("method")["NLL"]
+    assert said[1].startswith(f"As measured it rises in {int(nll['isotonic'] > nll['none'])} of 1")
+    assert f"in {recorded['isotonic raised'].sum()} of {recorded['cases'].sum()} cases" in said[-2]
+    assert "loses 1.25 nats to the right probabilities on 10 points" in said[-1]

@@ -58,3 +58,32 @@ def test_cross_fitting_and_validation_are_small_where_they_should_be():
     valid = noise_floor.compute_validation(2000, repeats=20)
     assert valid["true"].is_monotonic_increasing
     assert valid.loc[0, "corrected"] < valid.loc[0, "ECE"]
+
+
+def test_sentences_say_which_intervals_hold_what():
+    cells = pd.DataFrame({"verdict": ["within", "below all"], "n": 1})
+    shapes = pd.DataFrame({"shape": ["beta"], "above": [0], "below all": [1]})
+    folds = pd.DataFrame(
+        [(10, name, value, 1.0) for name, value in (("none", 2.0), ("cross-fitted", 1.0), ("other points", 3.0))],
+        columns=["points", "map", "ECE", "true"],
+    )
+    valid = pd.DataFrame(
+        {"too high by": [0.0, 1.0], "true": [0, 1.0], "ECE": [1, 2.0], "corrected": [0, 1.1], "within": 95}
+    )
+    rows = [
+        ("before", 9.0, 1.0, 8.0, 10.0, 9.5),
+        ("after", 0.5, 1.0, 0.0, 0.4, 0.7),
+        ("after", 2.0, 1.0, 0.0, 3.0, 1.0),
+    ]
+    models = pd.DataFrame(rows, columns=["state", "ECE", "floor", "low", "high", "true"])
+    said = noise_floor.findings(cells, shapes, folds, valid, models)
+    assert said[-2].startswith(
+        "Before isotonic regression 0 of 1 intervals of a model and a k hold 0; ECEs below their floor: 0"
+    )
+    assert said[-2].endswith("probabilities: 1 of 1.")
+    assert said[-1].startswith(
+        "After isotonic regression 2 of 2 intervals of a model and a k hold 0; ECEs below their floor: 1"
+    )
+    assert said[-1].endswith("probabilities: 1 of 2.")
+    real = noise_floor.findings(cells, shapes, folds, valid, models.assign(true=np.nan))
+    assert real[-1].endswith("below their floor: 1.")

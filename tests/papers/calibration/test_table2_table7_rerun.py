@@ -31,9 +31,10 @@ def planted() -> tuple[pd.DataFrame, dict[int, Measured]]:
         "ECE-I ±": 0.1,
         "ratio": [50, 2.7, 1, 5.04],
     }
+    values["ECE corrected-I low"] = [0.0, 1.2, 2.0, 0.0]
     fall = pd.DataFrame({"k": 5, "model": list("abcd"), **values, "floor": 0.6, "true-I": np.nan})
     states = {"before": "ECE", "after": "ECE-I"}
-    numbers = {f"{row['model']} {state}": row[name] for _, row in fall.iterrows() for state, name in states.items()}
+    numbers = {f"{row['model']}, {state}": row[name] for _, row in fall.iterrows() for state, name in states.items()}
     return fall, {5: spread(numbers)}
 
 
@@ -53,7 +54,7 @@ def test_the_finding_is_tested_and_not_counted():
         "Over these, an error above 5 points falls to a fifth or less: clearly so in 1 of 3 comparisons, "
         "clearly the other way round in 1, not clear in 1."
     )
-    assert sentences[2].startswith("After it, 2 of 4 errors are below twice the noise floor")
+    assert sentences[2].startswith("After it, 2 of 4 intervals of the corrected error hold 0")
     assert "for 1 of 2 models" in sentences[3]
     assert "here it is 4.0 to 50.0 % before and 1.0 to 3.9 % after" in sentences[4]
     assert len(sentences) == 5  # no truth is known, and no model has probabilities
@@ -129,7 +130,7 @@ def test_the_table_holds_the_metrics_before_and_after(twin, misjudged):
     for row in calibrated.errors(twin, states).itertuples():
         assert wide.loc[(row.model, row.k), [row.metric, f"{row.metric}-I"]].tolist() == [row.before, row.after]
     kept = item.check_table(table)
-    assert list(kept) == ["k", "model", "P", "ECE", "ACE", "Brier", "Brier-I", "NLL"]
+    assert list(kept) == ["k", "model", "P", "ECE", "ECE corrected", "ACE", "Brier", "Brier-I", "NLL"]
     assert kept["ECE"].isna().tolist() == (table["ECE"] < 3).tolist()
 
 

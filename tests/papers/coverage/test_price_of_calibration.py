@@ -57,8 +57,14 @@ def test_a_factor_leaves_the_top_k_and_lowers_the_price(chosen_from):
 def test_sentences(chosen_from):
     ds, found, chosen = chosen_from
     table = item.compute(ds, found, chosen, 3)
-    said = item.findings(table, item.measure(ds, chosen, 3), 3)
+    measured = item.measure(ds, chosen, 3)
+    said = item.findings(table, measured, 3, item.compute_recorded().iloc[:0])
     assert len(said) == len(decide.UPDATES) + 2
+    real = table.assign(dataset="toy")
+    at = table.set_index("source")["price probability"]
+    last = item.findings(table, measured, 3, real)[-1]
+    assert f"toy {at['x 1']:.1f} of " in last
+    assert f"{at['x 0.1']:.1f} times 0.1, {at['isotonic']:.1f} after isotonic" in last
     assert said[0].startswith("Where f falls by the probability, probabilities x 0.1 in place of x 1 bring P@3 from")
     assert len(item.plot(table, 3).axes) == 2
 

@@ -62,14 +62,14 @@ def test_one_scale_is_asked_for_each_public_dataset():
 
 
 def test_findings_follow_the_tables():
-    page, counted, ours = table2.compute_page(), table2.compute_counted(), table2.compare_with_printed()
+    page, counted = table2.compute_page(), table2.compute_counted()
     twins = pd.DataFrame({"dataset": ["A, twin", "B, twin"], "labels per point": [5.0, 3.3], "printed lpp": [5.0, 3.0]})
-    said = "\n".join(table2.findings(page, counted, ours, twins))
+    said = "\n".join(table2.findings(page, counted, twins))
     assert "fit neither train points nor all points: Ads-9M" in said
     assert "Wiki10-31K is another version of the data: N train 14149 here, 14146 there" in said
     assert "within 10 % of print; the farthest is B, twin" in said
     counted["counted"] = "train"
-    said = "\n".join(table2.findings(page[:0], counted, ours, twins))
+    said = "\n".join(table2.findings(page[:0], counted, twins))
     assert "fit train points: EURLex-4K" in said
     assert "other averages for no dataset" in said
     assert "another version" not in said

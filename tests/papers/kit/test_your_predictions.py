@@ -99,7 +99,7 @@ def planted(first: float, last: float) -> dict[int, Measured]:
     noise = 0.1 * np.random.default_rng(0).normal(size=20) / 19**0.5
     values = {1: first, 5: last}
     return {
-        k: Measured({"a before": value, "a after": 1.0}, {"a before": value + noise, "a after": 1 - noise})
+        k: Measured({"a, before": value, "a, after": 1.0}, {"a, before": value + noise, "a, after": 1 - noise})
         for k, value in values.items()
     }
 
@@ -110,7 +110,7 @@ def test_the_figure_says_what_it_shows_and_the_findings_whether_errors_rise():
     ranked = {name: rising[5] for name in ("P@1", "P@5", "nDCG@5", "PSP@5")}
     none = item.compute_differences({}, [], "")
     said = item.findings(ranked, none, rising, [])
-    assert said[0].startswith("Of the example's models: a before leads P@5")
+    assert said[0].startswith("Of the example's models: a, before leads P@5")
     assert said[1] == "Before calibration: ECE@5 (lower is better) of a alone: 4.0 points."
     assert said[2] == "Over models, isotonic regression lowers ECE@5: clearly so in the one comparison."
     assert said[3].endswith("is higher at k = 5 than at k = 1: clearly so in the one comparison.")

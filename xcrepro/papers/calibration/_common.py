@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xcrepro import looks, metrics, published
-from xcrepro.findings import BLOCKS, Difference, Measured
+from xcrepro import calibrate, looks, metrics, published
+from xcrepro.findings import Difference, Measured, chance
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
 from xcrepro.metrics import significance
-from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.repro import figures, tables
-from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,72 +149,33 @@ def describe_range(values: pd.Series, decimals: int = 1) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def measured(ds: Dataset, tops: Mapping[str, TopK], k: int, metric: str = "ECE") -> Measured:
-    """:func:`measured_all` of one metric; it may be ``"P"`` as well."""
-    if metric != "P":
-        return measured_all(ds, tops, k, [metric])[metric]
-    return Measured.of_rows(lambda Y, top: 100 * float(metrics.precision(Y, top, [k])[0]), ds.test.Y, tops)
-
-
-def measured_all(ds: Dataset, tops: Mapping[str, TopK], k: int, wanted: Sequence[str]) -> dict[str, Measured]:
-    """Numbers of several predictions on the test points, with the error that a jackknife over their rows gives.
+def calibrate_all(
+    ds: Dataset, tops: calibrated.Tops, methods: Mapping[str, Mapping], ks: Sequence[int]
+) -> dict[tuple[str, int], dict[str, TopK]]:
+    """Every method on every model, cross-fitted over ten contiguous folds of the test points.
 
     Parameters
     ----------
     ds : Dataset
     tops : mapping of str to TopK
-        With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
-    k : int
-    wanted : sequence of str
-        Calibration metrics, as :func:`xcrepro.inputs.calibrated.measure` has them.
+        Model -> its predictions for the test points.
+    methods : mapping of str to mapping
+        Method -> keywords of :func:`xcrepro.calibrate.cross_fit_top`.
+    ks : sequence of int
+        How many places are calibrated together.
 
     Returns
     -------
-    dict of str to Measured
-        By metric; percent, NLL in nats.
+    dict
+        (model, k) -> method -> the first k places calibrated by it; ``"none"`` first, as they were.
     """
-    Y, units = ds.test.Y, np.array([1 if metric == "NLL" else 100 for metric in wanted])
-
-    def values(Y, top: TopK) -> np.ndarray:
-        found = metrics.calibration.calibration_table(Y, top, [k], closed=calibrated.CLOSED, metrics=list(wanted))
-        return units * found.set_index("metric")["value"].loc[list(wanted)].to_numpy()
-
-    whole = {name: values(Y, top) for name, top in tops.items()}
-    keeps = list(jackknife_blocks(Y.shape[0], BLOCKS)) if Y.shape[0] > 1 else []
-    parts: dict[str, list] = {name: [] for name in tops}
-    for keep in keeps:
-        truth = Y[keep]
-        for name, top in tops.items():
-            parts[name].append(values(truth, top.rows(keep)))
-    stacked = {name: np.reshape(part, (len(keeps), len(wanted))) for name, part in parts.items()}
-    return {
-        metric: Measured(
-            {name: float(value[at]) for name, value in whole.items()},
-            {name: part[:, at] for name, part in stacked.items()},
-        )
-        for at, metric in enumerate(wanted)
-    }
-
-
-def measure_states(ds: Dataset, states: calibrated.States, metric: str = "ECE") -> dict[int, Measured]:
-    """A calibration error with its own error, of every model before and after calibration.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`xcrepro.inputs.calibrated.before_after`.
-    metric : str
-
-    Returns
-    -------
-    dict of int to Measured
-        By k; the systems are ``"PLT before"``, ``"PLT after"`` and so on.
-    """
-    tops: dict[int, dict] = {}
-    for (name, k), pair in states.items():
-        tops.setdefault(k, {}).update({f"{name} {state}": top for state, top in zip(STATES, pair, strict=True)})
-    return {k: measured(ds, those, k, metric) for k, those in tops.items()}
+    found = {}
+    for name, top in tops.items():
+        for k in ks:
+            before = calibrated.linked(top, k, name)
+            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, **how) for method, how in methods.items()}
+            found[name, int(k)] = {"none": before, **fits}
+    return found
 
 
 def correlate_with_precision(errors: pd.DataFrame) -> pd.DataFrame:
@@ -360,88 +319,6 @@ def _log_errors(panel: Axes, values: pd.Series) -> None:
 
 # ---------------------------------------------------------------- reliability: items on trained models
 
-_OF_PAIRS = {
-    "ECE": lambda scores, hits: metrics.ece(scores, hits, closed=calibrated.CLOSED),
-    "ACE": metrics.ace,
-    "Brier": metrics.brier,
-    "NLL": metrics.nll,
-    "mean score": lambda scores, hits: scores.mean(dtype=np.float64),
-    "hit rate": lambda scores, hits: hits.mean(),
-}
-"""Statistics of (score, hit) pairs, as :func:`xcrepro.inputs.calibrated.measure` takes them."""
-
-
-def measured_states(ds: Dataset, states: calibrated.States, k: int, metric: str = "ECE") -> Measured:
-    """An error of every model before and after calibration, with a jackknife over blocks of test points.
-
-    The map stays as it was fitted on all points: what is asked is how far the error is known, not how far the map is.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`xcrepro.inputs.calibrated.before_after`.
-    k : int
-        One of its k.
-    metric : str
-        ECE, ACE, Brier, NLL, mean score or hit rate.
-
-    Returns
-    -------
-    Measured
-        Of the systems ``"PLT, before"``, ``"PLT, after"``, ...; percent, NLL in nats.
-    """
-    truth, statistic, values, left = Truth.of(ds.test.Y), _OF_PAIRS[metric], {}, {}
-    unit = 1 if metric == "NLL" else 100
-    for (name, at), pair in states.items():
-        for state, top in zip(STATES, pair if at == k else (), strict=at == k):
-            hits, present = truth.hits(top.ids), top.ids >= 0
-
-            def of(rows, top=top, hits=hits, present=present):
-                there = present[rows]
-                # Where no row has a prediction there is nothing to be wrong about.
-                return unit * float(statistic(top.scores[rows][there], hits[rows][there])) if there.any() else np.nan
-
-            values[f"{name}, {state}"] = of(slice(None))
-            blocks = significance.jackknife_blocks(len(top)) if len(top) >= 2 else ()
-            left[f"{name}, {state}"] = np.array([of(rows) for rows in blocks], float)
-    return Measured(values, left, "blocks")
-
-
-def before_minus_after(found: Measured) -> list[Difference]:
-    """Before minus after of every model of :func:`measured_states`, corrected together.
-
-    Parameters
-    ----------
-    found : Measured
-
-    Returns
-    -------
-    list of Difference
-    """
-    names = [name.removesuffix(", before") for name in found.values if name.endswith(", before")]
-    return found.differences((f"{name}, before", f"{name}, after") for name in names)
-
-
-def in_state(found: Measured, state: str = "before") -> Measured:
-    """The systems of :func:`measured_states` in one state, under the models' own names.
-
-    Parameters
-    ----------
-    found : Measured
-    state : {"before", "after"}
-
-    Returns
-    -------
-    Measured
-    """
-    end = f", {state}"
-
-    def kept(part: Mapping) -> dict:
-        return {name.removesuffix(end): value for name, value in part.items() if name.endswith(end)}
-
-    return Measured(kept(found.values), kept(found.replicates), found.kind)
-
 
 def sort_by_sign(differences: Iterable[Difference]) -> dict[str, list[str]]:
     """Left names of differences by verdict: ``"above"``, ``"below"``, ``"not clear"``; without their state.
@@ -485,17 +362,8 @@ def describe_difference(one: Difference, what: str, unit: str = "points", decima
         return f"{what} is not known"
     error = "" if np.isnan(one.error) else f" ± {one.error:.{decimals}f}"
     place = "above" if one.value > 0 else "below"
-    sure = "error not known" if np.isnan(one.p) else f"{write_p(one.p)}{'' if one.clear else ', not clear'}"
+    sure = f"{chance(one.p)}{'' if one.clear else ', not clear'}"
     return f"{what} is {abs(one.value):.{decimals}f}{error} {unit} {place} {one.right}'s ({sure})"
-
-
-def write_p(p: float) -> str:
-    """A p-value as sentences have it.
-
-    >>> write_p(0.0002), write_p(0.034), write_p(1.0)
-    ('p < 0.001', 'p = 0.03', 'p = 1')
-    """
-    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
 
 
 def shown_names(tops: Iterable[str], wanted: Sequence[str], most: int = 3) -> list[str]:
@@ -542,14 +410,40 @@ def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a model and k, percent. mean score, hit rate, ECE: before. over, under: the parts of ECE from bins
-        where the mean score lies above, below the share of hits. after: ECE of the calibrated scores. floor:
-        :func:`xcrepro.inputs.calibrated.floor` of those, what chance alone leaves.
+        One row a model and k, percent. mean score, hit rate, ECE: before; with ECE corrected, low and high
+        (:func:`xcrepro.metrics.corrected_ece`). over, under: the parts of ECE from bins where the mean score lies above, below
+        the share of hits. after: ECE of the calibrated scores, with after corrected, low and high. floor: of those, what
+        chance alone leaves.
     """
-    names = {"confidence": "mean score", "accuracy": "hit rate", "ECE": "ECE", "ECE over": "over", "ECE under": "under"}
-    found = calibrated.measure_all(ds, states, tuple(names)).rename(columns=names)
-    left = calibrated.measure_all(ds, states, ("ECE",), "after")["ECE"]
-    return found.assign(after=left, floor=[100 * calibrated.floor(after) for _, after in states.values()])
+    names = {"confidence": "mean score", "accuracy": "hit rate", "ECE": "ECE"} | {
+        one: one for one in calibrated.CORRECTED
+    }
+    names |= {"ECE over": "over", "ECE under": "under"}
+    left = {one: one.replace("ECE", "after") for one in ("ECE", *calibrated.CORRECTED)} | {"ECE floor": "floor"}
+    before, after = (calibrated.measure_all(ds, states, tuple(one), state).rename(columns=one)
+                     for one, state in zip((names, left), STATES, strict=True))  # fmt: skip
+    return before.join(after[list(left.values())])
+
+
+def add_errors(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> pd.DataFrame:
+    """:func:`compute_summary` with the standard errors of ECE before and after (±).
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From :func:`compute_summary`.
+    measured : mapping
+        From :func:`xcrepro.inputs.calibrated.measured_states`, of the same states.
+
+    Returns
+    -------
+    DataFrame
+    """
+    summary = summary.copy()
+    for column, state in zip(("ECE", "after"), STATES, strict=True):
+        errors = [measured[row.k].error(f"{row.model}, {state}") for row in summary.itertuples()]
+        summary.insert(summary.columns.get_loc(column) + 1, f"{column} ±", errors)
+    return summary
 
 
 def compute_bins(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
@@ -669,6 +563,22 @@ def scale_errors(ax: Axes) -> None:
     ax.set_xlim(-0.02, 150)
 
 
+def drop_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out standard errors (±) and ends of intervals, and a corrected ECE below 3 points, which hangs on some ten hits.
+
+    Parameters
+    ----------
+    table : DataFrame
+
+    Returns
+    -------
+    DataFrame
+    """
+    table = table[[name for name in table if "±" not in name and not name.endswith((" low", " high"))]]
+    corrected = [name for name in table if "corrected" in name]
+    return table.assign(**{name: table[name].where(table[name] >= 3.0) for name in corrected})
+
+
 def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
     """Leave out small errors: what the golden files hold.
 
@@ -683,8 +593,8 @@ def hide_small_errors(table: pd.DataFrame, least: float = 3.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The table with ECE, ACE and true errors below ``least`` as NaN, without the columns of standard errors (±).
+        :func:`drop_errors` of the table, ECE, ACE and true errors below ``least`` NaN.
     """
-    table = table[[name for name in table if "±" not in name]]
+    table = drop_errors(table)
     errors = [name for name in table if name.startswith(("ECE", "ACE", "true"))]
     return table.assign(**{name: table[name].where(table[name] >= least) for name in errors})

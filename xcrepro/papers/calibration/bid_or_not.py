@@ -19,7 +19,6 @@ from xcrepro.data.twin import Twin
 from xcrepro.findings import Measured, count
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.significance import jackknife_blocks
-from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -246,7 +245,9 @@ def findings(ds: Dataset, states: calibrated.States, costs: Sequence[float] = SO
 
 def in_words(average: Measured, state: str) -> str:
     """Which model earns most in one state, as words."""
-    text = _common.in_state(average, state).leader("the profit averaged over all costs", unit="per 1,000 points").text
+    text = (
+        calibrated.in_state(average, state).leader("the profit averaged over all costs", unit="per 1,000 points").text
+    )
     return f"{state.capitalize()} calibration: {text}."
 
 

@@ -63,20 +63,13 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`xcrepro.papers.calibration._common.compute_summary`, and ± ECE, ± after: standard errors over the test
+        As :func:`xcrepro.papers.calibration._common.compute_summary`, and ECE ±, after ±: standard errors over the test
         points.
     """
-    summary, ((k),) = _common.compute_summary(ds, states), {k for _, k in states}
-    found = _common.measured_states(ds, states, k)
-    for place, (column, state) in enumerate((("± ECE", "before"), ("± after", "after"))):
-        spread = [found.error(f"{name}, {state}") for name in summary["model"]]
-        summary.insert(5 + 4 * place, column, spread)
-    return summary
+    return _common.add_errors(_common.compute_summary(ds, states), calibrated.measured_states(ds, states))
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors."""
-    return table[[name for name in table if "±" not in name]]
+check = _common.drop_errors
 
 
 def measure_direction(ds: Dataset, states: calibrated.States) -> Measured:
@@ -95,8 +88,8 @@ def measure_direction(ds: Dataset, states: calibrated.States) -> Measured:
     """
     ((k),) = {k for _, k in states}
     values, replicates = {}, {}
-    for what in ("mean score", "hit rate"):
-        found = _common.in_state(_common.measured_states(ds, states, k, what))
+    for metric, what in (("confidence", "mean score"), ("accuracy", "hit rate")):
+        found = calibrated.in_state(calibrated.measured_states(ds, states, metric)[k])
         values |= {f"{name}, {what}": value for name, value in found.values.items()}
         replicates |= {f"{name}, {what}": left for name, left in found.replicates.items()}
     return Measured(values, replicates)
@@ -116,9 +109,8 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
     -------
     list of str
     """
-    ((k),) = {k for _, k in states}
-    both = _common.measured_states(ds, states, k)
-    leader = _common.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
+    ((k, both),) = calibrated.measured_states(ds, states).items()
+    leader = calibrated.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
     high = keep_high(states)
     signs, signs_high = (_sort(measure_direction(ds, each), summary["model"]) for each in (states, high))
     said = [
@@ -126,7 +118,7 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
         f"Mean score against share of hits: {_list(signs)}.",
         f"The same of the pairs with a score above {HIGH} alone: {_list(signs_high)}.",
         *(_beside_paper(signs_high if "high" in way else signs, way, *family) for way, family in PAPER.items()),
-        f"{count(_common.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
+        f"{count(calibrated.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
     ]
     worst = summary.loc[summary["after"].idxmax()]
     floor = f"{worst['floor']:.1f} % would be left by chance if its scores were right"

@@ -91,8 +91,8 @@ def compute_more(
     -------
     DataFrame
         share, labels, train points, points per label, labels a point (of train points), model, k, and in percent P, ECE,
-        after (ECE after isotonic regression), floor (:func:`xcrepro.inputs.calibrated.floor` of the scores before it), and
-        ``±``, the standard error of ECE: over the runs, of one run over its test points.
+        floor (what chance alone would leave of it), after (ECE after isotonic regression), both also without the noise of
+        their hits (corrected), and ``±``, the standard error of ECE: over the runs, of one run over its test points.
     """
 
     def cut(ds: Dataset, share: float, seed: int) -> Dataset:
@@ -194,11 +194,12 @@ def _average(
         tops = baselines.predictions(ds, models, seed, places=max(calibrated.KS))
         states = calibrated.before_after(ds, tops)
         for (name, k), (before, after) in states.items():
-            found = calibrated.measure(ds, before, k, ("accuracy", "ECE")).values()
-            left = calibrated.measure(ds, after, k, ("ECE",))["ECE"]
-            known = _common.measured_states(ds, {(name, k): (before, after)}, k).error(f"{name}, before")
-            rows.append((*size, name, k, *found, left, 100 * calibrated.floor(before), known))
-    table = pd.DataFrame(rows, columns=["share", *_SIZES, "model", "k", "P", "ECE", "after", "floor", "±"])
+            found = calibrated.measure(ds, before, k, ("accuracy", "ECE", "ECE corrected", "ECE floor")).values()
+            left = calibrated.measure(ds, after, k, ("ECE", "ECE corrected")).values()
+            known = calibrated.measured(ds, {name: before}, k, ["ECE"])["ECE"].error(name)
+            rows.append((*size, name, k, *found, *left, known))
+    columns = ["P", "ECE", "ECE corrected", "floor", "after", "after corrected", "±"]
+    table = pd.DataFrame(rows, columns=["share", *_SIZES, "model", "k", *columns])
     groups = table.groupby(["share", "model", "k"], sort=False, as_index=False)
     found = groups.mean()[table.columns]
     if len(seeds) > 1:
@@ -206,11 +207,7 @@ def _average(
     return found
 
 
-def check_more(table: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors."""
-    return table.drop(columns="±", errors="ignore")
-
-
+check_more = _common.drop_errors
 check = check_fewer = check_more
 
 

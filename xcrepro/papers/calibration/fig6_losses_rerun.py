@@ -129,28 +129,28 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) ->
     DataFrame
         One row a loss, all at k and in percent: loss, P@k; ECE@k, over, under, Brier@k of the scores as the paper
         takes them, squared hinge squeezed through (s - min) / (max - min); own link (ECE behind :func:`invert_loss`),
-        isotonic (ECE after isotonic regression); then the standard errors over test points of P@k and ECE@k.
+        isotonic (ECE after isotonic regression); behind each ECE itself without the noise of its hits (corrected, low, high);
+        then the standard errors over test points of P@k and ECE@k.
     """
     rows = []
-    ((k),) = {k for _, k in states}
-    precision, error = measure_precision(ds, tops), _common.measured_states(ds, states, k)
+    ((k, error),) = calibrated.measured_states(ds, states).items()
+    precision = measure_precision(ds, tops)
     for (loss, _), (before, after) in states.items():
         model = baselines.recipe(f"Neural, {loss}", ds)
         scores = invert_loss(model, tops[loss].scores).astype(np.float32)
         linked = TopK(before.ids, scores, before.n_labels)
-        metrics = ("P", "ECE", "ECE over", "ECE under", "Brier")
-        found = calibrated.measure(ds, before, k, metrics)
-        own, left = (calibrated.measure(ds, each, k, ("ECE",))["ECE"] for each in (linked, after))
-        known = precision.error(loss), error.error(f"{loss}, before")
-        rows.append((loss, *(found[name] for name in metrics), own, left, *known))
-    errors = [f"± P@{k}", f"± ECE@{k}"]
-    columns = ["loss", f"P@{k}", f"ECE@{k}", "over", "under", f"Brier@{k}", "own link", "isotonic", *errors]
-    return pd.DataFrame(rows, columns=columns)
+        row = {"loss": loss, f"P@{k}": precision.values[loss]}
+        for column, each in ((f"ECE@{k}", before), ("own link", linked), ("isotonic", after)):
+            found = calibrated.measure(ds, each, k, ("ECE", *calibrated.CORRECTED))
+            row |= {name.replace("ECE", column): value for name, value in found.items()}
+            if each is before:
+                found = calibrated.measure(ds, before, k, ("ECE over", "ECE under", "Brier"))
+                row |= {"over": found["ECE over"], "under": found["ECE under"], f"Brier@{k}": found["Brier"]}
+        rows.append(row | {f"± P@{k}": precision.error(loss), f"± ECE@{k}": error.error(f"{loss}, before")})
+    return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors."""
-    return table[[name for name in table if "±" not in name]]
+check = _common.drop_errors
 
 
 def measure_precision(ds: Dataset, tops: Mapping[str, TopK]) -> Measured:
@@ -181,9 +181,8 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
     -------
     list of str
     """
-    ((k),) = {k for _, k in states}
-    both = _common.measured_states(ds, states, k)
-    error, precision = _common.in_state(both), measure_precision(ds, tops)
+    ((k, both),) = calibrated.measured_states(ds, states).items()
+    error, precision = calibrated.in_state(both), measure_precision(ds, tops)
     said = [
         f"Before calibration: {error.leader(f'ECE@{k} (lower is better)', better='lower').text}.",
         f"{_sentence(precision.leader(f'P@{k}').text)}.",
@@ -197,8 +196,8 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
         value = printed[f"{metric} minus BCE"].get(one.left, np.nan)
         here = _common.describe_difference(one, f"{metric.partition('@')[0]}@{k} with {one.left} loss")
         said.append(f"{here}; {_beside(one, value)}.")
-    fall = count(_common.before_minus_after(both), f"ECE@{k} falls through isotonic regression")
-    largest = max(_common.in_state(both, "after").values.values())
+    fall = count(calibrated.before_minus_after(both), f"ECE@{k} falls through isotonic regression")
+    largest = max(calibrated.in_state(both, "after").values.values())
     said.append(f"{fall}; after it no loss is above {largest:.1f} %.")
     return said
 

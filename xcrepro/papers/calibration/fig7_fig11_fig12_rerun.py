@@ -22,7 +22,7 @@ from xcrepro.repro import figures
 check_parameters = parameters.check
 compute = _common.compute_bins
 describe_direction = _common.describe_direction
-measure = _common.measure_states
+measure = calibrated.measured_states
 
 FEW = 1.0
 """Percent of the pairs below which a bin is drawn hollow, as its share of hits says little."""
@@ -43,16 +43,10 @@ def compute_table(ds: Dataset, states: calibrated.States, measured: Mapping[int,
     -------
     DataFrame
     """
-    table = _common.compute_summary(ds, states)
-    for column, state in (("ECE", "before"), ("after", "after")):
-        errors = [measured[row.k].error(f"{row.model} {state}") for row in table.itertuples()]
-        table.insert(table.columns.get_loc(column) + 1, f"{column} ±", errors)
-    return table
+    return _common.add_errors(_common.compute_summary(ds, states), measured)
 
 
-def check_table(table: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors."""
-    return table[[name for name in table if "±" not in name]]
+check_table = _common.drop_errors
 
 
 def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[str]:
@@ -74,14 +68,14 @@ def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[st
         f"{word} in {(words == word).sum()}" for word in ("under", "over", "mixed", "fine") if (words == word).any()
     ]
     fall = said.corrected(
-        measured[row.k].difference(*(f"{row.model} {state}" for state in STATES)) for row in summary.itertuples()
+        measured[row.k].difference(*(f"{row.model}, {state}" for state in STATES)) for row in summary.itertuples()
     )
-    near = _common.describe_count(summary["after"] < 2 * summary["floor"])
+    none = _common.describe_count(summary["after corrected low"] == 0)
     largest = f"{summary['ECE'].max():.0f} to {summary['after'].max():.1f} %"
     return [
         f"The direction of the error before calibration, over {len(words)} pairs of a model and a k: {', '.join(counts)}.",
         f"Over pairs of a model and a k, {said.count(fall, 'ECE@k is lower after isotonic regression')}.",
-        f"The largest ECE@k goes from {largest}; {near} errors after are below twice the noise floor.",
+        f"The largest ECE@k goes from {largest}; after it {none} intervals of the corrected error hold 0.",
     ]
 
 

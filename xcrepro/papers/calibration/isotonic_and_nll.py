@@ -15,9 +15,8 @@ from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.calibration import CAP
 from xcrepro.papers.calibration import _common
-from xcrepro.paths import project_root
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, recorded
 
 check_parameters = parameters.check
 
@@ -54,17 +53,12 @@ def calibrate_all(
     dict
         As :data:`Fits`.
     """
-    found = {}
-    for name, top in tops.items():
-        for k in ks:
-            before = calibrated.linked(top, k, name)
-            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, one) for method, one in METHODS.items()}
-            found[name, int(k)] = {"none": before, **fits}
-    return found
+    methods = {name: {"method": one} for name, one in METHODS.items()}
+    return _common.calibrate_all(ds, tops, methods, ks)
 
 
 def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
-    """NLL with its errors: (model, k) -> ``"NLL"`` -> method -> value.
+    """NLL and Brier score with their errors: (model, k) -> metric -> method -> value.
 
     Parameters
     ----------
@@ -76,7 +70,7 @@ def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured
     -------
     dict
     """
-    return {key: _common.measured_all(ds, tops, key[1], ("NLL",)) for key, tops in fits.items()}
+    return {key: calibrated.measured(ds, tops, key[1], ("NLL", "Brier")) for key, tops in fits.items()}
 
 
 def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
@@ -92,21 +86,21 @@ def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
     -------
     DataFrame
         model, k, method, NLL (nats), sure (percent of the scores that are 0 or 1), wrong (how many of these were), price (nats
-        of the NLL that these cost, the cap of 100 each), ECE, Brier (percent).
+        of the NLL that these cost, the cap of 100 each), rest (NLL without the price), ECE, ECE corrected with low and high
+        (without the noise of its hits), Brier (percent).
     """
     rows = []
     for (name, k), tops in fits.items():
         for method, top in tops.items():
-            values = calibrated.measure(ds, top, k, ("NLL", "ECE", "Brier"))
+            values = calibrated.measure(ds, top, k, ("NLL", "ECE", *calibrated.CORRECTED, "Brier"))
             scores, hits = metrics.pairs(ds.test.Y, top)
-            # What costs more than half the cap is as good as 0 or 1: a score is kept to float32.
             sure = (scores == 0) | (scores == 1)
             wrong = int((sure & (hits != (scores == 1))).sum())
-            price = wrong * CAP / scores.size
-            rows.append(
-                (name, k, method, values["NLL"], 100 * sure.mean(), wrong, price, values["ECE"], values["Brier"])
-            )
-    return pd.DataFrame(rows, columns=["model", "k", "method", "NLL", "sure", "wrong", "price", "ECE", "Brier"])
+            of_ends = {"sure": 100 * sure.mean(), "wrong": wrong, "price": wrong * CAP / scores.size}
+            nll = values.pop("NLL")
+            rest = {"rest": nll - of_ends["price"]}
+            rows.append({"model": name, "k": k, "method": method, "NLL": nll, **of_ends, **rest, **values})
+    return pd.DataFrame(rows)
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
@@ -159,24 +153,24 @@ def compute_recorded() -> pd.DataFrame:
         dataset, cases (model and k), isotonic raised, beta raised, worst (the greatest rise by isotonic regression, nats).
     """
     rows = []
-    for path in sorted((project_root() / "data" / "recorded" / "calibration" / "table5_isotonic_platt").glob("*.csv")):
-        long = pd.read_csv(path, dtype=str, keep_default_na=False)
-        wide = long[long["table"] == ""].pivot(index="row", columns="column", values="value")
-        nll = wide.assign(NLL=wide["NLL"].astype(float)).pivot(index=["model", "k"], columns="method", values="NLL")
+    for dataset, part in recorded.frame("calibration/table5_isotonic_platt").groupby("dataset", sort=False):
+        nll = part.pivot(index=["model", "k"], columns="method", values="NLL")
         rise = nll.sub(nll["none"], axis=0)
         raised = (int((rise[name] > 0).sum()) for name in ("isotonic", "beta"))
-        rows.append((path.stem, len(nll), *raised, rise["isotonic"].max()))
+        rows.append((dataset, len(nll), *raised, rise["isotonic"].max()))
     return pd.DataFrame(rows, columns=["dataset", "cases", "isotonic raised", "beta raised", "worst"])
 
 
-def findings(measured: Mapping, sizes: pd.DataFrame, recorded: pd.DataFrame) -> list[str]:
+def findings(table: pd.DataFrame, measured: Mapping, sizes: pd.DataFrame, real: pd.DataFrame) -> list[str]:
     """What comes out.
 
     Parameters
     ----------
+    table : DataFrame
+        Of :func:`compute`.
     measured : mapping
         Of :func:`measure`.
-    sizes, recorded : DataFrame
+    sizes, real : DataFrame
         Of :func:`compute_sizes`, :func:`compute_recorded`.
 
     Returns
@@ -188,12 +182,20 @@ def findings(measured: Mapping, sizes: pd.DataFrame, recorded: pd.DataFrame) -> 
         text = said.count(said.corrected(one[metric].difference(high, low) for one in measured.values()), claim)
         return text[0].upper() + text[1:]
 
-    sentences = [f"{compared('none', 'isotonic', 'isotonic regression raises NLL')}."]
+    wide = table.pivot(index=["model", "k"], columns="method", values=["NLL", "rest"])
+    rise, rest = (wide[name, "isotonic"] - wide["NLL", "none"] for name in ("NLL", "rest"))
+    sentences = [
+        f"{compared('none', 'isotonic', 'isotonic regression raises NLL')}.",
+        f"As measured it rises in {_common.describe_count(rise > 0)}, by up to {max(rise.max(), 0):.3f} nats; without the "
+        f"pairs that had 0 or 1 and turned out otherwise, in {_common.describe_count(rest > 0)}.",
+    ]
     for name, words in (("isotonic, smoothed", "smoothed isotonic regression"), ("Venn-Abers", "Venn-Abers")):
         sentences.append(f"{compared(name, 'isotonic', f'{words} has a lower NLL than isotonic regression')}.")
     sentences.append(f"{compared('beta', 'Venn-Abers', 'beta calibration has a lower NLL than Venn-Abers')}.")
-    if len(recorded):
-        cases, raised, beta = (int(recorded[name].sum()) for name in ("cases", "isotonic raised", "beta raised"))
+    higher = "smoothed isotonic regression has a higher Brier score than isotonic regression"
+    sentences.append(f"{compared('isotonic', 'isotonic, smoothed', higher, 'Brier')}.")
+    if len(real):
+        cases, raised, beta = (int(real[name].sum()) for name in ("cases", "isotonic raised", "beta raised"))
         sentences.append(
             f"On real data as recorded isotonic regression raised NLL in {raised} of {cases} cases, beta calibration in {beta}."
         )

@@ -13,13 +13,13 @@ from xcrepro import calibrate, looks, metrics, published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated, parameters
+from xcrepro.metrics.calibration import BINS
 from xcrepro.papers.calibration import _common
 from xcrepro.published.checks import rounding
 from xcrepro.repro import figures
 
 check_parameters = parameters.check
 
-BINS = 10
 SHAPES = ("beta", "logit-normal", "three levels")
 """Of the scores: families of two parameters, set so that the mean is P@k and the mean of s (1 - s) is the Brier score, as it
 is for a perfectly calibrated model. ``"three levels"``: scores of 0, 1 and one between them, the least noisy of all."""
@@ -232,18 +232,12 @@ def compute_cross_fitting(
             }
             for name, s in maps.items():
                 one = metrics.corrected_ece(s, hits)
-                found[name].append((one.ece, _error_of(s, p), one.floor))
+                found[name].append((one.ece, calibrated.expected_error(s, p), one.floor))
         for name, values in found.items():
             values = 100 * np.array(values)
             error = values[:, 0].std(ddof=1) / np.sqrt(repeats)
             rows.append((n, name, values[:, 0].mean(), error, values[:, 1].mean(), values[:, 2].mean()))
     return pd.DataFrame(rows, columns=["points", "map", "ECE", "ECE ±", "true", "floor"])
-
-
-def _error_of(scores: np.ndarray, probabilities: np.ndarray) -> float:
-    """ECE with the probabilities in place of hits."""
-    at = np.minimum((scores * BINS).astype(int), BINS - 1)
-    return float(np.abs(np.bincount(at, scores - probabilities)).sum() / scores.size)
 
 
 def compute_validation(points: int = 4000, repeats: int = 100, seed: int = 0) -> pd.DataFrame:
@@ -264,7 +258,7 @@ def compute_validation(points: int = 4000, repeats: int = 100, seed: int = 0) ->
     for off in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2):
         scores = rng.beta(0.6, 0.4, points)
         right = scores * (1 - off)
-        true = 100 * _error_of(scores, right)
+        true = 100 * calibrated.expected_error(scores, right)
         found = 100 * np.array([metrics.corrected_ece(scores, rng.random(points) < right) for _ in range(repeats)])
         within = 100 * np.mean((found[:, 3] <= true + 1e-9) & (found[:, 4] >= true - 1e-9))
         rows.append((100 * off, true, found[:, 0].mean(), found[:, 2].mean(), within))
@@ -300,13 +294,16 @@ def check_models(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=["low", "high"]).assign(**{name: table[name].where(table[name] >= 3) for name in columns})
 
 
-def findings(found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, valid: pd.DataFrame) -> list[str]:
+def findings(
+    found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, valid: pd.DataFrame, models: pd.DataFrame
+) -> list[str]:
     """What comes out.
 
     Parameters
     ----------
-    found, shapes, folds, valid : DataFrame
-        Of :func:`compute`, :func:`compute_shapes`, :func:`compute_cross_fitting`, :func:`compute_validation`.
+    found, shapes, folds, valid, models : DataFrame
+        Of :func:`compute`, :func:`compute_shapes`, :func:`compute_cross_fitting`, :func:`compute_validation` and
+        :func:`compute_models`.
 
     Returns
     -------
@@ -338,6 +335,16 @@ def findings(found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, val
         f"{(valid['ECE'] - valid['true'])[1:].abs().max():.2f}); 95 % intervals hold it in {valid['within'].min():.0f} to "
         f"{valid['within'].max():.0f} % of the draws."
     )
+    for state, part in models.groupby("state", sort=False):
+        none, under = part["low"] == 0, part["ECE"] < part["floor"]
+        text = f"{state.capitalize()} isotonic regression {_common.describe_count(none)} intervals of a model and a k hold 0; "
+        text += f"ECEs below their floor: {under.sum()}"
+        if part["true"].notna().all():
+            holds = part["true"].between(part["low"], part["high"])
+            text += (
+                f"; intervals that hold the error against the twin's own probabilities: {_common.describe_count(holds)}"
+            )
+        said.append(f"{text}.")
     return said
 
 

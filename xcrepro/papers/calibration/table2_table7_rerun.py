@@ -27,7 +27,7 @@ PRINTED = {"DiSMEC": "DiSMEC", "PLT": "PLT", "Renee": "Neural"}
 """Printed method -> the baseline it is compared with. Renee is a one-vs-all network too, on a text encoder."""
 
 
-measure = _common.measure_states
+measure = calibrated.measured_states
 
 
 def compute(ds: Dataset, states: calibrated.States, measured: Mapping[int, Measured]) -> pd.DataFrame:
@@ -44,25 +44,28 @@ def compute(ds: Dataset, states: calibrated.States, measured: Mapping[int, Measu
     Returns
     -------
     DataFrame
-        k, model, and in percent ECE, ECE-I: before and after calibration, each with its standard error (±); ratio: the
-        one over the other, infinite where the other is below 0.01 points; floor:
-        :func:`xcrepro.inputs.calibrated.floor` of the calibrated scores; true, true-I: the same errors against the
-        twin's probabilities in place of hits, NaN on real data.
+        k, model, and in percent ECE, ECE-I: before and after calibration, each with its standard error (±), and without the
+        noise of its hits (ECE corrected, ECE corrected-I, each with low and high, :func:`xcrepro.metrics.corrected_ece`);
+        ratio: the one over the other, infinite where the other is below 0.01 points; floor: what chance leaves of the
+        calibrated scores; true, true-I: the same errors against the twin's probabilities in place of hits, NaN on real data.
 
         Cross-fitted folds lean on each other (a fold's surplus of hits is in the map of all the others), so ECE-I can
         lie below the floor; true-I cannot profit from that.
     """
     rows = []
     for (name, k), pair in states.items():
-        systems = [f"{name} {state}" for state in STATES]
-        before, after = (measured[k].values[system] for system in systems)
-        errors = [measured[k].error(system) for system in systems]
-        true = [100 * calibrated.true_error(ds, top) for top in pair]
-        ratio = before / after if after >= 0.01 else np.inf
-        floor = 100 * calibrated.floor(pair[1])
-        rows.append((k, name, before, errors[0], after, errors[1], ratio, floor, *true))
-    columns = ["k", "model", "ECE", "ECE ±", "ECE-I", "ECE-I ±", "ratio", "floor", "true", "true-I"]
-    return _by_k(pd.DataFrame(rows, columns=columns))
+        row = {"k": k, "model": name}
+        for state, top, mark in zip(STATES, pair, ("", "-I"), strict=True):
+            system = f"{name}, {state}"
+            row |= {f"ECE{mark}": measured[k].values[system], f"ECE{mark} ±": measured[k].error(system)}
+            found = calibrated.measure(ds, top, k, (*calibrated.CORRECTED, "ECE floor"))
+            floor = found.pop("ECE floor")
+            row |= {one.replace("corrected", f"corrected{mark}"): value for one, value in found.items()}
+        row["ratio"] = row["ECE"] / row["ECE-I"] if row["ECE-I"] >= 0.01 else np.inf
+        row["floor"] = floor
+        row |= {f"true{mark}": 100 * calibrated.true_error(ds, top) for top, mark in zip(pair, ("", "-I"), strict=True)}
+        rows.append(row)
+    return _by_k(pd.DataFrame(rows))
 
 
 def check(fall: pd.DataFrame) -> pd.DataFrame:
@@ -99,7 +102,7 @@ def compare_falls(fall: pd.DataFrame, measured: Mapping[int, Measured]) -> list[
     """
     found = []
     for row in fall[fall["ECE"] > STARTS_ABOVE].to_dict("records"):
-        one, (before, after) = measured[row["k"]], (f"{row['model']} {state}" for state in STATES)
+        one, (before, after) = measured[row["k"]], (f"{row['model']}, {state}" for state in STATES)
         pair = Measured(
             {"a fifth": one.values[before] / FACTOR, "after": one.values[after]},
             {"a fifth": one.replicates[before] / FACTOR, "after": one.replicates[after]},
@@ -120,9 +123,9 @@ def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        k, model, then P, ECE, ACE, Brier (percent), NLL (nats), each before and, marked -I, after.
+        k, model, then P, ECE, ECE corrected, ACE, Brier (percent), NLL (nats), each before and, marked -I, after.
     """
-    metrics = ["P", *calibrated.METRICS]
+    metrics = ["P", "ECE", "ECE corrected", *calibrated.METRICS[1:]]
     before, after = (calibrated.measure_all(ds, states, metrics, state) for state in calibrated.STATES)
     table = _by_k(before.join(after[metrics].add_suffix("-I")))
     return table[["k", "model", *(name + mark for name in metrics for mark in ("", "-I"))]]
@@ -130,7 +133,7 @@ def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
 
 def check_table(table: pd.DataFrame) -> pd.DataFrame:
     """What a hit more or less does not move: P@k, Brier scores, NLL before, and the large errors before calibration."""
-    return _common.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ACE-I", "NLL-I"]))
+    return _common.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ECE corrected-I", "ACE-I", "NLL-I"]))
 
 
 def _by_k(table: pd.DataFrame) -> pd.DataFrame:
@@ -277,11 +280,11 @@ def findings(
     list of str
     """
     lower = said.corrected(
-        measured[row.k].difference(*(f"{row.model} {state}" for state in STATES)) for row in fall.itertuples()
+        measured[row.k].difference(*(f"{row.model}, {state}" for state in STATES)) for row in fall.itertuples()
     )
     far = compare_falls(fall, measured)
     claim = f"an error above {STARTS_ABOVE:.0f} points falls to a fifth or less"
-    near = _common.describe_count(fall["ECE-I"] < 2 * fall["floor"])
+    none = _common.describe_count(fall["ECE corrected-I low"] == 0)
     kept = _common.describe_count((precision[[f"P@{k}" for k in KS]] == "same bits").all(axis=1))
     last = fall[fall["k"] == max(KS)]
     ours = [
@@ -290,7 +293,7 @@ def findings(
     sentences = [
         f"Over pairs of a model and a k, {said.count(lower, 'ECE@k is lower after isotonic regression')}.",
         f"Over these, {said.count(far, claim)}." if far else f"No error here starts above {STARTS_ABOVE:.0f} points.",
-        f"After it, {near} errors are below twice the noise floor, so that these test points hardly tell them from none.",
+        f"After it, {none} intervals of the corrected error hold 0: these test points do not tell those from none.",
         f"P@1, P@3 and P@5 are the same to the last bit for {kept} models.",
         f"Table 7 prints ECE@{max(KS)} of {describe_printed()}, other models and data; here it is {' and '.join(ours)}.",
     ]

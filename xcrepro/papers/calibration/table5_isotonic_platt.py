@@ -68,13 +68,7 @@ def calibrate_all(
     dict
         As :data:`Fits`.
     """
-    found = {}
-    for name, top in tops.items():
-        for k in ks:
-            before = calibrated.linked(top, k, name)
-            fits = {method: calibrate.cross_fit_top(ds.test.Y, before, **METHODS[method]) for method in methods}
-            found[name, int(k)] = {"none": before, **fits}
-    return found
+    return _common.calibrate_all(ds, tops, {name: METHODS[name] for name in methods}, ks)
 
 
 def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
@@ -90,7 +84,7 @@ def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured
     -------
     dict
     """
-    return {key: _common.measured_all(ds, tops, key[1], COMPARED) for key, tops in fits.items()}
+    return {key: calibrated.measured(ds, tops, key[1], COMPARED) for key, tops in fits.items()}
 
 
 def compute(ds: Dataset, fits: Fits, measured: Mapping) -> pd.DataFrame:
@@ -107,13 +101,13 @@ def compute(ds: Dataset, fits: Fits, measured: Mapping) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, k, method (``"none"`` first), ECE and its standard error (±), ACE, Brier (percent), NLL (nats), true (ECE
-        against the twin's probabilities, NaN on real data).
+        model, k, method (``"none"`` first), ECE and its standard error (±), ECE corrected with low and high (without the
+        noise of its hits), ACE, Brier (percent), NLL (nats), true (ECE against the twin's probabilities, NaN on real data).
     """
     rows = []
     for (name, k), tops in fits.items():
         for method, after in tops.items():
-            values = calibrated.measure(ds, after, k, VALUES[:-1])
+            values = calibrated.measure(ds, after, k, ("ECE", *calibrated.CORRECTED, *VALUES[1:-1]))
             error = {"ECE ±": measured[name, k]["ECE"].error(method)}
             true = {"true": 100 * calibrated.true_error(ds, after)}
             rows.append({"model": name, "k": k, "method": method, "ECE": values.pop("ECE"), **error, **values, **true})

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import calibrate, looks
 from xcrepro import findings as said
+from xcrepro import looks
 from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Difference, Measured
@@ -65,12 +65,7 @@ def calibrate_all(ds: Dataset, tops: calibrated.Tops, places: int = 10) -> dict[
     dict
         As :data:`Fits`.
     """
-    found = {}
-    for name, top in tops.items():
-        before = calibrated.linked(top, places, name)
-        fits = {fit: calibrate.cross_fit_top(ds.test.Y, before, **how) for fit, how in FITS.items()}
-        found[name] = {"none": before, **fits}
-    return found
+    return {name: fits for (name, _), fits in _common.calibrate_all(ds, tops, FITS, [places]).items()}
 
 
 def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, str], Measured]:
@@ -87,11 +82,11 @@ def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, str], Measured]:
     dict
         (model, column) -> fit -> value in percent; the columns P@1, P@3, P@5 and ECE@1.
     """
-    wanted = [("P", k) for k in KS] + [("ECE", 1)]
     return {
-        (name, f"{metric}@{k}"): _common.measured(ds, tops, k, metric)
+        (name, f"{metric}@{k}"): found
         for name, tops in fits.items()
-        for metric, k in wanted
+        for k in KS
+        for metric, found in calibrated.measured(ds, tops, k, ("P", "ECE") if k == 1 else ("P",)).items()
     }
 
 
@@ -109,14 +104,17 @@ def compute(ds: Dataset, fits: Fits, measured: Mapping[tuple[str, str], Measured
     Returns
     -------
     DataFrame
-        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), ECE@1's standard error,
-        and ``change of P@k``: P@k less that of "none", points, with its standard error (±).
+        model, fit (``"none"``, then :data:`FITS`), P@1, P@3, P@5, ECE@1, ECE@3, ECE@5 (percent), ECE@k corrected (without the
+        noise of its hits; that of ECE@1 with low and high), ECE@1's standard error, and ``change of P@k``: P@k less that of
+        "none", points, with its standard error (±).
     """
     rows = []
     for name, tops in fits.items():
         for fit, after in tops.items():
-            values = {k: calibrated.measure(ds, after, k, ("P", "ECE")) for k in KS}
+            values = {k: calibrated.measure(ds, after, k, ("P", "ECE", *calibrated.CORRECTED)) for k in KS}
             row = {"model": name, "fit": fit} | {f"{m}@{k}": values[k][m] for m in ("P", "ECE") for k in KS}
+            row |= {f"ECE@{k} corrected": values[k]["ECE corrected"] for k in KS}
+            row |= {f"ECE@1 corrected {end}": values[1][f"ECE corrected {end}"] for end in ("low", "high")}
             row["ECE@1 ±"] = measured[name, "ECE@1"].error(fit)
             for k in KS:
                 change = measured[name, f"P@{k}"].difference(fit, "none")

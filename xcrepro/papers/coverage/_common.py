@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse, special
 
-from xcrepro import decide, metrics, published
+from xcrepro import decide, formats, metrics, published
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
@@ -230,7 +230,7 @@ def _shares(n_labels: int) -> list[int]:
 
 def _stem(given: str) -> str:
     path = Path(given).expanduser()
-    return path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    return path.name if path.is_dir() else formats.model_name(path)
 
 
 def _given(path: str, ds: Dataset, n_labels: int) -> Models:

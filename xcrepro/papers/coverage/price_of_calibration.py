@@ -20,7 +20,7 @@ from xcrepro.inputs import parameters
 from xcrepro.papers.coverage._common import Run, scores
 from xcrepro.papers.coverage._common import runs as runs  # what the notebook calls
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
+from xcrepro.repro import figures, recorded
 
 TRUE = "true"
 Chosen = Mapping[tuple[str, str], TopK]
@@ -166,8 +166,13 @@ def plot(table: pd.DataFrame, k: int, ax=None) -> Figure:
         return fig
 
 
-def findings(table: pd.DataFrame, measured: Measured, k: int) -> list[str]:
-    """What comes out.
+def compute_recorded() -> pd.DataFrame:
+    """:func:`compute` on real data, as recorded, with the column dataset; empty where nothing is."""
+    return recorded.frame("coverage/price_of_calibration")
+
+
+def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame) -> list[str]:
+    """What comes out: here, then on real data.
 
     Parameters
     ----------
@@ -176,6 +181,8 @@ def findings(table: pd.DataFrame, measured: Measured, k: int) -> list[str]:
     measured : Measured
         Of :func:`measure`.
     k : int
+    real : DataFrame
+        Of :func:`compute_recorded`.
 
     Returns
     -------
@@ -192,7 +199,7 @@ def findings(table: pd.DataFrame, measured: Measured, k: int) -> list[str]:
         cov = f"Cov@{k} from {rows.loc[full, f'Cov {update}']:.1f} to {rows.loc[low, f'Cov {update}']:.1f} %"
         said.append(
             f"Where f falls by the {update}, probabilities {low} in place of {full} bring P@{k} {words}{clear}, and {cov}; the "
-            f"plain top {k} has {rows.loc[full, 'P top k']:.1f} % either way."
+            f"plain top {k} has {rows.loc[full, 'P top k']:.1f} %."
         )
     price = {name: rows.loc[name, "price probability"] for name in rows.index}
     rest = [f"{name} {value:.1f}" for name, value in price.items()]
@@ -203,4 +210,13 @@ def findings(table: pd.DataFrame, measured: Measured, k: int) -> list[str]:
             f"With the true probabilities it costs {at['price probability']:.1f} points by the probability and "
             f"{at['price gain']:.1f} by the gain, for Cov@{k} of {at['Cov probability']:.1f} and {at['Cov gain']:.1f} %."
         )
+    if len(real):
+        at = real.set_index(["dataset", "source"])["price probability"].unstack()
+        of = real.set_index(["dataset", "source"])["P top k"].unstack()["x 1"]
+        each = [
+            f"{name} {row['x 1']:.1f} of {of[name]:.1f} as they are, {row['x 0.1']:.1f} times 0.1, {row['isotonic']:.1f} after "
+            f"isotonic regression"
+            for name, row in at.iterrows()
+        ]
+        said.append(f"On real data as recorded, by the same probabilities: {'; '.join(each)}.")
     return said

@@ -25,8 +25,6 @@ REFERENCE, B = 0.55, 1.5
 """A of fig. 3a's reference curve; the paper does not say which B its curves have, this is its default beside A = 0.55."""
 MIDDLE = (0.025, 0.975)
 """The quantiles around the middle 95 % of draws."""
-SIGMAS = 4.0
-"""A mean over draws within so many of its standard errors is held for unbiased."""
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastXML", "PfastreXML")
 """The baselines shown: all five of the paper's that this kit has, and two that came later (DiSMEC, PLT)."""
 PAPER = {"Wikipedia": "wikilshtc-325k", "Amazon": "amazon-670k"}

@@ -111,13 +111,13 @@ def compute_twins(scales: Sequence[float], seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)[["dataset", "scale", *sizes, lpp, "printed lpp", ppl, "printed ppl"]]
 
 
-def findings(page: pd.DataFrame, counted: pd.DataFrame, ours: pd.DataFrame, twins: pd.DataFrame) -> list[str]:
+def findings(page: pd.DataFrame, counted: pd.DataFrame, twins: pd.DataFrame) -> list[str]:
     """What the table's numbers say.
 
     Parameters
     ----------
-    page, counted, ours, twins : DataFrame
-        From :func:`compute_page`, :func:`compute_counted`, :func:`compare_with_printed` and :func:`compute_twins`.
+    page, counted, twins : DataFrame
+        From :func:`compute_page`, :func:`compute_counted` and :func:`compute_twins`.
 
     Returns
     -------

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import findings as said
-from xcrepro import looks, metrics, published
+from xcrepro import formats, looks, metrics, published
 from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
@@ -22,7 +22,7 @@ from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
 printed_rows = datasets.printed_table
-METRICS = ("P", "ECE", "ACE", "Brier", "NLL")
+METRICS = ("P", "ECE", *calibrated.CORRECTED, *calibrated.METRICS[1:])
 RANKED = ("P", "nDCG", "PSP")
 
 
@@ -144,7 +144,7 @@ def load(ds: Dataset, models: Sequence[str], seed: int, given: str, k: int = 5) 
     ArgumentError
         For a file of fewer than ``k`` places.
     """
-    own = list(baselines.saved_files(given)) if given else []
+    own = list(formats.model_files(given)) if given else []
     tops = baselines.predictions(ds, models, seed, given)
     for name in own:
         if tops[name].k < k:
@@ -254,9 +254,17 @@ def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataF
     Returns
     -------
     DataFrame
-        model, metric (P, ECE, ACE, Brier, NLL), k, before, after isotonic regression; percent, NLL in nats.
+        model, metric (P, ECE, then without the noise of its hits and that number's 95 % interval, ACE, Brier, NLL), k, before,
+        after isotonic regression; percent, NLL in nats.
     """
     return calibrated.errors(ds, calibrated.before_after(ds, tops, range(1, k + 1)), METRICS)
+
+
+def check_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Without intervals; of the corrected ECE what is 3 points or more, as less hangs on some ten hits."""
+    table = table[~table["metric"].isin(calibrated.CORRECTED[1:])].reset_index(drop=True)
+    small = table["metric"] == calibrated.CORRECTED[0]
+    return table.assign(**{state: table[state].mask(small & (table[state] < 3)) for state in calibrated.STATES})
 
 
 def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[int, Measured]:
@@ -271,17 +279,9 @@ def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[int, Meas
     Returns
     -------
     dict of int to Measured
-        By k; the systems are (model, state) as ``"PLT before"``, ``"PLT after"``; percent.
+        By k; the systems are (model, state) as ``"PLT, before"``, ``"PLT, after"``; percent.
     """
-    by_k: dict[int, dict] = {}
-    for (name, place), pair in calibrated.before_after(ds, tops, range(1, k + 1)).items():
-        named = {f"{name} {state}": top for state, top in zip(calibrated.STATES, pair, strict=True)}
-        by_k.setdefault(place, {}).update(named)
-    return {place: Measured.of_rows(_ece, ds.test.Y, systems) for place, systems in by_k.items()}
-
-
-def _ece(Y, top: TopK) -> float:
-    return 100 * metrics.ece(Y, top, closed=calibrated.CLOSED)
+    return calibrated.measured_states(ds, calibrated.before_after(ds, tops, range(1, k + 1)))
 
 
 def compute(measured: Mapping[int, Measured]) -> pd.DataFrame:
@@ -299,10 +299,10 @@ def compute(measured: Mapping[int, Measured]) -> pd.DataFrame:
     """
     rows = []
     for k, one in measured.items():
-        for name in dict.fromkeys(system.rpartition(" ")[0] for system in one.values):
+        for name in calibrated.in_state(one).values:
             row = {"model": name, "k": k}
             for state in calibrated.STATES:
-                row |= {state: one.values[f"{name} {state}"], f"{state} ±": one.error(f"{name} {state}")}
+                row |= {state: one.values[f"{name}, {state}"], f"{state} ±": one.error(f"{name}, {state}")}
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -354,17 +354,6 @@ def compute_printed(ds: Dataset) -> pd.DataFrame:
     return tables.spread(rows.assign(method=names, column=columns, text=text), ["method"], "column", "text")
 
 
-def describe_p(p: float) -> str:
-    """A p-value as words.
-
-    >>> describe_p(0.0000123), describe_p(0.0312), describe_p(float("nan"))
-    ('p < 0.001', 'p = 0.03', 'p not known')
-    """
-    if np.isnan(p):
-        return "p not known"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
-
-
 def findings(
     ranked: Mapping[str, Measured], differences: pd.DataFrame, measured: Mapping[int, Measured], own: Sequence[str]
 ) -> list[str]:
@@ -388,7 +377,7 @@ def findings(
     sentences = []
     for (name, baseline), part in differences.groupby(["model", "baseline"], sort=False):
         shown = [
-            f"{row['metric']} {row['difference']:+.1f} ± {row['±']:.1f} ({row['verdict']}, {describe_p(row['p'])})"
+            f"{row['metric']} {row['difference']:+.1f} ± {row['±']:.1f} ({row['verdict']}, {said.chance(row['p'])})"
             for row in part.to_dict("records")
         ]
         sentences.append(f"{name} against {baseline}, points: {'; '.join(shown)}.")
@@ -398,11 +387,9 @@ def findings(
     if not own:
         metric = list(ranked)[-3]
         sentences.append(f"Of the example's models: {ranked[metric].leader(metric).text}.")
-    before = _keep(measured[last], "before")
+    before = calibrated.in_state(measured[last])
     sentences.append(f"Before calibration: {before.leader(f'ECE@{last} (lower is better)', 'lower').text}.")
-    fall = said.corrected(
-        measured[last].difference(f"{name} before", f"{name} after") for name in _keep(measured[last], "before").values
-    )
+    fall = calibrated.before_minus_after(measured[last])
     sentences.append(f"Over models, {said.count(fall, f'isotonic regression lowers ECE@{last}')}.")
     if last > 1:
         rises = said.corrected(_rise(measured, name) for name in before.values)
@@ -411,17 +398,9 @@ def findings(
     return sentences
 
 
-def _keep(measured: Measured, state: str) -> Measured:
-    """The systems of one state, under their models' names."""
-    names = [name.removesuffix(f" {state}") for name in measured.values if name.endswith(f" {state}")]
-    return Measured(
-        *({name: part[f"{name} {state}"] for name in names} for part in (measured.values, measured.replicates))
-    )
-
-
 def _rise(measured: Mapping[int, Measured], name: str) -> Difference:
     """ECE at the last k less that at the first, before calibration."""
-    ends = {str(k): _keep(measured[k], "before") for k in (max(measured), min(measured))}
+    ends = {str(k): calibrated.in_state(measured[k]) for k in (max(measured), min(measured))}
     both = ({k: part.values[name] for k, part in ends.items()}, {k: part.replicates[name] for k, part in ends.items()})
     return Measured(*both).difference(*ends)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks, published
+from xcrepro import formats, looks, published
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.registry import find as registry_entry
@@ -129,7 +129,7 @@ def check_parameters(values: Mapping[str, object]) -> None:
             )
     if (baseline := values.get("baseline")) and baseline not in models:
         for home in homes or [None]:
-            own = [file.name.removesuffix(".gz").rpartition(".")[0] for file in home.iterdir()] if home else []
+            own = list(formats.model_files(home)) if home else []
             if baseline not in own:
                 known = ", ".join([*models, *own])
                 raise ArgumentError("parameter baseline", "must be one of the models", repr(baseline), known)

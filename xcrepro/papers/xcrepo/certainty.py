@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
+from xcrepro.findings import LEVEL
 from xcrepro.metrics import significance
 from xcrepro.published import leads
 from xcrepro.repro import figures
@@ -67,8 +68,8 @@ def compute_counts() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        metric (``"P@1"``), pairs (neighbouring rows), one column a verdict, tables, and of their first two rows how many are
-        certain: alone, and after Holm's correction for all tables.
+        metric (``"P@1"``), pairs (neighbouring rows), one column a verdict; certain after Holm: of the pairs, corrected for all
+        of them; tables, and of their first two rows how many are certain: each alone, and corrected for all tables.
     """
     rows = []
     for metric in ("P", "PSP"):
@@ -76,10 +77,12 @@ def compute_counts() -> pd.DataFrame:
             found = compute(metric, k)
             first = compute_leaders(found)
             verdicts = found["verdict"].value_counts().reindex(leads.VERDICTS, fill_value=0)
-            held = int((np.asarray(significance.holm(first["p most"].to_numpy())) <= 0.05).sum())
+            held = int((found["p Holm"] <= LEVEL).sum())
+            of_first = int((significance.holm(first["p most"]) <= LEVEL).sum())
             top = int((first["verdict"] == "certain").sum())
-            rows.append((f"{metric}@{k}", len(found), *verdicts, len(first), top, held))
-    return pd.DataFrame(rows, columns=["metric", "pairs", *leads.VERDICTS, "tables", "first certain", "after Holm"])
+            rows.append((f"{metric}@{k}", len(found), *verdicts, held, len(first), top, of_first))
+    columns = ["metric", "pairs", *leads.VERDICTS, "certain after Holm", "tables", "first certain", "first after Holm"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def plot(found: pd.DataFrame, name: str = "P@1", ax=None) -> Figure:
@@ -134,9 +137,11 @@ def findings(found: pd.DataFrame, counts: pd.DataFrame, name: str = "P@1") -> li
     open_ones = first[first["verdict"] == "open"]
     said = [
         f"In {name} the best row's lead is certain in {(first['verdict'] == 'certain').sum()} of {len(first)} tables, whatever "
-        f"the two predicted ({row['after Holm']} after Holm's correction for all tables).",
-        f"Of {len(found)} pairs of neighbouring rows {n.get('certain', 0)} are certain; {n.get('no lead', 0)} could be no lead "
-        f"whatever was predicted; for the other {n.get('open', 0)} it hangs on the predictions.",
+        f"the two predicted ({row['first after Holm']} after Holm's correction for all tables).",
+        f"Of {len(found)} pairs of neighbouring rows {n.get('certain', 0)} are certain ({row['certain after Holm']} after "
+        f"Holm's correction for all pairs; were no method better than the next, {LEVEL * len(found):.0f} at most would be "
+        f"expected); {n.get('no lead', 0)} could be no lead whatever was predicted; for the other {n.get('open', 0)} it hangs "
+        f"on the predictions.",
     ]
     if len(open_ones):
         worst = open_ones.loc[(open_ones["open at"] / open_ones["bound"]).idxmin()]
