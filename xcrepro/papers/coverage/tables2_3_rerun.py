@@ -25,7 +25,7 @@ from xcrepro.arguments import whole_number
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.findings import Difference, Measured, agreement, corrected, count, numbers
 from xcrepro.inputs import baselines, datasets
 from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
@@ -40,6 +40,7 @@ from xcrepro.papers.coverage._common import (
     RANDOM,
     SCORES,
     TIME,
+    TREE,
     WEIGHTED,
     Run,
     mixed,
@@ -366,6 +367,34 @@ def findings(measured: Mapping[str, Measures], betas: Sequence[float]) -> list[s
                 if claim in TOLD:
                     said.append(f"{model}, {update}: {count(_differences(found, metric, pairs)[1], claim)}")
     return said
+
+
+def findings_recorded(measured: Mapping[str, Measures], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of the rules, on label trees.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    k = KS[-1]
+    return [
+        agreement(
+            measured[TREE][metric, k].pairs(),
+            numbers(recorded, "rule", f"{metric}@{k}"),
+            f"{metric}@{k}",
+            "pairs of rules",
+        )
+        for metric in ("P", "Cov")
+        if TREE in measured
+    ]
 
 
 def findings_models(ds: Dataset, found: Mapping[str, Sequence[Run]], k: int = 5) -> list[str]:
