@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """A p-value below it is no longer chance, here."""
 BLOCKS = 20
+_ROUNDING = 1e-12
+"""Of a number, what adding it up in another order may move."""
 KINDS = ("blocks", "runs")
 
 
@@ -158,14 +160,18 @@ class Measured:
         Returns
         -------
         Difference
-            Where no replicate differs its error is 0, and p is 0, or 1 where the difference is 0 as well.
+            Where no replicate differs its error is 0, and p is 1 where the difference is 0 as well. Else it is 0 of a
+            jackknife; of n independent runs, which may come to the same number of hits by chance, the sign test's
+            2^(1 - n).
         """
         ours, theirs = (np.asarray(self.replicates[name], float) for name in (left, right))
         value, error, dof = self.values[left] - self.values[right], self._error(ours - theirs), ours.size - 1
+        if error <= _ROUNDING * max(abs(self.values[left]), abs(self.values[right])):
+            error = 0.0
         if np.isnan(error) or np.isnan(value):
             p = np.nan
         elif error == 0:
-            p = 0.0 if value else 1.0
+            p = 1.0 if not value else 2.0 ** (1 - ours.size) if self.kind == "runs" else 0.0
         else:
             p = float(2 * stats.t(dof).sf(abs(value) / error))
         return Difference(left, right, float(value), error, dof, p)
