@@ -120,11 +120,15 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
     both = _common.measured_states(ds, states, k)
     leader = _common.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
     high = keep_high(states)
-    signs, signs_high = (_sort(measure_direction(ds, each), summary["model"]) for each in (states, high))
+    with_high = [name for (name, _), (top, _) in high.items() if (top.ids >= 0).any()]
+    without = [name for name in summary["model"] if name not in with_high]
+    signs = _sort(measure_direction(ds, states), summary["model"])
+    signs_high = _sort(measure_direction(ds, high), with_high)
+    high_alone = _list(signs_high), f"no such pair: {', '.join(without)}" if without else ""
     said = [
         f"Before calibration: {leader}.",
         f"Mean score against share of hits: {_list(signs)}.",
-        f"The same of the pairs with a score above {HIGH} alone: {_list(signs_high)}.",
+        f"The same of the pairs with a score above {HIGH} alone: {'; '.join(part for part in high_alone if part)}.",
         *(_beside_paper(signs_high if "high" in way else signs, way, *family) for way, family in PAPER.items()),
         f"{count(_common.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
     ]
