@@ -46,9 +46,7 @@ def test_a_model_without_high_scores_is_not_said_to_be_unclear(overconfident):
     low = TopK(top.ids, top.scores * 0.4, 6)
     states = calibrated.before_after(ds, {"Neural": top, "PLT": low}, (3,))
     said = item.findings(ds, states, item.compute(ds, states))
-    assert said[2] == (
-        "The same of the pairs with a score above 0.5 alone: over-confident: Neural; no such pair: PLT."
-    )
+    assert said[2] == ("The same of the pairs with a score above 0.5 alone: over-confident: Neural; no such pair: PLT.")
     states = calibrated.before_after(ds, {"PLT": low}, (3,))
     said = item.findings(ds, states, item.compute(ds, states))
     assert said[2] == "The same of the pairs with a score above 0.5 alone: no such pair: PLT."

@@ -12,7 +12,7 @@ from xcrepro import looks
 from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import Measured, count
+from xcrepro.findings import Measured, agreement, count
 from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
@@ -135,6 +135,31 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
     worst = summary.loc[summary["after"].idxmax()]
     floor = f"{worst['floor']:.1f} % would be left by chance if its scores were right"
     return [*said, f"The largest ECE@{k} after it is {worst['after']:.1f} % ({worst['model']}), where {floor}."]
+
+
+def findings_recorded(ds: Dataset, states: calibrated.States, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of which way the scores err.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    ((k),) = {k for _, k in states}
+    columns = {"mean score": ", mean score", "hit rate": ", hit rate"}
+    found = measure_direction(ds, states).differences(
+        tuple(f"{name}{end}" for end in columns.values()) for name, _ in states
+    )
+    there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
+    what = f"mean score against share of hits at k = {k}"
+    return [agreement(found, _common.recorded_pairs(there, columns), what, "models' directions")]
 
 
 def keep_high(states: calibrated.States) -> dict[tuple[str, int], tuple[TopK, TopK]]:
