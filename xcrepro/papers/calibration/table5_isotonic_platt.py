@@ -233,7 +233,7 @@ def findings(found: pd.DataFrame, measured: Mapping) -> list[str]:
 
 
 def findings_recorded(measured: Mapping, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Whether real data say the same of isotonic regression against Platt scaling by ECE.
+    """Whether real data say the same of isotonic regression against Platt scaling by the Brier score: small ECE are not recorded.
 
     Parameters
     ----------
@@ -248,17 +248,17 @@ def findings_recorded(measured: Mapping, recorded: Mapping[str, pd.DataFrame]) -
         Of :func:`xcrepro.findings.agreement`.
     """
     found = said.corrected(
-        replace(one["ECE"].difference("isotonic", "Platt"), left=f"{name}@{k}, isotonic", right=f"{name}@{k}, Platt")
+        replace(one["Brier"].difference("isotonic", "Platt"), left=f"{name}@{k}, isotonic", right=f"{name}@{k}, Platt")
         for (name, k), one in measured.items()
     )
     there = {
         dataset: table.assign(model=table["model"] + "@" + table["k"].astype(int).astype(str))
-        .pivot(index="model", columns="method", values="ECE")
+        .pivot(index="model", columns="method", values="Brier")
         .reset_index()
         for dataset, table in recorded.items()
     }
     values = _common.recorded_pairs(there, {"isotonic": ", isotonic", "Platt": ", Platt"})
-    return [said.agreement(found, values, "ECE", "pairs of isotonic regression and Platt scaling")]
+    return [said.agreement(found, values, "Brier", "pairs of isotonic regression and Platt scaling")]
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:
