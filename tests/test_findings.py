@@ -146,20 +146,20 @@ def test_recorded_data_agree_or_not_on_what_is_clear_alone():
     def said(**recorded):
         return findings.agreement(pairs, recorded, "P@1")
 
-    start = "Real data first, P@1: of the pairs of models that this run tells apart, recorded on "
-    assert said(bibtex={"a": 3.0, "b": 2.0, "c": 1.0}) == f"{start}bibtex 3 of 3 in the same order."
+    start = "Real data first, P@1: of the pairs of models that are clear in this run, recorded in the same order: on "
+    assert said(bibtex={"a": 3.0, "b": 2.0, "c": 1.0}) == f"{start}bibtex 3 of 3."
     # c and d are not clear here, so that real data have them the other way round says nothing; equal is not above.
     assert said(bibtex={"a": 2.0, "b": 2.0, "c": 1.0, "d": 3.0}) == (
-        f"{start}bibtex 2 of 5 in the same order (not a above b, a above d, b above d)."
+        f"{start}bibtex 2 of 5 (not a above b, a above d, b above d)."
     )
     assert said(bibtex={"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}) == (
-        f"{start}bibtex 0 of 5 in the same order (not a above b, a above c, a above d and 2 more)."
+        f"{start}bibtex 0 of 5 (not a above b, a above c, a above d and 2 more)."
     )
     assert said(bibtex={"a": 3.0, "b": 2.0}, delicious={"c": 0.0, "a": 1.0}) == (
-        f"{start}bibtex 1 of 1 in the same order and on delicious 1 of 1 in the same order."
+        f"{start}bibtex 1 of 1, on delicious 1 of 1."
     )
     assert said(bibtex={"c": 1.0, "d": 2.0}) == (
-        "Real data first, P@1: this run tells none of the pairs of models apart that are recorded on bibtex."
+        "Real data first, P@1: none of the pairs of models recorded on bibtex is clear in this run."
     )
     assert said() == said(bibtex={"a": 1.0}) == said(bibtex={"a": 1.0, "b": np.nan}) == ""
 

@@ -286,7 +286,7 @@ def count(differences: Sequence[Difference], claim: str) -> str:
 
     Examples
     --------
-    >>> one = Measured.of_runs({"a": [3.0, 3.1, 2.9], "b": [1.0, 1.1, 0.9]}).differences([("a", "b")])
+    >>> one = Measured.of_runs({"a": [3.0, 3.1, 2.9], "b": [1.0, 1.2, 0.9]}).differences([("a", "b")])
     >>> count(one, "a is above b")
     'a is above b: clearly so in the one comparison'
     """
@@ -333,10 +333,10 @@ def agreement(
 
     Examples
     --------
-    >>> here = Measured.of_runs({"PLT": [61.0, 61.1, 60.9], "FastXML": [50.0, 50.1, 49.9]})
+    >>> here = Measured.of_runs({"PLT": [61.0, 61.1, 60.9], "FastXML": [50.0, 50.2, 49.9]})
     >>> pairs = here.differences([("PLT", "FastXML")])
     >>> agreement(pairs, {"bibtex": {"PLT": 60.0, "FastXML": 64.0}}, "P@1")
-    'Real data first, P@1: of the pairs of models that this run tells apart, recorded on bibtex 0 of 1 in the same order \
+    'Real data first, P@1: of the pairs of models that are clear in this run, recorded in the same order: on bibtex 0 of 1 \
 (not PLT above FastXML).'
     """
     found = list(differences)
@@ -352,11 +352,11 @@ def agreement(
         if clear := [one for one in here if one.clear]:
             values = recorded[dataset]
             other = [one for one in clear if (values[one.left] - values[one.right]) * one.value <= 0]
-            said.append(f"on {dataset} {len(clear) - len(other)} of {len(clear)} in the same order{_not(other)}")
+            said.append(f"on {dataset} {len(clear) - len(other)} of {len(clear)}{_not(other)}")
     start = f"Real data first, {what}: "
     if not said:
-        return f"{start}this run tells none of the {things} apart that are recorded on {_and(list(held))}."
-    return f"{start}of the {things} that this run tells apart, recorded {_and(said)}."
+        return f"{start}none of the {things} recorded on {_and(list(held))} is clear in this run."
+    return f"{start}of the {things} that are clear in this run, recorded in the same order: {', '.join(said)}."
 
 
 def numbers(tables: Mapping[str, pd.DataFrame], key: str, column: str) -> dict[str, dict[str, float]]:
@@ -384,7 +384,7 @@ def numbers(tables: Mapping[str, pd.DataFrame], key: str, column: str) -> dict[s
 def _not(differences: Sequence[Difference], most: int = 3) -> str:
     """Those that are in another order, the first few by name."""
     pairs = [(one.left, one.right) if one.value > 0 else (one.right, one.left) for one in differences]
-    names = list(dict.fromkeys(f"{above} above {below}" for above, below in pairs))
+    names = list(dict.fromkeys(f"{above} above {below}".replace(", ", " ") for above, below in pairs))
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f" (not {', '.join(names[:most])}{more})" if names else ""
 

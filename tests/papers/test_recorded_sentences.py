@@ -1,7 +1,7 @@
 """Items hold their run to what is recorded of real data: the recorded names are found, and who disagrees is named.
 
-A run is planted that came to the recorded numbers themselves: all that it tells apart must agree. The same with the signs turned
-round must agree in nothing.
+A run is planted that came to the recorded numbers themselves: all that it tells apart must agree. Turned round it must agree in
+nothing.
 """
 
 from __future__ import annotations
@@ -214,10 +214,10 @@ PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)
 def test_a_run_that_came_to_the_recorded_numbers_agrees(case, monkeypatch):
     for sentence in case(1, monkeypatch):
-        assert (found := re.search(r"recorded on bibtex (\d+) of (\d+) in the same order\.$", sentence)), sentence
+        assert (found := re.search(r"recorded in the same order: on bibtex (\d+) of (\d+)\.$", sentence)), sentence
         assert found[1] == found[2] != "0"
     for sentence in case(-1, monkeypatch):
-        assert re.search(r"recorded on bibtex 0 of [1-9]\d* in the same order \(not .* above .*\)\.$", sentence), (
+        assert re.search(r"recorded in the same order: on bibtex 0 of [1-9]\d* \(not .* above .*\)\.$", sentence), (
             sentence
         )
 

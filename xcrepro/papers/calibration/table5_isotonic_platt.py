@@ -233,7 +233,9 @@ def findings(found: pd.DataFrame, measured: Mapping) -> list[str]:
 
 
 def findings_recorded(measured: Mapping, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Whether real data say the same of isotonic regression against Platt scaling by the Brier score: small ECE are not recorded.
+    """Whether real data say the same of isotonic regression against Platt scaling, by the Brier score.
+
+    Of ECE the small values are not recorded.
 
     Parameters
     ----------
