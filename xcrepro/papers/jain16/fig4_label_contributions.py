@@ -287,8 +287,10 @@ def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: 
         f"they hold at most half of the train instances."
     ]
     for k, parts in measured.items():
-        text = parts["rare labels"].leader(f"points of PSP@{k} from rare labels").text
-        said.append(f"{text[0].upper() if text.startswith('no clear') else text[0]}{text[1:]}.")
+        leader = parts["rare labels"].leader(f"points of PSP@{k} from rare labels")
+        # Where it does not begin with a model's name.
+        text = leader.text if leader.clear else f"{leader.text[0].upper()}{leader.text[1:]}"
+        said.append(f"{text}.")
     if pair is None:
         return said
     for k, parts in measured.items():

@@ -97,10 +97,10 @@ def split(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     Returns
     -------
     tuple of DataFrame
-        model with N and P; model with C and what is printed.
+        model with N and P; model with C and what is printed, without columns of which nothing is.
     """
     first = [name for name in table if name.removesuffix(" complete") in SCORED]
-    return table[["model", *first]], table.drop(columns=first)
+    return table[["model", *first]], table.drop(columns=first).dropna(axis=1, how="all")
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:

@@ -324,7 +324,7 @@ def findings(
             + (f"; {aside} more stand beside a value that the audit doubts, and are not counted." if aside else ".")
         )
     elif not len(printed):
-        said.append("Nothing is printed for the models and the dataset of this run.")
+        said.append("No printed row of the dataset stands for a model of this run.")
     return said
 
 
