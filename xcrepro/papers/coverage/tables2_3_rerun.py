@@ -414,7 +414,7 @@ def findings_models(ds: Dataset, found: Mapping[str, Sequence[Run]], k: int = 5)
     if len(found) < 2:
         return []
     share, said = tested_share(ds), []
-    for rule, choose in ((PLAIN, decide.top_k), (GREEDY, decide.greedy_coverage)):
+    for rule, choose in (("the plain top k", decide.top_k), (GREEDY, decide.greedy_coverage)):
         tops = {name: choose(of[0].probabilities, k) for name, of in found.items()}
         P = Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, k)[0], ds.test.Y, tops)
         Cov = Measured.of_rows(lambda Y, top: 100 / share * metrics.coverage(Y, top, k)[0], ds.test.Y, tops)
