@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -77,6 +78,17 @@ def test_where_no_error_is_known_nothing_is_clear():
     assert same.text == "no clear leader in P@1: a is 0.0 ± 0.0 points away from b, which chance explains"
 
 
+def test_runs_that_come_to_the_same_hits_are_not_certain():
+    for n, clear in ((2, False), (5, False), (6, True)):
+        found = runs(a=[100 * 0.1 * 3] * n, b=[100 * 0.1 * 2.9] * n).difference("a", "b")
+        assert (found.error, found.clear) == (0, clear)
+        assert found.p == 2.0 ** (1 - n)
+    # What is no more than rounding is no scatter.
+    assert runs(a=[30.0, 30.0 + 1e-14], b=[29.0, 29.0]).difference("a", "b").verdict == "not clear"
+    blocks = Measured({"a": 3.0, "b": 2.0}, {"a": np.full(4, 3.0), "b": np.full(4, 2.0)}).difference("a", "b")
+    assert (blocks.p, blocks.verdict) == (0, "above")
+
+
 def test_several_comparisons_are_corrected_together():
     rng = np.random.default_rng(3)
     values = {f"m{i}": rng.normal(size=6) for i in range(12)}
@@ -89,7 +101,7 @@ def test_several_comparisons_are_corrected_together():
 
 
 def test_counts_are_said_as_they_are():
-    up, down, flat = np.array([3.0, 3.1, 2.9]), np.array([1.0, 1.1, 0.9]), np.array([0.0, 9.0, 1.0])
+    up, down, flat = np.array([3.0, 3.1, 2.9]), np.array([1.0, 1.2, 0.9]), np.array([0.0, 9.0, 1.0])
     found = runs(up=up, down=down, flat=flat)
 
     def said(*pairs):
@@ -124,3 +136,34 @@ def test_faults_are_named():
         Measured({"a": 1.0, "b": 2.0}, {"a": np.ones(2), "b": np.ones(3)})
     with pytest.raises(ArgumentError, match="kind"):
         Measured({"a": 1.0}, {"a": np.ones(2)}, "means")
+
+
+def test_recorded_data_agree_or_not_on_what_is_clear_alone():
+    here = runs(a=[9.0, 9.1, 8.9, 9.2], b=[5.0, 5.2, 4.9, 5.0], c=[1.0, 1.1, 0.8, 1.0], d=[0.0, 2.0, 1.5, 0.9])
+    pairs = here.pairs()
+    assert [(one.left, one.right) for one in pairs if not one.clear] == [("c", "d")]
+
+    def said(**recorded):
+        return findings.agreement(pairs, recorded, "P@1")
+
+    start = "Real data first, P@1: of the pairs of models that are clear in this run, recorded in the same order: on "
+    assert said(bibtex={"a": 3.0, "b": 2.0, "c": 1.0}) == f"{start}bibtex 3 of 3."
+    # c and d are not clear here, so that real data have them the other way round says nothing; equal is not above.
+    assert said(bibtex={"a": 2.0, "b": 2.0, "c": 1.0, "d": 3.0}) == (
+        f"{start}bibtex 2 of 5 (not a above b, a above d, b above d)."
+    )
+    assert said(bibtex={"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}) == (
+        f"{start}bibtex 0 of 5 (not a above b, a above c, a above d and 2 more)."
+    )
+    assert said(bibtex={"a": 3.0, "b": 2.0}, delicious={"c": 0.0, "a": 1.0}) == (
+        f"{start}bibtex 1 of 1, on delicious 1 of 1."
+    )
+    assert said(bibtex={"c": 1.0, "d": 2.0}) == (
+        "Real data first, P@1: none of the pairs of models recorded on bibtex is clear in this run."
+    )
+    assert said() == said(bibtex={"a": 1.0}) == said(bibtex={"a": 1.0, "b": np.nan}) == ""
+
+
+def test_recorded_columns_are_read_by_name():
+    tables = {"bibtex": pd.DataFrame({"model": ["a", "b"], "P@1": [1.0, 2.0]}), "other": pd.DataFrame({"model": ["a"]})}
+    assert findings.numbers(tables, "model", "P@1") == {"bibtex": {"a": 1.0, "b": 2.0}}

@@ -7,8 +7,10 @@ Several comparisons of one claim are corrected together (Holm).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -18,9 +20,14 @@ from xcrepro.errors import ArgumentError
 from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error
 from xcrepro.predictions import TopK
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LEVEL = 0.05
 """A p-value below it is no longer chance, here."""
 BLOCKS = 20
+_ROUNDING = 1e-12
+"""Of a number, what adding it up in another order may move."""
 KINDS = ("blocks", "runs")
 
 
@@ -153,14 +160,18 @@ class Measured:
         Returns
         -------
         Difference
-            Where no replicate differs its error is 0, and p is 0, or 1 where the difference is 0 as well.
+            Where no replicate differs its error is 0, and p is 1 where the difference is 0 as well. Else it is 0 of a
+            jackknife; of n independent runs, which may come to the same number of hits by chance, the sign test's
+            2^(1 - n).
         """
         ours, theirs = (np.asarray(self.replicates[name], float) for name in (left, right))
         value, error, dof = self.values[left] - self.values[right], self._error(ours - theirs), ours.size - 1
+        if error <= _ROUNDING * max(abs(self.values[left]), abs(self.values[right])):
+            error = 0.0
         if np.isnan(error) or np.isnan(value):
             p = np.nan
         elif error == 0:
-            p = 0.0 if value else 1.0
+            p = 1.0 if not value else 2.0 ** (1 - ours.size) if self.kind == "runs" else 0.0
         else:
             p = float(2 * stats.t(dof).sf(abs(value) / error))
         return Difference(left, right, float(value), error, dof, p)
@@ -177,6 +188,15 @@ class Measured:
         list of Difference
         """
         return corrected(self.difference(left, right) for left, right in pairs if {left, right} <= self.values.keys())
+
+    def pairs(self) -> list[Difference]:
+        """Every system against every other, corrected together.
+
+        Returns
+        -------
+        list of Difference
+        """
+        return self.differences(itertools.combinations(self.values, 2))
 
     def leader(self, what: str, better: str = "higher", unit: str = "points", decimals: int = 1) -> Leader:
         """Who leads, and whether the lead is more than chance: over each other system by itself.
@@ -266,7 +286,7 @@ def count(differences: Sequence[Difference], claim: str) -> str:
 
     Examples
     --------
-    >>> one = Measured.of_runs({"a": [3.0, 3.1, 2.9], "b": [1.0, 1.1, 0.9]}).differences([("a", "b")])
+    >>> one = Measured.of_runs({"a": [3.0, 3.1, 2.9], "b": [1.0, 1.2, 0.9]}).differences([("a", "b")])
     >>> count(one, "a is above b")
     'a is above b: clearly so in the one comparison'
     """
@@ -294,6 +314,94 @@ def chance(p: float) -> str:
     if np.isnan(p):
         return "p not known"
     return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
+def agreement(
+    differences: Iterable[Difference],
+    recorded: Mapping[str, Mapping[str, float]],
+    what: str,
+    things: str = "pairs of models",
+) -> str:
+    """Whether recorded results on real data have the order that this run tells apart, as a sentence.
+
+    Parameters
+    ----------
+    differences : iterable of Difference
+        Of this run, corrected together. Those that are clear are looked at, and no others: where a run tells two apart by
+        chance alone, real data can neither agree nor disagree.
+    recorded : mapping of str to mapping
+        Dataset -> left or right of ``differences`` -> the recorded number. They are taken as they are: of most no error is
+        recorded.
+    what : str
+        What the numbers are.
+    things : str
+        What ``differences`` are, in the plural.
+
+    Returns
+    -------
+    str
+        Empty where nothing is recorded of what is compared. Equal recorded numbers are not in the same order.
+
+    Examples
+    --------
+    >>> here = Measured.of_runs({"PLT": [61.0, 61.1, 60.9], "FastXML": [50.0, 50.2, 49.9]})
+    >>> pairs = here.differences([("PLT", "FastXML")])
+    >>> agreement(pairs, {"bibtex": {"PLT": 60.0, "FastXML": 64.0}}, "P@1")
+    'Real data first, P@1: of the pairs of models that are clear in this run, recorded in the same order: on bibtex 0 of 1 \
+(not PLT above FastXML).'
+    """
+    found = list(differences)
+    held = {
+        dataset: [one for one in found if not np.isnan(values.get(one.left, np.nan) - values.get(one.right, np.nan))]
+        for dataset, values in recorded.items()
+    }
+    held = {dataset: here for dataset, here in held.items() if here}
+    if not held:
+        return ""
+    said = []
+    for dataset, here in held.items():
+        if clear := [one for one in here if one.clear]:
+            values = recorded[dataset]
+            other = [one for one in clear if (values[one.left] - values[one.right]) * one.value <= 0]
+            said.append(f"on {dataset} {len(clear) - len(other)} of {len(clear)}{_not(other)}")
+    start = f"Real data first, {what}: "
+    if not said:
+        return f"{start}none of the {things} recorded on {_and(list(held))} is clear in this run."
+    return f"{start}of the {things} that are clear in this run, recorded in the same order: {', '.join(said)}."
+
+
+def numbers(tables: Mapping[str, pd.DataFrame], key: str, column: str) -> dict[str, dict[str, float]]:
+    """A column of recorded tables, for :func:`agreement`.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        Dataset -> table.
+    key, column : str
+        Of the names, and of the numbers.
+
+    Returns
+    -------
+    dict of str to dict
+        Dataset -> name -> number. Without tables that have no such column.
+    """
+    return {
+        dataset: dict(zip(table[key], table[column], strict=True))
+        for dataset, table in tables.items()
+        if {key, column} <= set(table)
+    }
+
+
+def _not(differences: Sequence[Difference], most: int = 3) -> str:
+    """Those that are in another order, the first few by name."""
+    pairs = [(one.left, one.right) if one.value > 0 else (one.right, one.left) for one in differences]
+    names = list(dict.fromkeys(f"{above} above {below}".replace(", ", " ") for above, below in pairs))
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f" (not {', '.join(names[:most])}{more})" if names else ""
+
+
+def _and(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def relation(x: Sequence[float], y: Sequence[float], what: str) -> str:

@@ -267,3 +267,12 @@ def test_who_is_not_clearly_worse_than_the_best_is_marked():
         columns=columns,
     )
     assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
+
+
+def test_rare_labels_are_named_where_there_are_some():
+    rows = pd.DataFrame({"model": "PLT", "band": ["1-9", "10-99"], "with a test point": [2, 5], "hits": [1.0, 3.0]})
+    assert sentences.bands(rows, 5) == (
+        "Hits at 5 by the label's train points: PLT 75% in 10-99, 25.0% in labels with fewer than 10."
+    )
+    none = rows.assign(**{"with a test point": [0, 5]}, hits=[0.0, 3.0])
+    assert sentences.bands(none, 5) == "Hits at 5 by the label's train points: PLT 100% in 10-99."

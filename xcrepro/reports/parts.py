@@ -261,7 +261,8 @@ def of_printed(given: Given) -> list[Part]:
     if given.dataset is None or not len(table := datasets.printed_table(given.dataset)):
         return []
     doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
-    said = f"{len(table)} rows are printed; {doubted} of their values are in doubt."
+    rows = "One row is printed; of its" if len(table) == 1 else f"{len(table)} rows are printed; of their"
+    said = f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt."
     return [_part("printed", table, [of_table("printed", "As printed", table)], [said])]
 
 

@@ -186,14 +186,16 @@ def bins(table: pd.DataFrame, k: int) -> str:
 
 
 def bands(table: pd.DataFrame, k: int) -> str:
-    """Where each model's hits lie: its largest band, and the share of its hits in labels with fewer than 10 train points."""
+    """Where each model's hits lie: its largest band, and the share in labels with fewer than 10 train points, if any can be hit."""
     said = []
     for model, rows in table.groupby("model", sort=False):
         hits = rows["hits"].sum()
         if hits:
-            rare = rows[rows["band"].isin(["0", "1-9"])]["hits"].sum() / hits
+            rare = rows[rows["band"].isin(["0", "1-9"])]
             most = rows.loc[rows["hits"].idxmax()]
-            said.append(f"{model} {most['hits'] / hits:.0%} in {most['band']}, {rare:.1%} in labels with fewer than 10")
+            there = rare["with a test point"].sum() > 0
+            end = f", {rare['hits'].sum() / hits:.1%} in labels with fewer than 10" if there else ""
+            said.append(f"{model} {most['hits'] / hits:.0%} in {most['band']}{end}")
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
 
 

@@ -203,6 +203,27 @@ class Item:
             print(f"{recorded.words(one)}, xcrepro {one.provenance['version']}: {one.provenance['command']}")
         tables.display(shown)
 
+    def recorded(self, part: str | None = None) -> dict[str, pd.DataFrame]:
+        """What the item came to on real data, as numbers, to hold this run to.
+
+        Parameters
+        ----------
+        part : str, optional
+            As for :meth:`show_recorded`.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            Dataset -> the table, as :func:`xcrepro.repro.recorded.frame` has it. Without the real dataset that this run itself
+            reads: it says nothing beside itself.
+        """
+        chosen = self.parameters.get("names", self.parameters.get("dataset"))
+        real = self.parameters.get("folder") or self.size == "paper"
+        own = ([chosen] if isinstance(chosen, str) else chosen or []) if real else []
+        found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
+        frames = {name: recorded.frame(one, part) for name, one in found.items() if name not in own}
+        return {name: table for name, table in frames.items() if table is not None}
+
     def published(
         self,
         table: pd.DataFrame,

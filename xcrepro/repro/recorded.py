@@ -365,6 +365,40 @@ def _float(text: str, whole: bool = False) -> float | None:
         return None
 
 
+def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
+    """A recorded table with its numbers as numbers; standard deviations are left out.
+
+    Parameters
+    ----------
+    record : Record
+    part : str, optional
+        Which table; by default the first.
+
+    Returns
+    -------
+    DataFrame or None
+        A column is of numbers where all its texts are; None where the record has no such table.
+
+    Examples
+    --------
+    >>> table = Table(["model", "P@1"], [["PLT", "61.5"], ["FastXML", "nan"]], [["", ""], ["", ""]])
+    >>> frame(Record({}, {"": table})).to_dict("list")
+    {'model': ['PLT', 'FastXML'], 'P@1': [61.5, nan]}
+    """
+    import pandas as pd
+
+    key = next(iter(record.tables), None) if part is None else part
+    if key not in record.tables:
+        return None
+    table = pd.DataFrame(record.tables[key].rows, columns=record.tables[key].names)
+    for name in table:
+        try:
+            table[name] = table[name].astype(float)
+        except ValueError:
+            continue
+    return table
+
+
 # ---------------------------------------------------------------- in a notebook
 
 

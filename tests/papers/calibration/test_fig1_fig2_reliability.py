@@ -42,6 +42,17 @@ def test_findings_say_which_way_and_what_the_paper_sees(two):
     assert said[4] == "The paper sees linear and tree models under-confident. Here the other way round: PLT."
 
 
+def test_a_model_without_high_scores_is_not_said_to_be_unclear(overconfident):
+    ds, top = overconfident
+    low = TopK(top.ids, top.scores * 0.4, 6)
+    states = calibrated.before_after(ds, {"Neural": top, "PLT": low}, (3,))
+    said = item.findings(ds, states, item.compute(ds, states))
+    assert said[2] == ("The same of the pairs with a score above 0.5 alone: over-confident: Neural; no such pair: PLT.")
+    states = calibrated.before_after(ds, {"PLT": low}, (3,))
+    said = item.findings(ds, states, item.compute(ds, states))
+    assert said[2] == "The same of the pairs with a score above 0.5 alone: no such pair: PLT."
+
+
 def test_high_scores_alone(overconfident):
     ds, top = overconfident
     hits = Truth.of(ds.test.Y).hits(top.ids)

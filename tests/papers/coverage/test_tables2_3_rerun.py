@@ -235,7 +235,7 @@ def test_of_one_run_the_error_is_that_of_the_test_points(twin, run):
     means = item.compute_means(table, measured).set_index(["model", "rule", "metric", "k"])["stderr"]
     assert means["mine", "COV-PLT", "Cov", 5] == one.error("COV-PLT")
     said = item.findings_models(twin, found)
-    assert said[0].startswith("no clear leader in P@5 under PLT: ")  # the same probabilities twice
+    assert said[0].startswith("no clear leader in P@5 under the plain top k: ")  # the same probabilities twice
     assert item.findings_models(twin, {"label tree": [run]}) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests import naive
@@ -122,3 +123,13 @@ def test_the_baseline_may_be_a_saved_model(tmp_path):
 def test_no_ks_are_the_mean_number_of_labels(loaded, twin):
     assert _common.places(loaded, []) == [round(twin.train.Y.nnz / twin.n_train)] == [5]
     assert _common.places(loaded, [3]) == [3]
+
+
+def test_one_bar_stands_in_the_middle_and_is_not_called_the_highest():
+    row = {"dataset": "Bibtex", "k": 2, "method": "PLT", "value": 40.0, "error": 1.0}
+    table = pd.DataFrame([{"metric": metric, **row} for metric in ("micro_F1", "macro_F1")])
+    fig = fig2.plot(table, twin=False)
+    assert fig.get_suptitle() == "Micro-F1 above, macro-F1 below (whiskers: two standard errors)"
+    assert sum(fig.axes[0].get_xlim()) == pytest.approx(0)
+    table = pd.concat([table, table.assign(method=["SVM", "SVM"], value=30.0, error=np.nan)]).assign(error=np.nan)
+    assert fig2.plot(table).get_suptitle() == "Micro-F1 above, macro-F1 below (bold: the highest)"

@@ -320,6 +320,36 @@ def _log_errors(panel: Axes, values: pd.Series) -> None:
 # ---------------------------------------------------------------- reliability: items on trained models
 
 
+def recorded_pairs(
+    recorded: Mapping[str, pd.DataFrame], columns: Mapping[str, str], key: str = "model"
+) -> dict[str, dict[str, float]]:
+    """Two columns of recorded tables under the names of :func:`measured_states`, for :func:`xcrepro.findings.agreement`.
+
+    Parameters
+    ----------
+    recorded : mapping of str to DataFrame
+        Dataset -> rows, one a model.
+    columns : mapping of str to str
+        Column -> what follows the model's name, such as ``", before"``.
+    key : str
+        The column of the names.
+
+    Returns
+    -------
+    dict of str to dict
+        Dataset -> name -> number.
+    """
+    return {
+        dataset: {
+            f"{name}{end}": value
+            for column, end in columns.items()
+            if column in table
+            for name, value in zip(table[key], table[column], strict=True)
+        }
+        for dataset, table in recorded.items()
+    }
+
+
 def sort_by_sign(differences: Iterable[Difference]) -> dict[str, list[str]]:
     """Left names of differences by verdict: ``"above"``, ``"below"``, ``"not clear"``; without their state.
 

@@ -7,7 +7,7 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.findings import Measured, count
+from xcrepro.findings import Measured, agreement, count
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.predictions import TopK
@@ -41,6 +41,7 @@ def profit(probabilities: np.ndarray, worth: np.ndarray, cost: float) -> float:
         Of the same shape, what a proposal turns out to be worth: a hit (0 or 1), or its true probability for the
         expectation.
     cost : float
+        Of one proposal.
 
     Returns
     -------
@@ -193,6 +194,7 @@ def measure_at(ds: Dataset, states: calibrated.States, cost: float) -> Measured:
     ds, states
         As for :func:`compute`.
     cost : float
+        Of one proposal.
 
     Returns
     -------
@@ -241,6 +243,31 @@ def findings(ds: Dataset, states: calibrated.States, costs: Sequence[float] = SO
             f"At a cost of {cost:g}, calibrated scores earn more: {_counted(_gains(measure_at(ds, states, cost)))}."
         )
     return said
+
+
+def findings_recorded(
+    ds: Dataset, states: calibrated.States, recorded: Mapping[str, pd.DataFrame], cost: float = SOME[0]
+) -> list[str]:
+    """Whether real data say the same of what calibration earns at one cost.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check_table`, as recorded.
+    cost : float
+        Of one proposal.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    found = _common.before_minus_after(measure_at(ds, states, cost))
+    there = {dataset: table[table["cost"] == cost] for dataset, table in recorded.items()}
+    values = _common.recorded_pairs(there, {state: f", {state}" for state in calibrated.STATES})
+    return [agreement(found, values, f"earned at a cost of {cost:g}", "changes by calibration")]
 
 
 def in_words(average: Measured, state: str) -> str:

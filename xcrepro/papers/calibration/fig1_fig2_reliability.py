@@ -12,7 +12,7 @@ from xcrepro import looks
 from xcrepro.arguments import one_of
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import Measured, count
+from xcrepro.findings import Measured, agreement, count
 from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
@@ -112,17 +112,46 @@ def findings(ds: Dataset, states: calibrated.States, summary: pd.DataFrame) -> l
     ((k, both),) = calibrated.measured_states(ds, states).items()
     leader = calibrated.in_state(both).leader(f"ECE@{k} (lower is better)", better="lower").text
     high = keep_high(states)
-    signs, signs_high = (_sort(measure_direction(ds, each), summary["model"]) for each in (states, high))
+    with_high = [name for (name, _), (top, _) in high.items() if (top.ids >= 0).any()]
+    without = [name for name in summary["model"] if name not in with_high]
+    signs = _sort(measure_direction(ds, states), summary["model"])
+    signs_high = _sort(measure_direction(ds, high), with_high)
+    high_alone = _list(signs_high), f"no such pair: {', '.join(without)}" if without else ""
     said = [
         f"Before calibration: {leader}.",
         f"Mean score against share of hits: {_list(signs)}.",
-        f"The same of the pairs with a score above {HIGH} alone: {_list(signs_high)}.",
+        f"The same of the pairs with a score above {HIGH} alone: {'; '.join(part for part in high_alone if part)}.",
         *(_beside_paper(signs_high if "high" in way else signs, way, *family) for way, family in PAPER.items()),
         f"{count(calibrated.before_minus_after(both), f'ECE@{k} falls through isotonic regression')}.",
     ]
     worst = summary.loc[summary["after"].idxmax()]
     floor = f"{worst['floor']:.1f} % would be left by chance if its scores were right"
     return [*said, f"The largest ECE@{k} after it is {worst['after']:.1f} % ({worst['model']}), where {floor}."]
+
+
+def findings_recorded(ds: Dataset, states: calibrated.States, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of which way the scores err.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    ((k),) = {k for _, k in states}
+    columns = {"mean score": ", mean score", "hit rate": ", hit rate"}
+    found = measure_direction(ds, states).differences(
+        tuple(f"{name}{end}" for end in columns.values()) for name, _ in states
+    )
+    there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
+    what = f"mean score against share of hits at k = {k}"
+    return [agreement(found, _common.recorded_pairs(there, columns), what, "models' directions")]
 
 
 def keep_high(states: calibrated.States) -> dict[tuple[str, int], tuple[TopK, TopK]]:

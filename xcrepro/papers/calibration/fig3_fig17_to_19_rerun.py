@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import corrected, count
+from xcrepro.findings import agreement, corrected, count
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
@@ -162,6 +162,38 @@ def findings(errors: pd.DataFrame, sets: Mapping[str, tuple[Dataset, calibrated.
     kept = "as it is, for every model and k" if change == 0 else f"changed by up to {change:.2g} points"
     said.append(f"Isotonic regression leaves P@k {kept}.")
     return [*said, _common.describe_relations(errors), _common.describe_relations(errors, variant="isotonic")]
+
+
+def findings_recorded(
+    sets: Mapping[str, tuple[Dataset, calibrated.States]], recorded: Mapping[str, pd.DataFrame]
+) -> list[str]:
+    """Whether real data say the same of what isotonic regression does to ECE on the first dataset, at the largest k.
+
+    Parameters
+    ----------
+    sets : mapping
+        As for :func:`compute_errors`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check_errors`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    ds, states = next(iter(sets.values()))
+    k = max(k for _, k in states)
+    found = _common.before_minus_after(_common.measured_states(ds, states, k))
+    there = {
+        dataset: table[(table["metric"] == "ECE") & (table["k"] == k)]
+        .pivot(index="method", columns="variant", values="value")
+        .reset_index()
+        for dataset, table in recorded.items()
+    }
+    columns = {variant: f", {state}" for variant, state in VARIANTS.items()}
+    return [
+        agreement(found, _common.recorded_pairs(there, columns, "method"), f"ECE@{k}", "changes by isotonic regression")
+    ]
 
 
 def plot(errors: pd.DataFrame, k: int, ax=None) -> Figure:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Difference, Measured, count
+from xcrepro.findings import Difference, Measured, agreement, count, numbers
 from xcrepro.inputs import baselines, calibrated, parameters, trained
 from xcrepro.metrics import ranking
 from xcrepro.models import NeuralOneVsAll
@@ -200,6 +200,27 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
     largest = max(calibrated.in_state(both, "after").values.values())
     said.append(f"{fall}; after it no loss is above {largest:.1f} %.")
     return said
+
+
+def findings_recorded(ds: Dataset, states: calibrated.States, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of ECE with each loss beside BCE.
+
+    Parameters
+    ----------
+    ds, states
+        As for :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    ((k),) = {k for _, k in states}
+    error = _common.in_state(_common.measured_states(ds, states, k))
+    found = error.differences((loss, "BCE") for loss in error.values if loss != "BCE")
+    return [agreement(found, numbers(recorded, "loss", f"ECE@{k}"), f"ECE@{k}", "pairs of a loss and BCE")]
 
 
 PRINTED = {"ASY": "asymmetric"}

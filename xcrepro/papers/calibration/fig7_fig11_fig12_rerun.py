@@ -79,6 +79,29 @@ def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[st
     ]
 
 
+def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of what isotonic regression does to ECE, at the largest k.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check_table`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    k = max(measured)
+    there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
+    columns = {"ECE": " before", "after": " after"}
+    names = [name.removesuffix(" before") for name in measured[k].values if name.endswith(" before")]
+    found = measured[k].differences((f"{name} before", f"{name} after") for name in names)
+    return [said.agreement(found, _common.recorded_pairs(there, columns), f"ECE@{k}", "changes by isotonic regression")]
+
+
 def plot(bins: pd.DataFrame, summary: pd.DataFrame, ax=None) -> Figure:
     """A row a model: histogram and reliability at all k, before and after.
 

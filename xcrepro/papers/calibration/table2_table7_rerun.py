@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -308,6 +309,29 @@ def findings(
             f"at k it goes up to {at_k:.1f} %."
         )
     return sentences
+
+
+def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of the order of the models by ECE before calibration, at the largest k.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check_table`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    k = max(measured)
+    there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
+    names = [name for name in measured[k].values if name.endswith(" before")]
+    found = measured[k].differences(itertools.combinations(names, 2))
+    values = _common.recorded_pairs(there, {"ECE": " before"})
+    return [said.agreement(found, values, f"ECE@{k}")]
 
 
 def plot(fall: pd.DataFrame, ax=None) -> Figure:

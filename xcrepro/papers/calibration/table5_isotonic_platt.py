@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -223,6 +224,37 @@ def findings(found: pd.DataFrame, measured: Mapping) -> list[str]:
         shown = [f"{method} {means[method]:.1f}" for method in ("none", "isotonic", "Platt", "beta") if method in means]
         sentences.append(f"Against the twin's own probabilities the mean error is, in points: {', '.join(shown)}.")
     return sentences
+
+
+def findings_recorded(measured: Mapping, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of isotonic regression against Platt scaling, by the Brier score.
+
+    Of ECE the small values are not recorded.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    found = said.corrected(
+        replace(one["Brier"].difference("isotonic", "Platt"), left=f"{name}@{k}, isotonic", right=f"{name}@{k}, Platt")
+        for (name, k), one in measured.items()
+    )
+    there = {
+        dataset: table.assign(model=table["model"] + "@" + table["k"].astype(int).astype(str))
+        .pivot(index="model", columns="method", values="Brier")
+        .reset_index()
+        for dataset, table in recorded.items()
+    }
+    values = _common.recorded_pairs(there, {"isotonic": ", isotonic", "Platt": ", Platt"})
+    return [said.agreement(found, values, "Brier", "pairs of isotonic regression and Platt scaling")]
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:

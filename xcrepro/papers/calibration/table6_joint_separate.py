@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -202,6 +203,36 @@ def findings(
     claim = "separate isotonic maps have a lower ECE@1 than the joint one of all places"
     sentences.append(f"Over models, {said.count(lower, claim)}.")
     return sentences
+
+
+def findings_recorded(measured: Mapping[tuple[str, str], Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of what separate isotonic maps do to P@k.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    fits, places = ("none", "separate, isotonic"), [f"P@{k}" for k in KS]
+    found = said.corrected(
+        replace(one.difference(*fits), left=f"{name}, {fits[0]}, {place}", right=f"{name}, {fits[1]}, {place}")
+        for (name, place), one in measured.items()
+        if place in places and set(fits) <= set(one.values)
+    )
+    values = {
+        dataset: {
+            f"{row['model']}, {row['fit']}, {place}": row[place] for row in table.to_dict("records") for place in places
+        }
+        for dataset, table in recorded.items()
+    }
+    return [said.agreement(found, values, "P@k", "pairs of no map and separate isotonic maps")]
 
 
 def plot(found: pd.DataFrame, ax=None) -> Figure:

@@ -21,7 +21,7 @@ from xcrepro import decide, formats, metrics, published
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.findings import Difference, Measured, count
+from xcrepro.findings import Difference, Measured, agreement, count
 from xcrepro.inputs import baselines, parameters, trained
 from xcrepro.inputs.datasets import complete, weights
 from xcrepro.models import PLT
@@ -351,6 +351,34 @@ def against_precision(kept: Measured, k: int) -> str:
     """
     pairs = [("P", name) for name in kept.values if name != "P"]
     return count(kept.differences(pairs), f"P@{k} keeps a larger share than coverage@{k} and the macro measures")
+
+
+def kept_recorded(kept: Measured, recorded: Mapping[str, pd.DataFrame], k: int, share: float) -> str:
+    """Whether P keeps more than the averages over labels on real data too.
+
+    Parameters
+    ----------
+    kept : Measured
+        From :func:`measure_kept`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its values, as :func:`wide` lays them out, as recorded.
+    k : int
+    share : float
+        Which number of labels is taken of what is recorded: the nearest to this share of all. 0: the smallest.
+
+    Returns
+    -------
+    str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    values = {}
+    for dataset, table in recorded.items():
+        sizes = [int(name) for name in table if name.isdigit()]
+        full, rows = max(sizes), table[table["k"] == k]
+        nearest = min((abs(n - share * full), n) for n in sizes)[1]
+        values[dataset] = dict(zip(rows["metric"], 100 * rows[str(nearest)] / rows[str(full)], strict=True))
+    pairs = kept.differences(("P", name) for name in kept.values if name != "P")
+    return agreement(pairs, values, f"share kept @{k}", "pairs of P and another metric")
 
 
 def measure(

@@ -20,11 +20,12 @@ from xcrepro import calibrate, decide, looks, metrics
 from xcrepro.arguments import real_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.findings import Difference, Measured, corrected
+from xcrepro.findings import Difference, Measured, agreement, corrected, numbers
 from xcrepro.inputs.datasets import weights
 from xcrepro.papers.coverage._common import (
     KS,
     RANDOM,
+    TREE,
     WEIGHTED,
     Run,
     at_random,
@@ -40,6 +41,7 @@ PASSES = "COV-PLT, 3 passes"
 FLOOR = "eq. 14"
 
 TRUE = "true probabilities"
+PLAIN = "top k"
 SOURCES = (
     looks.of("PLT"),
     looks.Look(looks.AMBER, "s", "--"),
@@ -275,6 +277,56 @@ def findings(
                 f"{name}: of {len(above)} β, P@{k} is clearly above that of the plain top {k} (Holm) for: {which}"
             )
     return said
+
+
+def findings_recorded(
+    ds: Dataset,
+    found: Mapping[str, sparse.csr_matrix],
+    betas: Sequence[float],
+    recorded: Mapping[str, pd.DataFrame],
+    k: int = 5,
+) -> list[str]:
+    """Whether real data say the same of each beta against the plain top k, with the label tree's probabilities.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found, betas
+        As for :func:`findings`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute`, as recorded.
+    k : int
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    if TREE not in found:
+        return []
+    eta, covered = found[TREE], tested_share(ds)
+    tops = {_named(beta): decide.greedy_coverage(eta, k, beta) for beta in betas} | {PLAIN: decide.top_k(eta, k)}
+    measures = {
+        "P": lambda Y, top: 100 * metrics.precision(Y, top, k)[0],
+        "Cov": lambda Y, top: 100 / covered * metrics.coverage(Y, top, k)[0],
+    }
+    of_tree = {
+        dataset: table[(table["source"] == TREE) & (table["k"] == k)].assign(rule=lambda rows: rows["beta"].map(_named))
+        for dataset, table in recorded.items()
+    }
+    return [
+        agreement(
+            Measured.of_rows(measure, ds.test.Y, tops).differences((name, PLAIN) for name in tops if name != PLAIN),
+            numbers(of_tree, "rule", column),
+            f"{column}@{k}",
+            "pairs of a β and the plain top k",
+        )
+        for column, measure in measures.items()
+    ]
+
+
+def _named(beta: float) -> str:
+    return f"β = {beta:g}" if np.isfinite(beta) else PLAIN
 
 
 def _with_error(measured: Measured, name: str) -> str:

@@ -192,23 +192,28 @@ def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame
     scaled = [name for name in rows.index if name.startswith("x ")]
     low, full = scaled[0], scaled[-1]
     said = []
-    for update in decide.UPDATES:
+    for update in decide.UPDATES if low != full else ():
         change = measured.difference(f"{low}, {update}", f"{full}, {update}")
         words = f"from {rows.loc[full, f'P {update}']:.1f} to {rows.loc[low, f'P {update}']:.1f} %"
-        clear = "" if change.clear else ", which is not clear"
+        clear = f"by {_points(change.value, change.error)} points" + ("" if change.clear else ", which is not clear")
         cov = f"Cov@{k} from {rows.loc[full, f'Cov {update}']:.1f} to {rows.loc[low, f'Cov {update}']:.1f} %"
         said.append(
-            f"Where f falls by the {update}, probabilities {low} in place of {full} bring P@{k} {words}{clear}, and {cov}; the "
-            f"plain top {k} has {rows.loc[full, 'P top k']:.1f} %."
+            f"Where f falls by the {update}, probabilities {low} in place of {full} bring P@{k} {words}, {clear}, and {cov}; "
+            f"the plain top {k} has {rows.loc[full, 'P top k']:.1f} %."
         )
-    price = {name: rows.loc[name, "price probability"] for name in rows.index}
-    rest = [f"{name} {value:.1f}" for name, value in price.items()]
-    said.append(f"Points of P@{k} that algorithm 1 costs, by the probabilities: {', '.join(rest)}.")
+    costs = {
+        (name, update): measured.difference(f"{name}, top k", f"{name}, {update}")
+        for name in rows.index
+        for update in decide.UPDATES
+    }
+    price = {key: _points(one.value, one.error) for key, one in costs.items()}
+    rest = "; ".join(f"{name}: {price[name, 'probability']}" for name in rows.index)
+    said.append(f"Points of P@{k} that algorithm 1 costs, by the probabilities: {rest}.")
     if TRUE in rows.index:
         at = rows.loc[TRUE]
         said.append(
-            f"With the true probabilities it costs {at['price probability']:.1f} points by the probability and "
-            f"{at['price gain']:.1f} by the gain, for Cov@{k} of {at['Cov probability']:.1f} and {at['Cov gain']:.1f} %."
+            f"With the true probabilities it costs {price[TRUE, 'probability']} points by the probability and "
+            f"{price[TRUE, 'gain']} by the gain, for Cov@{k} of {at['Cov probability']:.1f} and {at['Cov gain']:.1f} %."
         )
     if len(real):
         at = real.set_index(["dataset", "source"])["price probability"].unstack()
@@ -220,3 +225,7 @@ def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame
         ]
         said.append(f"On real data as recorded, by the same probabilities: {'; '.join(each)}.")
     return said
+
+
+def _points(value: float, error: float) -> str:
+    return f"{value:.1f}" + ("" if np.isnan(error) else f" ± {error:.1f}")

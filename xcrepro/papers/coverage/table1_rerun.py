@@ -138,6 +138,31 @@ def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: i
     return said
 
 
+def findings_recorded(
+    ds: Dataset, found: Mapping[str, Models], recorded: Mapping[str, pd.DataFrame], k: int = 5
+) -> list[str]:
+    """Whether real data say the same of the first model, with its smallest head.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found : mapping
+        From :func:`models`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check_kept`, as recorded.
+    k : int
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.papers.coverage._common.kept_recorded`.
+    """
+    one = next(iter(found.values()))
+    if len(one) < 2:
+        return []
+    return [_common.kept_recorded(_common.measure_kept(ds, one, min(one), k), recorded, k, share=0)]
+
+
 def compute_struck_out(ds: Dataset, found: Models, k: int = 5) -> pd.DataFrame:
     """Is training on the head the same as striking the tail out of what the full model predicts?
 

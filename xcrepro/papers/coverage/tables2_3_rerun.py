@@ -25,7 +25,7 @@ from xcrepro.arguments import whole_number
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.findings import Difference, Measured, agreement, corrected, count, numbers
 from xcrepro.inputs import baselines, datasets
 from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import _common
@@ -40,6 +40,7 @@ from xcrepro.papers.coverage._common import (
     RANDOM,
     SCORES,
     TIME,
+    TREE,
     WEIGHTED,
     Run,
     mixed,
@@ -368,6 +369,34 @@ def findings(measured: Mapping[str, Measures], betas: Sequence[float]) -> list[s
     return said
 
 
+def findings_recorded(measured: Mapping[str, Measures], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of the rules, on label trees.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    k = KS[-1]
+    return [
+        agreement(
+            measured[TREE][metric, k].pairs(),
+            numbers(recorded, "rule", f"{metric}@{k}"),
+            f"{metric}@{k}",
+            "pairs of rules",
+        )
+        for metric in ("P", "Cov")
+        if TREE in measured
+    ]
+
+
 def findings_models(ds: Dataset, found: Mapping[str, Sequence[Run]], k: int = 5) -> list[str]:
     """Which model leads, under the plain top k and under the greedy rule; nothing of one model alone.
 
@@ -385,7 +414,7 @@ def findings_models(ds: Dataset, found: Mapping[str, Sequence[Run]], k: int = 5)
     if len(found) < 2:
         return []
     share, said = tested_share(ds), []
-    for rule, choose in ((PLAIN, decide.top_k), (GREEDY, decide.greedy_coverage)):
+    for rule, choose in (("the plain top k", decide.top_k), (GREEDY, decide.greedy_coverage)):
         tops = {name: choose(of[0].probabilities, k) for name, of in found.items()}
         P = Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, k)[0], ds.test.Y, tops)
         Cov = Measured.of_rows(lambda Y, top: 100 / share * metrics.coverage(Y, top, k)[0], ds.test.Y, tops)

@@ -258,3 +258,28 @@ def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: i
                 f"{last['metric']} {last['share']:.0f} % (one training, no error)"
             )
     return said
+
+
+def findings_recorded(
+    ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame], k: int = 5
+) -> list[str]:
+    """Whether real data say the same of the first model, with about half of the labels.
+
+    Parameters
+    ----------
+    ds : Dataset
+    found, table
+        As for :func:`findings`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its values of the top k, as recorded.
+    k : int
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.papers.coverage._common.kept_recorded`.
+    """
+    one, n = next(iter(found.values())), _nearest(table, 0.5)
+    if n not in one or n == max(one):
+        return []
+    return [_common.kept_recorded(_common.measure_kept(ds, one, n, k), recorded, k, share=0.5)]

@@ -523,7 +523,7 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
         ):
             left.plot(twin["count"], twin[estimate], label=label, **style)
         left.set_ylabel("propensity $p_l$")
-        left.set_title(f"{name}: bins of {PER_BIN} labels", loc="left")
+        left.set_title(f"{name}: bins of {PER_BIN} labels at most", loc="left")
         figures.draws(left, x="count", y=ESTIMATES)
 
         right.plot(

@@ -126,6 +126,37 @@ def findings(table: pd.DataFrame, draws: int) -> list[str]:
     return said
 
 
+def findings_recorded(table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same: how often the middle 95 % of the draws hold the complete truth's value.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute`, as recorded.
+
+    Returns
+    -------
+    list of str
+        One sentence; none where nothing is recorded.
+    """
+    if not recorded:
+        return []
+    real = "; ".join(f"recorded on {dataset} {_holding(part)}" for dataset, part in recorded.items())
+    return [
+        f"Real data first: the middle 95 % of the draws hold the complete truth's value, {real}; in this run {_holding(table)}."
+    ]
+
+
+def _holding(table: pd.DataFrame) -> str:
+    within = [
+        int(((table[f"{name} low"] <= table["complete"]) & (table["complete"] <= table[f"{name} high"])).sum())
+        for name in METRICS
+    ]
+    return f"in {within[0]} of {len(table)} rows propensity-scored and in {within[1]} plain"
+
+
 def _p(sigma: float, draws: int) -> float:
     """Two-sided p of Student's t with draws - 1 degrees of freedom; 1 where nothing differs."""
     from scipy import stats

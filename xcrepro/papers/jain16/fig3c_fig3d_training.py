@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, models, propensity
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.findings import Difference, Measured, agreement, corrected, count
 from xcrepro.inputs import parameters, trained
 from xcrepro.metrics import ranking
 from xcrepro.papers.jain16._common import REFERENCE, B, K, check_curves, taken_for_complete
@@ -168,6 +169,39 @@ def findings(trainings: pd.DataFrame) -> list[str]:
     claim = "FastXML with PfastXML's constant normaliser, and no propensities, is above FastXML"
     said.append(f"3d, {count([normaliser], claim)} ({_span([normaliser])}).")
     return said
+
+
+def findings_recorded(trainings: pd.DataFrame, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of training with the true propensities.
+
+    Parameters
+    ----------
+    trainings : DataFrame
+        Of :func:`compute_trainings`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute_right`, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    runs = _runs(trainings)
+    right = [A for name, A, assumed in runs if name == SCORED and assumed == A]
+    tested = corrected(_against(runs, A, (SCORED, A, A)) for A in right)
+    found = [
+        replace(one, left=f"{SCORED} with A = {A:g}", right=f"{PLAIN} with A = {A:g}")
+        for A, one in zip(right, tested, strict=True)
+    ]
+    values = {
+        dataset: {
+            f"{model} with A = {A:g}": value
+            for model, column in ((SCORED, "nDCG"), (PLAIN, "FastXML"))
+            for A, value in zip(table["A"], table[column], strict=True)
+        }
+        for dataset, table in recorded.items()
+    }
+    return [agreement(found, values, f"nDCG@{K}", "pairs of trainings")]
 
 
 def _runs(trainings: pd.DataFrame) -> dict[tuple, np.ndarray]:

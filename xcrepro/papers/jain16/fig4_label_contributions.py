@@ -13,7 +13,7 @@ from scipy import sparse
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Difference, Measured, corrected
+from xcrepro.findings import Difference, Measured, agreement, corrected
 from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import complete, weights
 from xcrepro.metrics.significance import jackknife_blocks
@@ -196,7 +196,11 @@ def rare_below(ds: Dataset) -> int:
     -------
     int
     """
-    counts, labels = np.unique(ds.label_counts, return_counts=True)
+    return _rare_below(*np.unique(ds.label_counts, return_counts=True))
+
+
+def _rare_below(counts: np.ndarray, labels: np.ndarray) -> int:
+    """:func:`rare_below` of ``labels`` labels that have ``counts`` train points, rising."""
     held = np.cumsum(counts * labels)
     return int(counts[np.searchsorted(held, held[-1] / 2, side="right")]) if held[-1] else 1
 
@@ -283,8 +287,10 @@ def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: 
         f"they hold at most half of the train instances."
     ]
     for k, parts in measured.items():
-        text = parts["rare labels"].leader(f"points of PSP@{k} from rare labels").text
-        said.append(f"{text[0].upper() if text.startswith('no clear') else text[0]}{text[1:]}.")
+        leader = parts["rare labels"].leader(f"points of PSP@{k} from rare labels")
+        # Where it does not begin with a model's name.
+        text = leader.text if leader.clear else f"{leader.text[0].upper()}{leader.text[1:]}"
+        said.append(f"{text}.")
     if pair is None:
         return said
     for k, parts in measured.items():
@@ -294,6 +300,42 @@ def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: 
             f"the others: {_from_where(whole, rare, other)}."
         )
     return said
+
+
+def findings_recorded(
+    measured: Mapping[int, Mapping[str, Measured]], recorded: Mapping[str, pd.DataFrame]
+) -> list[str]:
+    """Whether real data say the same of what comes from rare labels.
+
+    Parameters
+    ----------
+    measured : mapping of int to mapping
+        k -> :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute`, as recorded. Which of its labels are rare is told as :func:`rare_below` tells it.
+
+    Returns
+    -------
+    list of str
+        A sentence a k, of :func:`xcrepro.findings.agreement`.
+    """
+    return [
+        agreement(
+            parts["rare labels"].pairs(),
+            {dataset: _rare(table[table["k"] == k]) for dataset, table in recorded.items()},
+            f"points of PSP@{k} from rare labels",
+        )
+        for k, parts in measured.items()
+    ]
+
+
+def _rare(table: pd.DataFrame) -> dict[str, float]:
+    """Of one k of :func:`compute`, what the rare labels add: model -> points."""
+    if table.empty:
+        return {}
+    below = _rare_below(table["count"].to_numpy(), np.diff(table["labels"], prepend=0))
+    rare = table[table["count"] < below].drop(columns=["k", "count", "labels", "best"])
+    return dict(rare.iloc[-1]) if len(rare) else dict.fromkeys(rare.columns, 0.0)
 
 
 def _plus(one: Difference) -> str:

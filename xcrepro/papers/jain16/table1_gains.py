@@ -38,6 +38,8 @@ GAINS = {
     "F1 as printed": ("b", 'metrics.f_beta(..., denominator="printed")', "F (printed)", "PS-F (printed)"),
     "F1 with k below": ("b", "metrics.f_beta(...)", "F", "PS-F"),
 }
+RECORDED_DRAWS = 1000
+"""The notebook's own number of draws, with which real data were recorded."""
 STRICT = 0.001
 """A p-value below it is no chance, here: what is tested is a theorem, and one run in twenty should not seem to refute it."""
 COROLLARY = ("Recall@k", "MRR", "ADG")
@@ -198,6 +200,29 @@ def findings(table: pd.DataFrame, corollary: pd.DataFrame, draws: int) -> list[s
         f"Without |y*| (corollary 4.2.1), {_apart(without, 'scored')}; with plain counts {_apart(without, 'plain')}."
     )
     return said
+
+
+def findings_recorded(recorded: Mapping[str, pd.DataFrame], draws: int = RECORDED_DRAWS) -> list[str]:
+    """What real data say, by the same test.
+
+    Parameters
+    ----------
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute`, as recorded.
+    draws : int
+        With which it was recorded.
+
+    Returns
+    -------
+    list of str
+        A sentence a dataset.
+    """
+    found = {dataset: compute_sigmas(table, draws) for dataset, table in recorded.items()}
+    return [
+        f"Real data first, recorded on {dataset}: with propensities {_apart(away, 'scored')} the complete value; without, "
+        f"{_apart(away, 'plain')}."
+        for dataset, away in found.items()
+    ]
 
 
 def _apart(away: pd.DataFrame, form: str) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Measured, corrected, count, relation
+from xcrepro.findings import Measured, agreement, corrected, count, numbers, relation
 from xcrepro.inputs import datasets, parameters
 from xcrepro.inputs.datasets import complete, weights
 from xcrepro.metrics import ranking
@@ -97,10 +97,10 @@ def split(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     Returns
     -------
     tuple of DataFrame
-        model with N and P; model with C and what is printed.
+        model with N and P; model with C and what is printed, without columns of which nothing is.
     """
     first = [name for name in table if name.removesuffix(" complete") in SCORED]
-    return table[["model", *first]], table.drop(columns=first)
+    return table[["model", *first]], table.drop(columns=first).dropna(axis=1, how="all")
 
 
 def compute_printed(ds: Dataset) -> pd.DataFrame:
@@ -319,6 +319,24 @@ def findings(
         f"The largest coverage at one place is {most['model']}'s, C1 = {most['C1']:.1f} %; of coverage no error is known."
     )
     return [f"{one[0].upper()}{one[1:]}" if not one.startswith(tuple(found["model"])) else one for one in said]
+
+
+def findings_recorded(measured: Mapping[str, Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same, by P1 and by P5.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> what is recorded of it (the first table).
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    return [agreement(measured[column].pairs(), numbers(recorded, "model", column), column) for column in ("P1", "P5")]
 
 
 def _range(values: pd.Series) -> str:

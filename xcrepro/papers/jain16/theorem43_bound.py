@@ -214,6 +214,35 @@ def findings(table: pd.DataFrame, draws: int, delta: float = DELTA) -> list[str]
     return said
 
 
+def findings_recorded(table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same: how much wider than the draws the bound is.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`compute`, as recorded.
+
+    Returns
+    -------
+    list of str
+        One sentence; none where nothing is recorded.
+    """
+    widths = {f"recorded on {dataset}": _times(part) for dataset, part in recorded.items()} | {
+        "in this run": _times(table)
+    }
+    said = [f"{where} {times} times" for where, times in widths.items() if times]
+    return (
+        [f"Real data first: as wide as what the draws stay below is the bound {', '.join(said)}."] if recorded else []
+    )
+
+
+def _times(table: pd.DataFrame) -> str:
+    known = table[table["observed"] > 0]
+    return _range(known["bound"] / known["observed"]) if len(known) else ""
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} % at most are" if share else "none is"
 

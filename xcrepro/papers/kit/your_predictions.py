@@ -398,6 +398,35 @@ def findings(
     return sentences
 
 
+def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same of what isotonic regression does to ECE, at the largest k.
+
+    Parameters
+    ----------
+    measured : mapping of int to Measured
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its calibration numbers, as recorded.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    k = max(measured)
+    values = {
+        dataset: {
+            f"{row['model']} {state}": row[state]
+            for row in table[(table["metric"] == "ECE") & (table["k"] == k)].to_dict("records")
+            for state in ("before", "after")
+        }
+        for dataset, table in recorded.items()
+    }
+    names = calibrated.in_state(measured[k]).values
+    found = measured[k].differences((f"{name} before", f"{name} after") for name in names)
+    return [said.agreement(found, values, f"ECE@{k}", "changes by isotonic regression")]
+
+
 def _rise(measured: Mapping[int, Measured], name: str) -> Difference:
     """ECE at the last k less that at the first, before calibration."""
     ends = {str(k): calibrated.in_state(measured[k]) for k in (max(measured), min(measured))}

@@ -391,14 +391,18 @@ def plot_f1_bars(table: pd.DataFrame, twin: bool = True, ax=None) -> Figure:
                 part = table[(table["metric"] == metric) & (table["dataset"] == name)].reset_index(drop=True)
                 panel.set_title(panel_title(name, part["k"].iloc[0], twin), loc="left")
                 panel.set_xticks([])
-                panel.set_xlim(-0.7, max(len(part), 3) - 0.3)
+                # Few bars stand in the middle, no wider than they would be of three.
+                middle, half = (len(part) - 1) / 2, max(len(part), 3) / 2 + 0.2
+                panel.set_xlim(middle - half, middle + half)
                 panel.grid(axis="x", visible=False)
                 panel.margins(y=0.13)
                 _draw_f1_bars(panel, part)
             line[0].set_ylabel(f"{F1[metric]}@k, %")
         looks.legend(fig, ncols=min(4 if len(names) == 1 else 7, table["method"].nunique() + 1))
-        error = "; whiskers: two standard errors" if "error" in table and table["error"].notna().any() else ""
-        looks.title(fig, f"Micro-F1 above, macro-F1 below (bold: the highest{error})")
+        several = table.groupby(["metric", "dataset"])["method"].nunique().max() > 1
+        notes = ["bold: the highest"] if several else []
+        notes += ["whiskers: two standard errors"] if "error" in table and table["error"].notna().any() else []
+        looks.title(fig, "Micro-F1 above, macro-F1 below" + (f" ({'; '.join(notes)})" if notes else ""))
     return fig
 
 

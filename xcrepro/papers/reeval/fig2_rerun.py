@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from xcrepro.findings import Difference, Measured, corrected, count
+from xcrepro.findings import Difference, Measured, agreement, corrected, count, numbers
 from xcrepro.metrics import evaluate
 from xcrepro.papers.reeval import _common as reeval
 from xcrepro.papers.reeval._common import BASELINE, F1, Loaded, Tops
@@ -132,6 +132,37 @@ def findings(measured: Mapping[tuple[str, int], Mapping[str, Measured]], baselin
         for metric, name in F1.items():
             said.append(count(_against(measured, metric, baseline), f"A model is above {baseline} in {name}") + ".")
     return said
+
+
+def findings_recorded(
+    measured: Mapping[tuple[str, int], Mapping[str, Measured]],
+    recorded: Mapping[str, pd.DataFrame],
+    baseline: str = BASELINE,
+) -> list[str]:
+    """Whether real data say the same, of each model against the baseline.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded.
+    baseline : str
+        One of the models.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    return [
+        agreement(
+            _against(measured, metric, baseline),
+            numbers({name: table[table["metric"] == metric] for name, table in recorded.items()}, "method", "value"),
+            f"{name} at each dataset's own k",
+        )
+        for metric, name in F1.items()
+    ]
 
 
 plot = reeval.plot_f1_bars

@@ -13,7 +13,7 @@ from scipy import stats
 from xcrepro import looks, metrics, models
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import BLOCKS, Difference, Measured, corrected, count
+from xcrepro.findings import BLOCKS, Difference, Measured, agreement, corrected, count, numbers
 from xcrepro.inputs import ranked
 from xcrepro.inputs.datasets import weights
 from xcrepro.papers.reeval import _common as reeval
@@ -370,6 +370,34 @@ def findings(table: pd.DataFrame, psp: pd.DataFrame, baseline: str = BASELINE) -
             f"transformers: {len(against)} of {len(pairs)} comparisons; the two agree clearly in {alike}."
         )
     return said
+
+
+def findings_recorded(table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame], baseline: str = BASELINE) -> list[str]:
+    """Whether real data say the same of the rarest labels that each dataset has.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`.
+    recorded : mapping of str to DataFrame
+        Dataset -> its :func:`check`, as recorded; with :data:`BASELINE` as the baseline.
+    baseline : str
+        As given to ``compute``.
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`; none for another baseline.
+    """
+    if baseline != BASELINE:
+        return []
+    bars = table[table["difference"].notna()]
+    rarest = {name: part[part["bin"] == part["bin"].iloc[0]] for name, part in recorded.items()}
+    values = numbers(rarest, "method", "value")
+    for name, part in rarest.items():
+        values[name][baseline] = part["baseline"].iloc[0]
+    here = bars[bars["bin"] == bars.groupby("dataset")["bin"].transform("first")]
+    return [agreement(_corrected(here, "difference", baseline), values, "binned macro-F1 of the rarest labels")]
 
 
 def _corrected(table: pd.DataFrame, column: str, baseline: str) -> list[Difference]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from xcrepro.findings import Measured, corrected
+from xcrepro.findings import Measured, agreement, corrected, numbers
 from xcrepro.inputs import datasets, ranked
 from xcrepro.metrics import evaluate
 from xcrepro.papers.reeval import _common as reeval
@@ -205,6 +205,31 @@ def findings(measured: ByColumn) -> list[str]:
             f"({complete['PSP clearly'].sum()} clearly)."
         )
     return said
+
+
+def findings_recorded(measured: ByColumn, recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same, by P@5 and by macro-F1@5.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> what is recorded of it (the first table).
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    return [
+        agreement(
+            [pair for found in measured.values() for pair in found[f"{code}@{KS[-1]}"].pairs()],
+            numbers(recorded, "method", f"{code}@{KS[-1]}"),
+            f"{METRICS[code]}@{KS[-1]}",
+        )
+        for code in ("P", "macro_F1")
+    ]
 
 
 def compare_with_printed(found: pd.DataFrame) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import LEVEL, Difference, Measured, corrected
+from xcrepro.findings import LEVEL, Difference, Measured, agreement, corrected, numbers
 from xcrepro.inputs import datasets, parameters, ranked
 from xcrepro.inputs.datasets import weights
 from xcrepro.inputs.ranked import KS, METRICS
@@ -324,8 +324,28 @@ def findings(
             + (f"; {aside} more stand beside a value that the audit doubts, and are not counted." if aside else ".")
         )
     elif not len(printed):
-        said.append("Nothing is printed for the models and the dataset of this run.")
+        said.append("No printed row of the dataset stands for a model of this run.")
     return said
+
+
+def findings_recorded(measured: Mapping[str, Measured], recorded: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Whether real data say the same, by P@1 and by PSP@5.
+
+    Parameters
+    ----------
+    measured : mapping
+        Of :func:`measure`.
+    recorded : mapping of str to DataFrame
+        Dataset -> what is recorded of it (the first table).
+
+    Returns
+    -------
+    list of str
+        Of :func:`xcrepro.findings.agreement`.
+    """
+    return [
+        agreement(measured[column].pairs(), numbers(recorded, "model", column), column) for column in ("P@1", "PSP@5")
+    ]
 
 
 def findings_own(measured: Mapping[str, Measured], given: Sequence[str]) -> list[str]:
