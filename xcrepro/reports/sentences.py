@@ -186,7 +186,7 @@ def bins(table: pd.DataFrame, k: int) -> str:
 
 
 def bands(table: pd.DataFrame, k: int) -> str:
-    """Where each model's hits lie: its largest band, and the share in labels with fewer than 10 train points, if any can be hit."""
+    """Where each model's hits lie: its largest band, and the share in labels with fewer than 10 train points, if there are."""
     said = []
     for model, rows in table.groupby("model", sort=False):
         hits = rows["hits"].sum()

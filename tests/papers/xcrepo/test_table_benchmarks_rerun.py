@@ -165,3 +165,10 @@ def test_bibtex_meets_the_printed_rows(real_data):
     compared = rerun.compute_printed(ds, tops, rerun.measure(ds, tops))
     assert len(compared) == 24
     assert compared["difference"].abs().max() < 1.5
+
+
+def test_one_order_is_said_in_the_singular():
+    row = {"order": "all > Popularity", "metric": "P@1", "holds": "yes", "printed": np.nan, "difference": 40.0}
+    assert rerun.findings_orders(pd.DataFrame([row])) == (
+        "The one order here that is said to hold, all > Popularity in P@1: clearly so (p < 0.05)."
+    )

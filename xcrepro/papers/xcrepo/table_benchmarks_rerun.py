@@ -398,8 +398,12 @@ def findings_orders(orders: pd.DataFrame) -> str:
         names = ", ".join(f"{order} in {metric}" for order, metric in part[["order", "metric"]].to_numpy())
         return f"{len(part)}{f' ({names})' if len(part) and verdict != 'yes' else ''}"
 
+    one = orders.iloc[0]
+    words = {"yes": "clearly so", "no": "clearly the other way round", "not clear": "not clear"}
     text = (
-        f"Orders that are said to hold, {len(orders)} of them: clearly so {named('yes')}, clearly the other way round "
+        f"The one order here that is said to hold, {one['order']} in {one['metric']}: {words[one['holds']]} (p < {LEVEL})."
+        if len(orders) == 1
+        else f"Orders that are said to hold, {len(orders)} of them: clearly so {named('yes')}, clearly the other way round "
         f"{named('no')}, not clear {named('not clear')} (p < {LEVEL}, Holm)."
     )
     both = orders.dropna(subset=["printed"])
