@@ -16,7 +16,7 @@ import numpy as np
 import xcrepro as xc
 from tests.fuzz import inputs, slow
 from xcrepro import calibrate, formats, results
-from xcrepro.data import blocks, names, read, registry, splits
+from xcrepro.data import names, parsing, read, registry, splits
 from xcrepro.formats.index import Index
 from xcrepro.metrics.state import State
 from xcrepro.models import base
@@ -102,11 +102,11 @@ def sound_matrix(matrix) -> list:
 
 def small_blocks(path: Path) -> list:
     """The old format in blocks of a few bytes, by two threads."""
-    before, blocks.BLOCK_BYTES = blocks.BLOCK_BYTES, 64
+    before, parsing.BLOCK_BYTES = parsing.BLOCK_BYTES, 64
     try:
         return both(*read.read_xc(path, threads=2))
     finally:
-        blocks.BLOCK_BYTES = before
+        parsing.BLOCK_BYTES = before
 
 
 def of_format(kind: str, name: str) -> Callable[[Path], list]:

@@ -90,11 +90,11 @@ def test_a_frame_has_all_datasets_and_numbers_where_all_are(tmp_path):
         path = recorded.folder("demo/one", tmp_path) / f"{dataset}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         recorded.write(path, record({"part": table}, dataset=dataset))
-    found = recorded.frame("demo/one", root=tmp_path)
+    found = recorded.frames("demo/one", root=tmp_path)
     assert found["dataset"].tolist() == ["a", "a", "b", "b"]
     assert found["P"].fillna(-1).tolist() == [0.5, 0.001, -1, 0.001]
     assert found["note"].tolist() == ["1", "x"] * 2
-    assert len(recorded.frame("demo/one", "other", tmp_path)) == len(recorded.frame("demo/two", root=tmp_path)) == 0
+    assert len(recorded.frames("demo/one", "other", tmp_path)) == len(recorded.frames("demo/two", root=tmp_path)) == 0
 
 
 # ---------------------------------------------------------------- means

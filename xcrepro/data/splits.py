@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from xcrepro.arguments import whole_number
-from xcrepro.data.blocks import long_line, max_line_bytes
 from xcrepro.data.dataset import Split
+from xcrepro.data.parsing import long_line, max_line_bytes
 from xcrepro.data.sources import open_source, require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import checked_csr

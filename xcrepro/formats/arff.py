@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro.data.blocks import FIRST_TOO_LARGE
 from xcrepro.data.lines import real, shown, text_lines
 from xcrepro.data.names import LabelNames
+from xcrepro.data.parsing import FIRST_TOO_LARGE
 from xcrepro.data.sources import open_source
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.entries import writing

@@ -260,7 +260,7 @@ def read(path: Path) -> Record:
     return Record(provenance, result)
 
 
-def frame(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
+def frames(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
     """One recorded table of an item, of all its datasets.
 
     Parameters
@@ -275,25 +275,15 @@ def frame(id: str, part: str | None = None, root: Path | None = None) -> pd.Data
     Returns
     -------
     DataFrame
-        ``dataset``, then the table's columns as written: numbers where all of a column are, else texts. Empty where nothing is
-        recorded.
+        ``dataset``, then the columns of :func:`frame`. Empty where nothing is recorded.
     """
     import pandas as pd
 
-    parts = []
-    for record in (read(path) for path in files(id, root)):
-        table = record.tables.get(next(iter(record.tables), "") if part is None else part)
-        if table is not None:
-            columns = dict(zip(table.names, zip(*table.rows, strict=True), strict=True))
-            parts.append(pd.DataFrame({"dataset": record.provenance["dataset"]} | columns))
-    if not parts:
+    found = {record.provenance["dataset"]: frame(record, part) for record in map(read, files(id, root))}
+    found = {dataset: table for dataset, table in found.items() if table is not None}
+    if not found:
         return pd.DataFrame({"dataset": []})
-    found = pd.concat(parts, ignore_index=True)
-    for name in found.columns.drop("dataset"):
-        numbers = pd.to_numeric(found[name].replace("", "nan"), errors="coerce")
-        if not (numbers.isna() & ~found[name].isin(["", "nan"])).any():
-            found[name] = numbers
-    return found
+    return pd.concat(found, names=["dataset"]).reset_index("dataset").reset_index(drop=True)
 
 
 def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
@@ -377,7 +367,7 @@ def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
     Returns
     -------
     DataFrame or None
-        A column is of numbers where all its texts are; None where the record has no such table.
+        A column is of numbers where all its texts are, NaN where they are empty; None where the record has no such table.
 
     Examples
     --------
@@ -392,10 +382,9 @@ def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
         return None
     table = pd.DataFrame(record.tables[key].rows, columns=record.tables[key].names)
     for name in table:
-        try:
-            table[name] = table[name].astype(float)
-        except ValueError:
-            continue
+        numbers = pd.to_numeric(table[name].replace("", "nan"), errors="coerce")
+        if not (numbers.isna() & ~table[name].isin(["", "nan"])).any():
+            table[name] = numbers
     return table
 
 

@@ -19,6 +19,7 @@ from xcrepro.data.twin import Twin
 from xcrepro.findings import Measured, agreement, count
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.significance import jackknife_blocks
+from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -264,7 +265,7 @@ def findings_recorded(
     list of str
         Of :func:`xcrepro.findings.agreement`.
     """
-    found = _common.before_minus_after(measure_at(ds, states, cost))
+    found = calibrated.before_minus_after(measure_at(ds, states, cost))
     there = {dataset: table[table["cost"] == cost] for dataset, table in recorded.items()}
     values = _common.recorded_pairs(there, {state: f", {state}" for state in calibrated.STATES})
     return [agreement(found, values, f"earned at a cost of {cost:g}", "changes by calibration")]

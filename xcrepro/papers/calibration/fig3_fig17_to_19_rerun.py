@@ -183,7 +183,7 @@ def findings_recorded(
     """
     ds, states = next(iter(sets.values()))
     k = max(k for _, k in states)
-    found = _common.before_minus_after(_common.measured_states(ds, states, k))
+    found = calibrated.before_minus_after(calibrated.measured_states(ds, states, k))
     there = {
         dataset: table[(table["metric"] == "ECE") & (table["k"] == k)]
         .pivot(index="method", columns="variant", values="value")

@@ -218,7 +218,7 @@ def findings_recorded(ds: Dataset, states: calibrated.States, recorded: Mapping[
         Of :func:`xcrepro.findings.agreement`.
     """
     ((k),) = {k for _, k in states}
-    error = _common.in_state(_common.measured_states(ds, states, k))
+    error = calibrated.in_state(calibrated.measured_states(ds, states, k))
     found = error.differences((loss, "BCE") for loss in error.values if loss != "BCE")
     return [agreement(found, numbers(recorded, "loss", f"ECE@{k}"), f"ECE@{k}", "pairs of a loss and BCE")]
 

@@ -153,7 +153,7 @@ def compute_recorded() -> pd.DataFrame:
         dataset, cases (model and k), isotonic raised, beta raised, worst (the greatest rise by isotonic regression, nats).
     """
     rows = []
-    for dataset, part in recorded.frame("calibration/table5_isotonic_platt").groupby("dataset", sort=False):
+    for dataset, part in recorded.frames("calibration/table5_isotonic_platt").groupby("dataset", sort=False):
         nll = part.pivot(index=["model", "k"], columns="method", values="NLL")
         rise = nll.sub(nll["none"], axis=0)
         raised = (int((rise[name] > 0).sum()) for name in ("isotonic", "beta"))

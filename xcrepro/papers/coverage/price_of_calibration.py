@@ -168,7 +168,7 @@ def plot(table: pd.DataFrame, k: int, ax=None) -> Figure:
 
 def compute_recorded() -> pd.DataFrame:
     """:func:`compute` on real data, as recorded, with the column dataset; empty where nothing is."""
-    return recorded.frame("coverage/price_of_calibration")
+    return recorded.frames("coverage/price_of_calibration")
 
 
 def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame) -> list[str]:

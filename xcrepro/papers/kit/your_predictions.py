@@ -416,14 +416,13 @@ def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, p
     k = max(measured)
     values = {
         dataset: {
-            f"{row['model']} {state}": row[state]
+            f"{row['model']}, {state}": row[state]
             for row in table[(table["metric"] == "ECE") & (table["k"] == k)].to_dict("records")
             for state in ("before", "after")
         }
         for dataset, table in recorded.items()
     }
-    names = calibrated.in_state(measured[k]).values
-    found = measured[k].differences((f"{name} before", f"{name} after") for name in names)
+    found = calibrated.before_minus_after(measured[k])
     return [said.agreement(found, values, f"ECE@{k}", "changes by isotonic regression")]
 
 
