@@ -55,7 +55,7 @@ bench: $(READY)  ## our kernels beside the peers', as ratios
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,scale,docs]'
 	$(BIN)/python -m xcrepro.repro.environment
 
 holes:     ## known holes of the pinned versions, by pip-audit: needs a network, and an environment of its own
