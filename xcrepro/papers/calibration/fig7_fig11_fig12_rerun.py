@@ -96,9 +96,8 @@ def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, p
     """
     k = max(measured)
     there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
-    columns = {"ECE": " before", "after": " after"}
-    names = [name.removesuffix(" before") for name in measured[k].values if name.endswith(" before")]
-    found = measured[k].differences((f"{name} before", f"{name} after") for name in names)
+    columns = {"ECE": ", before", "after": ", after"}
+    found = calibrated.before_minus_after(measured[k])
     return [said.agreement(found, _common.recorded_pairs(there, columns), f"ECE@{k}", "changes by isotonic regression")]
 
 

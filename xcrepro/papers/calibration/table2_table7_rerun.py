@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -328,9 +327,8 @@ def findings_recorded(measured: Mapping[int, Measured], recorded: Mapping[str, p
     """
     k = max(measured)
     there = {dataset: table[table["k"] == k] for dataset, table in recorded.items()}
-    names = [name for name in measured[k].values if name.endswith(" before")]
-    found = measured[k].differences(itertools.combinations(names, 2))
-    values = _common.recorded_pairs(there, {"ECE": " before"})
+    found = calibrated.in_state(measured[k]).pairs()
+    values = _common.recorded_pairs(there, {"ECE": ""})
     return [said.agreement(found, values, f"ECE@{k}")]
 
 
