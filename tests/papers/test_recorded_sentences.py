@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from xcrepro.findings import Measured
-from xcrepro.papers.calibration import _common as calibration
+from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import (
     bid_or_not,
     fig1_fig2_reliability,
@@ -148,7 +148,7 @@ def directions(sign, monkeypatch):
 
 def histograms(sign, _):
     table = frame("calibration/fig7_fig11_fig12_rerun")
-    run = planted(ends(table[table["k"] == 5], {"ECE": " before", "after": " after"}), sign)
+    run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
     return fig7_fig11_fig12_rerun.findings_recorded({5: run}, {"bibtex": table})
 
 
@@ -157,20 +157,20 @@ def errors(sign, monkeypatch):
     part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
     words = {"none": "before", "isotonic": "after"}
     values = {f"{m}, {words[v]}": x for m, v, x in part[["method", "variant", "value"]].to_numpy()}
-    monkeypatch.setattr(calibration, "measured_states", lambda ds, states, k: planted(values, sign))
+    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: planted(values, sign)})
     return fig3_fig17_to_19_rerun.findings_recorded({"bibtex": (None, {("PLT", 5): None})}, {"bibtex": table})
 
 
 def losses(sign, monkeypatch):
     table = frame("calibration/fig6_losses_rerun")
     run = planted(ends(table, {"ECE@5": ", before"}, "loss"), sign)
-    monkeypatch.setattr(calibration, "measured_states", lambda ds, states, k: run)
+    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: run})
     return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
 
 
 def models(sign, _):
     table = frame("calibration/table2_table7_rerun")
-    run = planted(ends(table[table["k"] == 5], {"ECE": " before"}), sign)
+    run = planted(ends(table[table["k"] == 5], {"ECE": ", before"}), sign)
     return table2_table7_rerun.findings_recorded({5: run}, {"bibtex": table})
 
 
@@ -203,7 +203,7 @@ def bids(sign, monkeypatch):
 def predictions(sign, _):
     table = frame("kit/your_predictions")
     part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
-    run = planted(ends(part, {"before": " before", "after": " after"}), sign)
+    run = planted(ends(part, {"before": ", before", "after": ", after"}), sign)
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 

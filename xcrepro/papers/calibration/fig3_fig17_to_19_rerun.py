@@ -183,7 +183,8 @@ def findings_recorded(
     """
     ds, states = next(iter(sets.values()))
     k = max(k for _, k in states)
-    found = calibrated.before_minus_after(calibrated.measured_states(ds, states, k))
+    last = {key: pair for key, pair in states.items() if key[1] == k}
+    found = calibrated.before_minus_after(calibrated.measured_states(ds, last)[k])
     there = {
         dataset: table[(table["metric"] == "ECE") & (table["k"] == k)]
         .pivot(index="method", columns="variant", values="value")

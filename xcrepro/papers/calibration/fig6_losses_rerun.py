@@ -217,8 +217,8 @@ def findings_recorded(ds: Dataset, states: calibrated.States, recorded: Mapping[
     list of str
         Of :func:`xcrepro.findings.agreement`.
     """
-    ((k),) = {k for _, k in states}
-    error = calibrated.in_state(calibrated.measured_states(ds, states, k))
+    ((k, both),) = calibrated.measured_states(ds, states).items()
+    error = calibrated.in_state(both)
     found = error.differences((loss, "BCE") for loss in error.values if loss != "BCE")
     return [agreement(found, numbers(recorded, "loss", f"ECE@{k}"), f"ECE@{k}", "pairs of a loss and BCE")]
 
