@@ -41,7 +41,9 @@ class DataError(XCError, ValueError):
         self, path: str | os.PathLike, found: str, expected: str, *, line: int | None = None, do: str = ""
     ) -> None:
         self.path, self.found, self.expected, self.line, self.do = os.fspath(path), found, expected, line, do
-        found, expected = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..." for text in (found, expected))
+        found, expected = (
+            text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..." for text in (found, expected)
+        )
         where = self.path if line is None else f"{self.path}, line {line}"
         super().__init__(f"{where}: found {found}, expected {expected}" + (f". {do}" if do else ""))
 
