@@ -154,7 +154,10 @@ def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> s
         raise DataError(path, f"the shape {shape.tolist()}", "two whole numbers")
     stored = max((len(arrays[part]) for part in _ARRAYS[kind] if arrays[part].ndim), default=0)
     if kind != "csr" and shape[0] > _MOST_EMPTY + stored:
-        found, do = f"{shape[0]:,} rows, of which {stored:,} at most hold something", "Where they are meant, save it as CSR"
+        found, do = (
+            f"{shape[0]:,} rows, of which {stored:,} at most hold something",
+            "Where they are meant, save it as CSR",
+        )
         raise DataError(path, found, f"at most {_MOST_EMPTY:,} empty ones", do=do)
     try:
         return _csr("matrix", kind, tuple(shape.tolist()), tuple(arrays[part] for part in _ARRAYS[kind]))
