@@ -119,3 +119,12 @@ def test_the_command(capsys):
     assert main(["certainty", "34.16", "30.77", "-n", "100", "--metric", "PSP"]) == 2
     assert "--dataset" in capsys.readouterr().err
     assert main(["certainty", "34.16", "30.77"]) == 2
+
+
+def test_a_lead_is_held_to_both_sides():
+    """The mean squared difference up to which z reaches the two-sided quantile of alpha."""
+    from xcrepro.published import leads
+
+    found = leads.lead("54.23", "52.15", 1000)
+    least = (54.225 - 52.155) / 100
+    assert found.agree_for == pytest.approx(1000 * (least / stats.norm.ppf(0.975)) ** 2)

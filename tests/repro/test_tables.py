@@ -245,3 +245,9 @@ def test_published_counts_and_shows_the_rest(capsys):
     assert compare.published("demo/t", numbers, decimals=1) == "demo/t: 1 of 3 published values within rounding"
     with pytest.raises(ArgumentError, match="must have the column 'paper'"):
         compare.published("demo/t", table, printed="paper")
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_more_or_fewer_than_accepted(rows):
+    table = pd.DataFrame({"k": range(rows), "P": 0.5})
+    assert golden.compare(table, "k,P\n0,0.5\n1,0.5\n")[2].text == f"{rows} rows, accepted 2"
