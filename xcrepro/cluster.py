@@ -93,7 +93,7 @@ def connected(client: Client | str | None = None, workers: int | None = None) ->
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # None would host its pages, too, on a port that may be taken
                 memory_limit=0,
                 silence_logs=50,
                 # A worker has its share of the cores, so that kernels do not ask for all of them.
