@@ -26,6 +26,8 @@ _LOCAL = {
     "distributed.scheduler.allowed-failures": 1,  # a task whose worker died is tried once more
     "distributed.worker.profile.enabled": False,  # a sample of every thread's stack each 10 ms
     "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.tick.interval": "1s",  # else each process wakes every 20 ms to see that it does
+    "distributed.scheduler.work-stealing": False,  # every task has its worker
     "distributed.worker.memory.target": False,  # what a worker holds is a sum that is written to: nothing to spill
     "distributed.worker.memory.spill": False,
 }

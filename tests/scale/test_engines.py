@@ -161,7 +161,9 @@ def test_a_killed_worker_is_replaced_once_and_named_the_second_time(engine, path
     same(xc.scale.evaluate(blocks, engine=engine, **more, **options()), expected(data))
     assert (tmp_path / "once").read_text() == "x"
     blocks["part-91-3.npz"] = functools.partial(kill_worker, tmp_path / "ever", 99, paths[3])
-    with pytest.raises(BlocksFailed, match=r"part-91-3\.npz: (the worker that had it died|it was under way when a process died)"):
+    with pytest.raises(
+        BlocksFailed, match=r"part-91-3\.npz: (the worker that had it died|it was under way when a process died)"
+    ):
         xc.scale.evaluate(blocks, engine=engine, **more, **options())
     assert (tmp_path / "ever").read_text() == "xx"
 
