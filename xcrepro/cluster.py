@@ -26,6 +26,8 @@ _LOCAL = {
     "distributed.scheduler.allowed-failures": 1,  # a task whose worker died is tried once more
     "distributed.worker.profile.enabled": False,  # a sample of every thread's stack each 10 ms
     "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.tick.interval": "1s",  # else each process wakes every 20 ms to see that it does
+    "distributed.scheduler.work-stealing": False,  # every task has its worker
     "distributed.worker.memory.target": False,  # what a worker holds is a sum that is written to: nothing to spill
     "distributed.worker.memory.spill": False,
 }
@@ -93,7 +95,7 @@ def connected(client: Client | str | None = None, workers: int | None = None) ->
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # None would host its pages, too, on a port that may be taken
                 memory_limit=0,
                 silence_logs=50,
                 # A worker has its share of the cores, so that kernels do not ask for all of them.

@@ -291,7 +291,7 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     other = xc.TopK.from_scores(sparse.random(700, N_LABELS, 0.05, "csr", np.float32, np.random.default_rng(9)), 5)
     for name, each in (("mine", top), ("other", other)):
         xc.scale.write_blocks(Y, each, tmp_path / name, rows=300)
-    about = ["report", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other", "--samples", "200"]
+    about = ["report", "--samples", "200", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other"]
     assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
     page = (tmp_path / "report" / "index.html").read_text()
     assert "http:" not in page

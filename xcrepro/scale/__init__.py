@@ -9,8 +9,8 @@
 ['block-000000000000.npz', 'block-000000000003.npz']
 >>> xc.scale.evaluate(paths, metrics=["P@1", "coverage@2"])
      metric  k  value
-0         P  1    0.5
-1  coverage  2    0.75
+0         P  1   0.50
+1  coverage  2   0.75
 
 Names load their module when first used.
 """
