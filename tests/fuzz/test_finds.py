@@ -45,7 +45,7 @@ def dataset(path):
     [
         (predictions("lists"), ".json", b"[[[1, " + DIGITS + b"]]]", "the score a finite number"),
         (predictions("jsonl"), ".jsonl", b'{"labels": [1], "scores": [' + DIGITS + b"]}\n", "a finite number"),
-        (predictions("csv"), ".csv", gzip.compress(b""), "row, label, score once"),
+        (predictions("csv"), ".csv", gzip.compress(b"", mtime=0), "row, label, score once"),
         (predictions("csv"), ".csv", b'row,label,score\n0,1,"0.5\n', "unexpected end of data"),
         (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), "'1e300' of 'a', expected one that float32 can hold"),
         (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), "'inf' of 'a', expected one that float32 can hold"),
@@ -135,7 +135,7 @@ def test_names_may_be_long_numbers(tmp_path):
 
 def test_a_filter_of_one_endless_line(tmp_path, monkeypatch):
     path = tmp_path / "filter.txt.gz"
-    path.write_bytes(gzip.compress(b"1 " * 1000))
+    path.write_bytes(gzip.compress(b"1 " * 1000, mtime=0))
     monkeypatch.setenv("XCREPRO_MAX_LINE", "100")
     with pytest.raises(DataError, match="line 1: found a line of more than 100 bytes"):
         splits.read_filter(path)
