@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course lint site bench lock clean holes mutants fuzz test-lab
+.PHONY: help env figures recorded test test-course test-lab test-scale lint site bench lock clean holes mutants fuzz
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -33,13 +33,18 @@ test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook 
 test-course: $(READY)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
 	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/course
 
+test-lab: $(READY)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
+	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
+
+test-scale: $(READY)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,scale]'
+	$(BIN)/python -m pytest -n 2 tests/scale tests/data/test_stream.py tests/repro/test_sweep.py
+
 mutants: $(READY)  ## planted faults, one by one: do the tests see them? (MINUTES=30: so long; it goes on where it stopped)
 	$(BIN)/python -m tests.mutants$(if $(MINUTES), --minutes $(MINUTES))
 
 fuzz: $(READY)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)
-test-lab: $(READY)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
-	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
 
 lint: $(READY)  ## ruff
 	$(BIN)/python -m ruff check .
