@@ -136,7 +136,7 @@ def checksum(home: Path, turn: int) -> None:
 def page(home: Path, turn: int) -> None:
     from xcrepro.reports import report
 
-    with report._atomic_folder(home / "report") as part:
+    with report.atomic_folder(home / "report") as part:
         for name in ("report.html", "table.csv"):
             (part / name).write_text(f"{turn} " * 1000)
 
