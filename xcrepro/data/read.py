@@ -363,7 +363,7 @@ class Start:
 
 
 def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
-    """Read the header, or find that there is none; ``given`` and ``layout`` as for :func:`_read_text`."""
+    """Read the header, or find that there is none; ``given`` and ``layout`` as for the reading of a text."""
     names = ("features", "labels") if len(given) == 2 else ("columns",)
     line, text = _first_line(path, stream)
     header = _whole_numbers(text, 1 + len(given))
