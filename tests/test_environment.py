@@ -29,7 +29,9 @@ def test_constraints_satisfy_every_dependency(root, pyproject):
     pinned = {environment.normal(name): text for name, _, text in (line.partition("==") for line in lines)}
     assert len(pinned) == len(lines)
     assert "xcrepro" not in pinned
-    for name, rule in environment.requirements(pyproject, "test", "bench", "course", "formats", "docs", "scale").items():
+    for name, rule in environment.requirements(
+        pyproject, "test", "bench", "course", "formats", "docs", "scale"
+    ).items():
         assert name in pinned, f"{name} is not in constraints.txt; run `make lock`"
         least = re.fullmatch(r">=([0-9.]+)", rule)
         assert least, f"{name}{rule}: this test only knows >="

@@ -50,6 +50,16 @@ def test_the_same_bits(engine, paths, data):
         same(xc.scale.evaluate(order, engine=engine, **workers, **options()), expected(data))
 
 
+def test_blocks_are_found_from_where_the_caller_stands(paths, data, tmp_path, monkeypatch):
+    """Processes of joblib are used again, and stay in the folder in which they began."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (other, tmp_path):
+        monkeypatch.chdir(folder)
+        near = [os.path.relpath(path) for path in paths]
+        same(xc.scale.evaluate(near, engine="joblib", workers=2, **options()), expected(data))
+
+
 def test_the_same_bits_on_dask_with_two_processes(client, paths, data):
     wanted = expected(data)
     assert len(client.nthreads()) == 2

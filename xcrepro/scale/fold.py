@@ -109,6 +109,7 @@ def sources(blocks, allow_repeats: bool, resume: bool) -> list[Source]:
         name, given = item if named else (None, item)
         if isinstance(given, (str, os.PathLike)):
             name, key = name or os.fspath(given), os.path.realpath(given)
+            given = os.path.abspath(given)  # processes that are used again, and other machines, stand in other folders
         elif callable(given):
             name, key = name or f"block {number}", id(given)
         else:
