@@ -64,7 +64,7 @@ def _cell(kind: str, slide: str, source: str, *outputs: dict) -> dict:
 @pytest.fixture
 def shown(course, tmp_path):
     """``shown(*cells)``: what is wrong with the slides of these cells in the browser."""
-    slides.write([], tmp_path)
+    slides.write([], [], tmp_path)
 
     def look(*cells: dict) -> dict:
         page = tmp_path / "page.html"
@@ -93,7 +93,7 @@ def test_what_does_not_fit_a_slide_is_found(shown):
 @browser
 @pytest.mark.skipif("XCREPRO_COURSE" not in os.environ, reason="runs all lessons: make test-course")
 def test_the_slides_of_all_lessons_fit_their_frame(course, tmp_path):
-    slides.write(course, tmp_path)
+    slides.write(course, slides.run_all(course), tmp_path)
     for lesson in course:
         found = _looked_at(tmp_path / f"{lesson.name}.html", tmp_path / "profile")
         assert found["slides"] >= 6
@@ -104,7 +104,7 @@ def test_the_slides_of_all_lessons_fit_their_frame(course, tmp_path):
 
 def test_what_the_slides_look_comes_along(tmp_path):
     """Every file that a style sheet names is there; of a font one form suffices."""
-    slides.write([], tmp_path)
+    slides.write([], [], tmp_path)
     for sheet in tmp_path.rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")
         for address in re.findall(r"@import url\(([^)]+)\)", text):

@@ -63,7 +63,7 @@ def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
     """
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
-    fonts = [f"{_FONTS}/{path.name}" for path in (source / _FONTS).iterdir() if path.suffix in ("", ".css", ".woff")]
+    fonts = [f"{_FONTS}/{path.name}" for path in (source / _FONTS).iterdir()]  # whole: its style sheet names every form
     for name in (*_FILES, _NOTES, *fonts):
         (folder / "reveal.js" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / "reveal.js" / name)
