@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error
+from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error, t_p_value
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ class Measured:
         elif error == 0:
             p = 1.0 if not value else 2.0 ** (1 - ours.size) if self.kind == "runs" else 0.0
         else:
-            p = float(2 * stats.t(dof).sf(abs(value) / error))
+            p = float(t_p_value(value / error, dof))
         return Difference(left, right, float(value), error, dof, p)
 
     def differences(self, pairs: Iterable[tuple[str, str]]) -> list[Difference]:
@@ -428,6 +427,8 @@ def relation(x: Sequence[float], y: Sequence[float], what: str) -> str:
     x, y = x[both], y[both]
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return f"{what}: too few different points for a relation ({x.size})"
+    from scipy import stats  # only here: it takes a second to import
+
     tau, p = stats.kendalltau(x, y)
     found = f"(Kendall tau {tau:.2f} over {x.size} points, p = {p:.2g})"
     if p >= LEVEL:

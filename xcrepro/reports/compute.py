@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from xcrepro import calibrate, decide
 from xcrepro.findings import LEVEL
@@ -29,6 +29,7 @@ from xcrepro.metrics import (
 )
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
+from xcrepro.metrics.significance import t_reach
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
 
@@ -154,7 +155,7 @@ def _over_seeds(given: Given, ks, names, confidence, about) -> dict[tuple[str, s
         values = np.array([table["value"] for table in tables])
         ends = np.full((2, values.shape[1]), np.nan)
         if len(tables) > 1:
-            reach = stats.t(len(tables) - 1).isf((1 - confidence) / 2) * values.std(axis=0, ddof=1) / len(tables) ** 0.5
+            reach = t_reach(confidence, len(tables) - 1) * values.std(axis=0, ddof=1) / len(tables) ** 0.5
             ends = values.mean(axis=0) + np.outer([-1, 1], reach)
         for at, (metric, k) in enumerate(zip(tables[0]["metric"], tables[0]["k"], strict=True)):
             found[model, metric, int(k)] = values[:, at], (float(ends[0, at]), float(ends[1, at]))
@@ -518,6 +519,8 @@ def critical_difference(n_models: int, n_datasets: int) -> float:
     >>> round(critical_difference(4, 14), 2), round(critical_difference(5, 30), 3)        # his examples: 1.25 with q = 2.569
     (1.25, 1.114)
     """
+    from scipy import stats  # only here: it takes a second to import
+
     q = float(stats.studentized_range.isf(LEVEL, n_models, np.inf)) / 2**0.5
     return q * (n_models * (n_models + 1) / (6 * n_datasets)) ** 0.5
 
@@ -542,4 +545,4 @@ def friedman(placed: pd.DataFrame) -> float:
     chi = 12 * n / (m * (m + 1)) * float((mean**2).sum() - m * (m + 1) ** 2 / 4)
     if chi >= n * (m - 1) * (1 - 1e-12):
         return 0.0
-    return float(stats.f(m - 1, (m - 1) * (n - 1)).sf((n - 1) * chi / (n * (m - 1) - chi)))
+    return float(special.fdtrc(m - 1, (m - 1) * (n - 1), (n - 1) * chi / (n * (m - 1) - chi)))

@@ -4,12 +4,12 @@ reliability of models before and after calibration."""
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from xcrepro import calibrate, looks, metrics, published
 from xcrepro.findings import Difference, Measured, chance
@@ -223,6 +223,8 @@ def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str =
     sizes = [len(rows) for _, rows in groups]
     if not sizes or max(sizes) < 3:
         return f"{what}: too few models for a relation ({max(sizes, default=0)})."
+    from scipy import stats  # only here: it takes a second to import
+
     found = [stats.kendalltau(rows["P"], rows["value"]) for _, rows in groups]
     known = [pair for pair in zip(groups, found, strict=True) if not np.isnan(pair[1].pvalue)]
     tested = significance.holm([one.pvalue for _, one in known]) if known else []
@@ -236,7 +238,7 @@ def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str =
     cases = f"{len(groups)} {'case' if len(groups) == 1 else 'cases'} (a dataset at one k)"
     if clear:
         return f"{what} have a clear relation in {len(clear)} of {cases}: {'; '.join(clear)}."
-    least = stats.kendalltau(range(max(sizes)), range(max(sizes))).pvalue * len(groups)
+    least = 2 / math.factorial(max(sizes)) * len(groups)  # of all orders, the two that agree or disagree in every pair
     why = f"; with {max(sizes)} models none could be, whatever their order" if least >= 0.05 else ""
     return f"{what} have no clear relation in any of {cases}, {spread}{why}."
 

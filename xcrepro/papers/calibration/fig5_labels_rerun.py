@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from xcrepro import looks
 from xcrepro.arguments import real_number
@@ -16,6 +15,7 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError
 from xcrepro.findings import BLOCKS, Difference, corrected, count
 from xcrepro.inputs import baselines, calibrated, datasets, parameters
+from xcrepro.metrics.significance import t_p_value
 from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 
@@ -276,7 +276,7 @@ def compare_ends(table: pd.DataFrame, repeats: int = 1) -> dict[str, list[Differ
         for (model, k), rows in part.groupby(["model", "k"], sort=False):
             near, far = rows.iloc[0], rows.iloc[-1]
             value, error = far["ECE"] - near["ECE"], float(np.hypot(far["±"], near["±"]))
-            p = float(2 * stats.t(dof).sf(abs(value) / error)) if error > 0 else np.nan
+            p = float(t_p_value(value / error, dof)) if error > 0 else np.nan
             where = f"with {near[column]:,.0f} labels" if series == MORE else f"with {near[column]:.1f} points a label"
             ends.append(Difference(f"{model}, ECE@{k}", where, float(value), error, dof, p))
         found[series] = corrected(ends)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from xcrepro import calibrate, looks, metrics, published
 from xcrepro.data import registry
@@ -51,8 +51,8 @@ def bins_of(shape: str, mean: float, noise: float) -> tuple[np.ndarray, np.ndarr
     if shape == "beta":
         size = noise / (mean * (1 - mean) - noise)  # a + b
         a, b = mean * size, (1 - mean) * size
-        share = np.diff(stats.beta.cdf(edges, a, b))
-        spread = np.diff(stats.beta.cdf(edges, a + 1, b + 1)) * a * b / (size * (size + 1))
+        share = np.diff(special.betainc(a, b, edges))
+        spread = np.diff(special.betainc(a + 1, b + 1, edges)) * a * b / (size * (size + 1))
     else:
         if shape == "logit-normal":
             values = _logit_normal(mean, noise)
@@ -71,7 +71,7 @@ def bins_of(shape: str, mean: float, noise: float) -> tuple[np.ndarray, np.ndarr
 
 def _logit_normal(mean: float, noise: float) -> np.ndarray:
     """4,001 equally likely scores, normal in their log-odds."""
-    z = stats.norm.ppf((np.arange(4001) + 0.5) / 4001)
+    z = special.ndtri((np.arange(4001) + 0.5) / 4001)
 
     def off(theta: np.ndarray) -> list[float]:
         s = 1 / (1 + np.exp(-(theta[0] + np.exp(theta[1]) * z)))

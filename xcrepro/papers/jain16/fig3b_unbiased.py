@@ -13,6 +13,7 @@ from xcrepro import looks, propensity
 from xcrepro.findings import Difference, corrected
 from xcrepro.inputs import parameters
 from xcrepro.metrics import ranking
+from xcrepro.metrics.significance import t_p_value
 from xcrepro.papers.jain16._common import KS, LOOKS, MIDDLE, B, K, check_curves, check_draws, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -159,9 +160,7 @@ def _holding(table: pd.DataFrame) -> str:
 
 def _p(sigma: float, draws: int) -> float:
     """Two-sided p of Student's t with draws - 1 degrees of freedom; 1 where nothing differs."""
-    from scipy import stats
-
-    return float(2 * stats.t(draws - 1).sf(abs(sigma)))
+    return float(t_p_value(sigma, draws - 1))
 
 
 def _written(p: float) -> str:

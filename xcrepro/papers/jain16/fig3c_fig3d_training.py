@@ -14,6 +14,7 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Difference, Measured, agreement, corrected, count
 from xcrepro.inputs import parameters, trained
 from xcrepro.metrics import ranking
+from xcrepro.metrics.significance import t_reach
 from xcrepro.papers.jain16._common import REFERENCE, B, K, check_curves, taken_for_complete
 from xcrepro.repro import figures
 from xcrepro.truth import Truth
@@ -231,9 +232,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
     ax : array of Axes, optional
         Two.
     """
-    from scipy import stats
-
-    t = stats.t(np.maximum(table["draws"] - 1, 1)).ppf(0.975)
+    t = t_reach(0.95, np.maximum(table["draws"] - 1, 1))
     table = table.assign(bar=(t * table["error"]).fillna(0.0))
     with figures.new(looks.MEDIUM, 3.6, ncols=2, ax=ax) as (fig, (left, right)):
         part = compute_right(table).sort_values("missing %")

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
-from scipy.stats import t as student
 
 from xcrepro import looks, propensity
 from xcrepro.data.dataset import Dataset, Split
@@ -25,7 +24,7 @@ from xcrepro.findings import Difference, Measured, corrected
 from xcrepro.inputs import baselines, parameters, trained
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
-from xcrepro.metrics.significance import jackknife_blocks, jackknife_error
+from xcrepro.metrics.significance import jackknife_blocks, jackknife_error, t_p_value
 from xcrepro.papers.jain16._common import KS
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -278,7 +277,7 @@ def signed(value: float, decimals: int) -> str:
 
 def _bias(row, draws: int) -> Difference:
     # Where no draw differs the bias is known: it is 0, or it is not.
-    p = float(2 * student(draws - 1).sf(abs(row.bias) / row.error)) if row.error else float(abs(row.bias) < 1e-9)
+    p = float(t_p_value(row.bias / row.error, draws - 1)) if row.error else float(abs(row.bias) < 1e-9)
     return Difference(row.estimator, "complete", row.bias, row.error, draws - 1, p)
 
 
@@ -520,7 +519,7 @@ def _scores(source: str) -> str:
 
 def _gain(row: pd.Series, column: str) -> Difference:
     value, error = row[column], row[f"{column} ±"]
-    p = float(2 * student(19).sf(abs(value) / error)) if error else float(not value)
+    p = float(t_p_value(value / error, 19)) if error else float(not value)
     return Difference(MODELLED, AS_IS, value, error, 19, p)
 
 

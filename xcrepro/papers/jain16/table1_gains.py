@@ -12,7 +12,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import t as student
 
 from xcrepro import looks
 from xcrepro.arguments import whole_number
@@ -21,7 +20,7 @@ from xcrepro.data.twin import Twin
 from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
-from xcrepro.metrics.significance import holm
+from xcrepro.metrics.significance import holm, t_p_value
 from xcrepro.papers.jain16._common import KS, LOOKS, simulate
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
@@ -161,7 +160,7 @@ def compute_sigmas(table: pd.DataFrame, draws: int) -> pd.DataFrame:
         away, error = (table[form] - table["complete"]).abs(), table[f"{form} error"]
         found[form] = away / error.replace(0.0, np.nan)
         exact = np.where(away > 1e-9, 0.0, 1.0)
-        p = np.where(error > 0, 2 * student(draws - 1).sf(found[form].fillna(0.0)), exact)
+        p = np.where(error > 0, t_p_value(found[form].fillna(0.0), draws - 1), exact)
         found[f"{form} apart"] = np.where(np.asarray(holm(p)) < STRICT, "clearly", "no")
     return found
 

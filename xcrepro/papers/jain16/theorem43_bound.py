@@ -143,7 +143,7 @@ def compute(
     ArgumentError
         For numbers of points outside 2 to n.
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     truth = Truth.of(Y)
     _check_points(points, truth.n_rows)
@@ -162,7 +162,7 @@ def compute(
         for n in points:
             rho, L, most = bound(matrix[:n], top.rows(slice(0, n)), weight, k, delta)
             own = math.sqrt((gain[:n].sum(axis=1) ** 2).sum() * ln / 2) / n
-            normal = norm.ppf(1 - delta / 2) * math.sqrt(variance[:n].sum()) / n
+            normal = ndtri(1 - delta / 2) * math.sqrt(variance[:n].sum()) / n
             away = np.abs(off[:, :n].mean(axis=1))
             rows.append((A, n, rho, L, most, own, normal, np.quantile(away, 1 - delta), np.mean(away > most)))
     return pd.DataFrame(rows, columns=["A", "points", "rho", "L bar", *LINES, "outside"])

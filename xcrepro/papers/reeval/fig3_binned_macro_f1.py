@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from xcrepro import looks, metrics, models
 from xcrepro.data import registry
@@ -16,6 +15,7 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.findings import BLOCKS, Difference, Measured, agreement, corrected, count, numbers
 from xcrepro.inputs import ranked
 from xcrepro.inputs.datasets import weights
+from xcrepro.metrics.significance import t_p_value
 from xcrepro.papers.reeval import _common as reeval
 from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, predict, runs, stable_models
 from xcrepro.predictions import TopK
@@ -405,7 +405,7 @@ def _corrected(table: pd.DataFrame, column: str, baseline: str) -> list[Differen
     dof = BLOCKS - 1
     found = []
     for method, value, error in zip(table["method"], table[column], table[f"{column}'s error"], strict=True):
-        p = 2 * stats.t(dof).sf(abs(value) / error) if error > 0 else float(value == 0) if error == 0 else np.nan
+        p = t_p_value(value / error, dof) if error > 0 else float(value == 0) if error == 0 else np.nan
         found.append(Difference(method, baseline, float(value), float(error), dof, float(p)))
     return corrected(found)
 
