@@ -279,6 +279,16 @@ def test_exponential_and_logarithm():
     np.testing.assert_allclose(module._log(y), np.log(y), rtol=1e-14, atol=1e-16)
 
 
+@given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=40), st.floats(-1e3, 1e3))
+def test_many_sigmoids_at_once_are_the_bits_of_each(z, shift):
+    z, out = np.array(z), np.empty(len(z))
+    kernels._sigmoids(z, z.size, shift, np.empty(z.size, np.int64), out)
+    one = np.ones(1)
+    for value, found in zip(z.tolist(), out.tolist(), strict=True):
+        kernels.exp(np.array([-(value + shift)]), one)
+        assert found == 1.0 / (1.0 + one[0])
+
+
 @hypothesis_settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.tuples(st.floats(-30, 30), st.floats(0.1, 1)), min_size=2, max_size=20),

@@ -542,12 +542,13 @@ def _truth(
     threads.over_rows(n, near, min_rows=1024)
 
     # Alternate: labels' shifts to meet their targets, points' shifts to have their number of labels.
-    pairs = np.argsort(labels.ravel(), kind="stable")
+    by_label = np.argsort(labels.ravel(), kind="stable")
+    pairs = (by_label // width).astype(np.int32), logits.ravel()[by_label]
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels.ravel(), minlength=n_labels))])
     label_shift, row_shift, off = prior.copy(), np.zeros(n), np.empty(n_labels)
 
     def fit_labels(lo: int, hi: int) -> None:
-        kernels.fit_labels(lo, hi, starts, pairs, logits, row_shift, wanted, _MOST, label_shift, off)
+        kernels.fit_labels(lo, hi, starts, *pairs, row_shift, wanted, _MOST, label_shift, off)
 
     def fit_rows(lo: int, hi: int) -> None:
         kernels.fit_rows(lo, hi, labels, logits, label_shift, propensity, points.sizes, _MOST, row_shift)

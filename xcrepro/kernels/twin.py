@@ -50,6 +50,34 @@ def _exp(x):
     return math.ldexp(total, int(n))
 
 
+# NumPy's rules of division: with a check of every divisor the loops could not run four numbers at once.
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sigmoids(z, n, shift, bits, out):
+    """out[i] = 1 / (1 + _exp(-(z[i] + shift))), the same bits, without a branch. ``bits``: room for n int64."""
+    power = bits.view(np.float64)
+    for i in range(n):
+        x = min(max(-(z[i] + shift), -700.0), 700.0)
+        e = np.floor(x / (_LN2_HIGH + _LN2_LOW) + 0.5)
+        r = (x - e * _LN2_HIGH) - e * _LN2_LOW
+        total = 1.0 / 479001600.0
+        total = total * r + 1.0 / 39916800.0
+        total = total * r + 1.0 / 3628800.0
+        total = total * r + 1.0 / 362880.0
+        total = total * r + 1.0 / 40320.0
+        total = total * r + 1.0 / 5040.0
+        total = total * r + 1.0 / 720.0
+        total = total * r + 1.0 / 120.0
+        total = total * r + 1.0 / 24.0
+        total = total * r + 1.0 / 6.0
+        total = total * r + 0.5
+        total = total * r + 1.0
+        total = total * r + 1.0
+        out[i] = total
+        bits[i] = (np.int64(np.int32(e)) + 1023) << 52  # as a float64 it is 2 to the power e
+    for i in range(n):
+        out[i] = 1.0 / (1.0 + out[i] * power[i])
+
+
 @njit(nogil=True, cache=True)
 def _log(x):
     """The natural logarithm of x > 0: 2 artanh((m - 1) / (m + 1)) of the mantissa m, and the exponent."""
@@ -455,11 +483,13 @@ def _shift(z, weight, n, wanted, start):
     low, high = -100.0, 100.0
     c = start
     before = 0.0
+    sigmoids, bits = np.empty(n, np.float64), np.empty(n, np.int64)
     for step in range(60):
         total = 0.0
         slope = 0.0
+        _sigmoids(z, n, c, bits, sigmoids)
         for i in range(n):
-            s = 1.0 / (1.0 + _exp(-(z[i] + c)))
+            s = sigmoids[i]
             total += weight[i] * s
             slope += weight[i] * s * (1.0 - s)
         if step == 0:
@@ -477,12 +507,11 @@ def _shift(z, weight, n, wanted, start):
 
 
 @njit(nogil=True, cache=True)
-def fit_labels(lo, hi, starts, pairs, logits, row_shift, wanted, most, label_shift, off):
+def fit_labels(lo, hi, starts, rows, logits, row_shift, wanted, most, label_shift, off):
     """label_shift so that every label's probabilities add up to its target; at most a share ``most`` of its pairs.
 
-    off: by which share of the target they missed it before.
+    rows, logits: of all pairs, label by label. off: by which share of the target they missed it before.
     """
-    width = logits.shape[1]
     longest = 0
     for l in range(lo, hi):
         longest = max(longest, starts[l + 1] - starts[l])
@@ -494,8 +523,7 @@ def fit_labels(lo, hi, starts, pairs, logits, row_shift, wanted, most, label_shi
         if n == 0 or wanted[l] <= 0.0:
             continue
         for i in range(n):
-            p = pairs[starts[l] + i]
-            z[i] = logits[p // width, p % width] + row_shift[p // width]
+            z[i] = logits[starts[l] + i] + row_shift[rows[starts[l] + i]]
         target = min(wanted[l], most * n)
         label_shift[l], before = _shift(z, ones, n, target, label_shift[l])
         off[l] = abs(before - target) / target
