@@ -17,7 +17,9 @@ from pathlib import Path
 
 from xcrepro.errors import XCError
 
-_BROUGHT = Path(__file__).resolve().parent / "_project"
+_CLONE = Path(__file__).resolve().parent.parent
+_WHEELS = _CLONE / "xcrepro" / "_project"
+_BROUGHT = _WHEELS if _WHEELS.is_dir() else _CLONE
 """What pyproject.toml puts into the wheel; a clone has no such folder, it has the files themselves."""
 
 
@@ -38,11 +40,11 @@ def project_root() -> Path:
     for folder in (here, *here.parents):
         if (folder / "notebooks" / "manifest.toml").is_file():
             return folder
-    return cache_dir() / "project" if _BROUGHT.is_dir() else Path(__file__).resolve().parent.parent
+    return _CLONE if _BROUGHT == _CLONE else cache_dir() / "project"
 
 
 def committed(name: str, root: Path | None = None) -> Path:
-    """Where a committed file or folder is read: in the project, or, where that has none, in what the wheel brings.
+    """Where a committed file or folder is read: in the project, or, where that has none, in what the installation brings.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def committed(name: str, root: Path | None = None) -> Path:
 
 
 def committed_files(folder: str, pattern: str, root: Path | None = None) -> list[Path]:
-    """The committed files of a folder, the project's own before what the wheel brings under the same name.
+    """The committed files of a folder, the project's own before what the installation brings under the same name.
 
     Parameters
     ----------

@@ -509,7 +509,7 @@ def test_label_names_come_from_a_file(files, capsys):
         "-k",
         "1",
     ]
-    assert main([*argv, "--no-price", "--label-names", str(files / "names.txt")]) == 0
+    assert main([*argv, "--no-price", "--labels", str(files / "names.txt")]) == 0
     assert pd.read_csv(files / "out/csv/labels.csv")["name"].str.startswith("name ").all()
-    assert main([*argv, "--label-names", str(files / "none.txt")]) == 2
-    assert "--label-names wants" in capsys.readouterr().err
+    assert main([*argv, "--labels", str(files / "none.txt")]) == 2
+    assert "none.txt" in capsys.readouterr().err

@@ -103,8 +103,10 @@ def test_start_overwrites_nothing(tmp_path):
     assert start(tmp_path / "empty")
 
 
-def test_a_clone_brings_nothing_beside_itself(root, monkeypatch, tmp_path):
+def test_a_clone_is_what_it_brings(root, monkeypatch, tmp_path):
     monkeypatch.delenv("XCREPRO_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert not paths._BROUGHT.exists()
+    assert root == paths._BROUGHT
     assert paths.project_root() == root
+    # A folder that `xcrepro start` made from it: what that does not have is the clone's.
+    assert paths.committed("tests/golden", tmp_path) == root / "tests" / "golden"

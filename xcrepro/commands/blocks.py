@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.commands import propensities
 from xcrepro.errors import ArgumentError
 
 ENGINES = ("serial", "joblib", "dask")
@@ -105,7 +106,7 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = ("filter", "label_names", "others", "no_price", "notebook")
+_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook")
 
 
 def report_asked(arguments) -> bool:
@@ -165,14 +166,10 @@ def _weights(arguments):
     """Inverse propensities and train counts, where train labels are given."""
     if arguments.train_truth is None:
         return None, None
-    import numpy as np
-
-    from xcrepro import formats, propensity
+    from xcrepro import formats
 
     train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
-    counts = np.bincount(train.indices, minlength=train.shape[1])
-    A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
-    return propensity.inverse(counts, train.shape[0], A, B), counts
+    return propensities.weights(arguments, train)[:2]
 
 
 def _write(arguments) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from xcrepro.commands import blocks, conversion
+from xcrepro.commands import blocks, conversion, propensities
 from xcrepro.errors import ArgumentError
 
 _PLACES_TO_DIAGNOSE = 5
@@ -103,19 +103,15 @@ class _ListMetrics(argparse.Action):
 
 
 def _evaluate(arguments) -> int:
-    import numpy as np
 
-    from xcrepro import formats, propensity
+    from xcrepro import formats
     from xcrepro.data.splits import read_filter
     from xcrepro.formats.index import Index
     from xcrepro.metrics import corrected_ece, registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.repro import tables
 
-    if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
-        raise ArgumentError(
-            "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
-        )
+    propensities.check(arguments)
     if blocks.asked(arguments):
         return blocks.evaluate(arguments)
     names = conversion.names_of(arguments)
@@ -131,9 +127,7 @@ def _evaluate(arguments) -> int:
         if train.shape[1] != truth.shape[1]:
             rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
             raise ArgumentError("--train-truth", rule, train.shape[1], do)
-        counts = np.bincount(train.indices, minlength=train.shape[1])
-        A, B = (default if given is None else given for given, default in ((arguments.A, 0.55), (arguments.B, 1.5)))
-        weights = propensity.inverse(counts, train.shape[0], A, B)
+        weights, counts, *_ = propensities.weights(arguments, train)
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)

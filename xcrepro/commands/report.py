@@ -51,7 +51,9 @@ def add(command) -> None:
     sub.add_argument(
         "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
     )
-    sub.add_argument("--label-names", type=Path, help="a text file with a label's name a line; default the dataset's")
+    sub.add_argument(
+        "--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map; default the dataset's"
+    )
     sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
     sub.add_argument(
         "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
@@ -68,13 +70,14 @@ def add(command) -> None:
 
 def _report(arguments) -> int:
     # A folder that will be refused is refused before anything is computed.
+    from xcrepro.data.names import read_label_names
     from xcrepro.reports import report as reports
 
     reports.check_target(arguments.out)
     if blocks.report_asked(arguments):
         return blocks.report(arguments)
     exclude = None
-    names = _names(arguments.label_names) if arguments.label_names is not None else ()
+    names = () if arguments.labels is None else read_label_names(arguments.labels).names
     if arguments.filter is not None:
         from xcrepro.data.splits import read_filter
 
@@ -103,17 +106,6 @@ def _report(arguments) -> int:
         print(sentence)
     print(f"wrote {path}")
     return 0
-
-
-def _names(path: Path) -> list[str]:
-    from xcrepro.errors import DataError, DataMissing
-
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise DataMissing(f"{path}: no such file; --label-names wants a label's name a line") from None
-    except UnicodeDecodeError as error:
-        raise DataError(path, f"no UTF-8 ({error})", "a label's name a line, in UTF-8") from None
 
 
 def _notebook(arguments) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.commands import propensities
 from xcrepro.errors import ArgumentError
 
 _MOST = 20  # cells that are shown of a comparison
@@ -120,17 +121,13 @@ def _tables(place: Path) -> dict:
 
 
 def _add(arguments) -> int:
-    import numpy as np
 
-    from xcrepro import formats, propensity, results
+    from xcrepro import formats, results
     from xcrepro.data import registry as datasets
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
 
-    if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
-        raise ArgumentError(
-            "--A and --B", "go with --train-truth", "none", "propensities come from training label counts"
-        )
+    propensities.check(arguments)
     truth = formats.read_truth(arguments.truth)
     options = dict.fromkeys(("A", "B", "train points", "train pairs"))
     weights = counts = None
@@ -138,11 +135,7 @@ def _add(arguments) -> int:
         train = formats.read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
-        entry = datasets.find(arguments.dataset)
-        defaults = (entry.A, entry.B) if entry else (0.55, 1.5)
-        A, B = (d if given is None else given for given, d in zip((arguments.A, arguments.B), defaults, strict=True))
-        counts = np.bincount(train.indices, minlength=train.shape[1])
-        weights = propensity.inverse(counts, train.shape[0], A, B)
+        weights, counts, A, B = propensities.weights(arguments, train, datasets.find(arguments.dataset))
         options |= {"A": A, "B": B, "train points": train.shape[0], "train pairs": train.nnz}
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))

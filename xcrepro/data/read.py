@@ -363,7 +363,11 @@ class Start:
 
 
 def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
-    """Read the header, or find that there is none; ``given`` and ``layout`` as for the reading of a text."""
+    """Read the header, or find that there is none.
+
+    given: "features" and "labels", or "columns" -> the number that the caller says, or None. layout: the rest of
+    :class:`Layout`.
+    """
     names = ("features", "labels") if len(given) == 2 else ("columns",)
     line, text = _first_line(path, stream)
     header = _whole_numbers(text, 1 + len(given))

@@ -295,7 +295,9 @@ def plot_against_precision(errors: pd.DataFrame, k: int, title: str, note: str =
                     _log_errors(panel, errors.loc[errors["metric"] == metric, "value"])
             line[0].set_ylabel(f"{metric}@{k}, {'nats' if metric == 'NLL' else '%'}")
         for column, dataset in zip(axes.T, datasets, strict=True):
-            column[0].set_title(dataset, loc="left")
+            name = dataset.partition("@")[0]  # of a twin; its scale and seed stand in the foot
+            alone = sum(other.partition("@")[0] == name for other in datasets) == 1
+            column[0].set_title(name if alone else dataset, loc="left")
             column[-1].set_xlabel(f"P@{k}, %")
         looks.title(fig, title)
         spread = "; lines: two standard errors" if "±" in errors and errors["±"].notna().any() else ""

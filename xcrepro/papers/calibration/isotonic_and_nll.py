@@ -204,8 +204,9 @@ def findings(table: pd.DataFrame, measured: Mapping, sizes: pd.DataFrame, real: 
     best = regret.drop(columns="none").idxmin(axis=1)
     sentences.append(
         f"Where every probability is known, isotonic regression loses {regret.loc[least, 'isotonic']:.2f} nats to the right "
-        f"probabilities on {least} points and {regret.loc[most, 'isotonic']:.3f} on {most:,}; the least is lost by "
-        f"{best[least]} ({regret.loc[least].min():.3f}) and {best[most]} ({regret.loc[most, best[most]]:.4f})."
+        f"probabilities on {least} points and {regret.loc[most, 'isotonic']:.3f} on {most:,}; the map that loses least is "
+        f"{best[least]} on {least} ({regret.loc[least].min():.3f}) and {best[most]} on {most:,} "
+        f"({regret.loc[most, best[most]]:.4f})."
     )
     return sentences
 

@@ -159,7 +159,7 @@ def plot(table: pd.DataFrame, k: int, ax=None) -> Figure:
         axes[0].plot(factors, part["P top k"], color=looks.GREY, linestyle=":", label="top k")
         for panel, metric in zip(axes, ("P", "Cov"), strict=True):
             panel.set_xscale("log")
-            panel.set(xlabel="probabilities times", ylabel=f"{metric}@{k} (%)")
+            panel.set(xlabel="all probabilities multiplied by", ylabel=f"{metric}@{k} (%)")
             figures.draws(panel, y=[f"{metric} {update}" for update in _LOOKS] + (["P top k"] if metric == "P" else []))
         looks.title(fig, "The greedy rule by the scale of the probabilities")
         looks.legend(fig, axes[0])
@@ -172,7 +172,7 @@ def compute_recorded() -> pd.DataFrame:
 
 
 def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame) -> list[str]:
-    """What comes out: here, then on real data.
+    """What comes out: on real data as recorded, then here.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame
     rows = table.set_index("source")
     scaled = [name for name in rows.index if name.startswith("x ")]
     low, full = scaled[0], scaled[-1]
-    said = []
+    said = _recorded(real)
     for update in decide.UPDATES if low != full else ():
         change = measured.difference(f"{low}, {update}", f"{full}, {update}")
         words = f"from {rows.loc[full, f'P {update}']:.1f} to {rows.loc[low, f'P {update}']:.1f} %"
@@ -215,16 +215,20 @@ def findings(table: pd.DataFrame, measured: Measured, k: int, real: pd.DataFrame
             f"With the true probabilities it costs {price[TRUE, 'probability']} points by the probability and "
             f"{price[TRUE, 'gain']} by the gain, for Cov@{k} of {at['Cov probability']:.1f} and {at['Cov gain']:.1f} %."
         )
-    if len(real):
-        at = real.set_index(["dataset", "source"])["price probability"].unstack()
-        of = real.set_index(["dataset", "source"])["P top k"].unstack()["x 1"]
-        each = [
-            f"{name} {row['x 1']:.1f} of {of[name]:.1f} as they are, {row['x 0.1']:.1f} times 0.1, {row['isotonic']:.1f} after "
-            f"isotonic regression"
-            for name, row in at.iterrows()
-        ]
-        said.append(f"On real data as recorded, by the same probabilities: {'; '.join(each)}.")
     return said
+
+
+def _recorded(real: pd.DataFrame) -> list[str]:
+    if not len(real):
+        return []
+    at = real.set_index(["dataset", "source"])["price probability"].unstack()
+    of = real.set_index(["dataset", "source"])["P top k"].unstack()["x 1"]
+    each = [
+        f"{name} {row['x 1']:.1f} of {of[name]:.1f} as they are, {row['x 0.1']:.1f} times 0.1, {row['isotonic']:.1f} after "
+        f"isotonic regression"
+        for name, row in at.iterrows()
+    ]
+    return [f"Points of P@k that algorithm 1 costs on real data, as recorded, by the probabilities: {'; '.join(each)}."]
 
 
 def _points(value: float, error: float) -> str:
