@@ -298,8 +298,7 @@ def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confid
     """
     import numpy as np
     import pandas as pd
-
-    from xcrepro.metrics.significance import t_reach
+    from scipy import special
 
     label = over if over in table.columns else f"{over} (swept)"
     values = [name for name in table.columns if table[name].dtype.kind == "f" and name not in (*varied, label)]
@@ -312,6 +311,6 @@ def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confid
             n, mean = given.size, float(given.mean()) if given.size else math.nan
             half = math.nan
             if n > 1:
-                half = float(t_reach(confidence, n - 1) * np.std(given, ddof=1) / math.sqrt(n))
+                half = float(special.stdtrit(n - 1, 0.5 + confidence / 2) * np.std(given, ddof=1) / math.sqrt(n))
             rows.append((*(key if isinstance(key, tuple) else (key,)), name, n, mean, mean - half, mean + half))
     return pd.DataFrame(rows, columns=[*keys, "column", "n", "mean", "low", "high"])
