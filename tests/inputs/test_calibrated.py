@@ -64,6 +64,9 @@ def test_scores_that_are_no_probabilities_are_squeezed_and_others_left():
     margins = TopK.from_scores(np.array([[3.0, -1.0], [1.0, 2.0]]), k=2)
     np.testing.assert_allclose(calibrated.linked(margins, 2).scores, [[1.0, 0.0], [0.75, 0.5]])
     assert (calibrated.linked(margins, 2).ids == margins.ids).all()
+    # a probability that float32 rounded above 1 is one; a place that is absent stays so
+    rounded = TopK(np.array([[0, 1], [2, -1]]), np.array([[1.0000001, 0.5], [0.25, -np.inf]], np.float32), 3)
+    assert calibrated.linked(rounded, 2).scores.tolist() == [[1.0, 0.5], [0.25, -np.inf]]
 
 
 # ---------------------------------------------------------------- before and after

@@ -251,3 +251,9 @@ def test_published_counts_and_shows_the_rest(capsys):
 def test_rows_more_or_fewer_than_accepted(rows):
     table = pd.DataFrame({"k": range(rows), "P": 0.5})
     assert golden.compare(table, "k,P\n0,0.5\n1,0.5\n")[2].text == f"{rows} rows, accepted 2"
+
+
+def test_a_column_without_any_value_is_not_shown():
+    table = pd.DataFrame({"model": ["a", "b"], "true": [np.nan, np.nan], "P": [np.nan, 1.0]})
+    assert repr(tables.show(table, 1)) == "model    P\na        -\nb      1.0"
+    assert "true" in repr(tables.show(table[:0]))

@@ -36,6 +36,8 @@ MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "N
 """The baselines of the tables."""
 NO_PROBABILITIES = ("DiSMEC", "PfastXML", "PfastreXML", "Neural, squared hinge")
 """Baselines whose scores are margins or orders. Of PfastreXML they happen to lie in [0, 1]."""
+ROUNDING = 1e-6
+"""As far outside [0, 1] a score is a probability that was rounded."""
 
 
 def data(
@@ -162,8 +164,9 @@ def predictions(
 def linked(top: TopK, k: int, name: str = "") -> TopK:
     """The first k places with scores in [0, 1].
 
-    As they are, or through (s - min) / (max - min) over all of them, as the authors treat DiSMEC's margins
-    (calibration, section 3). The order stays.
+    As they are (what lies outside by :data:`ROUNDING` at most is cut off: a softmax in float32 may add up to 1.0000001), or
+    through (s - min) / (max - min) over all of them, as the authors treat DiSMEC's margins (calibration, section 3). The
+    order stays.
 
     Parameters
     ----------
@@ -188,8 +191,11 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
            [0.75, 0.  ]], dtype=float32)
     """
     top = top.head(k)
-    if name not in NO_PROBABILITIES and is_probability(top):
-        return top
+    if name not in NO_PROBABILITIES:
+        inside = np.clip(top.scores, 0, 1)
+        near = TopK(top.ids, np.where(np.abs(top.scores - inside) <= ROUNDING, inside, top.scores), top.n_labels)
+        if is_probability(near):
+            return near
     return TopK(top.ids, calibrate.min_max(top.scores).astype(np.float32), top.n_labels)
 
 

@@ -277,7 +277,7 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     table : DataFrame
     decimals : int or mapping of str to int
         For the float columns, 0 to 17: a number, or column name -> number (3 for those not named). Whole numbers and
-        texts are shown as they are; NaN and missing values as ``-``.
+        texts are shown as they are; NaN and missing values as ``-``, and a float column of nothing else not at all.
 
     Returns
     -------
@@ -296,7 +296,9 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     PLT     1  0.813
     BR      5      -
     """
-    return Shown(*_rounded(table, decimals))
+    names, kinds, rows = _rounded(table, decimals)
+    kept = [c for c, k in enumerate(kinds) if k != "float" or not rows or any(row[c] != "-" for row in rows)]
+    return Shown([names[c] for c in kept], [kinds[c] for c in kept], [[row[c] for c in kept] for row in rows])
 
 
 def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
