@@ -233,7 +233,10 @@ class Shown:
     """
 
     def __init__(self, names: list[str], kinds: list[str], rows: list[list[str]]) -> None:
-        self.names, self.kinds, self.rows = names, kinds, rows
+        # A column of numbers without a single one says nothing.
+        kept = [c for c, k in enumerate(kinds) if k == "text" or not rows or any(row[c] != "-" for row in rows)]
+        self.names, self.kinds = [names[c] for c in kept], [kinds[c] for c in kept]
+        self.rows = [[row[c] for c in kept] for row in rows]
 
     def __repr__(self) -> str:
         lines = [self.names, *self.rows]
@@ -296,9 +299,7 @@ def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     PLT     1  0.813
     BR      5      -
     """
-    names, kinds, rows = _rounded(table, decimals)
-    kept = [c for c, k in enumerate(kinds) if k != "float" or not rows or any(row[c] != "-" for row in rows)]
-    return Shown([names[c] for c in kept], [kinds[c] for c in kept], [[row[c] for c in kept] for row in rows])
+    return Shown(*_rounded(table, decimals))
 
 
 def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
