@@ -184,7 +184,7 @@ def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -
     *axes : Axes
         Whose labels; by default those of all of ``fig``. Of equal labels the first one's look is shown.
     ncols : int
-        Columns; 0: all in one row.
+        Columns at most; 0: all in one row. There are fewer where the names would be wider than the figure.
     title : str, optional
         Of the legend.
 
@@ -196,7 +196,12 @@ def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -
     for ax in axes or fig.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    return fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=ncols or len(found), title=title)
+    for columns in range(min(ncols or len(found), len(found)) or 1, 0, -1):
+        made = fig.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, title=title)
+        if columns == 1 or made.get_window_extent().width <= fig.bbox.width:
+            break
+        made.remove()
+    return made
 
 
 def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro import paths
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.published import record
@@ -273,6 +274,7 @@ def test_a_missing_column_is_named(root):
 @pytest.mark.usefixtures("forget")
 def test_a_missing_file_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
     with pytest.raises(DataMissing, match=r"sources\.csv"):
         xc.published.sources()
 

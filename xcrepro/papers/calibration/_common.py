@@ -253,8 +253,9 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
         As :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column ``reading``,
         "†" stands at the cells that are not drawn as printed.
     """
+    styles = looks.distinct(errors["method"].unique())
     for name, part in errors.groupby("method", sort=False):
-        look = looks.of(name)
+        look = styles[name]
         ax.plot(part["P"], part["value"], "-", color="0.75", linewidth=0.8, zorder=1)
         for row in part.to_dict("records"):
             before = row["variant"] == "none"

@@ -271,12 +271,12 @@ def plot(found: pd.DataFrame, ax=None) -> Figure:
     panels = {"ECE": f"ECE@{k} measured with hits (%)", "true": f"ECE@{k} against the true probabilities (%)"}
     if found["true"].isna().all():
         del panels["true"]
-    models = found["model"].unique()
+    models, styles = found["model"].unique(), looks.distinct(found["model"].unique())
     shifts = dict(zip(models, np.linspace(-0.25, 0.25, len(models)) if len(models) > 1 else [0.0], strict=True))
     with figures.new(looks.WIDE, 4.4, len(panels), ax=ax, sharex=True, sharey=True, squeeze=False) as (fig, axes):
         for panel, (metric, words) in zip(axes[0], panels.items(), strict=True):
             for model, part in found[found["k"] == k].groupby("model", sort=False):
-                look, at = looks.of(model), np.arange(len(part)) + shifts[model]
+                look, at = styles[model], np.arange(len(part)) + shifts[model]
                 bars = {"xerr": 2 * part["ECE ±"]} if metric == "ECE" else {}
                 panel.errorbar(part[metric], at, **bars, linestyle="none", elinewidth=0.8, label=model, **look.mark())
             panel.set(xlabel=words)

@@ -375,8 +375,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
             # Nothing is to be seen left of the first count that brings a hundredth of the highest curve.
             top = part[models].max(axis=1)
             part = part[top >= 0.01 * top.iloc[-1]] if top.iloc[-1] else part
-            for place, name in enumerate(models):
-                look = looks.of(name)
+            for place, (name, look) in enumerate(looks.distinct(models).items()):
                 style = {"marker": look.marker, "markersize": 4, "markevery": ((place % 5) * 0.03, 0.15)}
                 axis.step(
                     part["count"], part[name], where="post", label=name, color=look.colour, linestyle=look.dash, **style

@@ -442,10 +442,10 @@ def plot(errors: pd.DataFrame, ax=None) -> Figure:
         From :func:`compute`.
     ax : Axes, optional
     """
-    ks = errors["k"].unique()
+    ks, styles = errors["k"].unique(), looks.distinct(errors["model"].unique())
     with figures.new(width=looks.NARROW, height=3.9, ax=ax) as (fig, panel):
         for name, part in errors.groupby("model", sort=False):
-            style = looks.of(name).line()
+            style = styles[name].line()
             panel.errorbar(part["k"], part["before"], 2 * part["before ±"], label=name, elinewidth=0.8, **style)
             panel.plot(part["k"], part["after"], markerfacecolor=looks.WHITE, linewidth=0.8, **style)
         panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None), xlim=(ks.min() - 0.3, ks.max() + 0.3))

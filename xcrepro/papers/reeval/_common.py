@@ -416,9 +416,10 @@ def _draw_f1_bars(panel, part: pd.DataFrame) -> None:
     box = {"facecolor": looks.WHITE, "edgecolor": "none", "pad": 1}
     whiskers = {"capsize": 3, "ecolor": "0.45", "elinewidth": 1.2}
     errors = part["error"] if "error" in part else pd.Series(np.nan, part.index)
+    styles = looks.distinct(part["method"])
     for place, (method, value, error) in enumerate(zip(part["method"], part["value"], errors, strict=True)):
         yerr = 2 * error if error > 0 else None
-        panel.bar(place, value, 0.8, label=method, yerr=yerr, error_kw=whiskers, **looks.of(method).bar())
+        panel.bar(place, value, 0.8, label=method, yerr=yerr, error_kw=whiskers, **styles[method].bar())
         # At the foot of the bars, where no diamond can hide them.
         weight = "bold" if value == part["value"].max() else "normal"
         style = {"ha": "center", "fontsize": looks.TINY, "fontweight": weight, "bbox": box}

@@ -501,10 +501,10 @@ def plot(table: pd.DataFrame, baseline: str = BASELINE, twin: bool = True, level
 
 def _draw_improvements(panel, part: pd.DataFrame, bins: pd.Index, methods, baseline: str, level: float) -> None:
     width, small = 0.8 / len(methods), {"ha": "center", "fontsize": looks.TINY, "color": "0.35"}
-    for m, method in enumerate(methods):
+    for m, (method, look) in enumerate(looks.distinct(methods).items()):
         mine = part[part["method"] == method].set_index("bin").reindex(bins)
         place = np.arange(len(mine)) + (m - (len(methods) - 1) / 2) * width
-        panel.bar(place, mine["improvement"], width, label=method, **looks.of(method).bar())
+        panel.bar(place, mine["improvement"], width, label=method, **look.bar())
         for x, y, p in zip(place, mine["improvement"], mine["p"], strict=True):
             if p < level and np.isfinite(y):
                 up, va = (2, "baseline") if y > 0 else (-3, "top")
@@ -525,10 +525,10 @@ def _draw_improvements(panel, part: pd.DataFrame, bins: pd.Index, methods, basel
 def _draw_values(panel, part: pd.DataFrame, bins: pd.DataFrame, methods: Sequence[str]) -> None:
     width = 0.8 / len(methods)
     whiskers = {"ecolor": "0.45", "elinewidth": 1, "capsize": min(2.0, 8 * width)}
-    for m, method in enumerate(methods):
+    for m, (method, look) in enumerate(looks.distinct(methods).items()):
         mine = part[part["method"] == method].set_index("bin").reindex(bins.index)
         place = np.arange(len(bins)) + (m - (len(methods) - 1) / 2) * width
-        bar = looks.of(method).bar() | {"label": method, "yerr": 2 * mine["error"], "error_kw": whiskers}
+        bar = look.bar() | {"label": method, "yerr": 2 * mine["error"], "error_kw": whiskers}
         panel.bar(place, mine["value"], width, **bar)
     for b, ceiling in enumerate(bins["ceiling"]):
         line = {
