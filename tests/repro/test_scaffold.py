@@ -16,9 +16,9 @@ from xcrepro.repro import scaffold
 
 @pytest.fixture(scope="module")
 def copy(root, tmp_path_factory):
-    """A project with the package's sources and no items."""
+    """A project with the package's sources and no items; compiled kernels come along, which takes two minutes else."""
     place = tmp_path_factory.mktemp("project")
-    shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(root / "xcrepro", place / "xcrepro")
     (place / "notebooks").mkdir()
     (place / "notebooks/manifest.toml").write_text("")
     return place
