@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -215,6 +217,45 @@ def test_a_killed_client_leaves_no_worker_and_goes_on(paths, data, tmp_path):
     found = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     assert found.stdout.strip() == xc.evaluate(*data, metrics=["P", "coverage"]).to_csv().strip()
     assert len(pids.read_text().split()) == before + 2
+
+
+def _told_and_slow(mark, path):
+    """Runs on a worker: says that it began."""
+    mark.touch()
+    time.sleep(60)
+    return xc.scale.read_block(path)
+
+
+def test_a_scheduler_that_is_lost_on_the_way_is_an_error_in_seconds(paths, tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    about, mark = tmp_path / "scheduler.json", tmp_path / "began"
+    cli = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen([*cli, "--port", "0", "--no-dashboard", "--scheduler-file", str(about)], **quiet)
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(about), "--no-dashboard"]
+    others = [scheduler]
+    try:
+        others.append(subprocess.Popen([*worker, "--nworkers", "1", "--nthreads", "1"], **quiet))
+
+        def kill_when_begun() -> None:
+            until = time.monotonic() + 120
+            while not mark.exists() and time.monotonic() < until:
+                time.sleep(0.1)
+            scheduler.kill()
+
+        until = time.monotonic() + 60
+        while not about.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        threading.Thread(target=kill_when_begun).start()
+        address = json.loads(about.read_text())["address"]
+        blocks = {path.name: functools.partial(_told_and_slow, mark, path) for path in paths}
+        with pytest.raises(XCError, match="the connection to the Dask scheduler is lost: is it still running"):
+            xc.scale.evaluate(blocks, engine="dask", client=address, **options())
+        assert mark.exists()
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
 
 
 def _alive(pid: int) -> bool:

@@ -173,7 +173,7 @@ class _Chains:
                 except TimeoutError:
                     pass
                 except CancelledError:  # as all are where the scheduler is gone
-                    finished = [future for future in self.running if future.status not in ("pending", "finished")]
+                    raise self._lost() from None
             else:
                 time.sleep(0.1)
             for future in finished:
@@ -190,7 +190,7 @@ class _Chains:
         """Which workers there are now: the sums of those that are gone are merged at the end, new ones begin."""
         self.looked = time.monotonic()
         if self.client.status != "running":
-            raise XCError(f"the connection to the Dask scheduler is {self.client.status}: is it still running?")
+            raise self._lost()
         self.there = {*self.client.nthreads()}
         if self.there or self.running:
             self.seen = self.looked
@@ -201,6 +201,10 @@ class _Chains:
         for address in sorted(self.there - busy):
             self.sums.setdefault(address, None)
         self._start()
+
+    def _lost(self) -> XCError:
+        kept = f"; what is kept in {self.folding.resume} is taken up by the same call" if self.folding.resume else ""
+        return XCError(f"the connection to the Dask scheduler is lost: is it still running?{kept}")
 
     def _start(self) -> None:
         """A block for each worker that has none."""
