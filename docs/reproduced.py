@@ -115,7 +115,9 @@ def faults(
             continue
         printed = all(rests_on(entry) == ["printed numbers"] for entry in there)
         if printed != (row.extent == "printed"):
-            found.append(f"{where}: {row.extent}, but its items rest on {'printed numbers alone' if printed else 'more'}")
+            found.append(
+                f"{where}: {row.extent}, but its items rest on {'printed numbers alone' if printed else 'more'}"
+            )
         if row.extent == "saved predictions" and not all("your predictions" in takes(entry) for entry in there):
             found.append(f"{where}: an item that takes no saved predictions")
         if (row.extent == "whole") == bool(row.why):
@@ -155,8 +157,8 @@ def page(
     lines = [
         "# What is reproduced, and from what",
         "",
-        f"The five documents have {sum(total.values())} figures, tables and sub-tables. How far each is computed here, by which "
-        "items, and what their committed numbers rest on. [What each word means](documents.md).",
+        f"The five documents have {sum(total.values())} figures, tables and sub-tables. How far each is computed here, by "
+        "which items, and what their committed numbers rest on. [What each word means](documents.md).",
         "",
         "| | of " + str(sum(total.values())) + " | meaning |",
         "| :-- | --: | :-- |",

@@ -79,7 +79,11 @@ def test_the_page_has_every_row_and_its_counts(root, items):
         ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,in part", "Figure 3b: in part, and why: nothing"),
         ("jain16/fig3b_unbiased,whole,", "jain16/fig3b_unbiased,printed,because", "but its items rest on more"),
         ("jain16/table2_datasets,printed", "jain16/table2_datasets,in part", "rest on printed numbers alone"),
-        ("jain16/table1_gains,whole,", "jain16/fig3a_missing_curves jain16/table1_gains,saved predictions,x", "no saved"),
+        (
+            "jain16/table1_gains,whole,",
+            "jain16/fig3a_missing_curves jain16/table1_gains,saved predictions,x",
+            "no saved",
+        ),
     ],
 )
 def test_what_is_not_so_is_found(tmp_path, items, text, old, new, fault):
