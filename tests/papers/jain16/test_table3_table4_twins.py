@@ -48,7 +48,7 @@ def test_sentences_count_datasets():
     ]
     table = pd.DataFrame({"dataset": ["one", "one"], "model": ["a", "b"], "P5": [3.0, 2.0]})
     assert twins.findings(pd.DataFrame(rows), table) == [
-        "a is clearly above b in all five columns on 1 of 3 datasets, clearly below in all on 1 (not: two, three); in print it is "
-        "above in all of them on 2 of 3.",
+        "a is clearly above b in all five columns on 1 of 3 datasets, clearly below in all on 1 (not: two, three); in print it "
+        "is above in all of them on 2 of 3.",
         "one: a has the highest P5, 3.0 %.",
     ]
