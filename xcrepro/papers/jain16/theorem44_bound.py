@@ -131,9 +131,10 @@ def findings(table: pd.DataFrame, draws: int) -> list[str]:
     for A, part in table.groupby("A", sort=False):
         last = part.sort_values("points").iloc[-1]
         times = last["bound"] / last["loss"]
+        off = f"off by up to {last['observed']:.2f} in 95 % of the draws"
         said.append(
-            f"A = {A:g}, {last['points']:,.0f} points: the loss is {last['loss']:.2f} labels a point; one evaluation is off by up "
-            f"to {last['observed']:.2f} in 95 % of the draws, the bound says {last['bound']:.1f}, {times:.1f} times the loss itself."
+            f"A = {A:g}, {last['points']:,.0f} points: the loss is {last['loss']:.2f} labels a point; one evaluation is {off}, "
+            f"the bound says {last['bound']:.1f}, {times:.1f} times the loss itself."
         )
     return said
 
