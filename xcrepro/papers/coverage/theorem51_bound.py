@@ -263,7 +263,7 @@ def findings(table: pd.DataFrame, gap: float) -> list[str]:
         mean = (part["mean"] * part["instances"]).sum() / n
         best_ = (part["best"] * part["instances"]).sum() / n
         said.append(
-            f"{rule}: {mean:.1f} % of the best expected coverage on average over {n} instances, {part['least'].min():.1f} % at "
+            f"{rule[0].upper()}{rule[1:]}: {mean:.1f} % of the best expected coverage on average over {n} instances, {part['least'].min():.1f} % at "
             f"least; nothing is lost in {best_:.0f} % of them."
         )
     tight_ = table[(table["family"] == "tight") & (table["rule"] == "algorithm 1")]
@@ -292,7 +292,8 @@ def plot(curve: pd.DataFrame, ax=None) -> Figure:
             for rule, part in curve[curve["k"] == k].groupby("rule", sort=False):
                 axis.plot(part["share"], part["kept"], label=rule, **{**_LOOKS[rule].line(), "marker": ""})
             axis.axhline(100 * BOUND, color="0.4", linestyle=":", label="_guide")
-            axis.set(title=f"k = {k}", xlabel="% of instances, worst first", ylim=(45, 101))
+            lowest = min(curve["kept"].min(), 100 * BOUND)
+            axis.set(title=f"k = {k}", xlabel="% of instances, worst first", ylim=(lowest - 3, 101))
             figures.draws(axis, x="share", y="kept")
         axes[0][0].set_ylabel("% of the best\nexpected coverage")
         looks.legend(fig, axes[0][0], ncols=2)

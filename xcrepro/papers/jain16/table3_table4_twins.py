@@ -13,11 +13,15 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Measured
 from xcrepro.inputs import baselines, parameters
 from xcrepro.papers.jain16 import table3_table4_rerun as rerun
+from xcrepro.papers.jain16._common import KS
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
+from xcrepro.truth import Truth
 
 check_parameters = parameters.check
 DRAWN = ("P5", "C5")
+STABLE = 400
+"""Hits behind a number from which on one more or less, even of the rarest label, stays within the item's tolerance."""
 
 
 def predict(loaded: Mapping[str, Dataset], models: Sequence[str], seed: int = 0) -> dict[str, dict[str, TopK]]:
@@ -60,7 +64,8 @@ def compute(
     Returns
     -------
     DataFrame
-        dataset, points (train), model, N1 to P5, their errors (N1 error ...), C1, C3, C5, and P5 printed and C5
+        dataset, points (train), model, hits 1, 3, 5 (in the first places of all test points), N1 to P5, their
+        errors (N1 error ...), C1, C3, C5, and P5 printed and C5
         printed; percent and
         points.
     """
@@ -68,16 +73,23 @@ def compute(
     for name, ds in loaded.items():
         part = rerun.compute(ds, tops[name])
         errors = rerun.compute_errors(measured[name]).add_suffix(" error").drop(columns="model error")
-        kept = part[["model", *rerun.SCORED, *rerun.COVERED, *(f"{column} printed" for column in DRAWN)]]
+        hits = [Truth.of(ds.test.Y).hits(top.ids).cumsum(axis=1).sum(axis=0) for top in tops[name].values()]
+        part = part.assign(**{f"hits {k}": [int(one[k - 1]) for one in hits] for k in KS})
+        counts = [f"hits {k}" for k in KS]
+        kept = part[["model", *counts, *rerun.SCORED, *rerun.COVERED, *(f"{column} printed" for column in DRAWN)]]
         parts.append(pd.concat([kept, errors], axis=1).assign(dataset=name, points=ds.n_train))
     table = pd.concat(parts, ignore_index=True)
     scored = [column for one in rerun.SCORED for column in (one, f"{one} error")]
-    return table[["dataset", "points", "model", *scored, *rerun.COVERED, *(f"{column} printed" for column in DRAWN)]]
+    return table[["dataset", "points", "model", *(f"hits {k}" for k in KS), *scored, *rerun.COVERED, *(f"{column}
+    printed" for column in DRAWN)]]
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without what is printed."""
-    return table.drop(columns=[f"{column} printed" for column in DRAWN])
+    """Dataset, points, model, and the numbers that have :data:`STABLE` hits behind them; NaN in the place of the others."""
+    kept = table[["dataset", "points", "model"]].copy()
+    for column in (*rerun.SCORED, *rerun.COVERED):
+        kept[column] = table[column].where(table[f"hits {column[1]}"] >= STABLE)
+    return kept
 
 
 def compute_claims(
