@@ -80,8 +80,8 @@ def compute(
         parts.append(pd.concat([kept, errors], axis=1).assign(dataset=name, points=ds.n_train))
     table = pd.concat(parts, ignore_index=True)
     scored = [column for one in rerun.SCORED for column in (one, f"{one} error")]
-    return table[["dataset", "points", "model", *(f"hits {k}" for k in KS), *scored, *rerun.COVERED, *(f"{column}
-    printed" for column in DRAWN)]]
+    hits, printed = [f"hits {k}" for k in KS], [f"{column} printed" for column in DRAWN]
+    return table[["dataset", "points", "model", *hits, *scored, *rerun.COVERED, *printed]]
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
