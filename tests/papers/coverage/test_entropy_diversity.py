@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from xcrepro import decide
+from xcrepro import decide, metrics
 from xcrepro.errors import ArgumentError
 from xcrepro.papers.coverage import entropy_diversity as item
 
@@ -43,6 +43,15 @@ def test_entropy_and_diversity_by_loops(made):
                 norm = math.sqrt(train[:, a].sum() * train[:, b].sum())
                 total += 1 - ((train[:, a] & train[:, b]).sum() / norm if norm else 0.0)
         assert row.diversity == pytest.approx(100 * total / 3 / len(ids), rel=1e-6)
+
+
+def test_similarity_is_the_cosine_that_the_metric_takes_from_features(made):
+    twin, _, chosen, _, table = made
+    want = metrics.diversity(twin.test.Y, chosen["PLT"], 3, label_features=twin.train.Y.T.tocsr())[0]
+    assert table.set_index("rule")["diversity"]["PLT"] == pytest.approx(100 * want, rel=1e-9)
+    alike = item.similarity(twin)
+    assert alike.max() <= 1.0
+    assert abs(alike - alike.T).max() < 1e-12
 
 
 def test_sentences(made):

@@ -62,9 +62,24 @@ def choose(ds: Dataset, run: Run, k: int, betas: Sequence[float], seed: int = 0)
     return found
 
 
-def label_rows(ds: Dataset) -> sparse.csr_matrix:
-    """What two labels' similarity is the cosine of: the train points that carry them, (L, n)."""
-    return sparse.csr_matrix(sparse.csr_matrix(ds.train.Y, dtype=np.float64).T)
+def similarity(ds: Dataset) -> sparse.csr_matrix:
+    """How alike two labels are: the cosine of the train points that carry them; 0 for a label without any, also to itself.
+
+    Parameters
+    ----------
+    ds : Dataset
+
+    Returns
+    -------
+    csr_matrix, (L, L)
+        In [0, 1].
+    """
+    Y = sparse.csr_matrix(ds.train.Y, dtype=np.float64)
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    scale = sparse.diags_array(1 / np.sqrt(np.maximum(counts, 1)))
+    alike = sparse.csr_matrix(scale @ (Y.T @ Y) @ scale)
+    alike.data = np.minimum(alike.data, 1.0)  # rounding
+    return alike
 
 
 def measure(ds: Dataset, chosen: Mapping[str, TopK], k: int) -> dict[str, Measured]:
@@ -83,12 +98,12 @@ def measure(ds: Dataset, chosen: Mapping[str, TopK], k: int) -> dict[str, Measur
         Of :data:`MEASURES`: P@k and Cov@k (over labels with a test point), percent; the entropy of eq. 16, nats;
         the diversity of eq. 17, percent.
     """
-    alike = label_rows(ds)
+    alike = similarity(ds)
     of = {
         "P": lambda Y, top: 100 * metrics.precision(Y, top, k)[0],
         "Cov": lambda Y, top: 100 * metrics.coverage(Y, top, k, over="test")[0],
         "entropy": lambda Y, top: metrics.label_entropy(Y, top, k)[0],
-        "diversity": lambda Y, top: 100 * metrics.diversity(Y, top, k, label_features=alike)[0],
+        "diversity": lambda Y, top: 100 * metrics.diversity(Y, top, k, similarity=alike)[0],
     }
     return {name: Measured.of_rows(one, ds.test.Y, chosen) for name, one in of.items()}
 
