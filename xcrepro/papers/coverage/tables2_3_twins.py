@@ -105,7 +105,7 @@ def compute(loaded: Mapping[str, Dataset], runs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         dataset, rule, metric, k; mean, stderr (over runs); printed; mean / PLT and printed / PLT (percent of the plain top k's
-        own value, since a twin is easier or harder than its dataset); behind (hits of all runs together, of Cov labels covered).
+        own value, since a twin is easier or harder than its dataset); behind (hits of all runs, of Cov labels covered).
     """
     groups = runs.groupby(["dataset", "rule", "metric", "k"], sort=False)["value"]
     table = groups.agg(mean="mean", stderr="sem", n="size").reset_index()
