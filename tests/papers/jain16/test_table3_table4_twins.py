@@ -40,6 +40,8 @@ def test_each_part_is_the_datasets_own_table(found):
     assert list(kept) == ["dataset", "points", "model", *rerun.SCORED, *rerun.COVERED]
     assert kept[["P5", "N5", "C5"]].isna().all(axis=None)
     pd.testing.assert_series_equal(kept["P3"], table["P3"])
+    assert twins.check(few.assign(C3=twins.COVERED - 1))["C3"].isna().all()
+    assert twins.check(few.assign(C3=twins.COVERED))["C3"].notna().all()
     ds, top = loaded["EURLex-4K"], tops["EURLex-4K"]["FastXML"]
     Y = ds.test.Y.toarray()
     hits = sum(Y[i, label] > 0 for i, labels in enumerate(top.ids[:, :3]) for label in labels if label >= 0)
