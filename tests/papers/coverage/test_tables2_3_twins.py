@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from xcrepro import decide, metrics
 from xcrepro.errors import ArgumentError
+from xcrepro.findings import Measured
 from xcrepro.inputs.datasets import weights
 from xcrepro.papers.coverage import tables2_3_twins as twins
-from xcrepro.papers.coverage._common import Run
 
 
 @pytest.fixture(scope="module")
 def made(twin, run):
     loaded = {"EURLex-4K": twin}
-    other = Run(1, run.probabilities.power(0.5).tocsr(), None)
-    runs = twins.compute_runs(loaded, {"EURLex-4K": [run, other]}, [0.0, 0.5])
-    return twin, run, other, runs, twins.compute(loaded, runs)
+    chosen = twins.choose(twin, run, [0.0, 0.5])
+    measured = twins.measure(loaded, {"EURLex-4K": chosen})
+    return twin, run, measured, twins.compute(loaded, measured)
 
 
 def test_cells_are_the_public_calls(made):
-    twin, run, other, runs, table = made
+    twin, run, measured, table = made
     assert list(dict.fromkeys(table["rule"])) == ["PLT", "PS-PLT", "COV-PLT", "COVβ=0.5", "BRS-PLT"]
-    value = runs.set_index(["rule", "run", "metric", "k"])["value"]
-    for one in (run, other):
-        top = decide.greedy_coverage(one.probabilities, 3, 0.5)
-        want = 100 * metrics.coverage(twin.test.Y, top, 3, over="test")[0]
-        assert value["COVβ=0.5", one.number, "Cov", 3] == pytest.approx(want)
-        top = decide.weighted(one.probabilities, 5, weights(twin))
-        assert value["PS-PLT", one.number, "P", 5] == pytest.approx(100 * metrics.precision(twin.test.Y, top, 5)[0])
-    for row in table.itertuples():
-        two = value[row.rule, :, row.metric, row.k].to_numpy()
-        assert row.mean == pytest.approx(two.mean())
-        assert row.stderr == pytest.approx(two.std(ddof=1) / np.sqrt(2))
+    value = table.set_index(["rule", "metric", "k"])["value"]
+    top = decide.greedy_coverage(run.probabilities, 3, 0.5)
+    assert value["COVβ=0.5", "Cov", 3] == pytest.approx(100 * metrics.coverage(twin.test.Y, top, 3, over="test")[0])
+    top = decide.weighted(run.probabilities, 5, weights(twin))
+    assert value["PS-PLT", "P", 5] == pytest.approx(100 * metrics.precision(twin.test.Y, top, 5)[0])
+    want = 100 * metrics.psp(twin.test.Y, top, 5, inverse_propensity=weights(twin))[0]
+    assert value["PS-PLT", "PSP", 5] == pytest.approx(want)
+    error = table.set_index(["rule", "metric", "k"])["error"]["PLT", "P", 1]
+    assert error == measured["EURLex-4K", "P", 1].error("PLT") > 0
 
 
 def test_print_stands_beside_the_right_cell(made):
@@ -51,23 +48,18 @@ def test_print_stands_beside_the_right_cell(made):
 def test_few_hits_are_not_compared(made):
     *_, table = made
     plain = table[(table["rule"] == "PLT") & (table["metric"] == "P") & (table["k"] == 1)].iloc[0]
-    assert plain["behind"] == round(2 * plain["mean"] * made[0].test.Y.shape[0] / 100)
+    assert plain["behind"] == round(plain["value"] * made[0].test.Y.shape[0] / 100)
     kept = twins.check(table.assign(behind=np.where(table["k"] == 5, twins.STABLE, twins.STABLE - 1)))
-    assert kept[kept["k"] == 5]["mean"].notna().all()
-    assert kept[kept["k"] < 5]["mean"].isna().all()
+    assert kept[kept["k"] == 5]["value"].notna().all()
+    assert kept[kept["k"] < 5]["value"].isna().all()
 
 
 def test_claims_where_they_are_planted(made):
     *_, table = made
     draws = np.array([0.0, 0.1, -0.1])
-    rows = [
-        ("EURLex-4K", rule, number, "Cov", k, level + draws[number] * (1 + 0.1 * level))
-        for rule, level in (("PLT", 10.0), ("COV-PLT", 30.0))
-        for number in range(3)
-        for k in (1, 3, 5)
-    ]
-    runs = pd.DataFrame(rows, columns=["dataset", "rule", "run", "metric", "k", "value"])
-    said = twins.findings(runs, table[table["rule"].isin(["PLT", "COV-PLT"])])
+    one = Measured.of_runs({"PLT": 10 + draws, "COV-PLT": 30 + 1.1 * draws})
+    measured = {("EURLex-4K", "Cov", k): one for k in (1, 3, 5)}
+    said = twins.findings(measured, table[table["rule"].isin(["PLT", "COV-PLT"])])
     assert said == [
         "Over datasets and k, COV-PLT covers more than PLT: clearly so in all 3 comparisons; in print 3 of 3."
     ]
@@ -76,8 +68,7 @@ def test_claims_where_they_are_planted(made):
 
 
 def test_parameters_are_refused_by_their_name():
-    good = {"names": ["bibtex"], "scales": [0.1], "repeats": 2, "betas": [0.0]}
+    good = {"names": ["bibtex"], "scales": [0.1], "betas": [0.0]}
     twins.check_parameters(good)
-    for name, value in (("repeats", 1), ("betas", [-1.0])):
-        with pytest.raises(ArgumentError, match=f"parameter {name} must"):
-            twins.check_parameters(good | {name: value})
+    with pytest.raises(ArgumentError, match="betas"):
+        twins.check_parameters(good | {"betas": [-1.0]})

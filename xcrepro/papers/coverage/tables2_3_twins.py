@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks
-from xcrepro.arguments import whole_number
+from xcrepro import looks, metrics
 from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Measured, corrected, count
 from xcrepro.inputs import parameters
-from xcrepro.inputs.datasets import printed_name
+from xcrepro.inputs.datasets import printed_name, weights
 from xcrepro.papers.coverage import tables2_3_rerun as rerun
 from xcrepro.papers.coverage._common import (
     GREEDY,
@@ -30,98 +29,106 @@ from xcrepro.papers.coverage._common import (
     in_order,
     mixed,
     printed_table,
-    scores,
 )
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 METRICS = ("P", "PSP", "Cov")
 STABLE = 300
-"""Hits, or labels covered, behind a mean over the runs from which on one more or less stays within the item's tolerance."""
+"""Hits, or labels covered, behind a number from which on one more or less stays within the item's tolerance."""
+Chosen = Mapping[str, Mapping[int, Mapping[str, TopK]]]
+"""Dataset -> k -> rule -> the k labels of every test point."""
 
 
 def check_parameters(values: Mapping[str, object]) -> None:
-    """The shared rules, betas, and 2 runs or more, for an error."""
+    """The shared rules, and betas."""
     parameters.check(values)
     check_betas(values)
-    whole_number("parameter repeats", values["repeats"], 2)
 
 
-def load_runs(loaded: Mapping[str, Dataset], repeats: int) -> dict[str, list[Run]]:
-    """Label trees with seeds 0, 1, ... on each dataset.
-
-    Parameters
-    ----------
-    loaded : mapping of str to Dataset
-    repeats : int
-
-    Returns
-    -------
-    dict of str to list of Run
-    """
-    return {name: rerun.runs(ds, repeats)[TREE] for name, ds in loaded.items()}
+def load_run(ds: Dataset) -> Run:
+    """One label tree, with seed 0, and its candidates of each test point."""
+    return rerun.runs(ds, 1)[TREE][0]
 
 
-def compute_runs(
-    loaded: Mapping[str, Dataset], found: Mapping[str, Sequence[Run]], betas: Sequence[float]
-) -> pd.DataFrame:
-    """Each rule of the two tables on each run, decided for each k; BRS-PLT once for k = 5, as in the paper.
+def choose(ds: Dataset, run: Run, betas: Sequence[float]) -> dict[int, dict[str, TopK]]:
+    """Each rule of the two tables, decided for each k; BRS-PLT once for k = 5, as in the paper.
 
     Parameters
     ----------
-    loaded : mapping of str to Dataset
-    found : mapping of str to sequence of Run
-        Of :func:`load_runs`.
+    ds : Dataset
+    run : Run
+        Of :func:`load_run`.
     betas : sequence of float
         Of the greedy rule; 0 is COV-PLT.
 
     Returns
     -------
-    DataFrame
-        dataset, rule, run, metric (P, PSP, Cov), k, value (percent; Cov over the labels with a test point).
+    dict of int to dict of str to TopK
+        k -> rule -> labels.
     """
-    wanted, rows = [PLAIN, WEIGHTED, *map(mixed, betas)], []
-    for name, ds in loaded.items():
-        for run in found[name]:
-            for k in KS:
-                rules = rerun.rules(ds, run, k, betas)
-                tops = {rule: rules[rule]() for rule in wanted} | {RANDOM: at_random(run, k)}
-                for rule, top in tops.items():
-                    value = scores(ds, top, k)
-                    rows += [(name, rule, run.number, metric, k, value[metric]) for metric in METRICS]
-    table = pd.DataFrame(rows, columns=["dataset", "rule", "run", "metric", "k", "value"])
-    return in_order(table, dataset=list(loaded), rule=[*wanted, RANDOM], metric=METRICS, k=None, run=None)
+    wanted, found = [PLAIN, WEIGHTED, *map(mixed, betas)], {}
+    for k in KS:
+        rules = rerun.rules(ds, run, k, betas)
+        found[k] = {rule: rules[rule]() for rule in wanted} | {RANDOM: at_random(run, k)}
+    return found
 
 
-def compute(loaded: Mapping[str, Dataset], runs: pd.DataFrame) -> pd.DataFrame:
-    """The means, with their errors, beside print.
+def measure(loaded: Mapping[str, Dataset], chosen: Chosen) -> dict[tuple[str, str, int], Measured]:
+    """The three metrics of every rule with a jackknife over test points; a choice is held as it is.
 
     Parameters
     ----------
     loaded : mapping of str to Dataset
-    runs : DataFrame
-        Of :func:`compute_runs`.
+    chosen : mapping
+        Dataset -> :func:`choose`.
+
+    Returns
+    -------
+    dict of (str, str, int) to Measured
+        By dataset, metric (P, PSP, Cov over the labels with a test point; percent) and k.
+    """
+    found = {}
+    for name, ds in loaded.items():
+        w = weights(ds)
+        of = {
+            "P": lambda Y, top, k: metrics.precision(Y, top, k)[0],
+            "PSP": lambda Y, top, k, w=w: metrics.psp(Y, top, k, inverse_propensity=w)[0],
+            "Cov": lambda Y, top, k: metrics.coverage(Y, top, k, over="test")[0],
+        }
+        for metric, one in of.items():
+            for k in KS:
+                statistic = lambda Y, top, one=one, k=k: 100 * one(Y, top, k)  # noqa: E731
+                found[name, metric, k] = Measured.of_rows(statistic, ds.test.Y, chosen[name][k])
+    return found
+
+
+def compute(loaded: Mapping[str, Dataset], measured: Mapping[tuple[str, str, int], Measured]) -> pd.DataFrame:
+    """Tables 2 and 3, beside print.
+
+    Parameters
+    ----------
+    loaded : mapping of str to Dataset
+    measured : mapping
+        Of :func:`measure`.
 
     Returns
     -------
     DataFrame
-        dataset, rule, metric, k; mean, stderr (over runs); printed; mean / PLT and printed / PLT (percent of the plain top k's
-        own value, since a twin is easier or harder than its dataset); behind (hits of all runs, of Cov labels covered).
+        dataset, rule, metric, k; value, error (over test points); printed; value / PLT and printed / PLT (percent of the plain
+        top k's own, since a twin is easier or harder than its dataset); behind (hits, of Cov labels covered).
     """
-    groups = runs.groupby(["dataset", "rule", "metric", "k"], sort=False)["value"]
-    table = groups.agg(mean="mean", stderr="sem", n="size").reset_index()
-    printed = _printed(loaded)
-    keys = list(table[["dataset", "rule", "metric", "k"]].itertuples(index=False, name=None))
-    table["printed"] = [printed.get(key, np.nan) for key in keys]
-    own = {key: value for key, value in zip(keys, table["mean"], strict=True) if key[1] == PLAIN}
-    for column, plain in (("mean", own), ("printed", printed)):
-        base = [plain.get((name, PLAIN, metric, k), np.nan) for name, _, metric, k in keys]
-        table[f"{column} / PLT"] = 100 * table[column] / base
-    behind = []
-    for one in table.itertuples():
-        ds = loaded[one.dataset]
-        places = ds.test.Y.shape[0] * one.k if one.metric != "Cov" else np.unique(ds.test.Y.indices).size
-        behind.append(round(one.mean * one.n * places / 100))
-    return table.assign(behind=behind).drop(columns="n")
+    printed, rows = _printed(loaded), []
+    for (name, metric, k), one in measured.items():
+        ds = loaded[name]
+        places = ds.test.Y.shape[0] * k if metric != "Cov" else np.unique(ds.test.Y.indices).size
+        for rule, value in one.values.items():
+            said = printed.get((name, rule, metric, k), np.nan)
+            shares = 100 * value / one.values[PLAIN], 100 * said / printed.get((name, PLAIN, metric, k), np.nan)
+            rows.append((name, rule, metric, k, value, one.error(rule), said, *shares, round(value * places / 100)))
+    columns = ["dataset", "rule", "metric", "k", "value", "error", "printed", "value / PLT", "printed / PLT", "behind"]
+    table = pd.DataFrame(rows, columns=columns)
+    return in_order(table, dataset=list(loaded), rule=table["rule"].unique(), metric=METRICS, k=None)
 
 
 def _printed(loaded: Mapping[str, Dataset]) -> dict[tuple, float]:
@@ -138,18 +145,18 @@ def _printed(loaded: Mapping[str, Dataset]) -> dict[tuple, float]:
 
 
 def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Means with :data:`STABLE` hits behind them; NaN in the place of the others. PSP by the hits of P."""
+    """Values with :data:`STABLE` hits behind them; NaN in the place of the others. PSP by the hits of P."""
     hits = table[table["metric"] == "P"].set_index(["dataset", "rule", "k"])["behind"]
     behind = [row.behind if row.metric != "PSP" else hits[row.dataset, row.rule, row.k] for row in table.itertuples()]
-    kept = table[["dataset", "rule", "metric", "k", "mean"]].copy()
-    kept["mean"] = kept["mean"].where(np.array(behind) >= STABLE)
+    kept = table[["dataset", "rule", "metric", "k", "value"]].copy()
+    kept["value"] = kept["value"].where(np.array(behind) >= STABLE)
     return kept
 
 
 def lay_out(table: pd.DataFrame) -> pd.DataFrame:
-    """The means as tables 2 and 3 have them: a row a dataset and rule, a column a metric and k."""
+    """The values as tables 2 and 3 have them: a row a dataset and rule, a column a metric and k."""
     column = table["metric"] + "@" + table["k"].astype(str)
-    wide = table.assign(column=column).pivot(index=["dataset", "rule"], columns="column", values="mean")
+    wide = table.assign(column=column).pivot(index=["dataset", "rule"], columns="column", values="value")
     rows = table[["dataset", "rule"]].drop_duplicates().itertuples(index=False, name=None)
     return (
         wide.loc[list(rows), [f"{metric}@{k}" for metric in METRICS for k in KS]]
@@ -158,13 +165,15 @@ def lay_out(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def findings(runs: pd.DataFrame, table: pd.DataFrame) -> list[str]:
+def findings(measured: Mapping[tuple[str, str, int], Measured], table: pd.DataFrame) -> list[str]:
     """On how many of dataset and k each claim of the paper comes out, and in print.
 
     Parameters
     ----------
-    runs, table : DataFrame
-        Of :func:`compute_runs` and :func:`compute`.
+    measured : mapping
+        Of :func:`measure`.
+    table : DataFrame
+        Of :func:`compute`.
 
     Returns
     -------
@@ -179,10 +188,6 @@ def findings(runs: pd.DataFrame, table: pd.DataFrame) -> list[str]:
         for smaller, larger in itertools.pairwise(betas)
     ]
     claims += [(f"{WEIGHTED} has the higher PSP@k, over {PLAIN}", "PSP", WEIGHTED, PLAIN)]
-    measured = {
-        key: Measured.of_runs({rule: one["value"].to_numpy() for rule, one in part.groupby("rule")})
-        for key, part in runs.groupby(["dataset", "metric", "k"], sort=False)
-    }
     said = []
     for claim, metric, left, right in claims:
         if not {left, right} <= set(rules):
@@ -216,7 +221,7 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         for axis, name in zip(axes.flat, names, strict=False):
             of = part[part["dataset"] == name].set_index(["metric", "rule"])
             for rule, look in found.items():
-                for column, filled in (("mean / PLT", True), ("printed / PLT", False)):
+                for column, filled in (("value / PLT", True), ("printed / PLT", False)):
                     x, y = (of.loc[(metric, rule), column] for metric in ("P", "Cov"))
                     face = look.colour if filled else "none"
                     label = rule if filled else "_print"
@@ -224,7 +229,7 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
                         [x], [y], look.marker, color=look.colour, markerfacecolor=face, linestyle="none", label=label
                     )
             axis.set_title(name, fontsize="small")
-            figures.draws(axis, x=("mean / PLT", "printed / PLT"), y=("mean / PLT", "printed / PLT"))
+            figures.draws(axis, x=("value / PLT", "printed / PLT"), y=("value / PLT", "printed / PLT"))
         looks.label_grid(axes, f"P@{k}, % of PLT's", f"Cov@{k}, % of PLT's", shown=len(names))
         looks.legend(fig, axes[0][0])
         looks.title(fig, "Tables 2 and 3 by shares of the plain top k's: small twins filled, print hollow")
