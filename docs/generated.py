@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from docs import reproduced
 from xcrepro import commands
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
@@ -84,9 +85,15 @@ def pages(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     Raises
     ------
     DataError
-        For a notebook that says of its data what :data:`RESTS_ON` does not know.
+        For a notebook that says of its data what :data:`RESTS_ON` does not know, and for a listing of what is reproduced that the
+        items do not bear out.
     """
+    rows = reproduced.read(root / reproduced.LISTING)
+    if found := reproduced.faults(rows, items, rests_on, takes):
+        raise DataError(root / reproduced.LISTING, "; ".join(found), "what the items bear out")
+    titles = {name: title for name, (title, _) in DOCUMENTS.items()}
     made = {"gallery.md": gallery(items), "commands.md": command_line()}
+    made["reproduced.md"] = reproduced.page(rows, items, titles, rests_on)
     made |= documents(root, items) | leaderboards(root) | api(root)
     return made
 
@@ -108,7 +115,7 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
     str
     """
     parts = [
-        _toctree("Read", ["documents", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
+        _toctree("Read", ["documents", "reproduced", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
         _toctree("Learn", [*lessons, "docs/teach"]),
         _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
         _toctree(
@@ -208,7 +215,8 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
             "| :-- | :-- | --: |",
             *lines,
             "",
-            "[All of them are remade by one notebook](notebooks/00_regenerate_all.ipynb).",
+            "[Each figure and table of the documents](reproduced.md), with how far it is reproduced. "
+            "[All items are remade by one notebook](notebooks/00_regenerate_all.ipynb).",
             "",
             _toctree("", [*(f"documents/{paper}" for paper in order), "notebooks/00_regenerate_all"]),
         ]

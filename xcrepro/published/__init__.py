@@ -8,7 +8,7 @@ definition that a number is of.
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
 from xcrepro.published.audit import audit, doubted, shared
 from xcrepro.published.explain import conclusion, explain
-from xcrepro.published.record import about, find, formulas, methods, names, references, sources, table, wide
+from xcrepro.published.record import about, find, formulas, listed_as, methods, names, references, sources, table, wide
 
 __all__ = [
     "about",
@@ -18,6 +18,7 @@ __all__ = [
     "explain",
     "find",
     "formulas",
+    "listed_as",
     "methods",
     "names",
     "references",

@@ -254,6 +254,24 @@ def methods() -> pd.DataFrame:
     return _text("methods").astype({"year": "int64"})
 
 
+def listed_as() -> pd.DataFrame:
+    """Methods of the benchmark tables that the page's list of code has under another name, or not at all.
+
+    Returns
+    -------
+    DataFrame of str
+        ``printed`` (the record's name), ``listed`` (the name in :func:`methods`; empty: not listed) and ``why``.
+        Who is not here is
+        listed under the record's name, or stands in no benchmark table.
+
+    Examples
+    --------
+    >>> listed_as().query("printed == 'Astec'")["listed"].item()
+    'DeepXML/Astec'
+    """
+    return _text("listed_as").copy()
+
+
 def references() -> pd.DataFrame:
     """The page's list of references.
 

@@ -1,0 +1,111 @@
+"""The listing of what is reproduced: its items are there, its words are borne out, its counts are the documents'."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+
+import pytest
+
+from docs import generated, reproduced
+from xcrepro import published
+from xcrepro.errors import DataError
+from xcrepro.repro import manifest
+
+HEAD = "document,kind,name,shows,items,extent,why\n"
+
+
+@pytest.fixture(scope="module")
+def items(root):
+    return manifest.load(root)
+
+
+@pytest.fixture(scope="module")
+def text(root):
+    return (root / reproduced.LISTING).read_text(encoding="utf-8")
+
+
+def faults(rows, items):
+    return reproduced.faults(rows, items, generated.rests_on, generated.takes)
+
+
+def test_the_items_bear_the_listing_out(root, items):
+    assert faults(reproduced.read(root / reproduced.LISTING), items) == []
+
+
+def test_the_documents_have_82_figures_and_tables(root, text):
+    """Counted from the file as text, and held to the printed tables, each of which has its row."""
+    lines = [line for line in csv.DictReader(io.StringIO(text)) if line["kind"] in ("figure", "table")]
+    assert len(lines) == 82
+    assert Counter(line["document"] for line in lines) == {
+        "xcrepo": 1 + 21 + 1,  # the table of datasets, the benchmark tables, the code list
+        "reeval": 4 + 4,
+        "calibration": 19 + 8,
+        "jain16": 7 + 2 + 6 + 6,
+        "coverage": 3,
+    }
+    rows = reproduced.read(root / reproduced.LISTING)
+    assert dict(reproduced.counts(rows)) == Counter(line["extent"] for line in lines)
+    known = {(line["document"], line["name"]) for line in lines}
+    for source in published.sources():
+        document, _, place = source.partition(":")
+        if place.startswith("table") and "-" not in place:
+            assert (document, f"Table {place.removeprefix('table')}") in known
+    boards = {name.removeprefix("Benchmark table of ") for document, name in known if document == "xcrepo"}
+    pages = {one.removeprefix("xcrepo:") for one in published.sources() if one.startswith("xcrepo:")}
+    assert len(boards & pages) == 21
+
+
+def test_the_page_has_every_row_and_its_counts(root, items):
+    rows = reproduced.read(root / reproduced.LISTING)
+    titles = {name: title for name, (title, _) in generated.DOCUMENTS.items()}
+    lines = reproduced.page(rows, items, titles, generated.rests_on).splitlines()
+    assert sum(line.startswith("| ") and "notebooks/" in line for line in lines) == sum(bool(row.items) for row in rows)
+    for extent, number in reproduced.counts(rows).items():
+        assert any(line.startswith(f"| {extent} | {number} |") for line in lines)
+    row = next(line for line in lines if line.startswith("| Figure 3b |"))
+    assert "[`jain16/fig3b_unbiased`](notebooks/jain16/fig3b_unbiased.ipynb)" in row
+    assert "a synthetic twin; recorded on bibtex, delicious" in row
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("jain16/fig3b_unbiased,whole", "jain16/fig3b_biased,whole", "no item jain16/fig3b_biased"),
+        ("jain16/fig3b_unbiased,whole", "jain16/fig3a_missing_curves,whole", "jain16/fig3b_unbiased: named by no row"),
+        ("jain16/fig3b_unbiased,whole", ",whole", "Figure 3b: whole, and items none"),
+        ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,missing", "Figure 3b: missing, and items jain16/fig3b"),
+        ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,in part", "Figure 3b: in part, and why: nothing"),
+        ("jain16/fig3b_unbiased,whole,", "jain16/fig3b_unbiased,printed,because", "but its items rest on more"),
+        ("jain16/table2_datasets,printed", "jain16/table2_datasets,in part", "rest on printed numbers alone"),
+        (
+            "jain16/table1_gains,whole,",
+            "jain16/fig3a_missing_curves jain16/table1_gains,saved predictions,x",
+            "no saved",
+        ),
+    ],
+)
+def test_what_is_not_so_is_found(tmp_path, items, text, old, new, fault):
+    assert text.count(old) == 1
+    path = tmp_path / "reproduced.csv"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    found = faults(reproduced.read(path), items)
+    assert any(fault in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ("document,kind,name\n", "line 1"),
+        (HEAD + "jain16,picture,Figure 1,a,,missing,b\n", r"line 2.*kind 'picture'"),
+        (HEAD + "jain16,figure,Figure 1,a,,partly,b\n", r"line 2.*extent 'partly'"),
+        (HEAD + "jain16,figure,Figure 1,a,,,b\n", r"line 2.*extent ''"),
+        (HEAD + 2 * "jain16,figure,Figure 1,a,,missing,b\n", r"line 3.*Figure 1 a second time"),
+    ],
+)
+def test_a_listing_that_breaks_a_rule_is_refused_by_its_line(tmp_path, lines, fault):
+    path = tmp_path / "reproduced.csv"
+    path.write_text(lines, encoding="utf-8")
+    with pytest.raises(DataError, match=fault):
+        reproduced.read(path)
