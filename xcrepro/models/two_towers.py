@@ -38,11 +38,11 @@ class TwoTowers(Model):
     with rows of x and z scaled to length 1. **First stage**: E is learned by AdaGrad on batches of relevant pairs. The
     loss of a pair (i, l) is the cross-entropy of the softmax of u_i . v_c / temperature at c = l, where c runs over the
     labels of the batch's pairs and over ``hard`` negatives of each of its points: labels drawn from the ``shortlist``
-    nearest to the point, found anew every ``refresh`` epochs. Other relevant labels of the point are left out.
-    **Second stage**: E is kept, and each label gets a logistic regression on the u_i of its relevant points and of those
-    points that have it in their shortlist: log-odds u_i . w_l + b_l, with strength / 2 |(w_l, b_l) - (s v_l, c)|^2 added to the loss. s and c, one
-    pair for all labels, are the logistic regression of all these pairs on their cosines. So a label without
-    training points is scored as its words say.
+    nearest to the point, found anew every ``refresh`` epochs. Other relevant labels of the point are left out. **Second
+    stage**: E is kept, and each label gets a logistic regression on the u_i of its relevant points and of those points
+    that have it in their shortlist: log-odds u_i . w_l + b_l, with strength / 2 |(w_l, b_l) - (s v_l, c)|^2 added to
+    the loss. s and c, one pair for all labels, are the logistic regression of all these pairs on their cosines. So a
+    label without training points is scored as its words say.
 
     **Scores** are probabilities: 1 / (1 + exp(-(u . w_l + b_l))), or for ``output="encoder"`` the logistic function of the
     cosine u . v_l alone, between 0.27 and 0.73: a contrastive loss knows no scale.
