@@ -44,7 +44,9 @@ for _name, _output in TWO_TOWERS.items():
     VARIANTS[_name] = lambda ds, seed, output=_output: models.TwoTowers(output=output, seed=seed)
 AS_POINTS = ", labels as points"
 VARIANTS[f"PLT{AS_POINTS}"] = lambda ds, seed: models.PLT(seed=seed)
-VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(dim=64, epochs=10, seed=seed)
+VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(
+    dim=64, epochs=6, learning_rate=0.006, seed=seed
+)
 for _name, _loss in LOSSES.items():
     VARIANTS[f"Neural, {_name}"] = lambda ds, seed, loss=_loss: models.NeuralOneVsAll(loss=loss, seed=seed)
 

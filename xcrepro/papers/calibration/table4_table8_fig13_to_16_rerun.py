@@ -1,0 +1,258 @@
+"""Tables 4 and 8, figures 13 to 16, 3 and the third column of 2: models that use the words of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xcrepro import looks, published
+from xcrepro.data.dataset import Dataset
+from xcrepro.findings import corrected, count
+from xcrepro.inputs import baselines, calibrated, datasets
+from xcrepro.papers.calibration import _common, fig3_fig17_to_19_rerun, fig7_fig11_fig12_rerun
+from xcrepro.repro import figures, tables
+from xcrepro.truth import Truth
+
+check_parameters = fig3_fig17_to_19_rerun.check_parameters
+compute = fig3_fig17_to_19_rerun.compute
+check_errors = fig3_fig17_to_19_rerun.check_errors
+compute_bins = _common.compute_bins
+describe_direction = _common.describe_direction
+plot_reliability = fig7_fig11_fig12_rerun.plot
+check_summary_first = check_summary_second = _common.hide_small_errors
+
+MODELS = ("PLT", "PLT, labels as points", "Neural, labels as points", "Two towers, encoder", "Two towers")
+"""Those of a run by default; all but the first use the labels' words."""
+METRICS = ("ECE", "Brier", "ACE")
+"""What tables 4 and 8 print."""
+SOURCES = {"LF-AmazonTitles-131K": "xcrepo:LF-AmazonTitles-131K", "LF-WikiSeeAlso-320K": "xcrepo:LF-WikiSeeAlso-320K"}
+"""Dataset of table 8 -> where its models' P@k is printed."""
+SEEN = {"1": (1, 1), "2 to 4": (2, 4), "5 and more": (5, np.inf)}
+"""How many train points have a label, in three steps."""
+MIDDLE = (0.2, 0.8)
+"""Where a score counts as one of the mid-range."""
+
+
+def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.DataFrame:
+    """Tables 4 and 8 for the models of a run: errors before and after isotonic regression.
+
+    Parameters
+    ----------
+    sets : mapping
+        Name -> dataset, and the predictions for it from :func:`xcrepro.inputs.calibrated.before_after`.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`xcrepro.papers.calibration.fig3_fig17_to_19_rerun.compute_errors` has it, ECE, ECE corrected, Brier and ACE.
+        Table 4 is its rows of k = 5.
+    """
+    found = fig3_fig17_to_19_rerun.compute_errors(sets)
+    return found[found["metric"] != "NLL"].reset_index(drop=True)
+
+
+def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+    """Which way each model errs, and how many of its scores lie in the middle.
+
+    Parameters
+    ----------
+    ds : Dataset
+    states : mapping
+        From :func:`xcrepro.inputs.calibrated.before_after`.
+
+    Returns
+    -------
+    DataFrame
+        :func:`xcrepro.papers.calibration._common.compute_summary` with ``in the middle``: percent of the scores before
+        calibration within :data:`MIDDLE`.
+    """
+    summary = _common.compute_summary(ds, states)
+    share = []
+    for before, _ in states.values():
+        scores = before.scores[before.ids >= 0]
+        share.append(100 * float(((scores >= MIDDLE[0]) & (scores <= MIDDLE[1])).mean()) if scores.size else np.nan)
+    summary.insert(summary.columns.get_loc("ECE"), "in the middle", share)
+    return summary
+
+
+def compute_tail(sets: Mapping[str, tuple[Dataset, Mapping]], k: int = 5) -> pd.DataFrame:
+    """How many of the test points' labels each model finds, by how often the label was seen.
+
+    Parameters
+    ----------
+    sets : mapping
+        Name -> dataset, and its predictions by model.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        dataset, train points (:data:`SEEN`), pairs (of a test point and a label of it), then a column a model: percent of
+        the pairs in the model's first k.
+    """
+    rows = []
+    for dataset, (ds, tops) in sets.items():
+        truth, counts = Truth.of(ds.test.Y), ds.label_counts
+        for name, (least, most) in SEEN.items():
+            wanted = (counts >= least) & (counts <= most)
+            pairs = int(wanted[truth.indices].sum())
+            row = {"dataset": dataset, "train points": name, "pairs": pairs}
+            for model, top in tops.items():
+                first = top.head(k)
+                hits = truth.hits(first.ids) & wanted[np.maximum(first.ids, 0)]
+                row[model] = 100 * float(hits.sum()) / pairs if pairs else np.nan
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def compute_printed(k: int = 5) -> pd.DataFrame:
+    """Table 8 beside the P@k that the repository's page prints for the same method: the printed points of figure 3.
+
+    Parameters
+    ----------
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, P, metric, variant, value, as :func:`compute_errors` has them, and ``reading``. Methods of which the
+        page has no P@k on the dataset are left out.
+    """
+    table = _common.printed_table(8)
+    table = table[(table["k"] == k) & table["metric"].isin(METRICS)].dropna(subset="value")
+    page = pd.concat(
+        published.find(source=source, metric="P", k=k).assign(dataset=dataset) for dataset, source in SOURCES.items()
+    )
+    page = page.rename(columns={"value": "P"})[["dataset", "method", "P"]].drop_duplicates(["dataset", "method"])
+    found = table.merge(page, on=["dataset", "method"])
+    return found[["dataset", "method", "P", "metric", "variant", "value", "reading"]]
+
+
+def compare_with_printed(sets: Iterable[Dataset]) -> pd.DataFrame:
+    """Table 8's rows of the datasets (of a twin: its original).
+
+    Parameters
+    ----------
+    sets : iterable of Dataset
+
+    Returns
+    -------
+    DataFrame
+        dataset, k, method, ECE, ECE-I, ... in the texts of the page, "†" behind what the audit doubts. No rows where the
+        paper prints none.
+    """
+    found = _common.printed_table(8)
+    found = found[found["dataset"].isin([datasets.printed_name(ds) for ds in sets])].astype({"k": int})
+    found["text"] += found["doubted"].map({True: "†", False: ""})
+    found = found.assign(column=found["metric"] + found["mark"])
+    return tables.spread(found, ["dataset", "k", "method"], "column", "text").fillna("-")
+
+
+def join_points(printed: pd.DataFrame, errors: pd.DataFrame, k: int = 5) -> pd.DataFrame:
+    """What figure 3's first row is drawn from.
+
+    Parameters
+    ----------
+    printed, errors : DataFrame
+        Of :func:`compute_printed` and :func:`compute_errors`.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        Both, with ``row``: ``"printed, "`` or ``"here, "`` and the dataset.
+    """
+    here = errors[(errors["k"] == k) & errors["metric"].isin(METRICS)]
+    both = [("printed", printed), ("here", here)]
+    parts = [part.assign(row=f"{name}, " + part["dataset"]) for name, part in both if len(part)]
+    return pd.concat(parts, ignore_index=True).drop(columns="k", errors="ignore")
+
+
+def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
+    """Figure 3, row 1: ECE, Brier and ACE against P@k, a row a dataset, printed and here.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Of :func:`join_points`.
+    k : int
+    ax : array of Axes, optional
+        Three a row.
+    """
+    lines = list(points["row"].unique())
+    shape = {"nrows": len(lines), "ncols": 3, "squeeze": False}
+    with figures.new(looks.WIDE, 1.2 + 2.3 * len(lines), ax=ax, **shape) as (fig, axes):
+        for line, name in zip(axes, lines, strict=True):
+            for panel, metric in zip(line, METRICS, strict=True):
+                part = points[(points["row"] == name) & (points["metric"] == metric)]
+                _common.draw_before_after(panel, part)
+                panel.set(ylabel=f"{metric}@{k}, %")
+                panel.set_ylim(0, None)
+            line[0].set_title(name, loc="left")
+            for panel in line:
+                panel.set_xlabel(f"P@{k}, %")
+        words = "filled: before, hollow: after isotonic regression; lines: two standard errors"
+        looks.legend(fig, *axes[:, 0], ncols=4, title=words)
+        looks.title(fig, f"Calibration errors at k = {k} against P@{k}, models with words of labels and PLT")
+    return fig
+
+
+def findings(
+    sets: Mapping[str, tuple[Dataset, calibrated.States]], summaries: Mapping[str, pd.DataFrame], tail: pd.DataFrame
+) -> list[str]:
+    """What the words of labels do to precision and to calibration.
+
+    Parameters
+    ----------
+    sets : mapping
+        What :func:`compute_errors` took.
+    summaries : mapping
+        Dataset -> its :func:`compute_summary`.
+    tail : DataFrame
+        Of :func:`compute_tail`.
+
+    Returns
+    -------
+    list of str
+    """
+    said = []
+    for dataset, (ds, states) in sets.items():
+        names = list(dict.fromkeys(name for name, _ in states))
+        with_words = [name for name in names if baselines.needs_label_features(name)]
+        k = max(k for _, k in states)
+        if "PLT" in names and with_words:
+            tops = {name: states[name, k][0] for name in names}
+            measured = calibrated.measured(ds, tops, k, ("P", "ECE"))
+            for metric, claim in (
+                ("P", "a model that knows the labels' words has the higher P"),
+                ("ECE", "it has the larger ECE"),
+            ):
+                pairs = measured[metric].differences((name, "PLT") for name in with_words)
+                said.append(f"{dataset}, against PLT without them: {count(pairs, f'{claim}@{k}')}.")
+        fall = [
+            one
+            for found in calibrated.measured_states(ds, states).values()
+            for one in calibrated.before_minus_after(found)
+        ]
+        summary = summaries[dataset]
+        last = summary[summary["k"] == k]
+        said.append(
+            f"{dataset}, over models and k, {count(corrected(fall), 'ECE@k is lower after isotonic regression')}; the "
+            f"largest ECE@{k} goes from {last['ECE'].max():.1f} to {last['after'].max():.1f} %."
+        )
+        shares = last.set_index("model")["in the middle"].sort_values(ascending=False)
+        said.append(
+            f"{dataset}: of the scores in the top {k}, between {MIDDLE[0]:g} and {MIDDLE[1]:g} lie "
+            + ", ".join(f"{share:.0f} % of {name}'s" for name, share in shares.items())
+            + "."
+        )
+        once = tail[(tail["dataset"] == dataset) & (tail["train points"] == "1") & (tail["pairs"] > 0)]
+        if len(once):
+            row = once.iloc[0]
+            texts = [f"{name} {row[name]:.0f} %" for name in names]
+            pairs = f"{row['pairs']} pairs of a test point and a label with one train point"
+            said.append(f"{dataset}: of {pairs}, the first {k} places have: {', '.join(texts)}.")
+    return said
