@@ -246,7 +246,7 @@ def findings(
         shares = last.set_index("model")["in the middle"].sort_values(ascending=False)
         said.append(
             f"{dataset}: of the scores in the top {k}, between {MIDDLE[0]:g} and {MIDDLE[1]:g} lie "
-            + ", ".join(f"{share:.0f} % of {name}'s" for name, share in shares.items())
+            + "; ".join(f"{share:.0f} % of {name}'s" for name, share in shares.items())
             + "."
         )
         once = tail[(tail["dataset"] == dataset) & (tail["train points"] == "1") & (tail["pairs"] > 0)]
@@ -254,5 +254,5 @@ def findings(
             row = once.iloc[0]
             texts = [f"{name} {row[name]:.0f} %" for name in names]
             pairs = f"{row['pairs']} pairs of a test point and a label with one train point"
-            said.append(f"{dataset}: of {pairs}, the first {k} places have: {', '.join(texts)}.")
+            said.append(f"{dataset}: of {pairs}, the first {k} places have: {'; '.join(texts)}.")
     return said
