@@ -85,8 +85,8 @@ METHODS: dict[str, Look] = {
     "Neural, asymmetric": Look(AMBER, "D", ":"),
     "Two towers": Look(VIOLET, "D", "-"),
     "Two towers, encoder": Look(AMBER, "P", "--"),
-    "PLT, labels as points": Look(ROSE, "v", (0, (5, 1))),
-    "Neural, labels as points": Look(TEAL, "s", ":"),
+    "PLT + labels": Look(ROSE, "v", (0, (5, 1))),
+    "Neural + labels": Look(TEAL, "s", ":"),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-", "---"),

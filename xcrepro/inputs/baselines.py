@@ -42,7 +42,7 @@ VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
 TWO_TOWERS = {"Two towers": "classifiers", "Two towers, encoder": "encoder"}
 for _name, _output in TWO_TOWERS.items():
     VARIANTS[_name] = lambda ds, seed, output=_output: models.TwoTowers(output=output, seed=seed)
-AS_POINTS = ", labels as points"
+AS_POINTS = " + labels"
 VARIANTS[f"PLT{AS_POINTS}"] = lambda ds, seed: models.PLT(seed=seed)
 VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(
     dim=64, epochs=6, learning_rate=0.006, seed=seed

@@ -24,7 +24,7 @@ describe_direction = _common.describe_direction
 plot_reliability = fig7_fig11_fig12_rerun.plot
 check_summary_first = check_summary_second = _common.hide_small_errors
 
-MODELS = ("PLT", "PLT, labels as points", "Neural, labels as points", "Two towers, encoder", "Two towers")
+MODELS = ("PLT", "PLT + labels", "Neural + labels", "Two towers, encoder", "Two towers")
 """Those of a run by default; all but the first use the labels' words."""
 METRICS = ("ECE", "Brier", "ACE")
 """What tables 4 and 8 print."""
@@ -168,7 +168,8 @@ def join_points(printed: pd.DataFrame, errors: pd.DataFrame, k: int = 5) -> pd.D
     here = errors[(errors["k"] == k) & errors["metric"].isin(METRICS)]
     both = [("printed", printed), ("here", here)]
     parts = [part.assign(row=f"{name}, " + part["dataset"]) for name, part in both if len(part)]
-    return pd.concat(parts, ignore_index=True).drop(columns="k", errors="ignore")
+    found = pd.concat(parts, ignore_index=True).drop(columns="k", errors="ignore")
+    return found.assign(reading=found["reading"].fillna("as printed")) if "reading" in found else found
 
 
 def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
@@ -228,7 +229,7 @@ def findings(
             measured = calibrated.measured(ds, tops, k, ("P", "ECE"))
             for metric, claim in (
                 ("P", "a model that knows the labels' words has the higher P"),
-                ("ECE", "it has the larger ECE"),
+                ("ECE", "the one with them has the larger ECE"),
             ):
                 pairs = measured[metric].differences((name, "PLT") for name in with_words)
                 said.append(f"{dataset}, against PLT without them: {count(pairs, f'{claim}@{k}')}.")

@@ -21,7 +21,7 @@ from xcrepro.inputs import calibrated, parameters
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-MODELS = ("PLT", "PLT, labels as points", "Two towers")
+MODELS = ("PLT", "PLT + labels", "Two towers")
 """Those of a run by default."""
 KS = (1, 3, 5)
 FILE = "filter_labels_test.txt"
@@ -223,7 +223,7 @@ def compute_counts(pairs: Pairs) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "number"])
 
 
-def filtered(pairs: Pairs, tops: Mapping[str, TopK]) -> dict[str, TopK]:
+def filtered(pairs: Pairs, tops: Mapping[str, TopK]) -> dict[tuple[str, str], TopK]:
     """Every model under every filter.
 
     Parameters
@@ -233,14 +233,12 @@ def filtered(pairs: Pairs, tops: Mapping[str, TopK]) -> dict[str, TopK]:
 
     Returns
     -------
-    dict of str to TopK
-        ``"PLT, no filter"`` and so on -> the first places.
+    dict
+        (model, name of the filter) -> the first places.
     """
     most = max(KS)
     return {
-        f"{name}, {text}": leave_out(top, out, most)
-        for name, top in tops.items()
-        for text, out in pairs.filters().items()
+        (name, text): leave_out(top, out, most) for name, top in tops.items() for text, out in pairs.filters().items()
     }
 
 
@@ -264,12 +262,10 @@ def compute(pairs: Pairs, tops: Mapping[str, TopK]) -> pd.DataFrame:
         truths[KEPT] = dataclasses.replace(pairs.ds, test=Split(pairs.ds.test.X, pairs.kept))
     rows = []
     for text, ds in truths.items():
-        these = {f"{name}, {text}": top.head(max(KS)) for name, top in tops.items()} if text else filtered(pairs, tops)
+        these = {(name, text): top.head(max(KS)) for name, top in tops.items()} if text else filtered(pairs, tops)
         for k in KS:
             found = calibrated.measured(ds, these, k, ("P",))["P"]
-            for system, value in found.values.items():
-                model = next(name for name in sorted(tops, key=len, reverse=True) if system.startswith(f"{name}, "))
-                rows.append((model, system.removeprefix(f"{model}, "), k, value, found.error(system)))
+            rows += [(*key, k, value, found.error(key)) for key, value in found.values.items()]
     table = pd.DataFrame(rows, columns=["model", "what", "k", "P", "±"])
     places = {text: place for place, text in enumerate([KEPT, *pairs.filters()])}
     names = {name: place for place, name in enumerate(tops)}
@@ -296,7 +292,7 @@ def findings(pairs: Pairs, tops: Mapping[str, TopK], table: pd.DataFrame) -> lis
     -------
     list of str
     """
-    found = filtered(pairs, tops)
+    found = {f"{name}, {text}": top for (name, text), top in filtered(pairs, tops).items() if text in (NONE, FULL)}
     values = table.set_index(["model", "what", "k"])["P"]
     said = []
     gains = []
@@ -314,11 +310,11 @@ def findings(pairs: Pairs, tops: Mapping[str, TopK], table: pd.DataFrame) -> lis
     if pairs.kept is not None:
         parts = [f"{name} {values[name, KEPT, 1]:.1f} %" for name in tops]
         said.append(f"Had the pairs stayed in the truth and no filter been asked for, P@1 would be {'; '.join(parts)}.")
-    models = list(tops)
-    orders = {text: sorted(models, key=lambda name, text=text: -values[name, text, 1]) for text in (NONE, FULL)}
-    if len(models) > 1:
-        same = "the same" if orders[NONE] == orders[FULL] else "another"
-        said.append(f"The order of the models by P@1 is {same} without the filter: {'; '.join(orders[NONE])}.")
+    if len(tops) > 1:
+        for text, where in ((NONE, "Without the filter"), (FULL, "With it")):
+            one = {name: found[f"{name}, {text}"] for name in tops}
+            lead = calibrated.measured(pairs.ds, one, 1, ("P",))["P"].leader("P@1").text
+            said.append(f"{where}: {lead}.")
     return said
 
 
