@@ -51,12 +51,12 @@ def sets(overconfident):
 
 def test_the_middle_and_what_is_said_of_it(sets):
     states, tops = sets
-    summary = item.compute_summary(*states["toy"]).set_index(["model", "k"])
+    summary = item.compute_summary(states).set_index(["model", "k"])
     assert summary.loc[("Two towers", 3), "in the middle"] == 100
     scores = tops["toy"][1]["PLT"].head(3).scores
     share = 100 * ((scores >= np.float32(0.2)) & (scores <= np.float32(0.8))).mean()
     assert summary.loc[("PLT", 3), "in the middle"] == pytest.approx(share)
-    said = item.findings(states, {"toy": summary.reset_index()}, item.compute_tail(tops, 3))
+    said = item.findings(states, summary.reset_index(), item.compute_tail(tops, 3))
     assert said[0].startswith("toy, against PLT without them: a model that knows the labels' words has the higher P@3:")
     assert "clearly so in 0 of 1" in said[0] or "not clear" in said[0]  # the same ranking
     assert "between 0.2 and 0.8 lie 100 % of Two towers's" in said[3]

@@ -20,9 +20,8 @@ check_parameters = fig3_fig17_to_19_rerun.check_parameters
 compute = fig3_fig17_to_19_rerun.compute
 check_errors = fig3_fig17_to_19_rerun.check_errors
 compute_bins = _common.compute_bins
-describe_direction = _common.describe_direction
 plot_reliability = fig7_fig11_fig12_rerun.plot
-check_summary_first = check_summary_second = _common.hide_small_errors
+check_summary = _common.hide_small_errors
 
 MODELS = ("PLT", "PLT + labels", "Neural + labels", "Two towers, encoder", "Two towers")
 """Those of a run by default; all but the first use the labels' words."""
@@ -54,28 +53,51 @@ def compute_errors(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.
     return found[found["metric"] != "NLL"].reset_index(drop=True)
 
 
-def compute_summary(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
+def compute_summary(sets: Mapping[str, tuple[Dataset, calibrated.States]]) -> pd.DataFrame:
     """Which way each model errs, and how many of its scores lie in the middle.
 
     Parameters
     ----------
-    ds : Dataset
-    states : mapping
-        From :func:`xcrepro.inputs.calibrated.before_after`.
+    sets : mapping
+        As for :func:`compute_errors`.
 
     Returns
     -------
     DataFrame
-        :func:`xcrepro.papers.calibration._common.compute_summary` with ``in the middle``: percent of the scores before
-        calibration within :data:`MIDDLE`.
+        dataset, then :func:`xcrepro.papers.calibration._common.compute_summary` with ``in the middle``: percent of the scores
+        before calibration within :data:`MIDDLE`.
     """
-    summary = _common.compute_summary(ds, states)
-    share = []
-    for before, _ in states.values():
-        scores = before.scores[before.ids >= 0]
-        share.append(100 * float(((scores >= MIDDLE[0]) & (scores <= MIDDLE[1])).mean()) if scores.size else np.nan)
-    summary.insert(summary.columns.get_loc("ECE"), "in the middle", share)
-    return summary
+    parts = []
+    for dataset, (ds, states) in sets.items():
+        summary, share = _common.compute_summary(ds, states), []
+        for before, _ in states.values():
+            scores = before.scores[before.ids >= 0]
+            share.append(100 * float(((scores >= MIDDLE[0]) & (scores <= MIDDLE[1])).mean()) if scores.size else np.nan)
+        summary.insert(summary.columns.get_loc("ECE"), "in the middle", share)
+        summary.insert(0, "dataset", dataset)
+        parts.append(summary)
+    return pd.concat(parts, ignore_index=True)
+
+
+def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
+    """Which way each model errs, as words (:func:`xcrepro.papers.calibration._common.describe_direction`).
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From :func:`compute_summary`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, model, then a text a k.
+    """
+    parts = []
+    for dataset, part in summary.groupby("dataset", sort=False):
+        words = _common.describe_direction(part)
+        words.insert(0, "dataset", dataset)
+        parts.append(words)
+    return pd.concat(parts, ignore_index=True)
 
 
 def compute_tail(sets: Mapping[str, tuple[Dataset, Mapping]], k: int = 5) -> pd.DataFrame:
@@ -202,7 +224,7 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
 
 
 def findings(
-    sets: Mapping[str, tuple[Dataset, calibrated.States]], summaries: Mapping[str, pd.DataFrame], tail: pd.DataFrame
+    sets: Mapping[str, tuple[Dataset, calibrated.States]], summary: pd.DataFrame, tail: pd.DataFrame
 ) -> list[str]:
     """What the words of labels do to precision and to calibration.
 
@@ -210,8 +232,8 @@ def findings(
     ----------
     sets : mapping
         What :func:`compute_errors` took.
-    summaries : mapping
-        Dataset -> its :func:`compute_summary`.
+    summary : DataFrame
+        Of :func:`compute_summary`.
     tail : DataFrame
         Of :func:`compute_tail`.
 
@@ -238,8 +260,7 @@ def findings(
             for found in calibrated.measured_states(ds, states).values()
             for one in calibrated.before_minus_after(found)
         ]
-        summary = summaries[dataset]
-        last = summary[summary["k"] == k]
+        last = summary[(summary["dataset"] == dataset) & (summary["k"] == k)]
         said.append(
             f"{dataset}, over models and k, {count(corrected(fall), 'ECE@k is lower after isotonic regression')}; the "
             f"largest ECE@{k} goes from {last['ECE'].max():.1f} to {last['after'].max():.1f} %."
