@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+import xcrepro as xc
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import table4_table8_fig13_to_16_rerun as item
@@ -29,13 +33,16 @@ def places(ids, scores=None):
     return TopK(ids, np.where(ids < 0, -np.inf, scores).astype(np.float32), 4)
 
 
-def test_finds_by_how_often_a_label_was_seen_by_hand():
+def toy_dataset():
     # Labels 0 to 3 have 1, 2, 4 and 5 train points.
     train = csr_matrix(np.arange(5)[:, None] < np.array([1, 2, 4, 5])).astype(np.float32)
     test = csr_matrix(np.array([[1, 1, 0, 1], [1, 0, 1, 0], [0, 0, 0, 0]], np.float32))
-    ds = Dataset("toy", Split(None, train), Split(None, test), 0.55, 1.5)
+    return Dataset("toy", Split(None, train), Split(None, test), 0.55, 1.5)
+
+
+def test_finds_by_how_often_a_label_was_seen_by_hand():
     top = places([[0, 1, 3], [1, 2, 0], [0, -1, -1]])
-    found = item.compute_tail({"toy": (ds, {"a": top})}, k=2).set_index("train points")
+    found = item.compute_tail({"toy": (toy_dataset(), {"a": top})}, k=2).set_index("train points")
     assert found["pairs"].to_dict() == {"1": 2, "2 to 4": 2, "5 and more": 1}
     assert found["a"].to_dict() == {"1": 50.0, "2 to 4": 100.0, "5 and more": 0.0}
 
@@ -56,7 +63,9 @@ def test_the_middle_and_what_is_said_of_it(sets):
     scores = tops["toy"][1]["PLT"].head(3).scores
     share = 100 * ((scores >= np.float32(0.2)) & (scores <= np.float32(0.8))).mean()
     assert summary.loc[("PLT", 3), "in the middle"] == pytest.approx(share)
-    said = item.findings(states, summary.reset_index(), item.compute_tail(tops, 3))
+    precision = pd.DataFrame({"dataset": "toy", "model": ["PLT", item.BEST], "P@1": [12.34, 56.7]})
+    first, *said = item.findings(states, summary.reset_index(), precision, item.compute_tail(tops, 3))
+    assert first == "toy, P@1: PLT 12.3 %; true probabilities 56.7 %."
     assert said[0].startswith("toy, against PLT without them: a model that knows the labels' words has the higher P@3:")
     assert "clearly so in 0 of 1" in said[0] or "not clear" in said[0]  # the same ranking
     assert "between 0.2 and 0.8 lie 100 % of Two towers's" in said[3]
@@ -68,9 +77,18 @@ def test_the_middle_and_what_is_said_of_it(sets):
     assert [ax.get_ylabel() for ax in fig.axes] == ["ECE@3, %", "Brier@3, %", "ACE@3, %"]
 
 
-def test_rows_of_table_8_are_found_for_a_twin_too():
-    import xcrepro as xc
+def test_precision_stands_between_words_alone_and_the_truth():
+    ds = xc.twin("lf-amazontitles-131k", scale=0.001)
+    top = TopK.from_scores(ds.test.X @ ds.label_features.T, 5)
+    best = TopK.from_scores(ds.test.observed_marginals, 5)
+    found = item.compute_precision({"lf": (ds, {"a": top})}).set_index("model")[["P@1", "P@3", "P@5"]]
+    assert found.loc["a"].tolist() == found.loc[item.COSINE].tolist()
+    assert found.loc[item.BEST].tolist() == pytest.approx(100 * xc.metrics.precision(ds.test.Y, best, (1, 3, 5)))
+    own = dataclasses.replace(toy_dataset(), label_features=None)
+    assert item.compute_precision({"toy": (own, {"a": places([[0, 1, 3, 2, -1]] * 3)})})["model"].tolist() == ["a"]
 
+
+def test_rows_of_table_8_are_found_for_a_twin_too():
     ds = xc.twin("lf-wikiseealso-320k", scale=0.0005)
     found = item.compare_with_printed([ds])
     assert set(found["dataset"]) == {"LF-WikiSeeAlso-320K"}

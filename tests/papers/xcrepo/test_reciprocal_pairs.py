@@ -91,8 +91,8 @@ def test_a_filter_by_hand():
     }  # fmt: skip
     said = item.findings(pairs, tops, table)
     assert said[1] == "P@1 without and with the filter: a 50.0 to 100.0 %."
-    assert said[2] == "Of that, the point itself alone, points of P@1: a +0.0."
-    assert said[3] == "Of that, reciprocal pairs alone, points of P@1: a +25.0."
+    assert said[2] == "To leave out the point itself alone changes P@1 by points: a +0.0."
+    assert said[3] == "To leave out reciprocal pairs alone changes P@1 by points: a +25.0."
     assert "P@1 would be a 75.0 %" in said[4]
     assert len(said) == 5  # one model has no order
     counts = item.compute_counts(pairs).set_index("what")["number"]

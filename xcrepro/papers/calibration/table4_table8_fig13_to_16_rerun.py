@@ -10,9 +10,13 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, published
 from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
 from xcrepro.findings import corrected, count
 from xcrepro.inputs import baselines, calibrated, datasets
+from xcrepro.metrics import ranking
+from xcrepro.models.base import unit_rows
 from xcrepro.papers.calibration import _common, fig3_fig17_to_19_rerun, fig7_fig11_fig12_rerun
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 from xcrepro.truth import Truth
 
@@ -31,6 +35,8 @@ SOURCES = {"LF-AmazonTitles-131K": "xcrepo:LF-AmazonTitles-131K", "LF-WikiSeeAls
 """Dataset of table 8 -> where its models' P@k is printed."""
 SEEN = {"1": (1, 1), "2 to 4": (2, 4), "5 and more": (5, np.inf)}
 """How many train points have a label, in three steps."""
+COSINE, BEST = "cosine of words", "true probabilities"
+"""What a model's precision stands beside: no training at all, and what no model exceeds but by luck."""
 MIDDLE = (0.2, 0.8)
 """Where a score counts as one of the mid-range."""
 
@@ -98,6 +104,34 @@ def describe_direction(summary: pd.DataFrame) -> pd.DataFrame:
         words.insert(0, "dataset", dataset)
         parts.append(words)
     return pd.concat(parts, ignore_index=True)
+
+
+def compute_precision(sets: Mapping[str, tuple[Dataset, Mapping]]) -> pd.DataFrame:
+    """P@k of every model, between what words tell without training and what can be told at all.
+
+    Parameters
+    ----------
+    sets : mapping
+        Name -> dataset, and its predictions by model.
+
+    Returns
+    -------
+    DataFrame
+        dataset, model, P@1, P@3, P@5, percent. Further rows: :data:`COSINE`, labels by the cosine of their words and the
+        point's, where the dataset has words of labels; :data:`BEST`, by a twin's own probabilities.
+    """
+    rows = []
+    for dataset, (ds, tops) in sets.items():
+        further = {}
+        if ds.label_features is not None:
+            words = (unit_rows(ds.test.X) @ unit_rows(ds.label_features).T).tocsr()
+            further[COSINE] = TopK.from_scores(words, max(calibrated.KS))
+        if isinstance(ds, Twin):
+            further[BEST] = TopK.from_scores(ds.test.observed_marginals, max(calibrated.KS))
+        for model, top in {**tops, **further}.items():
+            values = 100 * ranking.precision(ds.test.Y, top, calibrated.KS)
+            rows.append((dataset, model, *(float(value) for value in values)))
+    return pd.DataFrame(rows, columns=["dataset", "model", *(f"P@{k}" for k in calibrated.KS)])
 
 
 def compute_tail(sets: Mapping[str, tuple[Dataset, Mapping]], k: int = 5) -> pd.DataFrame:
@@ -224,7 +258,10 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
 
 
 def findings(
-    sets: Mapping[str, tuple[Dataset, calibrated.States]], summary: pd.DataFrame, tail: pd.DataFrame
+    sets: Mapping[str, tuple[Dataset, calibrated.States]],
+    summary: pd.DataFrame,
+    precision: pd.DataFrame,
+    tail: pd.DataFrame,
 ) -> list[str]:
     """What the words of labels do to precision and to calibration.
 
@@ -234,8 +271,8 @@ def findings(
         What :func:`compute_errors` took.
     summary : DataFrame
         Of :func:`compute_summary`.
-    tail : DataFrame
-        Of :func:`compute_tail`.
+    precision, tail : DataFrame
+        Of :func:`compute_precision` and :func:`compute_tail`.
 
     Returns
     -------
@@ -243,6 +280,8 @@ def findings(
     """
     said = []
     for dataset, (ds, states) in sets.items():
+        part = precision[precision["dataset"] == dataset].set_index("model")["P@1"]
+        said.append(f"{dataset}, P@1: {'; '.join(f'{model} {value:.1f} %' for model, value in part.items())}.")
         names = list(dict.fromkeys(name for name, _ in states))
         with_words = [name for name in names if baselines.needs_label_features(name)]
         k = max(k for _, k in states)

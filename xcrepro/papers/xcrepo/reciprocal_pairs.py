@@ -306,7 +306,7 @@ def findings(pairs: Pairs, tops: Mapping[str, TopK], table: pd.DataFrame) -> lis
         for name, text in PARTS.items():
             part = [f"{model} {values[model, text, 1] - values[model, NONE, 1]:+.1f}" for model in tops]
             of = "the point itself" if name == "itself" else "reciprocal pairs"
-            said.append(f"Of that, {of} alone, points of P@1: {'; '.join(part)}.")
+            said.append(f"To leave out {of} alone changes P@1 by points: {'; '.join(part)}.")
     if pairs.kept is not None:
         parts = [f"{name} {values[name, KEPT, 1]:.1f} %" for name in tops]
         said.append(f"Had the pairs stayed in the truth and no filter been asked for, P@1 would be {'; '.join(parts)}.")
