@@ -83,6 +83,10 @@ METHODS: dict[str, Look] = {
     "Neural, squared hinge": Look(RUST, "s", "--"),
     "Neural, focal": Look(TEAL, "^", "-."),
     "Neural, asymmetric": Look(AMBER, "D", ":"),
+    "Two towers": Look(VIOLET, "D", "-"),
+    "Two towers, encoder": Look(AMBER, "P", "--"),
+    "PLT + labels": Look(ROSE, "v", (0, (5, 1))),
+    "Neural + labels": Look(TEAL, "s", ":"),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-", "---"),

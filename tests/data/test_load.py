@@ -112,6 +112,22 @@ def test_labels_alone(tmp_path):
         mine(tmp_path)
 
 
+def test_words_of_labels_beside_the_data(tmp_path):
+    assert mine(put(tmp_path, SPLIT)).label_features is None
+    n_labels = mine(tmp_path).train.Y.shape[1]
+    rows = "".join(f"{label}:0.5\n" if label < 2 else "\n" for label in range(n_labels))
+    put(tmp_path, {"lbl_X_Xf.txt": f"{n_labels} 4\n{rows}"})
+    words = mine(tmp_path).label_features
+    assert words.shape == (n_labels, 4)
+    assert words.toarray()[:2].tolist() == [[0.5, 0, 0, 0], [0, 0.5, 0, 0]]
+    put(tmp_path, {"lbl_X_Xf.txt": f"{n_labels} 5\n{rows}"})
+    with pytest.warns(UserWarning, match=rf"lbl_X_Xf.txt: found {n_labels} labels and 5 features, expected the data's"):
+        assert mine(tmp_path).label_features is None
+    save_npz(tmp_path / "lbl_X_Xf.npz", words)
+    with pytest.warns(UserWarning, match=r"words in 2 files, lbl_X_Xf\.npz, lbl_X_Xf\.txt, expected one"):
+        assert mine(tmp_path).label_features is None
+
+
 def test_split_files(tmp_path):
     folder = put(tmp_path, COLUMNS)
     ds = mine(folder, split=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 
 import numpy as np
@@ -107,3 +108,25 @@ def test_unknown_baseline(ds):
         baselines.predictions(ds, ["Parabell"])
     with pytest.raises(ArgumentError, match="must be baselines"):
         baselines.predictions(ds, ["Neural, hinge"])
+
+
+def test_words_of_labels_are_part_of_what_is_trained():
+    lf = twin("lf-amazontitles-131k", scale=0.001)
+    other = dataclasses.replace(lf, label_features=lf.label_features[::-1].tocsr())
+    names = ["Two towers", "Two towers, encoder", "PLT + labels", "Neural + labels"]
+    assert [baselines.needs_label_features(name) for name in [*names, "PLT"]] == [True] * 4 + [False]
+    for name in names:
+        mine, theirs = (baselines.training(name, ds) for ds in (lf, other))
+        assert mine.folder != theirs.folder
+        assert mine.folder == baselines.training(name, dataclasses.replace(lf)).folder
+    as_points = baselines.training("PLT + labels", lf)
+    n_labels = lf.train.Y.shape[1]
+    assert as_points.X.shape[0] == as_points.truth.n_rows == lf.n_train + n_labels
+    assert (as_points.truth.to_csr()[lf.n_train :] != sparse.identity(n_labels)).nnz == 0
+    assert (as_points.X[lf.n_train :] != lf.label_features).nnz == 0
+    towers = baselines.training("Two towers", lf)
+    assert (towers.further["label_features"] != lf.label_features).nnz == 0
+    with pytest.raises(
+        ArgumentError, match=r"names must be of baselines that do without words of the labels.*'Two towers'"
+    ):
+        baselines.training("Two towers", dataclasses.replace(lf, label_features=None))

@@ -30,6 +30,7 @@ from xcrepro.models import (
     PfastreXML,
     PfastXML,
     Popularity,
+    TwoTowers,
     base,
     neural,
 )
@@ -48,13 +49,14 @@ PROBABILISTIC = [
     PLT(trees=2, max_leaf=3),
     FastXML(trees=2),
     NeuralOneVsAll(dim=8, epochs=3),
+    TwoTowers(dim=8, epochs=2, shortlist=4),
 ]
 SCORING = [OneVsRest("squared_hinge"), DiSMEC(), NapkinPLT(loss="squared_hinge"), PfastXML(trees=2, A=0.6, B=2.6)]
 SCORING.append(PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)))
 MODELS = [*PROBABILISTIC, *SCORING, NeuralOneVsAll("squared_hinge", dim=8, epochs=3)]
 FORESTS = [model for model in MODELS if isinstance(model, FastXML)]
 ON_UNIT_ROWS = [model for model in MODELS if model not in FORESTS]
-ON_SEEN_LABELS = [model for model in MODELS if not isinstance(model, (Popularity, NeuralOneVsAll))]
+ON_SEEN_LABELS = [model for model in MODELS if not isinstance(model, (Popularity, NeuralOneVsAll, TwoTowers))]
 
 
 def each(models):
@@ -122,7 +124,7 @@ def test_set_params_takes_all_or_nothing():
         ((FastXML, PfastreXML, PLT), "C", (0, math.nan, math.inf, "1")),
         ((OneVsRest, DiSMEC, NapkinPLT, PLT), "eps", (-0.1, "0.1")),
         ((OneVsRest, DiSMEC, NapkinPLT, PLT), "threshold", (-1,)),
-        ((OneVsRest, DiSMEC, NapkinPLT, PLT, FastXML, NeuralOneVsAll), "seed", (-1, 1.5, None)),
+        ((OneVsRest, DiSMEC, NapkinPLT, PLT, FastXML, NeuralOneVsAll, TwoTowers), "seed", (-1, 1.5, None)),
         ((OneVsRest, NapkinPLT), "seed", (2**31,)),
         ((NapkinPLT, PLT), "arity", (1,)),
         ((NapkinPLT,), "max_leaves", (0,)),
@@ -139,11 +141,17 @@ def test_set_params_takes_all_or_nothing():
         ((PfastXML,), "inverse_propensity", ([1.0, 0.0, 1.0, 1.0], [1.0])),
         ((PfastreXML,), "alpha", (1.5,)),
         ((PfastreXML,), "gamma", (-1.0, math.inf)),
-        ((NeuralOneVsAll,), "dim", (0, 2.0)),
+        ((NeuralOneVsAll, TwoTowers), "dim", (0, 2.0)),
         ((NeuralOneVsAll,), "epochs", (0,)),
         ((NeuralOneVsAll,), "batch", (True,)),
         ((NeuralOneVsAll,), "dropout", (1.0, math.nan)),
-        ((NeuralOneVsAll,), "learning_rate", (0, 1.5)),
+        ((NeuralOneVsAll, TwoTowers), "learning_rate", (0, 1.5)),
+        ((TwoTowers,), "output", ("cosine",)),
+        ((TwoTowers,), "shortlist", (0, True)),
+        ((TwoTowers,), "refresh", (0,)),
+        ((TwoTowers,), "hard", (-1,)),
+        ((TwoTowers,), "temperature", (0, math.nan)),
+        ((TwoTowers,), "strength", (0, math.inf)),
         ((NeuralOneVsAll,), "gamma", (-1, "2")),
         ((NeuralOneVsAll,), "gamma_positive", (math.inf,)),
         ((NeuralOneVsAll,), "gamma_negative", (-0.1,)),
@@ -471,13 +479,13 @@ from pathlib import Path
 import numpy as np, scipy.sparse as sp
 import xcrepro as xc
 from xcrepro.errors import DataError
-from xcrepro.models import PLT, FastXML, NeuralOneVsAll, OneVsRest, PfastreXML, Popularity, base
+from xcrepro.models import PLT, FastXML, NeuralOneVsAll, OneVsRest, PfastreXML, Popularity, TwoTowers, base
 rng = np.random.default_rng(0)
 X = sp.csr_matrix(rng.random((40, 9)).astype("f") * (rng.random((40, 9)) < 0.5))
 Y = sp.csr_matrix((rng.random((40, 12)) < 0.2).astype("f"))
 home, refused, taken = Path(sys.argv[1]), 0, 0
 trees = PLT(trees=2, max_leaf=2), FastXML(trees=2), PfastreXML(trees=2)
-for model in (*trees, OneVsRest(), NeuralOneVsAll(epochs=1, dim=3), Popularity()):
+for model in (*trees, OneVsRest(), NeuralOneVsAll(epochs=1, dim=3), TwoTowers(epochs=1, dim=3), Popularity()):
     model.fit(X, Y).save(home / "m")
     good = dict(np.load(home / "m/arrays.npz"))
     about = (home / "m/model.json").read_text()
@@ -514,5 +522,5 @@ def test_a_model_from_another_hand_cannot_kill_the_process(tmp_path):
     ran = subprocess.run([sys.executable, "-c", CRAFTED, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, (ran.returncode, ran.stderr[-2000:])
     refused, taken = map(int, ran.stdout.split())
-    assert refused + taken == 360
+    assert refused + taken == 420
     assert refused > 200

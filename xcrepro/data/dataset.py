@@ -50,6 +50,8 @@ class Dataset:
         In what the data differ from what is printed: a split, an average.
     label_names : tuple of str
         The names of the L labels, where the dataset has them.
+    label_features : csr_matrix of float32, (L, D), optional
+        The words of the labels over the features of the points, where the dataset has them (``lbl_X_Xf.txt``).
     validation : Split, optional
         Points that are neither trained nor tested on, where its ``dataset.toml`` names them: to calibrate on
         (:func:`xcrepro.calibrate.fit_top`), to choose parameters by. No count has them.
@@ -66,6 +68,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     label_names: tuple[str, ...] = field(default=(), repr=False)
     validation: Split | None = field(default=None, repr=False)
+    label_features: csr_matrix | None = field(default=None, repr=False)
 
     @property
     def label_counts(self) -> np.ndarray:

@@ -34,6 +34,7 @@ LAYOUTS = (
 LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
 """Files of label names that are found without a dataset.toml (:mod:`xcrepro.data.names` has their forms)."""
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
+_LABEL_FEATURES = rf"lbl_X_Xf{_ENDING}"
 # Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
 _NAMES = {
     "train": rf"(?!filter_labels)(?:.*_)?train{_ENDING}",
@@ -94,6 +95,7 @@ def load(
           without features (``X`` is None)
         - ``*_data.txt`` with ``*_trSplit.txt`` and ``*_tstSplit.txt`` (Bibtex, Delicious, Mediamill)
 
+        and beside them ``lbl_X_Xf.txt``, the labels' words (``label_features``), where there is one;
         with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
         subfolder that does. A second candidate for a file is refused rather than guessed at.
     split : int
@@ -162,6 +164,7 @@ def load(
         notes=notes + differences,
         label_names=_label_names(entry, folder, train.Y.shape[1]),
         validation=_validation(entry, folder, train),
+        label_features=_label_features(entry, folder, train),
     )
 
 
@@ -570,6 +573,39 @@ def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
         _same_width("features", of.get("X", of.get("")), train.X, found.X)
     _same_width("labels", of.get("Y", of.get("")), train.Y, found.Y)
     return found
+
+
+def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | None:
+    """The labels' words, where a file of them lies beside the data; one that cannot be theirs is told and left."""
+    if train.X is None:
+        return None
+    try:
+        return _read_label_features(entry, folder, train)
+    except DataError as error:
+        warnings.warn(f"the labels have no words: {error}", stacklevel=3)
+        return None
+
+
+def _read_label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | None:
+    from xcrepro.data import read
+
+    home = next(iter(_find_named(entry, folder, archived=True).values())).parent
+    found = [path for path in sorted(home.iterdir()) if re.fullmatch(_LABEL_FEATURES, path.name, re.IGNORECASE)]
+    if not found:
+        return None
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise DataError(home, f"the labels' words in {len(found)} files, {names}", "one", do="Leave one there")
+    words = read.read_sparse(found[0])
+    n_labels, n_features = train.Y.shape[1], train.X.shape[1]
+    if words.shape != (n_labels, n_features):
+        raise DataError(
+            found[0],
+            f"{words.shape[0]:,} labels and {words.shape[1]:,} features",
+            f"the data's {n_labels:,} and {n_features:,}",
+            do="All files must come from the same release",
+        )
+    return words
 
 
 def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: csr_matrix) -> None:

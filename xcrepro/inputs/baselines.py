@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from xcrepro import diagnose, formats, models
 from xcrepro.data.dataset import Dataset
@@ -37,6 +38,15 @@ LOSSES = {"BCE": "bce", "squared hinge": "squared_hinge", "focal": "focal", "asy
 VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Parabel": lambda ds, seed: models.PLT(loss="squared_hinge", C=1.0, seed=seed),
 }
+# Of data whose labels have words of their own: two towers, and others that see each label's words as one more train point.
+TWO_TOWERS = {"Two towers": "classifiers", "Two towers, encoder": "encoder"}
+for _name, _output in TWO_TOWERS.items():
+    VARIANTS[_name] = lambda ds, seed, output=_output: models.TwoTowers(output=output, seed=seed)
+AS_POINTS = " + labels"
+VARIANTS[f"PLT{AS_POINTS}"] = lambda ds, seed: models.PLT(seed=seed)
+VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(
+    dim=64, epochs=6, learning_rate=0.006, seed=seed
+)
 for _name, _loss in LOSSES.items():
     VARIANTS[f"Neural, {_name}"] = lambda ds, seed, loss=_loss: models.NeuralOneVsAll(loss=loss, seed=seed)
 
@@ -84,9 +94,29 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     Raises
     ------
     ArgumentError
-        As :func:`recipe`.
+        As :func:`recipe`, and for a baseline that needs the labels' words where the dataset has none.
     """
-    return trained.training(recipe(name, ds, seed), ds.train.X, ds.train.Y)
+    model, X, Y = recipe(name, ds, seed), ds.train.X, ds.train.Y
+    if not needs_label_features(name):
+        return trained.training(model, X, Y)
+    if ds.label_features is None:
+        rule = "must be of baselines that do without words of the labels, which this dataset does not have"
+        raise ArgumentError("names", rule, repr(name), "take a dataset of the group label-features, or leave it out")
+    if name in TWO_TOWERS:
+        return trained.training(model, X, Y, label_features=ds.label_features)
+    as_points = sparse.identity(Y.shape[1], np.float32, "csr")
+    return trained.training(
+        model, sparse.vstack([X, ds.label_features], format="csr"), sparse.vstack([Y, as_points], format="csr")
+    )
+
+
+def needs_label_features(name: str) -> bool:
+    """Whether a baseline is trained on words of the labels.
+
+    >>> needs_label_features("PLT"), needs_label_features("Two towers")
+    (False, True)
+    """
+    return name in TWO_TOWERS or name.endswith(AS_POINTS)
 
 
 def predictions(

@@ -128,7 +128,10 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
 
     names = tuple(ds.label_names[label] for label in labels) if ds.label_names else ()
     validation = None if ds.validation is None else split(ds.validation)
-    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), label_names=names, validation=validation)
+    words = None if ds.label_features is None else ds.label_features[labels]
+    ds = dataclasses.replace(
+        ds, train=split(ds.train), test=split(ds.test), label_names=names, validation=validation, label_features=words
+    )
     if not isinstance(ds, Twin):
         return ds
     train = ds.train
@@ -136,7 +139,6 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
         ds,
         propensities=ds.propensities[labels],
         expected_counts=np.bincount(train.marginals.indices, train.marginals.data.astype(np.float64), len(labels)),
-        label_features=None if ds.label_features is None else ds.label_features[labels],
     )
 
 

@@ -48,12 +48,15 @@ class Training:
     truth : Truth
     folder : Path
         Holds, or will hold, what came of it.
+    further : dict
+        What ``fit`` takes besides, by name.
     """
 
     prototype: Model
     X: object
     truth: Truth
     folder: Path
+    further: dict = dataclasses.field(default_factory=dict)
 
     def model(self) -> Model:
         """The fitted model, read where it is stored, and trained and stored otherwise.
@@ -136,7 +139,7 @@ class Training:
         shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
         print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
         start = time.perf_counter()
-        model = type(self.prototype)(**self.prototype.get_params()).fit(self.X, self.truth)
+        model = type(self.prototype)(**self.prototype.get_params()).fit(self.X, self.truth, **self.further)
         seconds = time.perf_counter() - start
         print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
         if not writable:
@@ -154,7 +157,7 @@ class Training:
         return model
 
 
-def training(prototype: Model, X, Y) -> Training:
+def training(prototype: Model, X, Y, **further) -> Training:
     """The training of a model; nothing is trained yet.
 
     It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``).
@@ -165,6 +168,9 @@ def training(prototype: Model, X, Y) -> Training:
         Not fitted; never changed.
     X, Y
         As for :meth:`xcrepro.models.Model.fit`.
+    **further : sparse matrix or array_like
+        Matrices that the ``fit`` of this model takes besides, such as ``label_features`` of
+        :class:`xcrepro.models.TwoTowers`: part of what the training is known by.
 
     Returns
     -------
@@ -173,16 +179,26 @@ def training(prototype: Model, X, Y) -> Training:
     Raises
     ------
     ArgumentError
-        Where X or Y is none that ``fit`` takes.
+        Where X, Y or one of the further matrices is none that ``fit`` takes.
     """
     features, relevant = base.check_features(X), Truth.of(Y)
     name = type(prototype).__name__
     about = {"class": name, "parameters": prototype.get_params(), "sources": _sources(type(prototype))}
-    text = np.frombuffer(json.dumps(about, sort_keys=True, default=_plain).encode(), np.uint8)
+    text = _bytes(json.dumps(about, sort_keys=True, default=_plain))
     shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
     points = features.indptr, features.indices, features.data
-    key = _content(text, shapes, *points, relevant.indptr, relevant.indices)
-    return Training(prototype, features, relevant, paths.cache_dir() / "trained" / f"{name}-{key[:20]}")
+    checked = {one: base.check_features(matrix) for one, matrix in sorted(further.items())}
+    besides = [
+        part
+        for one, matrix in checked.items()
+        for part in (_bytes(one), np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data)
+    ]
+    key = _content(text, shapes, *points, relevant.indptr, relevant.indices, *besides)
+    return Training(prototype, features, relevant, paths.cache_dir() / "trained" / f"{name}-{key[:20]}", checked)
+
+
+def _bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ CLASSES = {
     "PfastXML": "fastxml",
     "PfastreXML": "fastxml",
     "NeuralOneVsAll": "neural",
+    "TwoTowers": "two_towers",
 }
 _WHERE = {**CLASSES, "Model": "base", "NotFitted": "base", "load": "base"}
 __all__ = sorted(_WHERE)

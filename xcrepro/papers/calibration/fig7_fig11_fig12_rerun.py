@@ -1,6 +1,7 @@
 """Figures 7, 11 and 12: scores and reliability at k = 1, 3 and 5, before and after isotonic regression.
 
-They are of Renee, PLT and DiSMEC; of the models of figures 8 to 10 and 13 to 16 none is trained here.
+They are of Renee, PLT and DiSMEC. Figures 13 to 16, of models with label features, are in ``table4_table8_fig13_to_16_rerun``;
+of the models of figures 8 to 10 none is trained here.
 """
 
 from __future__ import annotations
