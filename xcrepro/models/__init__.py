@@ -15,6 +15,7 @@ CLASSES = {
     "PfastXML": "fastxml",
     "PfastreXML": "fastxml",
     "NeuralOneVsAll": "neural",
+    "LabelAttention": "attention",
 }
 _WHERE = {**CLASSES, "Model": "base", "NotFitted": "base", "load": "base"}
 __all__ = sorted(_WHERE)
