@@ -8,7 +8,7 @@ import pytest
 
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import fig7_fig11_fig12_rerun as item
+from xcrepro.papers.calibration import fig7_fig10_to_12_rerun as item
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
