@@ -189,6 +189,16 @@ def test_words_left_out():
     np.testing.assert_array_equal(part[at], X[at])
 
 
+@pytest.mark.parametrize(
+    ("n", "epochs", "batch", "steps", "rows"),
+    [(1000, 10, 64, 100, 64), (1000, 10, 64, 500, 20), (424, 10, 64, 500, 8), (30, 1, 64, 500, 1), (30, 2, 7, 1, 7)],
+)
+def test_few_rows_have_smaller_batches_and_no_fewer_steps(n, epochs, batch, steps, rows):
+    model = LabelAttention(epochs=epochs, batch=batch, steps=steps)
+    assert model._rows_a_step(n) == rows
+    assert epochs * math.ceil(n / rows) >= min(steps, epochs * n)
+
+
 # ---------------------------------------------------------------------- training
 
 
@@ -240,7 +250,7 @@ def test_threads_blocks_of_rows_and_seeds(data, monkeypatch):
     for threads in ("1", "3"):
         monkeypatch.setenv("XCREPRO_THREADS", threads)
         for seed in (0, 1):
-            model = LabelAttention(dim=8, epochs=1, seed=seed).fit(data.train.X, data.train.Y)
+            model = LabelAttention(dim=8, epochs=1, steps=50, seed=seed).fit(data.train.X, data.train.Y)
             fits[threads, seed] = model, model.predict(data.test.X, 5)
     for seed in (0, 1):
         for name in LabelAttention._arrays:
@@ -257,7 +267,7 @@ def test_threads_blocks_of_rows_and_seeds(data, monkeypatch):
 
 def test_the_caller_s_arrays_stay(data):
     X, Y = data.train.X.copy(), data.train.Y.copy()
-    LabelAttention(dim=4, epochs=1).fit(X, Y).predict(X, 3)
+    LabelAttention(dim=4, epochs=1, steps=1).fit(X, Y).predict(X, 3)
     for mine, kept in ((X, data.train.X), (Y, data.train.Y)):
         for part in ("data", "indices", "indptr"):
             np.testing.assert_array_equal(getattr(mine, part), getattr(kept, part))
@@ -270,7 +280,7 @@ def test_rows_without_words_get_the_frequencies_and_a_label_never_seen_nothing(d
     Y = data.train.Y.tolil()
     Y[:, 3] = 0
     Y = Y.tocsr()
-    model = LabelAttention(dim=8, epochs=3).fit(data.train.X, Y)
+    model = LabelAttention(dim=8, epochs=3, steps=100).fit(data.train.X, Y)
     empty = sp.csr_matrix((2, data.train.X.shape[1]), dtype=np.float32)
     L = Y.shape[1]
     top = model.predict(empty, L)

@@ -147,6 +147,7 @@ def test_set_params_takes_all_or_nothing():
         ((NeuralOneVsAll, LabelAttention), "dropout", (1.0, math.nan)),
         ((NeuralOneVsAll, LabelAttention), "learning_rate", (0, 1.5)),
         ((LabelAttention,), "negatives", (0, 1.5)),
+        ((LabelAttention,), "steps", (0, None)),
         ((NeuralOneVsAll,), "gamma", (-1, "2")),
         ((NeuralOneVsAll,), "gamma_positive", (math.inf,)),
         ((NeuralOneVsAll,), "gamma_negative", (-0.1,)),
