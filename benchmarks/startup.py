@@ -192,6 +192,7 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "FastXML family", lambda: xc.models.PfastreXML(trees=2).fit(scores, truth).predict(scores, 3)
     yield "one-vs-rest", lambda: xc.models.OneVsRest().fit(scores, truth)
     yield "neural", lambda: xc.models.NeuralOneVsAll(epochs=1).fit(scores, truth).predict(scores, 3)
+    yield "attention", lambda: xc.models.LabelAttention(epochs=1).fit(scores, truth).predict(scores, 3)
 
 
 def every_kernel(only: tuple[str, ...] | None = None) -> None:

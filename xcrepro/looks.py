@@ -79,6 +79,7 @@ METHODS: dict[str, Look] = {
     "PfastXML": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
     "PfastreXML": Look(INK, "*", "-"),
     "Neural": Look(SKY, "h", (0, (5, 1, 1, 1, 1, 1))),
+    "Attention": Look(LEAF, "p", (0, (4, 1, 1, 1)), "oo"),
     "Neural, BCE": Look(INK, "o", "-"),
     "Neural, squared hinge": Look(RUST, "s", "--"),
     "Neural, focal": Look(TEAL, "^", "-."),

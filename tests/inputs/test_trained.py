@@ -19,7 +19,7 @@ from tests.naive import same_bits
 from tests.test_full_disk import full_disk, in_a_namespace
 from xcrepro import models
 from xcrepro.inputs import trained
-from xcrepro.models import PLT, DiSMEC, FastXML, NeuralOneVsAll, PfastreXML, Popularity, base
+from xcrepro.models import PLT, DiSMEC, FastXML, LabelAttention, NeuralOneVsAll, PfastreXML, Popularity, base
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -152,7 +152,15 @@ def damaged(content: bytes, rng) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "prototype", [FastXML(trees=2), PLT(trees=1), DiSMEC(), NeuralOneVsAll(epochs=1, dim=4), PfastreXML(trees=1)]
+    "prototype",
+    [
+        FastXML(trees=2),
+        PLT(trees=1),
+        DiSMEC(),
+        NeuralOneVsAll(epochs=1, dim=4),
+        LabelAttention(epochs=1, dim=4),
+        PfastreXML(trees=1),
+    ],
 )
 def test_a_damaged_cache_never_stops_a_run(data, prototype, capsys):
     """Every damage is found by the file's digest, so that nothing of it reaches a kernel."""

@@ -20,7 +20,7 @@ from xcrepro.papers.calibration import (
     fig1_fig2_reliability,
     fig3_fig17_to_19_rerun,
     fig6_losses_rerun,
-    fig7_fig11_fig12_rerun,
+    fig7_fig10_to_12_rerun,
     table2_table7_rerun,
     table5_isotonic_platt,
     table6_joint_separate,
@@ -147,9 +147,9 @@ def directions(sign, monkeypatch):
 
 
 def histograms(sign, _):
-    table = frame("calibration/fig7_fig11_fig12_rerun")
+    table = frame("calibration/fig7_fig10_to_12_rerun")
     run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
-    return fig7_fig11_fig12_rerun.findings_recorded({5: run}, {"bibtex": table})
+    return fig7_fig10_to_12_rerun.findings_recorded({5: run}, {"bibtex": table})
 
 
 def errors(sign, monkeypatch):

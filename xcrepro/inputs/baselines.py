@@ -34,9 +34,10 @@ RECIPES: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Neural": lambda ds, seed: models.NeuralOneVsAll(seed=seed),
 }
 LOSSES = {"BCE": "bce", "squared hinge": "squared_hinge", "focal": "focal", "asymmetric": "asymmetric"}
-# Other settings of the above, for the items that ask for them by name.
+# For the items that ask for them by name: other settings of the above, and what takes longest to train.
 VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Parabel": lambda ds, seed: models.PLT(loss="squared_hinge", C=1.0, seed=seed),
+    "Attention": lambda ds, seed: models.LabelAttention(seed=seed),
 }
 # Of data whose labels have words of their own: two towers, and others that see each label's words as one more train point.
 TWO_TOWERS = {"Two towers": "classifiers", "Two towers, encoder": "encoder"}

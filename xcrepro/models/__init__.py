@@ -16,6 +16,7 @@ CLASSES = {
     "PfastreXML": "fastxml",
     "NeuralOneVsAll": "neural",
     "TwoTowers": "two_towers",
+    "LabelAttention": "attention",
 }
 _WHERE = {**CLASSES, "Model": "base", "NotFitted": "base", "load": "base"}
 __all__ = sorted(_WHERE)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro.errors import ArgumentError
 from xcrepro.inputs import baselines
 from xcrepro.models import NeuralOneVsAll
 from xcrepro.papers.calibration import fig6_losses_rerun as rerun
@@ -86,3 +87,42 @@ def test_printed_points_stand_beside_the_right_loss():
     assert printed.T.to_dict("list") == {"BCE": [40.48, 15.47], "focal": [28.82, 11.31], "asymmetric": [37.71, 27.30]}
     assert compared["ours, from BCE"].tolist() == [0, 1, -2, 4]
     assert compared.loc["focal", "printed, from BCE"] == pytest.approx(-4.16)
+
+
+def test_trainings_are_replicates_of_their_own(twin, misjudged):
+    """Three planted trainings: asymmetric loss always far above BCE, focal now above and now below it."""
+    powers = {"BCE": (1.0, 0.98, 1.02), "focal": (0.95, 1.05, 1.0), "asymmetric": (0.4, 0.41, 0.42)}
+    runs = [{loss: misjudged(twin, 5, of[i]) for loss, of in powers.items()} for i in range(3)]
+    measured = rerun.measure_trainings(twin, runs)
+    table = rerun.compute_trainings(measured, 5).set_index("loss")
+    for loss in powers:
+        each = [100 * xc.metrics.ece(twin.test.Y, run[loss], 5, closed="torchmetrics") for run in runs]
+        assert table.loc[loss, "ECE@5"] == pytest.approx(np.mean(each))
+        assert table.loc[loss, "sd ECE@5"] == pytest.approx(np.std(each, ddof=1))
+    assert (table["trainings"] == 3).all()
+    np.testing.assert_allclose(table["sd P@5"], 0, atol=1e-9)  # a power keeps the order
+    assert list(rerun.check_trainings(table.reset_index())) == ["loss", "trainings", "P@5", "ECE@5"]
+    precision, error = rerun.findings_trainings(measured, 5)
+    assert precision.startswith("Over 3 trainings of each loss, on the same test points: P@5 with focal loss is 0.0 ±")
+    focal, asymmetric = error.split("; ")
+    assert "not clear" in focal
+    assert "points above BCE's (p " in asymmetric
+    assert "not clear" not in asymmetric
+
+    alone = rerun.measure_trainings(twin, runs[:1])
+    assert rerun.findings_trainings(alone, 5) == []
+    one = rerun.compute_trainings(alone, 5)
+    assert one["trainings"].tolist() == [1, 1, 1]
+    assert one["sd ECE@5"].isna().all()
+    errors = pd.DataFrame({"loss": ["focal", "BCE"], "± P@5": [0.3, 0.4], "± ECE@5": [0.3, 0.4]})
+    pd.testing.assert_frame_equal(rerun.add_deviations(errors, one), errors)
+    sd = pd.DataFrame({"loss": ["BCE", "focal"], "sd P@5": [0.3, 0.0], "sd ECE@5": [0.0, 0.4]})
+    both = rerun.add_deviations(errors, sd)
+    np.testing.assert_allclose(both[["± P@5", "± ECE@5"]], [[0.3, 0.5], [0.5, 0.4]])
+
+
+def test_trainings_must_be_one_at_least():
+    values = {"dataset": "bibtex", "trainings": 1}
+    rerun.check_parameters(values)
+    with pytest.raises(ArgumentError, match="trainings"):
+        rerun.check_parameters(values | {"trainings": 0})

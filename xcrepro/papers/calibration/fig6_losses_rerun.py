@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import calibrate, looks
+from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Difference, Measured, agreement, count, numbers
 from xcrepro.inputs import baselines, calibrated, parameters, trained
@@ -18,7 +19,11 @@ from xcrepro.papers.calibration import _common, fig6_losses
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
-check_parameters = parameters.check
+
+def check_parameters(values: Mapping[str, object]) -> None:
+    """:func:`xcrepro.inputs.parameters.check`, and ``trainings``: a whole number, 1 at least."""
+    parameters.check(values)
+    whole_number("parameter trainings", values["trainings"], 1)
 
 
 def invert_loss(model: NeuralOneVsAll, scores: np.ndarray) -> np.ndarray:
@@ -153,6 +158,109 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) ->
 check = _common.drop_errors
 
 
+def measure_trainings(ds: Dataset, runs: Sequence[Mapping[str, TopK]]) -> dict[str, Measured]:
+    """P@k and ECE@k of every loss over trainings of other seeds, each before calibration on the same test points.
+
+    Parameters
+    ----------
+    ds : Dataset
+    runs : sequence of mapping of str to TopK
+        From :func:`predict`, one a seed.
+
+    Returns
+    -------
+    dict of str to Measured
+        ``"P"`` and ``"ECE"``, percent, with the trainings as replicates.
+    """
+    found: dict[str, dict[str, list[float]]] = {metric: {loss: [] for loss in runs[0]} for metric in ("P", "ECE")}
+    for tops in runs:
+        for loss, top in tops.items():
+            values = calibrated.measure(ds, calibrated.linked(top, top.k, f"Neural, {loss}"), top.k, ("P", "ECE"))
+            for metric, of_loss in found.items():
+                of_loss[loss].append(values[metric])
+    return {metric: Measured.of_runs(of_loss) for metric, of_loss in found.items()}
+
+
+def compute_trainings(measured: Mapping[str, Measured], k: int) -> pd.DataFrame:
+    """The mean over trainings, and how far one training lies from another.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure_trainings`.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        A row a loss: loss, trainings; P@k and ECE@k, the means, percent; sd of each, over trainings (NaN of one training).
+    """
+    rows = []
+    for loss in measured["P"].values:
+        row = {"loss": loss, "trainings": max(1, measured["P"].replicates[loss].size)}
+        for metric, found in measured.items():
+            runs = found.replicates[loss]
+            row |= {f"{metric}@{k}": found.values[loss], f"sd {metric}@{k}": runs.std(ddof=1) if runs.size else np.nan}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def check_trainings(table: pd.DataFrame) -> pd.DataFrame:
+    """The means; a deviation of few trainings moves by much with the last digits of one."""
+    return table[[name for name in table if not name.startswith("sd ")]]
+
+
+def add_deviations(table: pd.DataFrame, trainings: pd.DataFrame) -> pd.DataFrame:
+    """The errors of :func:`compute` with the choice of the training's seed in them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`compute`, of one training.
+    trainings : DataFrame
+        From :func:`compute_trainings`.
+
+    Returns
+    -------
+    DataFrame
+        ± is the root of the squared standard error over test points plus the squared deviation over trainings, which is
+        0 where there was one training.
+    """
+    deviations = trainings.set_index("loss")
+    both = {}
+    for name in (column for column in table if column.startswith("±")):
+        sd = table["loss"].map(deviations[name.replace("±", "sd")]).fillna(0)
+        both[name] = np.sqrt(table[name] ** 2 + sd**2)
+    return table.assign(**both)
+
+
+def findings_trainings(measured: Mapping[str, Measured], k: int) -> list[str]:
+    """What another seed of the training changes: each loss beside BCE, over trainings.
+
+    Parameters
+    ----------
+    measured : mapping
+        From :func:`measure_trainings`.
+    k : int
+
+    Returns
+    -------
+    list of str
+        None for one training.
+    """
+    n = measured["P"].replicates["BCE"].size
+    if not n:
+        return []
+    others = [(loss, "BCE") for loss in measured["P"].values if loss != "BCE"]
+    said = []
+    for metric, found in measured.items():
+        each = [
+            _common.describe_difference(one, f"{metric}@{k} with {one.left} loss") for one in found.differences(others)
+        ]
+        said.append(f"Over {n} trainings of each loss, on the same test points: {'; '.join(each)}.")
+    return said
+
+
 def measure_precision(ds: Dataset, tops: Mapping[str, TopK]) -> Measured:
     """P@k of every loss, percent, with its error over test points.
 
@@ -273,7 +381,8 @@ _SCORES = {  # column -> words, and what tells the marks apart
 def plot(table: pd.DataFrame, ax=None) -> Figure:
     """Fig 6: ECE@5 against P@5 of the four losses, and behind their own links and after isotonic regression.
 
-    Left ours, right the paper's points. Lines reach two standard errors from ours.
+    Left ours, right the paper's points. Lines reach two standard errors from ours, over test points and trainings where the
+    table has both (:func:`add_deviations`).
 
     Parameters
     ----------
@@ -302,7 +411,7 @@ def plot(table: pd.DataFrame, ax=None) -> Figure:
         paper.set_title("Renee, Amazon-670K (printed)", loc="left")
         for panel in axes:
             panel.margins(0.12)
-        looks.legend(fig, ours, ncols=3, title="lines: two standard errors over test points")
+        looks.legend(fig, ours, ncols=3, title="lines: two standard errors, over test points and trainings")
         looks.title(fig, "Calibration error against precision by training loss")
         figures.draws(ours, x="P@5", y=tuple(_SCORES))
         figures.draws(paper, x="printed P@5", y="printed ECE@5")

@@ -24,6 +24,8 @@ from xcrepro.truth import Truth
 
 LEVEL = 0.01
 """Of the paper's stars."""
+ATTENTION, FIXED = "Attention", "Neural"
+"""Of :data:`xcrepro.papers.reeval._common.MODELS`: label by label its own weights of the words, and one vector a point."""
 KEYS = ["dataset", "method", "bin"]
 COLUMNS = ["dataset", "k", "method", "bin", "labels", "value", "error", "baseline", "difference", "difference's error"]
 COLUMNS += ["improvement", "t", "p", "p (points)", "ceiling"]
@@ -398,6 +400,40 @@ def findings_recorded(table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame],
         values[name][baseline] = part["baseline"].iloc[0]
     here = bars[bars["bin"] == bars.groupby("dataset")["bin"].transform("first")]
     return [agreement(_corrected(here, "difference", baseline), values, "binned macro-F1 of the rarest labels")]
+
+
+def findings_attention(loaded: Loaded, tops: Tops, ks: Sequence[int], baseline: str = BASELINE) -> list[str]:
+    """Does attention of each label's own help on rare labels, as the paper says of AttentionXML?
+
+    Parameters
+    ----------
+    loaded, tops, ks
+        As for :func:`xcrepro.papers.reeval._common.runs`.
+    baseline : str
+        The model that the paper's claim compares with. :data:`ATTENTION`'s other comparison is with :data:`FIXED`.
+
+    Returns
+    -------
+    list of str
+        A sentence a comparison, the differences of all datasets corrected together; none where a model is not there.
+    """
+    rarest = {}
+    for title, ds, k, methods in runs(loaded, tops, ks):
+        chosen = {name: methods[name] for name in (ATTENTION, FIXED, baseline) if name in methods}
+        rarest[title] = next(iter(measure(ds, chosen, k).values()))
+    said = []
+    for other, why in (
+        (baseline, "the paper has AttentionXML so on two of three datasets"),
+        (FIXED, "one vector a point"),
+    ):
+        there = [title for title, found in rarest.items() if {ATTENTION, other} <= found.values.keys()]
+        if other == ATTENTION or not there:
+            continue
+        found = corrected(rarest[title].difference(ATTENTION, other) for title in there)
+        each = "; ".join(f"{title} {one.value:+.1f} ± {one.error:.1f}" for title, one in zip(there, found, strict=True))
+        claim = f"On the rarest labels {ATTENTION} is above {other} ({why})"
+        said.append(f"{count(found, claim)}; points: {each}.")
+    return said
 
 
 def _corrected(table: pd.DataFrame, column: str, baseline: str) -> list[Difference]:

@@ -1,23 +1,28 @@
-"""Figures 7, 11 and 12: scores and reliability at k = 1, 3 and 5, before and after isotonic regression.
+"""Figures 7 and 10 to 12: scores and reliability at k = 1, 3 and 5, before and after isotonic regression.
 
-They are of Renee, PLT and DiSMEC. Figures 13 to 16, of models with label features, are in ``table4_table8_fig13_to_16_rerun``;
-of the models of figures 8 to 10 none is trained here.
+They are of Renee, AttentionXML, PLT and DiSMEC; of the models of figures 8 and 9 none is trained here. Figures 13 to 16, of
+models with label features, are in ``table4_table8_fig13_to_16_rerun``. Beside them equations 1 and 2: what dividing a
+point's probabilities by their sum, as a softmax loss does, makes of calibration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import findings as said
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
+from xcrepro.data.twin import Twin
 from xcrepro.findings import Measured
-from xcrepro.inputs import calibrated, parameters
+from xcrepro.inputs import baselines, calibrated, parameters
 from xcrepro.inputs.calibrated import STATES
+from xcrepro.metrics import calibration
 from xcrepro.papers.calibration import _common
+from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 check_parameters = parameters.check
@@ -25,6 +30,10 @@ compute = _common.compute_bins
 describe_direction = _common.describe_direction
 measure = calibrated.measured_states
 
+MODELS = (*baselines.RECIPES, "Attention")
+"""The baselines of the figure."""
+EQUATION_1, EQUATION_2 = "eq. 1", "eq. 2"
+"""How a point's probabilities are made: one sigmoid a label, and these divided by their sum, as a softmax ends."""
 FEW = 1.0
 """Percent of the pairs below which a bin is drawn hollow, as its share of hits says little."""
 
@@ -48,6 +57,108 @@ def compute_table(ds: Dataset, states: calibrated.States, measured: Mapping[int,
 
 
 check_table = _common.drop_errors
+
+
+def divide_by_sum(top: TopK) -> TopK:
+    """Equation 2: each row's scores divided by their sum.
+
+    Parameters
+    ----------
+    top : TopK
+        Probabilities, at least 0; of all labels that have any, or the sum is too small.
+
+    Returns
+    -------
+    TopK
+        The same labels in the same order; a row whose sum is 0 stays as it is.
+
+    Examples
+    --------
+    >>> divide_by_sum(TopK.from_scores([[0.5, 0.3, 0.0], [1.0, 0.9, 0.6]], 3)).scores.round(2).tolist()
+    [[0.625, 0.375, 0.0], [0.4000000059604645, 0.36000001430511475, 0.23999999463558197]]
+    """
+    present = top.ids >= 0
+    scores = np.where(present, top.scores, 0).astype(np.float64)
+    sums = scores.sum(axis=1, keepdims=True)
+    shares = np.divide(scores, sums, where=sums > 0, out=scores.copy())
+    return TopK(top.ids, np.where(present, shares, -np.inf).astype(np.float32), top.n_labels)
+
+
+def reduce_both_ways(ds: Dataset, tops: Mapping[str, TopK]) -> dict[str, TopK]:
+    """The same probabilities as equation 1 leads to them and as equation 2 does.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Of a twin the true probabilities of its labels as they are observed come first: what a loss leads to with data
+        without end.
+    tops : mapping of str to TopK
+        Models' probabilities.
+
+    Returns
+    -------
+    dict of str to TopK
+        ``"truth, eq. 1"``, ``"truth, eq. 2"``, and so on for each model.
+    """
+    probabilities = dict(tops)
+    if isinstance(ds, Twin):
+        chances = ds.test.observed_marginals
+        probabilities = {"truth": TopK.from_scores(chances, int(np.diff(chances.indptr).max())), **probabilities}
+    both = {EQUATION_1: lambda top: top, EQUATION_2: divide_by_sum}
+    return {f"{name}, {way}": how(top) for name, top in probabilities.items() for way, how in both.items()}
+
+
+def compute_reductions(ds: Dataset, reduced: Mapping[str, TopK], ks: Sequence[int] = calibrated.KS) -> pd.DataFrame:
+    """What equation 2 makes of calibration, and whether a map that is the same for all points mends it.
+
+    Parameters
+    ----------
+    ds : Dataset
+    reduced : mapping of str to TopK
+        From :func:`reduce_both_ways`.
+    ks : sequence of int
+
+    Returns
+    -------
+    DataFrame
+        model, k, mean score, hit rate, ECE, after (isotonic regression), floor: as :func:`compute_table`, percent; loss:
+        equation 1's, of the places that are kept, with binary cross-entropy: nats a test point.
+    """
+    states = calibrated.before_after(ds, reduced, ks)
+    found = _common.compute_summary(ds, states)[["model", "k", "mean score", "hit rate", "ECE", "after", "floor"]]
+    loss = {}
+    for name, top in reduced.items():
+        scores, hits = calibration.pairs(ds.test.Y, top)
+        loss[name] = calibration.nll(scores, hits) * scores.size / len(top)
+    return found.assign(loss=found["model"].map(loss))
+
+
+def check_reductions(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the truth, which no training moves."""
+    return table[table["model"].str.startswith("truth,")].reset_index(drop=True)
+
+
+def findings_reductions(ds: Dataset, reduced: Mapping[str, TopK], k: int = 5) -> list[str]:
+    """Whether equation 2's probabilities have the larger error, before and after calibration.
+
+    Parameters
+    ----------
+    ds, reduced
+        As for :func:`compute_reductions`.
+    k : int
+
+    Returns
+    -------
+    list of str
+    """
+    measured = calibrated.measured_states(ds, calibrated.before_after(ds, reduced, (k,)))[k]
+    names = [name.removesuffix(f", {EQUATION_1}") for name in reduced if name.endswith(EQUATION_1)]
+    pairs = [(f"{name}, {EQUATION_2}", f"{name}, {EQUATION_1}") for name in names]
+    return [
+        f"{_common.describe_difference(one, f'{words} ECE@{k} of {one.left}')}."
+        for state, words in zip(STATES, ("Before calibration", "After isotonic regression"), strict=True)
+        for one in calibrated.in_state(measured, state).differences(pairs)
+    ]
 
 
 def findings(summary: pd.DataFrame, measured: Mapping[int, Measured]) -> list[str]:
