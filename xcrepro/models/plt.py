@@ -263,7 +263,11 @@ class PLT(Model):
             starts, found = columns[tree].indptr, columns[tree].indices
             lo, hi = plans[tree].ranges[node]
             rows = np.arange(X.indptr.size - 1) if node == 0 else np.unique(found[starts[lo] : starts[hi]])
-            parts = [np.unique(found[starts[a] : starts[b]]) for a, b in plans[tree].children(node)]
+            # A label's own points rise already.
+            parts = [
+                found[starts[a] : starts[b]] if b - a == 1 else np.unique(found[starts[a] : starts[b]])
+                for a, b in plans[tree].children(node)
+            ]
             positive_start = np.cumsum([0, *map(len, parts)])
             places = np.searchsorted(rows, np.concatenate(parts))
             key = np.random.SeedSequence([self.seed, tree, node]).generate_state(1, np.uint64)[0]
