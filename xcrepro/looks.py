@@ -83,6 +83,12 @@ METHODS: dict[str, Look] = {
     "Neural, squared hinge": Look(RUST, "s", "--"),
     "Neural, focal": Look(TEAL, "^", "-."),
     "Neural, asymmetric": Look(AMBER, "D", ":"),
+    "PLT, flat": Look(TEAL, "s", "--"),
+    "PLT, k-means, one level": Look(INK, "o", "-"),
+    "PLT, 2-means": Look(RUST, "^", "-."),
+    "PLT, by frequency": Look(AMBER, "D", ":"),
+    "PLT, random, one level": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
+    "PLT, random": Look(ROSE, "v", (0, (5, 1))),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-", "---"),
