@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.kernels import topk
 from xcrepro.predictions import read_calibration_npz
 
 INF = np.inf
@@ -144,6 +145,34 @@ def test_duplicates_are_found_after_the_stamp_has_gone_round():
     scores.indices[-1] = 3
     with pytest.raises(ArgumentError, match="label 3 twice in row 599"):
         xc.TopK.from_scores(scores, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from([40, 1 << 21, (1 << 21) + 1, 2**31 - 1]))
+def test_an_id_twice_is_found_where_it_stands_whatever_the_ids(seed, n_labels):
+    """Up to 2^21 labels have a byte each, more are hashed: ids that fall in one place of the table among them."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(rng.integers(1, 9)):
+        ids = rng.permutation(min(n_labels, 2**31 >> 12))[: rng.integers(1, 200)].astype(np.int64)
+        if rng.random() < 0.5:
+            ids = ids * 4096 % n_labels  # may repeat where there are few labels
+        if rng.random() < 0.3:
+            ids = np.append(ids, rng.choice(ids))
+        rows.append(ids)
+    indptr, indices = np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(np.int32)
+    lo = int(rng.integers(0, len(rows)))
+    want = (topk.OK, -1)
+    for row in range(lo, len(rows)):
+        seen = set()
+        for place, label in enumerate(rows[row].tolist()):
+            if label in seen and want[0] == topk.OK:
+                want = (topk.DUPLICATE, int(indptr[row]) + place)
+            seen.add(label)
+    found = topk.check_ids(indptr, indices, n_labels, lo, len(rows))
+    assert found[0] == want[0]
+    # The first fault, except that a row whose ids rise is not looked at, and one that has a fault does not rise.
+    assert found[1] == want[1]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,12 @@ METHODS: dict[str, Look] = {
     "Two towers, encoder": Look(AMBER, "P", "--"),
     "PLT + labels": Look(ROSE, "v", (0, (5, 1))),
     "Neural + labels": Look(TEAL, "s", ":"),
+    "PLT, flat": Look(TEAL, "s", "--"),
+    "PLT, k-means, one level": Look(INK, "o", "-"),
+    "PLT, 2-means": Look(RUST, "^", "-."),
+    "PLT, by frequency": Look(AMBER, "D", ":"),
+    "PLT, random, one level": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
+    "PLT, random": Look(ROSE, "v", (0, (5, 1))),
     # printed only
     "SLEEC": Look(GREY, "X", "--", "||"),
     "SVM": Look(INK, "s", "-", "---"),

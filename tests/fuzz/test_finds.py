@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import sys
 import zipfile
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from tests.fuzz import __main__ as fuzz
@@ -16,7 +18,7 @@ from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, sealed
 from xcrepro import calibrate, formats, results
 from xcrepro.data import names, read, registry, splits
-from xcrepro.errors import DataError
+from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.index import Index
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
@@ -149,6 +151,24 @@ def test_a_small_matrix_that_claims_too_many_rows(tmp_path):
 
     with pytest.raises(DataError, match="2,147,483,647 rows, of which 2 at most hold something"):
         read.read_sparse(path)
+
+
+def test_a_large_id_costs_no_byte_a_label(tmp_path):
+    """The largest id there can be took 2 GB to look whether one stood twice; so did rows whose ids fall."""
+    resource = pytest.importorskip("resource", reason="this system does not say how much memory was used")
+    path = tmp_path / "a.txt"
+    path.write_text("1 2147483647\n2147483646:1\n")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert formats.read_predictions(path, "xc").n_labels == 2147483647
+    for ids in ([2147483646, 0], [5, 2147483646, 5]):
+        scores = csr_matrix((np.ones(len(ids)), ids, [0, len(ids)]), shape=(1, 2147483647))
+        if len(ids) == 2:
+            assert xc.TopK.from_scores(scores, 2).ids.tolist() == [[0, 2147483646]]
+        else:
+            with pytest.raises(ArgumentError, match="label 5 twice in row 0"):
+                xc.TopK.from_scores(scores, 2)
+    unit = 1 << (20 if sys.platform == "darwin" else 10)  # of ru_maxrss, per MB
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / unit < 500
 
 
 @pytest.mark.parametrize("dtype", [">i4", ">f8", np.float16, np.longdouble, np.complex64])

@@ -184,6 +184,32 @@ def test_a_damaged_cache_never_stops_a_run(data, prototype, capsys):
         assert path.parent.name != "model" or "anew" in said, f"{turn} {path}"
 
 
+def test_a_killed_training_of_trees_goes_on_and_leaves_no_trees(data, monkeypatch, capsys):
+    X, Y = data
+    prototype = PLT(trees=3, max_leaf=2, max_iter=2)
+    want = PLT(trees=3, max_leaf=2, max_iter=2).fit(X, Y).predict(X, 5)
+    train, trees = PLT._train, []
+
+    def killed_in_the_third(self, X, columns, tree, *rest):
+        if tree == 2 and trees == [0, 1]:
+            raise KeyboardInterrupt
+        trees.append(tree)
+        return train(self, X, columns, tree, *rest)
+
+    monkeypatch.setattr(PLT, "_train", killed_in_the_third)
+    job = trained.training(prototype, X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        job.model()
+    kept = job.folder / "trees" / "tree-1.npz"
+    assert kept.is_file()
+    kept.write_bytes(kept.read_bytes()[:200])  # of a disk that lost its end
+    trees.append(None)
+    assert same_bits(job.predictions(X, 5), want)
+    assert trees == [0, 1, None, 0, 1, 2]
+    assert "tree-1.npz" in capsys.readouterr().err
+    assert not (job.folder / "trees").exists()
+
+
 def test_a_read_only_cache_is_used(data, monkeypatch, capsys):
     X, Y = data
     good = trained.training(Counting(), X, Y).predictions(X, 3)

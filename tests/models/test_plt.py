@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests.naive import same_bits
-from xcrepro.errors import ArgumentError
+from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import plt_search, plt_train
-from xcrepro.models import PLT, NotFitted
+from xcrepro.models import PLT, NotFitted, plt
 
 
 @pytest.fixture(scope="module")
@@ -425,3 +425,145 @@ def test_the_bound_follows_what_was_chosen(models):
     plt_search.best_below(forest, weights, again)
     assert (weights < 1).sum() > 3
     np.testing.assert_array_equal(best, again)
+
+
+# ---------------------------------------------------------------------------------------------- shapes
+
+
+def parts_of(model: PLT) -> dict[int, list[list[int]]]:
+    """Of each inner node the labels below each of its children, sorted."""
+    table = model.structure()
+    below = {v: [label] if label >= 0 else [] for v, label in table["label"].items()}
+    for v in reversed(table.index):
+        if table.loc[v, "parent"] >= 0:
+            below[table.loc[v, "parent"]] += below[v]
+    inner = table[table["parent"] >= 0].groupby("parent", sort=False).groups
+    return {v: [sorted(below[child]) for child in children] for v, children in inner.items()}
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+def test_random_trees_have_even_parts_and_other_labels_each(data, arity):
+    X, Y = data.train.X[:200], data.train.Y[:200]
+    model = PLT(trees=2, arity=arity, max_leaf=8, max_iter=2, tree="random", seed=3).fit(X, Y)
+    means = PLT(trees=2, arity=arity, max_leaf=8, max_iter=2, seed=3).fit(X, Y)
+    parts = parts_of(model)
+    for part in parts.values():
+        sizes = [len(labels) for labels in part]
+        assert max(sizes) - min(sizes) <= 1
+        assert len(part) == arity or sum(sizes) <= 8
+    assert sorted(map(sorted, parts[0])) != sorted(map(sorted, parts[1]))  # the roots of the two trees
+    depth = [one.structure().query("label >= 0").groupby("tree")["depth"].max().tolist() for one in (model, means)]
+    assert depth[0] == depth[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=30), st.integers(2, 5))
+def test_parts_by_frequency(counts, arity):
+    """Frequent labels come first, and no part but one of a single label is far above its share."""
+    counts = np.array(counts)
+    parts = plt._cut_by_frequency(counts, arity)
+    used = sorted(set(parts.tolist()))
+    assert used == list(range(len(used)))
+    assert 2 <= len(used) <= arity
+    order = sorted(range(counts.size), key=lambda label: (-counts[label], label))
+    assert np.diff(parts[order]).min() >= 0
+    for part in used:
+        inside = counts[parts == part]
+        assert inside.size == 1 or inside.sum() <= counts.sum() / arity + inside.max()
+
+
+def test_by_frequency_frequent_labels_stand_near_the_root():
+    counts = np.array([64, 32, 16, 8, 4, 2, 1, 1])
+    rows = np.repeat(np.arange(8), counts)
+    Y, X = np.eye(8)[rows], np.eye(8)[rows]
+    model = PLT(trees=1, max_leaf=1, max_iter=2, tree="frequency").fit(X, Y)
+    table = model.structure().query("label >= 0").set_index("label")["depth"].sort_index()
+    assert table.tolist() == [1, 2, 3, 4, 5, 6, 7, 7]  # the code of Huffman, and of Shannon and Fano
+
+
+def test_a_flat_tree_is_one_vs_rest(data):
+    """Its nodes see all points and have the solver's optimum: that of a tree whose root has all labels as its leaves."""
+    X, Y = data.train.X[:150], data.train.Y[:150]
+    flat = PLT(trees=1, max_leaf=2, arity=3, tree="flat").fit(X, Y)
+    wide = PLT(trees=1, max_leaf=Y.shape[1]).fit(X, Y)
+    leaves = flat.structure().iloc[1:]
+    assert (leaves["parent"] == 0).all()
+    assert (leaves["n_train"] == 150).all()
+    assert same_bits(flat.predict(data.test.X, 9), wide.predict(data.test.X, 9))
+
+
+@pytest.mark.parametrize("tree", ["random", "frequency", "flat"])
+def test_shapes_search_exactly_whatever_the_threads(data, tree, monkeypatch):
+    X, Y, queries = data.train.X[:200], data.train.Y[:200], data.test.X[:40]
+    tops = []
+    for count in ("1", "2"):
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        model = PLT(trees=2, max_leaf=6, max_iter=3, tree=tree).fit(X, Y)
+        tops.append(model.predict(queries, 5))
+    assert same_bits(*tops)
+    np.testing.assert_allclose(all_probabilities(model, queries), slow_proba(model, queries), rtol=2e-5, atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------- checkpoints
+
+
+def all_bits(model: PLT) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in model._state().items()}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("tree", ["k-means", "frequency"])
+def test_a_killed_training_goes_on_to_the_same_bits(data, tmp_path, monkeypatch, tree):
+    X, Y = data.train.X[:200], data.train.Y[:200]
+    model = PLT(trees=3, max_leaf=9, max_iter=3, tree=tree)
+    want = all_bits(model.fit(X, Y))
+    train, trained = PLT._train, []
+
+    def dies_in_the_third(self, X, columns, tree, *rest):
+        if tree == 2 and len(trained) == 2:
+            raise Killed
+        trained.append(tree)
+        return train(self, X, columns, tree, *rest)
+
+    monkeypatch.setattr(PLT, "_train", dies_in_the_third)
+    with pytest.raises(Killed):
+        model.fit(X, Y, checkpoint=tmp_path / "new" / "trees")
+    assert sorted(path.name for path in (tmp_path / "new" / "trees").iterdir()) == ["tree-0.npz", "tree-1.npz"]
+    trained.append(None)
+    (tmp_path / "new" / "trees" / "tree-0.npz").unlink()
+    assert all_bits(model.fit(X, Y, checkpoint=tmp_path / "new" / "trees")) == want
+    assert trained == [0, 1, None, 0, 2]  # the second was there
+    assert all_bits(model.fit(X, Y, checkpoint=str(tmp_path / "new" / "trees"))) == want
+    assert len(trained) == 5
+
+
+def test_trees_of_another_training_are_refused(data, tmp_path):
+    X, Y = data.train.X[:60], data.train.Y[:60]
+    model = PLT(trees=1, max_leaf=9, max_iter=2)
+    model.fit(X, Y, checkpoint=tmp_path)
+    more = sp.csr_matrix(Y, copy=True).tolil()
+    more[0, :] = 1
+    for other, features, labels in (
+        (PLT(trees=1, max_leaf=9, max_iter=2, seed=1), X, Y),
+        (PLT(trees=2, max_leaf=9, max_iter=2), X, Y),
+        (model, X * 2 + X.multiply(X), Y),
+        (model, X, more.tocsr()),
+    ):
+        with pytest.raises(ArgumentError, match=r"checkpoint must be a new folder.*tree-0\.npz of another training"):
+            other.fit(features, labels, checkpoint=tmp_path)
+    path = tmp_path / "tree-0.npz"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"tree-0\.npz.*no whole tree.*Remove it"):
+        model.fit(X, Y, checkpoint=tmp_path)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    X, Y = data.train.X[:60], data.train.Y[:60]
+    model = PLT(trees=1, max_leaf=9, max_iter=2).fit(X, Y, checkpoint=tmp_path / "file")
+    assert "tree 1 is not kept" in capsys.readouterr().err
+    assert model.predict(X[:2]).ids.shape == (2, 5)

@@ -12,6 +12,7 @@ import dataclasses
 import errno
 import hashlib
 import importlib.metadata
+import inspect
 import json
 import os
 import shutil
@@ -139,7 +140,12 @@ class Training:
         shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
         print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
         start = time.perf_counter()
-        model = type(self.prototype)(**self.prototype.get_params()).fit(self.X, self.truth, **self.further)
+        model = type(self.prototype)(**self.prototype.get_params())
+        half_way = self.folder / "trees"  # where a killed training of trees goes on
+        if writable and "checkpoint" in inspect.signature(model.fit).parameters:
+            self._fit_from(half_way, model)
+        else:
+            model.fit(self.X, self.truth, **self.further)
         seconds = time.perf_counter() - start
         print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
         if not writable:
@@ -153,8 +159,17 @@ class Training:
             for half in self.folder.glob(f".{stored.name}.*"):  # of a process that was killed while it wrote
                 shutil.rmtree(half)
             model.save(stored)
+            shutil.rmtree(half_way, ignore_errors=True)
             self._note(about | {"train seconds": seconds})
         return model
+
+    def _fit_from(self, folder: Path, model: Model) -> None:
+        """Train, going on after the trees that an earlier process left; where they are damaged, from the beginning."""
+        try:
+            model.fit(self.X, self.truth, checkpoint=folder, **self.further)
+        except DataError as error:
+            _set_aside(folder, error, "trained", True)
+            model.fit(self.X, self.truth, checkpoint=folder, **self.further)
 
 
 def training(prototype: Model, X, Y, **further) -> Training:

@@ -22,7 +22,7 @@ def gather(indptr, indices, data, rows, n_features):
     for i in range(rows.size):
         start[i + 1] = start[i] + indptr[rows[i] + 1] - indptr[rows[i]]
     index = np.empty(start[-1], np.uint32)
-    value = np.empty(start[-1], np.float64)
+    value = np.empty(start[-1], np.float32)
     found = 0
     for i in range(rows.size):
         at = start[i]
@@ -95,11 +95,17 @@ def cluster(features, start, index, value, first, eps, max_iter):
     before = -np.inf
     for _ in range(max_iter):
         for i in range(n):
-            for c in range(arity):
-                similarity[i, c] = 0.0
-            for j in range(start[i], start[i + 1]):
-                for c in range(arity):
-                    similarity[i, c] += value[j] * centroid[index[j], c]
+            if arity == 2:  # the same sums, held in registers
+                left, right = 0.0, 0.0
+                for j in range(start[i], start[i + 1]):
+                    left += value[j] * centroid[index[j], 0]
+                    right += value[j] * centroid[index[j], 1]
+                similarity[i, 0], similarity[i, 1] = left, right
+            else:
+                similarity[i] = 0.0
+                for j in range(start[i], start[i + 1]):
+                    for c in range(arity):
+                        similarity[i, c] += value[j] * centroid[index[j], c]
             least = most = similarity[i, 0]
             for c in range(1, arity):
                 least = min(least, similarity[i, c])
@@ -141,7 +147,9 @@ def _shuffle(order, n, state):
     """Fisher-Yates on the first n, by a linear congruential generator; returns its new state."""
     for i in range(n - 1):
         state = state * _MULTIPLIER + _INCREMENT
-        j = i + np.int64((state >> _SHIFT) % np.uint64(n - i))
+        # The rest of a division: for 31 bits floating point gives it exactly, and sooner than whole numbers do.
+        drawn, rest = np.int64(state >> _SHIFT), n - i
+        j = i + drawn - np.int64(drawn / rest) * rest
         order[i], order[j] = order[j], order[i]
     return state
 
@@ -276,7 +284,7 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     square = np.ones(n)
     for i in range(n):
         for j in range(start[i], start[i + 1]):
-            square[i] += value[j] * value[j]
+            square[i] += np.float64(value[j]) * value[j]
     bias = np.empty(n_children, np.float32)
     # Room for all weights there could be: pages that are never written to take no memory.
     kept_feature = np.empty(n_children * features.size, np.int32)

@@ -10,6 +10,11 @@ from numba import njit
 OK, NAN, DUPLICATE = 0, 1, 2
 
 
+# Up to so many labels a byte for each is the quickest way to see that one stood in a row already. One id of 2147483647 would
+# make that 2 GB: above, the ids of a row are hashed, which also is the quicker there.
+_BYTES = 1 << 21
+
+
 @njit(nogil=True, cache=True)
 def check_ids(indptr, indices, n_labels, lo, hi):
     """Is no id twice in a row, in rows [lo, hi)?
@@ -18,7 +23,8 @@ def check_ids(indptr, indices, n_labels, lo, hi):
     """
     # `seen[l] == stamp` says that label l stood in this row already. One byte a label stays in the cache; the stamp
     # goes round, so the array is cleared once in 255 rows. Rows with rising ids never need it.
-    seen = np.zeros(n_labels, np.uint8)
+    seen = np.zeros(n_labels if n_labels <= _BYTES else 0, np.uint8)
+    hashed = np.zeros(64, np.int64)
     stamp = 0
     for row in range(lo, hi):
         start, stop = indptr[row], indptr[row + 1]
@@ -31,6 +37,13 @@ def check_ids(indptr, indices, n_labels, lo, hi):
             previous = indices[j]
         if rising:
             continue
+        if n_labels > _BYTES:
+            while hashed.size < 2 * (stop - start):
+                hashed = np.zeros(2 * hashed.size, np.int64)
+            j = _repeated(indices, start, stop, hashed, np.int64(row) + 1)
+            if j >= 0:
+                return DUPLICATE, j
+            continue
         stamp += 1
         if stamp == 256:
             seen[:] = 0
@@ -41,6 +54,20 @@ def check_ids(indptr, indices, n_labels, lo, hi):
                 return DUPLICATE, j
             seen[label] = stamp
     return OK, -1
+
+
+@njit(nogil=True, cache=True)
+def _repeated(indices, start, stop, hashed, stamp):
+    """The first place whose id stood before it, or -1. An entry is (stamp, id): what another row left counts as empty."""
+    for j in range(start, stop):
+        label = np.int64(indices[j])
+        place = (label * 2654435769 >> 15) & (hashed.size - 1)
+        while hashed[place] >> 32 == stamp:
+            if hashed[place] & 0xFFFFFFFF == label:
+                return j
+            place = (place + 1) & (hashed.size - 1)
+        hashed[place] = stamp << 32 | label
+    return -1
 
 
 @njit(nogil=True, cache=True)

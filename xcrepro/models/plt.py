@@ -1,25 +1,34 @@
-"""Probabilistic label trees: balanced 2-means on label features, linear nodes, exact search with label weights."""
+"""Probabilistic label trees of four shapes: linear nodes, exact search with label weights, training that can be resumed."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro import threads
+import xcrepro
+from xcrepro import paths, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
-from xcrepro.errors import ArgumentError
+from xcrepro.data.sources import npz_arrays
+from xcrepro.errors import ArgumentError, DataError, system_fault
 from xcrepro.kernels import plt_search, plt_train
 from xcrepro.models.base import Model, unit_rows
+from xcrepro.models.progress import Progress
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
+_SHAPES = ("k-means", "random", "frequency", "flat")
 _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
 
@@ -27,9 +36,10 @@ _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 class PLT(Model):
     """An ensemble of probabilistic label trees (coverage, appendix A).
 
-    A tree splits the labels by balanced k-means on their features, the mean of their positives' unit rows, until no part
-    has more than ``max_leaf`` labels; these are the children of the last inner node. A node's linear classifier, trained
-    on the points that have a label below the node's parent, gives P(a label below the node | one below its parent). The
+    A tree splits the labels, by balanced k-means on their features (the mean of their positives' unit rows) or as ``tree``
+    says, until no part has more than ``max_leaf`` labels; these are the children of the last inner node. A node's linear
+    classifier, trained on the points that have a label below the node's parent, gives P(a label below the node | one below
+    its parent). The
     product along a label's path is eta_l(x) (eq. 29), and an ensemble takes the mean over its trees. The root is certain:
     a point without labels is a negative of all its children. Rows of X are scaled to unit length, here and in ``predict``.
 
@@ -38,7 +48,13 @@ class PLT(Model):
     trees : int
         How many, each grown from its own random centroids.
     max_leaf, arity : int
-        Labels under the last inner node at most; parts of a split.
+        Labels under the last inner node at most; parts of a split. With ``arity`` = L / ``max_leaf``, k-means gives one
+        level of clusters.
+    tree : {"k-means", "random", "frequency", "flat"}
+        How labels are split. ``"random"``: at random, into parts that are as large as those of k-means. ``"frequency"``: from
+        the most frequent label to the rarest (equal ones by id), cut where the parts have equally many training positives,
+        as Shannon and Fano cut a code: frequent labels stand near the root. ``"flat"``: not at all; every label is a child of
+        the root and sees all points (one-vs-rest), ``max_leaf`` and ``arity`` count for nothing, and one thread trains it.
     loss : {"logistic", "squared_hinge"}
         Probabilities 1 / (1 + exp(-z)), or exp(-max(0, 1 - z)^2).
     C, eps, max_iter
@@ -78,6 +94,7 @@ class PLT(Model):
     threshold: float = 0.1
     kmeans_eps: float = 1e-4
     seed: int = 0
+    tree: str = "k-means"
 
     # ------------------------------------------------------------------ predict
 
@@ -205,24 +222,67 @@ class PLT(Model):
 
     # ------------------------------------------------------------------ fit
 
+    def fit(self, X, Y, *, checkpoint: str | os.PathLike | None = None) -> Self:
+        """Learn from points and their labels; what takes longer says on stderr how far it is and when it may end.
+
+        Parameters
+        ----------
+        X, Y
+            As for :meth:`xcrepro.models.Model.fit`.
+        checkpoint : path_like, optional
+            A folder for the trees that are done, one file each. A training that was killed goes on after them when it is called
+            with the same folder, to the same bits. It may be removed once ``fit`` has come back. Where its disk is full, that
+            is said and training goes on.
+
+        Returns
+        -------
+        PLT
+            The model.
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`xcrepro.models.Model.fit`; where the folder has trees of another training: other parameters, data or
+            version.
+        DataError
+            Where a tree in the folder cannot be read.
+        """
+        self._checkpoint = checkpoint
+        try:
+            return super().fit(X, Y)
+        finally:
+            del self._checkpoint
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check_parameters()
         unit = unit_rows(X).astype(np.float32)
         rows = _rows(unit)
+        kept = None
+        if self._checkpoint is not None:
+            arrays = (*rows[:3], np.array(X.shape), truth.indptr, truth.indices, np.array(truth.n_labels))
+            kept = _Checkpoint(Path(self._checkpoint), _digest(self.get_params(), arrays))
+        done = {tree: found for tree in range(self.trees) if kept and (found := kept.read(tree))}
+        missing = [tree for tree in range(self.trees) if tree not in done]
         positives = truth.to_csr().tocsc()
         labels = np.flatnonzero(np.diff(positives.indptr)).astype(np.int32)
         positives = positives[:, labels]
-        features = sparse.csr_matrix(positives.T @ unit)
-        features.sort_indices()
         workers = threads.count()
         with ThreadPoolExecutor(workers) as pool:
 
             def run(work: Callable, jobs: list) -> list:
                 return [work(job) for job in jobs] if workers == 1 else list(pool.map(work, jobs))
 
-            plans = self._grow(_rows(unit_rows(features)), labels.size, run)
-            chunks, trained, n_points = self._train(rows, positives, plans, run)
-        forest = _assemble(plans, chunks, trained, labels, truth.n_labels)
+            plans = self._grow(unit, positives, missing, run)
+            columns = {tree: positives[:, plan.order] for tree, plan in plans.items()}
+            progress = Progress(sum(_work(columns[tree], plan).sum() for tree, plan in plans.items()))
+            for tree, plan in plans.items():
+                progress.what = f"PLT, training tree {tree + 1} of {self.trees}"
+                done[tree] = self._train(rows, columns.pop(tree), tree, plan, run, progress)
+                if kept:
+                    kept.write(tree, done[tree])
+        trees = [done[tree] for tree in range(self.trees)]
+        forest = _assemble(trees, labels, truth.n_labels)
+        n_points = np.concatenate([tree.n_points for tree in trees])
         self._restore({**forest, "n_points": n_points, "squared_hinge": np.array(self.loss == "squared_hinge")})
 
     def _check_parameters(self) -> None:
@@ -233,37 +293,56 @@ class PLT(Model):
         for name in ("threshold", "kmeans_eps"):
             real_number(name, getattr(self, name), at_least=0)
         one_of("loss", self.loss, ("logistic", "squared_hinge"))
+        one_of("tree", self.tree, _SHAPES)
 
-    def _grow(self, features: _Rows, n_labels: int, run: Callable) -> list[_Plan]:
-        """The trees, level after level; the splits of a level, of all trees, are independent of each other."""
-        plans = [_Plan(n_labels, self.max_leaf) for _ in range(self.trees)]
+    def _grow(self, unit: sparse.csr_matrix, positives: sparse.csc_matrix, trees: list[int], run: Callable):
+        """Trees by number, level after level; the splits of a level, of all trees, are independent of each other."""
+        n_labels, counts = positives.shape[1], np.diff(positives.indptr)
+        plans = {tree: _Plan(n_labels, n_labels if self.tree == "flat" else self.max_leaf) for tree in trees}
+        if self.tree == "k-means" and any(plan.large() for plan in plans.values()):
+            means = sparse.csr_matrix(positives.T @ unit)
+            means.sort_indices()
+            features = _rows(unit_rows(means))
+        levels = np.ceil(np.log(max(n_labels / self.max_leaf, 1)) / np.log(self.arity))
+        progress = Progress(len(trees) * n_labels * levels, f"PLT, growing {len(trees)} trees")
 
         def split(job: tuple[int, int]) -> np.ndarray:
             tree, node = job
             labels = plans[tree].order[slice(*plans[tree].ranges[node])]
             arity = min(self.arity, labels.size)
-            first = np.random.default_rng([self.seed, tree, node]).choice(labels.size, arity, replace=False)
-            gathered = plt_train.gather(*features[:3], labels.astype(np.int64), features.n_features)
-            return plt_train.cluster(*gathered, first, float(self.kmeans_eps), _KMEANS_ROUNDS)
+            rng = np.random.default_rng([self.seed, tree, node])
+            if self.tree == "random":
+                parts = rng.permutation(np.arange(labels.size) * arity // labels.size)
+            elif self.tree == "frequency":
+                parts = _cut_by_frequency(counts[labels], arity)
+            else:
+                first = rng.choice(labels.size, arity, replace=False)
+                gathered = plt_train.gather(*features[:3], labels.astype(np.int64), features.n_features)
+                parts = plt_train.cluster(*gathered, first, float(self.kmeans_eps), _KMEANS_ROUNDS)
+            progress.add(labels.size)
+            return parts
 
-        while jobs := [(tree, node) for tree, plan in enumerate(plans) for node in plan.large()]:
+        while jobs := [(tree, node) for tree, plan in plans.items() for node in plan.large()]:
             for (tree, node), clusters in zip(jobs, run(split, jobs), strict=True):
                 plans[tree].divide(node, clusters)
         return plans
 
-    def _train(self, X: _Rows, positives: sparse.csc_matrix, plans: list[_Plan], run: Callable):
-        """Train all chunks of all trees, the largest first. Returns the chunks (tree, node), their results, their points."""
-        chunks = [(tree, node) for tree, plan in enumerate(plans) for node in plan.inner()]
-        columns = [positives[:, plan.order] for plan in plans]
-        trained = [None] * len(chunks)
-        n_points = np.empty(len(chunks), np.int64)
+    def _train(self, X: _Rows, columns: sparse.csc_matrix, tree: int, plan: _Plan, run: Callable, progress) -> _Tree:
+        """Train all chunks of a tree, the largest first. ``columns``: the labels' positives in the tree's order."""
+        nodes, work = plan.inner(), _work(columns, plan)
+        trained = [None] * len(nodes)
+        n_points = np.empty(len(nodes), np.int64)
+        starts, found = columns.indptr, columns.indices
 
         def train(at: int) -> None:
-            tree, node = chunks[at]
-            starts, found = columns[tree].indptr, columns[tree].indices
-            lo, hi = plans[tree].ranges[node]
+            node = nodes[at]
+            lo, hi = plan.ranges[node]
             rows = np.arange(X.indptr.size - 1) if node == 0 else np.unique(found[starts[lo] : starts[hi]])
-            parts = [np.unique(found[starts[a] : starts[b]]) for a, b in plans[tree].children(node)]
+            # A label's own points rise already.
+            parts = [
+                found[starts[a] : starts[b]] if b - a == 1 else np.unique(found[starts[a] : starts[b]])
+                for a, b in plan.children(node)
+            ]
             positive_start = np.cumsum([0, *map(len, parts)])
             places = np.searchsorted(rows, np.concatenate(parts))
             key = np.random.SeedSequence([self.seed, tree, node]).generate_state(1, np.uint64)[0]
@@ -273,14 +352,10 @@ class PLT(Model):
                 float(self.C), float(self.eps), int(self.max_iter), float(self.threshold), key,
             )  # fmt: skip
             n_points[at] = rows.size
+            progress.add(work[at])
 
-        def size(at: int) -> int:
-            tree, node = chunks[at]
-            lo, hi = plans[tree].ranges[node]
-            return int(columns[tree].indptr[hi] - columns[tree].indptr[lo]) * len(plans[tree].children(node))
-
-        run(train, sorted(range(len(chunks)), key=size, reverse=True))
-        return chunks, trained, n_points
+        run(train, np.argsort(-work, kind="stable").tolist())
+        return _Tree(plan, trained, n_points)
 
     # ------------------------------------------------------------------ what was learned
 
@@ -423,9 +498,93 @@ class _Plan:
         return [(i, i + 1) for i in range(*self.ranges[node])]
 
 
-def _assemble(plans, chunks, trained, labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
+class _Tree(NamedTuple):
+    """A tree that is trained: what ``plt_train.train`` gave for each of its inner nodes, and their points."""
+
+    plan: _Plan
+    trained: list[tuple[np.ndarray, ...]]
+    n_points: np.ndarray
+
+
+def _work(columns: sparse.csc_matrix, plan: _Plan) -> np.ndarray:
+    """About how much there is to train at each inner node: its positives times its children."""
+    ends = np.array([plan.ranges[node] for node in plan.inner()])
+    return (columns.indptr[ends[:, 1]] - columns.indptr[ends[:, 0]]) * [
+        len(plan.children(node)) for node in plan.inner()
+    ]
+
+
+def _cut_by_frequency(counts: np.ndarray, arity: int) -> np.ndarray:
+    """The part of each label, frequent ones first: two parts at least, of about equally many positives."""
+    order = np.argsort(-counts, kind="stable")
+    ordered = counts[order].astype(np.int64)
+    # A label is where its middle lies, so neither the first nor the last takes all.
+    middles = 2 * np.cumsum(ordered) - ordered
+    parts = np.empty(counts.size, np.int64)
+    parts[order] = np.unique(arity * middles // (2 * ordered.sum()), return_inverse=True)[1]
+    return parts
+
+
+_OF_CHUNK = ("features", "starts", "child", "weight", "bias")  # what plt_train.train returns
+
+
+class _Checkpoint:
+    """The finished trees of one training in a folder, one file each."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder, self.key = folder, key
+
+    def _path(self, tree: int) -> Path:
+        return self.folder / f"tree-{tree}.npz"
+
+    def read(self, tree: int) -> _Tree | None:
+        path = self._path(tree)
+        if not path.is_file():
+            return None
+        try:
+            found = npz_arrays(path)
+            key, ranges = str(found["key"]), found["ranges"].tolist()
+            if key == self.key:
+                plan = _Plan(found["order"].size, 1)
+                plan.order, plan.ranges = found["order"], [tuple(one) for one in ranges]
+                plan.parts = {node: list(range(first, last)) for node, first, last in found["parts"].tolist()}
+                cuts = [np.split(found[name], found[f"{name} ends"][:-1]) for name in _OF_CHUNK]
+                return _Tree(plan, list(zip(*cuts, strict=True)), found["n_points"])
+        except (DataError, OSError, ValueError, KeyError) as error:
+            raise DataError(path, f"no whole tree ({error})", "what PLT.fit wrote", do="Remove it") from error
+        rule = "must be a new folder, or one with trees of the same parameters, data and version"
+        raise ArgumentError("checkpoint", rule, f"{path.name} of another training in {self.folder}", "choose another")
+
+    def write(self, tree: int, done: _Tree) -> None:
+        plan = done.plan
+        parts = [(node, part[0], part[-1] + 1) for node, part in plan.parts.items()]
+        arrays = {"order": plan.order, "ranges": np.array(plan.ranges), "n_points": done.n_points}
+        arrays |= {"key": np.array(self.key), "parts": np.array(parts, np.int64).reshape(-1, 3)}
+        for name, chunks in zip(_OF_CHUNK, zip(*done.trained, strict=True), strict=True):
+            arrays |= {name: np.concatenate(chunks), f"{name} ends": np.cumsum([len(one) for one in chunks])}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with paths.atomic_path(self._path(tree)) as part, part.open("wb") as file:
+                np.savez(file, **arrays)
+        except OSError as error:
+            print(f"PLT: tree {tree + 1} is not kept: {system_fault(error)}", file=sys.stderr, flush=True)
+
+
+def _digest(parameters: dict, arrays: tuple) -> str:
+    """Of all that decides what a training comes to."""
+    about = json.dumps([xcrepro.__version__, parameters], default=lambda value: value.item())
+    digest = hashlib.sha256(about.encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _assemble(trees: list[_Tree], labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
     """The arrays of :class:`xcrepro.kernels.plt_search.Forest` out of the chunks' results."""
-    features, starts, child, weight, bias = zip(*trained, strict=True)
+    plans = [tree.plan for tree in trees]
+    chunks = [(number, node) for number, plan in enumerate(plans) for node in plan.inner()]
+    features, starts, child, weight, bias = zip(*(one for tree in trees for one in tree.trained), strict=True)
     n_trees = len(plans)
     child_start = n_trees + np.cumsum([0, *map(len, bias)])
     n_nodes = int(child_start[-1])

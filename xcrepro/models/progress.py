@@ -1,0 +1,50 @@
+"""How far a long training is, and when it may end: a line on stderr now and then."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+FIRST, THEN = 15.0, 30.0
+"""Seconds until the first line, and between two: what is over sooner says nothing."""
+
+
+class Progress:
+    """Counts work that is done and prints how far it is. Threads may call :meth:`add`.
+
+    Parameters
+    ----------
+    total : float
+        All there is to do, in any unit; the end is estimated as if each unit took as long as those before it.
+    what : str
+        The beginning of a line; may be changed.
+    clock : callable
+        Seconds; for tests.
+    """
+
+    def __init__(self, total: float, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        self.total, self.what = total, what
+        self._clock, self._done, self._lock = clock, 0.0, threading.Lock()
+        self._start = clock()
+        self._next = self._start + FIRST
+
+    def add(self, amount: float) -> None:
+        """Some more is done."""
+        with self._lock:
+            self._done += amount
+            now = self._clock()
+            if now < self._next or not 0 < self._done < self.total:
+                return
+            self._next = now + THEN
+            left = (now - self._start) * (self.total - self._done) / self._done
+            end = time.strftime("%H:%M", time.localtime(time.time() + left))
+            share = 100 * self._done / self.total
+            print(f"{self.what}: {share:.0f} %, about {_span(left)} left, until {end}", file=sys.stderr, flush=True)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
