@@ -69,6 +69,8 @@ def read(path: Path) -> list[Row]:
         if reader.fieldnames != names:
             raise DataError(path, f"columns {reader.fieldnames}", ", ".join(names), line=1)
         for one in reader:
+            if None in one or None in one.values():
+                raise DataError(path, "more or fewer cells than columns", f"{len(names)} cells", line=reader.line_num)
             row = Row(reader.line_num, **one | {"items": tuple(one["items"].split())})
             if row.kind not in KINDS:
                 raise DataError(path, f"kind {row.kind!r}", f"one of {', '.join(KINDS)}", line=row.line)

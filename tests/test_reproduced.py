@@ -98,6 +98,8 @@ def test_what_is_not_so_is_found(tmp_path, items, text, old, new, fault):
     ("lines", "fault"),
     [
         ("document,kind,name\n", "line 1"),
+        (HEAD + "jain16,figure,Figure 1,a,,missing,b,c\n", r"line 2.*cells than columns"),
+        (HEAD + "jain16,figure,Figure 1,a,,missing\n", r"line 2.*cells than columns"),
         (HEAD + "jain16,picture,Figure 1,a,,missing,b\n", r"line 2.*kind 'picture'"),
         (HEAD + "jain16,figure,Figure 1,a,,partly,b\n", r"line 2.*extent 'partly'"),
         (HEAD + "jain16,figure,Figure 1,a,,,b\n", r"line 2.*extent ''"),

@@ -80,7 +80,7 @@ def node_gain(Y, w, side) -> float:
             ::-1
         ]  # the best ranking is by what a label is worth on this side
         total += float(worth @ discount)
-    return total / discount.sum() / len(Y)
+    return float(total / discount.sum() / len(Y))
 
 
 def partitions(n: int) -> Iterator[np.ndarray]:

@@ -17,6 +17,7 @@ from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 check_parameters = theorem43.check_parameters
+findings_recorded = theorem43.findings_recorded
 
 K = 5
 """Labels that are predicted for a point."""
