@@ -88,7 +88,7 @@ class TwoTowers(Model):
     >>> data = xc.twin("lf-amazontitles-131k", scale=0.001, seed=0)
     >>> model = xc.models.TwoTowers(dim=32, epochs=2).fit(data.train.X, data.train.Y, data.label_features)
     >>> model.predict(data.test.X, k=3)
-    TopK(n=135, k=3, n_labels=617)
+    TopK(n=135, k=3, n_labels=607)
     """
 
     output: str = "classifiers"
