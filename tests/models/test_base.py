@@ -49,7 +49,7 @@ PROBABILISTIC = [
     PLT(trees=2, max_leaf=3),
     FastXML(trees=2),
     NeuralOneVsAll(dim=8, epochs=3),
-    LabelAttention(dim=8, epochs=3),
+    LabelAttention(dim=8, epochs=3, steps=30),
 ]
 SCORING = [OneVsRest("squared_hinge"), DiSMEC(), NapkinPLT(loss="squared_hinge"), PfastXML(trees=2, A=0.6, B=2.6)]
 SCORING.append(PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)))
