@@ -51,7 +51,7 @@ PROBABILISTIC = [
     FastXML(trees=2),
     NeuralOneVsAll(dim=8, epochs=3),
     TwoTowers(dim=8, epochs=2, shortlist=4),
-    LabelAttention(dim=8, epochs=3),
+    LabelAttention(dim=8, epochs=3, steps=30),
 ]
 SCORING = [OneVsRest("squared_hinge"), DiSMEC(), NapkinPLT(loss="squared_hinge"), PfastXML(trees=2, A=0.6, B=2.6)]
 SCORING.append(PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)))
