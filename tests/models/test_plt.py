@@ -420,7 +420,9 @@ def test_the_bound_follows_what_was_chosen(models):
     plt_search.best_below(forest, weights, best)
     out = np.empty((40, 3), np.int32), np.empty((40, 3), np.float32), np.empty((40, 3), np.float32)
     rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
-    plt_search.search(forest, np.arange(3), *rows, weights, best, 0.0, plt_search.GAIN, False, 0, 40, *out)
+    plt_search.search(
+        forest, np.arange(3), *rows, weights, best, 0.0, plt_search.GAIN, False, 0, 40, np.empty((0, 0)), *out
+    )
     again = np.empty_like(best)
     plt_search.best_below(forest, weights, again)
     assert (weights < 1).sum() > 3
@@ -567,3 +569,19 @@ def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, 
     model = PLT(trees=1, max_leaf=9, max_iter=2).fit(X, Y, checkpoint=tmp_path / "file")
     assert "tree 1 is not kept" in capsys.readouterr().err
     assert model.predict(X[:2]).ids.shape == (2, 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 7, 300])
+def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypatch):
+    """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
+    weights = np.random.default_rng(0).random(models[kind].n_labels_)
+    tops = []
+    for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
+        monkeypatch.setattr(plt, "_MANY", many)
+        monkeypatch.setattr(plt, "_BLOCK", block)
+        tops += [models[kind].predict(data.test.X, k), models[kind].predict(data.test.X, k, weights)]
+    assert same_bits(tops[0], tops[2])
+    assert same_bits(tops[0], tops[4])
+    assert same_bits(tops[1], tops[3])
+    assert same_bits(tops[1], tops[5])

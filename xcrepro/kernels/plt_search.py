@@ -152,9 +152,19 @@ def _offer(scores, labels, etas, found, score, label, eta):
 
 
 @njit(nogil=True, cache=True)
-def search(forest, roots, indptr, index, value, weights, best, beta, update, hinge, lo, hi, ids, scores, etas):
+def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
+    """probability[row - lo]: of all nodes for rows [lo, hi), roots 1. A chunk's weights serve one row after the other."""
+    probability[:] = 1.0
+    for c in range(forest.owner.size):
+        for row in range(lo, hi):
+            _open(forest, c, index, value, indptr[row], indptr[row + 1], hinge, probability[row - lo])
+
+
+@njit(nogil=True, cache=True)
+def search(forest, roots, indptr, index, value, weights, best, beta, update, hinge, lo, hi, known, ids, scores, etas):
     """Rows [lo, hi): the k = ids.shape[1] best labels, their scores and their probabilities, best first.
 
+    known: (hi - lo, nodes) from ``open_all``, or (0, 0): chunks are opened as they are met, to the same bits.
     roots: of the trees to search; forest.leaf has their rows alone. weights: (L,) w, 0 or more; best: what ``best_below``
     made of it. Neither changes with ``KEEP``. Else, after each row, w_l is multiplied by 1 - eta_l, or by 1 - score, at least
     0, for each label chosen, and ``best`` follows: rows depend on those before them.
@@ -175,6 +185,9 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
         start, stop = indptr[row], indptr[row + 1]
         found = 0
         tiny = 0.0
+        if known.shape[0] > 0:
+            probability = known[row - lo]
+            opened[:] = row
         for t in range(n_trees):
             keys[t, 0], nodes[t, 0], size[t] = best[roots[t]] + beta, roots[t], 1
             tiny = max(tiny, _TINY * keys[t, 0])
@@ -224,7 +237,7 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
                 continue
             settled[label] = row
             weight = weights[label] + beta
-            known = weight * probability[v]
+            sure = weight * probability[v]
             hopeless = False
             for s in range(n_trees):
                 if s == t:
@@ -243,7 +256,7 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
                 while depth > 0:
                     depth -= 1
                     c = path[depth]
-                    reach = known + others + weight * probability[forest.owner[c]]
+                    reach = sure + others + weight * probability[forest.owner[c]]
                     if found == k and _SLACK * reach / n_trees + tiny < top_score[0]:
                         hopeless = True
                         break
@@ -251,7 +264,7 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
                     opened[c] = row
                 if hopeless:
                     break
-                known += weight * probability[u]
+                sure += weight * probability[u]
             if hopeless:
                 continue
             total = 0.0

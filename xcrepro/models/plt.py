@@ -28,6 +28,8 @@ from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
+# All nodes are opened, a block of rows at a time, where k times _MANY is L or more and the trees have no more than _FEW_NODES.
+_MANY, _FEW_NODES, _BLOCK = 500, 20_000, 64
 _SHAPES = ("k-means", "random", "frequency", "flat")
 _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
@@ -209,10 +211,20 @@ class PLT(Model):
         best = np.empty(forest.chunk.size)
         plt_search.best_below(forest, weights, best)
 
+        # Where k is a good part of the labels, nearly all nodes are opened anyhow: then chunk by chunk, many rows each.
+        all_nodes = update == plt_search.KEEP and k * _MANY >= self.n_labels_ and forest.chunk.size <= _FEW_NODES
+
         def rows(lo: int, hi: int) -> None:
-            plt_search.search(
-                forest, roots, *unit[:3], weights, best, beta, update, self._squared_hinge, lo, hi, ids, scores, proba
-            )  # fmt: skip
+            step = _BLOCK if all_nodes else max(1, hi - lo)
+            for first in range(lo, hi, step):
+                last = min(first + step, hi)
+                known = np.empty((last - first, forest.chunk.size) if all_nodes else (0, 0))
+                if all_nodes:
+                    plt_search.open_all(forest, *unit[:3], self._squared_hinge, first, last, known)
+                plt_search.search(
+                    forest, roots, *unit[:3], weights, best, beta, update, self._squared_hinge, first, last, known,
+                    ids, scores, proba,
+                )  # fmt: skip
 
         if update == plt_search.KEEP:
             threads.over_rows(n, rows, min_rows=64)
