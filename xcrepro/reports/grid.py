@@ -127,7 +127,7 @@ def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Deci
         known = kind in ("float", "int") and not pd.isna(value)
         return Cell(text, number=float(value) if known else None)
 
-    columns = [flat[column] for column in flat.columns]
+    columns = [flat[column] for column in shown.names]
     rows = [
         [cell(text, kind, column.iloc[at]) for text, kind, column in zip(texts, shown.kinds, columns, strict=True)]
         for at, texts in enumerate(shown.rows)

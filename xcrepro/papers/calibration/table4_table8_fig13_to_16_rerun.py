@@ -15,7 +15,7 @@ from xcrepro.findings import corrected, count
 from xcrepro.inputs import baselines, calibrated, datasets
 from xcrepro.metrics import ranking
 from xcrepro.models.base import unit_rows
-from xcrepro.papers.calibration import _common, fig3_fig17_to_19_rerun, fig7_fig11_fig12_rerun
+from xcrepro.papers.calibration import _common, fig3_fig17_to_19_rerun, fig7_fig10_to_12_rerun
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 from xcrepro.truth import Truth
@@ -24,7 +24,7 @@ check_parameters = fig3_fig17_to_19_rerun.check_parameters
 compute = fig3_fig17_to_19_rerun.compute
 check_errors = fig3_fig17_to_19_rerun.check_errors
 compute_bins = _common.compute_bins
-plot_reliability = fig7_fig11_fig12_rerun.plot
+plot_reliability = fig7_fig10_to_12_rerun.plot
 check_summary = _common.hide_small_errors
 
 MODELS = ("PLT", "PLT + labels", "Neural + labels", "Two towers, encoder", "Two towers")
