@@ -9,6 +9,7 @@ import pytest
 
 import xcrepro as xc
 from tests.course.wrong_answers import WRONG
+from xcrepro import paths
 from xcrepro.course import lessons
 from xcrepro.errors import DataError, DataMissing
 from xcrepro.repro import notebooks
@@ -164,5 +165,6 @@ def test_lessons_count_from_one(save, small):
 
 def test_a_project_without_lessons_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
     with pytest.raises(DataMissing, match="holds no lessons"):
         lessons.find()

@@ -27,7 +27,7 @@ def test_the_end_follows_the_pace(capsys):
     work = progress.Progress(10, "it", clock=lambda: now[0])
     now[0] = 600.0
     work.add(1)
-    assert "10 %, about 90 min left" in capsys.readouterr().err
+    assert "10 %, about 1.5 h left" in capsys.readouterr().err
     now[0] = 7200.0
     work.add(4)
     assert "50 %, about 2.0 h left" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import types
 import pandas as pd
 import pytest
 
-from xcrepro import repro
+from xcrepro import paths, repro
 from xcrepro.errors import ArgumentError
 from xcrepro.repro import items, manifest
 
@@ -89,7 +89,8 @@ def test_paper_size_says_only_what_differs(listed, paper, message):
         manifest.load()["demo/one"].official("paper")
 
 
-def test_a_project_without_manifest(tmp_path):
+def test_a_project_without_manifest(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
     with pytest.raises(manifest.ManifestError, match="set XCREPRO_ROOT"):
         manifest.load(tmp_path)
 

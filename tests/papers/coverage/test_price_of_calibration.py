@@ -62,9 +62,9 @@ def test_sentences(chosen_from):
     assert len(said) == len(decide.UPDATES) + 2
     real = table.assign(dataset="toy")
     at = table.set_index("source")["price probability"]
-    last = item.findings(table, measured, 3, real)[-1]
-    assert f"toy {at['x 1']:.1f} of " in last
-    assert f"{at['x 0.1']:.1f} times 0.1, {at['isotonic']:.1f} after isotonic" in last
+    first = item.findings(table, measured, 3, real)[0]
+    assert f"toy {at['x 1']:.1f} of " in first
+    assert f"{at['x 0.1']:.1f} times 0.1, {at['isotonic']:.1f} after isotonic" in first
     assert said[0].startswith("Where f falls by the probability, probabilities x 0.1 in place of x 1 bring P@3 from")
     assert len(item.plot(table, 3).axes) == 2
 

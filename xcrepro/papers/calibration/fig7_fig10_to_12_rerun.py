@@ -74,8 +74,9 @@ def divide_by_sum(top: TopK) -> TopK:
 
     Examples
     --------
-    >>> divide_by_sum(TopK.from_scores([[0.5, 0.3, 0.0], [1.0, 0.9, 0.6]], 3)).scores.round(2).tolist()
-    [[0.625, 0.375, 0.0], [0.4000000059604645, 0.36000001430511475, 0.23999999463558197]]
+    >>> divide_by_sum(TopK.from_scores([[0.5, 0.3, 0.0], [1.0, 0.9, 0.6]], 3)).scores.round(3)
+    array([[0.625, 0.375, 0.   ],
+           [0.4  , 0.36 , 0.24 ]], dtype=float32)
     """
     present = top.ids >= 0
     scores = np.where(present, top.scores, 0).astype(np.float64)
