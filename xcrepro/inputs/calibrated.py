@@ -321,6 +321,22 @@ def measured(ds: Dataset, tops: Tops, k: int, metrics: Sequence[str]) -> dict[st
     }
 
 
+def measure_precision(ds: Dataset, tops: Tops) -> Measured:
+    """P@k of every model, percent, with its error over test points.
+
+    Parameters
+    ----------
+    ds : Dataset
+    tops : mapping of str to TopK
+        Of k places each.
+
+    Returns
+    -------
+    Measured
+    """
+    return Measured.of_rows(lambda Y, top: 100 * float(ranking.precision(Y, top, [top.k])[0]), ds.test.Y, tops)
+
+
 def measured_states(ds: Dataset, states: States, metric: str = "ECE") -> dict[int, Measured]:
     """:func:`measured` of every model before and after calibration.
 

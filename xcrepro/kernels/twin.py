@@ -25,12 +25,11 @@ LABEL_IDS, TOPICS, COMPANIONS, SIZES, TOPIC_WORDS, SIGNATURES, WORD_IDS, LABELS,
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
-@njit(nogil=True, cache=True)
-def _exp(x):
-    """e to the power x, to about 1e-15 of it: by additions, products and powers of two, which are exact everywhere."""
-    if x < -700.0:
-        return 0.0
-    x = min(x, 700.0)
+# NumPy's rules of division: with a check of every divisor the loop of _sigmoids could not run four numbers at once.
+@njit(nogil=True, cache=True, error_model="numpy")
+def _exp_parts(x):
+    """(n, m) with e to the power x = m * 2**n, m to about 1e-15 of it: by additions and products, which are exact
+    everywhere."""
     n = np.floor(x / (_LN2_HIGH + _LN2_LOW) + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     # Taylor's series to the 12th power, |r| < 0.35: the next term is below 1e-15.
@@ -47,32 +46,24 @@ def _exp(x):
     total = total * r + 0.5
     total = total * r + 1.0
     total = total * r + 1.0
+    return n, total
+
+
+@njit(nogil=True, cache=True)
+def _exp(x):
+    """e to the power x, the same bits everywhere; 0 below -700, above 700 that of 700."""
+    if x < -700.0:
+        return 0.0
+    n, total = _exp_parts(min(x, 700.0))
     return math.ldexp(total, int(n))
 
 
-# NumPy's rules of division: with a check of every divisor the loops could not run four numbers at once.
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sigmoids(z, n, shift, bits, out):
     """out[i] = 1 / (1 + _exp(-(z[i] + shift))), the same bits, without a branch. ``bits``: room for n int64."""
     power = bits.view(np.float64)
     for i in range(n):
-        x = min(max(-(z[i] + shift), -700.0), 700.0)
-        e = np.floor(x / (_LN2_HIGH + _LN2_LOW) + 0.5)
-        r = (x - e * _LN2_HIGH) - e * _LN2_LOW
-        total = 1.0 / 479001600.0
-        total = total * r + 1.0 / 39916800.0
-        total = total * r + 1.0 / 3628800.0
-        total = total * r + 1.0 / 362880.0
-        total = total * r + 1.0 / 40320.0
-        total = total * r + 1.0 / 5040.0
-        total = total * r + 1.0 / 720.0
-        total = total * r + 1.0 / 120.0
-        total = total * r + 1.0 / 24.0
-        total = total * r + 1.0 / 6.0
-        total = total * r + 0.5
-        total = total * r + 1.0
-        total = total * r + 1.0
-        out[i] = total
+        e, out[i] = _exp_parts(min(max(-(z[i] + shift), -700.0), 700.0))
         bits[i] = (np.int64(np.int32(e)) + 1023) << 52  # as a float64 it is 2 to the power e
     for i in range(n):
         out[i] = 1.0 / (1.0 + out[i] * power[i])

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Difference, Measured, agreement, count, numbers
+from xcrepro.findings import Difference, agreement, count, numbers
 from xcrepro.inputs import calibrated, parameters, trained
-from xcrepro.metrics import ranking
 from xcrepro.models import PLT
 from xcrepro.papers.calibration import _common
 from xcrepro.predictions import TopK
@@ -117,22 +116,6 @@ def measure_depth(ds: Dataset, models: Mapping[str, PLT]) -> dict[str, float]:
     return found
 
 
-def measure_precision(ds: Dataset, tops: Mapping[str, TopK]) -> Measured:
-    """P@k of every shape, percent, with its error over test points.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        k places each.
-
-    Returns
-    -------
-    Measured
-    """
-    return Measured.of_rows(lambda Y, top: 100 * float(ranking.precision(Y, top, [top.k])[0]), ds.test.Y, tops)
-
-
 def compute(
     ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States, depths: Mapping[str, float]
 ) -> pd.DataFrame:
@@ -156,7 +139,7 @@ def compute(
         test points of P@k and ECE@k.
     """
     ((k, error),) = calibrated.measured_states(ds, states).items()
-    precision = measure_precision(ds, tops)
+    precision = calibrated.measure_precision(ds, tops)
     rows = []
     for (shape, _), (before, after) in states.items():
         row = {"shape": shape, "depth": depths[shape], f"P@{k}": precision.values[shape]}
@@ -201,7 +184,7 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
     list of str
     """
     ((k, both),) = calibrated.measured_states(ds, states).items()
-    error, precision = calibrated.in_state(both), measure_precision(ds, tops)
+    error, precision = calibrated.in_state(both), calibrated.measure_precision(ds, tops)
     said = [
         f"Before calibration: {error.leader(f'ECE@{k} (lower is better)', better='lower').text}.",
         f"Precision: {precision.leader(f'P@{k}').text}.",

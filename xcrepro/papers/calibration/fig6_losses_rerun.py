@@ -13,7 +13,6 @@ from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Difference, Measured, agreement, count, numbers
 from xcrepro.inputs import baselines, calibrated, parameters, trained
-from xcrepro.metrics import ranking
 from xcrepro.models import NeuralOneVsAll
 from xcrepro.papers.calibration import _common, fig6_losses
 from xcrepro.predictions import TopK
@@ -139,7 +138,7 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) ->
     """
     rows = []
     ((k, error),) = calibrated.measured_states(ds, states).items()
-    precision = measure_precision(ds, tops)
+    precision = calibrated.measure_precision(ds, tops)
     for (loss, _), (before, after) in states.items():
         model = baselines.recipe(f"Neural, {loss}", ds)
         scores = invert_loss(model, tops[loss].scores).astype(np.float32)
@@ -261,22 +260,6 @@ def findings_trainings(measured: Mapping[str, Measured], k: int) -> list[str]:
     return said
 
 
-def measure_precision(ds: Dataset, tops: Mapping[str, TopK]) -> Measured:
-    """P@k of every loss, percent, with its error over test points.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        k places each.
-
-    Returns
-    -------
-    Measured
-    """
-    return Measured.of_rows(lambda Y, top: 100 * float(ranking.precision(Y, top, [top.k])[0]), ds.test.Y, tops)
-
-
 def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -> list[str]:
     """What the losses do to precision and calibration, each beside BCE, and beside what the paper finds.
 
@@ -290,7 +273,7 @@ def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -
     list of str
     """
     ((k, both),) = calibrated.measured_states(ds, states).items()
-    error, precision = calibrated.in_state(both), measure_precision(ds, tops)
+    error, precision = calibrated.in_state(both), calibrated.measure_precision(ds, tops)
     said = [
         f"Before calibration: {error.leader(f'ECE@{k} (lower is better)', better='lower').text}.",
         f"{_sentence(precision.leader(f'P@{k}').text)}.",

@@ -256,7 +256,14 @@ def _range(values: pd.Series) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
+def plot(
+    table: pd.DataFrame,
+    model: str,
+    ax=None,
+    lines: Mapping[str, tuple[str, looks.Look]] = LINES,
+    unit: str = f"points of nDCG@{K}",
+    what: str = "evaluation",
+) -> Figure:
     """Theorem 4.3: bounds and the observed deviation against the number of points, a panel for each A.
 
     Parameters
@@ -266,6 +273,8 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
     model : str
         Whose predictions these are, for the title.
     ax : array of Axes, as many as A, optional
+    lines, unit, what
+        What is drawn, in which unit, and of what: theorem 4.4 draws its own.
     """
     grid = list(dict.fromkeys(table["A"]))
     ncols = min(len(grid), 3)
@@ -274,13 +283,13 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
     with figures.new(*size, ncols=ncols, nrows=nrows, sharey=True, squeeze=False, ax=ax) as (fig, axes):
         for axis, A in zip(axes.flat, grid, strict=False):
             part = table[table["A"] == A].sort_values("points")
-            for column, (label, look) in LINES.items():
+            for column, (label, look) in lines.items():
                 axis.plot(part["points"], part[column], label=label, **look.line())
             axis.set(xscale="log", yscale="log", title=f"A = {A:g}")
             axis.set_xticks(part["points"], [f"{n}" for n in part["points"]])
             axis.minorticks_off()
-            figures.draws(axis, x="points", y=list(LINES))
-        looks.label_grid(axes, "test points", f"points of nDCG@{K}", shown=len(grid))
+            figures.draws(axis, x="points", y=list(lines))
+        looks.label_grid(axes, "test points", unit, shown=len(grid))
         looks.legend(fig, axes[0][0], ncols=2)
-        looks.title(fig, f"How far one evaluation of {model} may be off, and is (95 % of the draws)")
+        looks.title(fig, f"How far one {what} of {model} may be off, and is (95 % of the draws)")
     return fig

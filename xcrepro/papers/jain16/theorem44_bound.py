@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import looks, propensity
+from xcrepro import propensity
 from xcrepro.papers.jain16 import theorem43_bound as theorem43
 from xcrepro.papers.jain16._common import B
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 check_parameters = theorem43.check_parameters
@@ -151,20 +150,4 @@ def plot(table: pd.DataFrame, model: str, ax=None) -> Figure:
         Whose predictions these are, for the title.
     ax : array of Axes, as many as A, optional
     """
-    grid = list(dict.fromkeys(table["A"]))
-    ncols = min(len(grid), 3)
-    nrows = -(-len(grid) // ncols)
-    size = (looks.WIDE if ncols == 3 else looks.MEDIUM), 1.1 + 2.2 * nrows
-    with figures.new(*size, ncols=ncols, nrows=nrows, sharey=True, squeeze=False, ax=ax) as (fig, axes):
-        for axis, A in zip(axes.flat, grid, strict=False):
-            part = table[table["A"] == A].sort_values("points")
-            for column, (label, look) in LINES.items():
-                axis.plot(part["points"], part[column], label=label, **look.line())
-            axis.set(xscale="log", yscale="log", title=f"A = {A:g}")
-            axis.set_xticks(part["points"], [f"{n}" for n in part["points"]])
-            axis.minorticks_off()
-            figures.draws(axis, x="points", y=list(LINES))
-        looks.label_grid(axes, "test points", "labels a point", shown=len(grid))
-        looks.legend(fig, axes[0][0], ncols=2)
-        looks.title(fig, f"How far one Hamming loss of {model} may be off, and is (95 % of the draws)")
-    return fig
+    return theorem43.plot(table, model, ax, LINES, "labels a point", "Hamming loss")
