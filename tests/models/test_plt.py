@@ -575,12 +575,12 @@ def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, 
 @pytest.mark.parametrize("k", [1, 7, 300])
 def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypatch):
     """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
-    weights = np.random.default_rng(0).random(models[kind].n_labels_)
+    weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:100]
     tops = []
     for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
         monkeypatch.setattr(plt, "_MANY", many)
         monkeypatch.setattr(plt, "_BLOCK", block)
-        tops += [models[kind].predict(data.test.X, k), models[kind].predict(data.test.X, k, weights)]
+        tops += [models[kind].predict(X, k), models[kind].predict(X, k, weights)]
     assert same_bits(tops[0], tops[2])
     assert same_bits(tops[0], tops[4])
     assert same_bits(tops[1], tops[3])
