@@ -585,3 +585,18 @@ def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypat
     assert same_bits(tops[0], tops[4])
     assert same_bits(tops[1], tops[3])
     assert same_bits(tops[1], tops[5])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("update", ["probability", "gain"])
+@pytest.mark.parametrize("per_tree", [False, True])
+def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind, update, per_tree, monkeypatch):
+    """Blocks on several threads, small and large, against the search that opens what it meets."""
+    X, tops = data.test.X[:100], []
+    for few, block, count in ((0, 64, "1"), (10**6, 64, "2"), (10**6, 3, "2")):
+        monkeypatch.setattr(plt, "_FEW_NODES", few)
+        monkeypatch.setattr(plt, "_BLOCK", block)
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        tops.append(models[kind].predict_coverage(X, 4, 0.25, update=update, per_tree=per_tree))
+    assert same_bits(tops[0], tops[1])
+    assert same_bits(tops[0], tops[2])
