@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz import inputs, slow
-from tests.fuzz.doors import DOORS, Door, damaged_model, prepare
+from tests.fuzz.doors import DOORS, Door, prepare
 from xcrepro.errors import XCError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -68,6 +68,9 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
 
     doors = [door for door in DOORS if not chosen.door or door.name.startswith(tuple(chosen.door))]
+    for door in [door for door in doors if door.lacks]:
+        print(f"{door.name}: not tried, {door.lacks} is not installed: pip install 'xcrepro[formats,scale]'")
+        doors.remove(door)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     tallies = {door.name: Tally() for door in doors}
     began = time.monotonic()
@@ -142,7 +145,8 @@ def made(door: Door, seed: int, number: int) -> tuple[object, object]:
     content = door.make(rng)
     changed = rng.randrange(6) > 0
     if isinstance(content, bytes):
-        content = inputs.mutated(rng, content, door.make(rng)) if changed else content
+        if changed:
+            content = (door.change or inputs.mutated)(rng, content, door.make(rng))
         given = content
         if door.packs and content and rng.randrange(16) == 0:
             content = inputs.packed(rng, content)
@@ -151,28 +155,25 @@ def made(door: Door, seed: int, number: int) -> tuple[object, object]:
         elif content[:2] == b"\x1f\x8b" or content[:2] == b"PK":
             given = None
         return content, given
-    if isinstance(next(iter(content.values())), bytes):
-        if (
-            changed
-            and (number_of := next((name for name in content if name.endswith(".json")), None))
-            and len(content) > 0
-        ):
-            content = (
-                damaged_model(rng, content) if '"class"' in content[number_of].decode("utf-8", "replace") else content
-            )
-        elif changed:
-            name = rng.choice(sorted(content))
-            content = {**content, name: inputs.mutated(rng, content[name], content[name])}
-        return content, None
-    arrays = inputs.mutated_arrays(rng, content) if changed else content
-    data = inputs.npz(arrays)
+    if is_folder(content):
+        content = (door.change or inputs.one_file_changed)(rng, content) if changed else content
+        return content, content
+    given = (door.change or inputs.mutated_arrays)(rng, content) if changed else content
+    content = (door.write or inputs.npz)(given)
     if rng.randrange(8) == 0:
-        return inputs.mutated(rng, data, data), None
-    return data, arrays
+        return inputs.one_file_changed(rng, content) if is_folder(content) else inputs.mutated(
+            rng, content, content
+        ), None
+    return content, given
+
+
+def is_folder(content: object) -> bool:
+    """Whether it is files by name."""
+    return isinstance(content, dict) and isinstance(next(iter(content.values()), None), bytes)
 
 
 def put(content: object, door: Door, folder: Path) -> Path:
-    """Write an input."""
+    """Write an input, in place of the last one."""
     path = folder / f"input{door.suffix}"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -180,8 +181,10 @@ def put(content: object, door: Door, folder: Path) -> Path:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir()
     for name, data in content.items():
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_bytes(data)
+        file = path / name
+        if "/" in name:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
     return path
 
 

@@ -53,7 +53,11 @@ def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def _array(path: str | os.PathLike) -> np.ndarray:
     if os.fspath(path).endswith(".npz"):
-        array = next(iter(npz_arrays(path).values()))
+        arrays = npz_arrays(path)
+        if len(arrays) != 1:
+            found = f"the arrays {', '.join(sorted(arrays))}" if arrays else "no array"
+            raise DataError(path, found, "one dense array")
+        array = next(iter(arrays.values()))
     else:
         require_file(path)
         try:

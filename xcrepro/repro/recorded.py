@@ -232,8 +232,11 @@ def read(path: Path) -> Record:
     DataError
         For a file of another form.
     """
-    with open(path, encoding="utf-8", newline="") as file:
-        head, *lines = list(csv.reader(file)) or [[]]
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            head, *lines = list(csv.reader(file)) or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(path, f"no table ({error})", "CSV in UTF-8") from None
     if tuple(head) != COLUMNS:
         raise DataError(path, f"the columns {', '.join(head)}", ", ".join(COLUMNS), line=1)
     found: dict[str, list[dict[str, tuple[str, str]]]] = {}
