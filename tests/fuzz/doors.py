@@ -650,7 +650,7 @@ DOORS = (
     Door("npz, told what it is", npz_of_any_form, told, None, ".npz", 2),
     Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
     Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
-    Door("matrix text in blocks", inputs.matrix, streamed, lambda data: slow.with_rows(slow.matrix(data)), ".txt", 4),
+    Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
     Door("hierarchy of labels", hierarchy_arrays, hierarchy, None, ".npz", 2),
     Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
     Door("block: Parquet", inputs.parquet_block, read_block, slow.block_table,

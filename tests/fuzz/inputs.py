@@ -774,7 +774,7 @@ def mutated_for_zarr(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[
     numbers = {
         name: array for name, array in numbers.items() if (array.ndim == 0) == (name in ("n_labels", "first_row"))
     }
-    return {"format": np.array("xcrepro block 1"), **numbers}
+    return {**numbers, "format": np.array("xcrepro block 1")}
 
 
 def zarr_block(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ rules are a library's (quotes in CSV, say) and writing them again would be copyi
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -430,6 +431,14 @@ def streamed_matrix(arrays: dict[str, np.ndarray]) -> list:
     return with_rows(stored_matrix(arrays))
 
 
+def streamed_text(data: bytes) -> list:
+    """``blocks`` of text, in one piece: the header's numbers say which of the two formats it is."""
+    for reader in (matrix, xc):
+        with contextlib.suppress(Refused):
+            return with_rows(reader(data))
+    raise Refused
+
+
 def with_rows(matrix: list) -> list:
     """What was read, where there is a row."""
     if not matrix[-1]:
@@ -460,10 +469,12 @@ def block(arrays: dict[str, np.ndarray]) -> list:
     first = known["first_row"]
     need(first.shape == () and first.dtype.kind in "iu" and int(first) >= -1)
     width, ids, values = saved_top({name: known[name] for name in ("ids", "scores", "n_labels")})
-    indices = known["truth_indices"]
-    shape = np.array([len(ids), width])
-    truth = {"format": np.array("csr"), "shape": shape, "data": np.ones(indices.shape), "indices": indices}
-    _, rows = stored_matrix({**truth, "indptr": known["truth_indptr"]})
+    labels, ends = known["truth_indices"], known["truth_indptr"]
+    need(all(array.ndim == 1 and array.dtype.kind in "iu" for array in (labels, ends)))
+    labels, ends = labels.tolist(), ends.tolist()
+    need(len(ends) == len(ids) + 1 and ends[0] == 0 and ends[-1] == len(labels) and ends == sorted(ends))
+    need(all(0 <= label < width for label in labels))
+    rows = [[(label, 1.0) for label in sorted({*labels[low:high]})] for low, high in itertools.pairwise(ends)]
     complete = arrays.get("n_relevant")
     if complete is not None:
         need(complete.shape == (len(ids),) and complete.dtype.kind in "iuf")
@@ -537,7 +548,7 @@ def block_table(table) -> list:
         need(all(isinstance(row, list) and None not in row for row in columns[name]))
     k, n_labels, first = (strictly_whole(about.get(name, "")) for name in ("k", "n_labels", "first_row"))
     need(1 <= n_labels <= MOST and -1 <= first < 2**63 and all(len(row) <= k for row in columns["labels"]))
-    if k * len(table) > 2**20 or k < 1:
+    if k * max(1, len(table)) > 2**20 or k < 1:
         raise NoJudgement
     need(all(len(labels) == len(scores) for labels, scores in zip(columns["labels"], columns["scores"], strict=True)))
     need(all(0 <= label < n_labels for row in columns["labels"] for label in row))  # -1 stands for no place here

@@ -19,8 +19,9 @@ from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, sealed
 from xcrepro import calibrate, formats, results, scale
 from xcrepro.data import download, names, read, registry, splits, stream
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.formats.index import Index
+from xcrepro.inputs import parameters
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
@@ -388,6 +389,21 @@ def test_a_report_of_before_that_is_damaged(tmp_path, about, table, message):
     (tmp_path / "csv" / "metrics.csv").write_bytes(table)
     with pytest.raises(DataError, match=message):
         reports.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["folder", "predictions"])
+@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b"])
+def test_a_parameter_that_no_path_can_be(name, value):
+    with pytest.raises(DataMissing, match=f"parameter {name}"):
+        parameters.check({name: value})
+
+
+def test_a_dense_array_without_rows_claims_no_places(tmp_path):
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 2147483647)}".ljust(117) + "\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+    assert formats.read_predictions(tmp_path / "a.npy").ids.shape == (0, 1)
+    np.save(tmp_path / "a.npy", np.array([[0.5, -np.inf, 0.25], [-np.inf, -np.inf, 1]]))
+    assert formats.read_predictions(tmp_path / "a.npy").ids.tolist() == [[0, 2], [2, -1]]
 
 
 def test_a_record_that_is_no_text(tmp_path):

@@ -5,7 +5,7 @@ An item's module takes them over (``check_parameters = parameters.check``), or a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xcrepro.arguments import one_of, real_number, whole_number
@@ -73,17 +73,24 @@ def _models(name: str, value) -> None:
 
 
 def _folder(name: str, value) -> None:
-    if value and not Path(value).expanduser().is_dir():
+    if value and not _is_there(value, Path.is_dir):
         raise DataMissing(
             f"{name}: {value} is no folder; give the folder that holds the data's files, or leave it empty"
         )
 
 
 def _predictions(name: str, value) -> None:
-    if value and not Path(value).expanduser().exists():
+    if value and not _is_there(value, Path.exists):
         raise DataMissing(
             f"{name}: {value} is not there; give a file or folder of saved predictions, or leave it empty"
         )
+
+
+def _is_there(value, test: Callable[[Path], bool]) -> bool:
+    try:
+        return test(Path(value).expanduser())
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, a user whom nobody knows, a NUL
+        return False
 
 
 def _split(name: str, value) -> None:
