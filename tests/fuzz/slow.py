@@ -468,7 +468,10 @@ def block(arrays: dict[str, np.ndarray]) -> list:
     known = arrays_named(arrays, "truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
     first = known["first_row"]
     need(first.shape == () and first.dtype.kind in "iu" and int(first) >= -1)
-    width, ids, values = saved_top({name: known[name] for name in ("ids", "scores", "n_labels")})
+    need(known["scores"].dtype.kind == "f")
+    with np.errstate(over="ignore"):
+        scores = known["scores"].astype(np.float32)
+    width, ids, values = saved_top({"ids": known["ids"], "scores": scores, "n_labels": known["n_labels"]})
     labels, ends = known["truth_indices"], known["truth_indptr"]
     need(all(array.ndim == 1 and array.dtype.kind in "iu" for array in (labels, ends)))
     labels, ends = labels.tolist(), ends.tolist()

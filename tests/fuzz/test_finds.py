@@ -309,6 +309,7 @@ def test_label_counts_of_a_block_are_checked(tmp_path, complete):
         ({}, {"k": "-1"}, "k = -1"),
         ({}, {"n_labels": "1" * 30}, "n_labels of shape"),
         ({}, {"first_row": "9" * 5000}, "three whole numbers"),
+        ({"scores": [[-1e300]]}, {}, "minus infinity where the label is -1"),
         ({"labels": [[2**32 + 1]]}, {}, "label 4294967297 in column labels"),
         ({"labels": [[-1]]}, {}, "label -1 in column labels"),
         ({"labels": [[1.5]]}, {}, "lists of whole numbers"),
@@ -356,10 +357,11 @@ CELL = '{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"
         ("[1]", "cell 1: a int"),
         ('[{"metadata": {}}]', "cell 1: no source"),
         ('[{"source": [1]}]', "cell 1: no source"),
+        ('[{"source": ""}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": "x"}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": {"tags": 3}}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": {"nbgrader": "x"}}]', "cell 1: metadata.nbgrader"),
-        ('[{"source": "", "outputs": ["x"]}]', "cell 1: outputs"),
+        ('[{"source": "", "metadata": {}, "outputs": ["x"]}]', "cell 1: outputs"),
         (f"[{CELL % 'a = {[]: 1}'}]", "only lines `name = literal`"),
         (f"[{CELL % ('a = ' + '(' * 5000)}]", "not Python"),
         (f"[{CELL % ('a = 1' + chr(92) + 'u0000')}]", "not Python"),
@@ -392,10 +394,16 @@ def test_a_report_of_before_that_is_damaged(tmp_path, about, table, message):
 
 
 @pytest.mark.parametrize("name", ["folder", "predictions"])
-@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b"])
+@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b", [1], 3.5])
 def test_a_parameter_that_no_path_can_be(name, value):
-    with pytest.raises(DataMissing, match=f"parameter {name}"):
+    with pytest.raises(DataMissing, match=f"parameter {name}") as caught:
         parameters.check({name: value})
+    assert len(str(caught.value)) < 300
+
+
+def test_no_message_is_endless():
+    with pytest.raises(ArgumentError, match=r"got '1{996}\.\.\.$"):
+        parameters.check({"scale": "1" * 5000})
 
 
 def test_a_dense_array_without_rows_claims_no_places(tmp_path):

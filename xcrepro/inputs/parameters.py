@@ -10,6 +10,7 @@ from pathlib import Path
 
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data import registry
+from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import baselines, datasets
 
@@ -75,21 +76,26 @@ def _models(name: str, value) -> None:
 def _folder(name: str, value) -> None:
     if value and not _is_there(value, Path.is_dir):
         raise DataMissing(
-            f"{name}: {value} is no folder; give the folder that holds the data's files, or leave it empty"
+            f"{name}: {shown(value)} is no folder; give the folder that holds the data's files, or leave it empty"
         )
 
 
 def _predictions(name: str, value) -> None:
     if value and not _is_there(value, Path.exists):
         raise DataMissing(
-            f"{name}: {value} is not there; give a file or folder of saved predictions, or leave it empty"
+            f"{name}: {shown(value)} is not there; give a file or folder of saved predictions, or leave it empty"
         )
 
 
 def _is_there(value, test: Callable[[Path], bool]) -> bool:
     try:
         return test(Path(value).expanduser())
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, a user whom nobody knows, a NUL
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+    ):  # a name that is too long, a user nobody knows, a NUL, no text
         return False
 
 
