@@ -55,6 +55,8 @@ def dataset(path):
         (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), "'1e300' of 'a', expected one that float32 can hold"),
         (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), "'inf' of 'a', expected one that float32 can hold"),
         (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, "no TOML"),
+        (registry.read, ".toml", b'name = "' + DIGITS + b'"', "100 at most"),
+        (registry.read, ".toml", b'name = "a"\nlabel_names = "' + DIGITS + b'"', "at most 255 bytes"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e9999999999999999999999', "no TOML"),
         (registry.read, ".toml", b"name = " + b"[" * 3000, "no TOML"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e400', r"propensity\.A = 1E\+400"),
@@ -399,6 +401,24 @@ def test_a_parameter_that_no_path_can_be(name, value):
     with pytest.raises(DataMissing, match=f"parameter {name}") as caught:
         parameters.check({name: value})
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["ks", "scales", "names", "models"])
+def test_a_parameter_that_is_to_be_a_list(name):
+    with pytest.raises(ArgumentError, match=f"parameter {name} must be a list"):
+        parameters.check({name: 3})
+
+
+def test_an_implied_average_below_nothing(tmp_path):
+    """P@3 of 0.08 beside a micro-F1@3 of 0.25 implies -1 labels a point, and with k = 1 that was divided by."""
+    (tmp_path / "a.csv").write_text("metric,k,value\nP,1,0.798\nP,3,0.083\nmicro-F1,1,0.461\nmicro-F1,3,0.247\n")
+    assert "micro_F1@1" in audit_results(tmp_path / "a.csv")["column"].tolist()
+
+
+def test_a_record_whose_rows_begin_with_0(tmp_path):
+    (tmp_path / "a.csv").write_text("table,row,column,value,sd\nprovenance,0,dataset,x,\n")
+    with pytest.raises(DataError, match="row '0'"):
+        recorded.read(tmp_path / "a.csv")
 
 
 def test_no_message_is_endless():

@@ -277,7 +277,7 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     except (KeyError, ValueError) as error:
         raise DataError(path, f"no k, n_labels, first_row ({error!r})", "three whole numbers") from None
     sizes = np.diff(starts)
-    if sizes.max(initial=0) > k:
+    if sizes.size and sizes.max() > k:
         raise DataError(path, f"{sizes.max()} predictions in row {sizes.argmax()}", f"at most k = {k}")
     if k < 1 or k * max(1, sizes.size) > _MOST_EMPTY + labels.size:  # a few bytes may claim any number of places
         do = "Where they are meant, write it as .npz"
