@@ -577,7 +577,7 @@ def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     return {**arrays, "parents": np.array(shown)}
 
 
-def hierarchy(path: Path) -> list:
+def hierarchy(path: Path) -> list[list[int]]:
     """All that stand above each label, and the propensities that come of it."""
     Y, stored = read.read_labels(path), npz_arrays(path)
     if "parents" not in stored:
@@ -585,7 +585,7 @@ def hierarchy(path: Path) -> list:
     found = propensity.ancestors(stored["parents"], Y.shape[1])
     with contextlib.suppress(XCError):
         propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
-    return found.toarray().astype(int).tolist()
+    return [sorted(above for above, _ in row) for row in rows_of(found)] if Y.shape[1] <= 1000 else []
 
 
 def quietly(function: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -652,7 +652,7 @@ DOORS = (
     Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
     Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
     Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
-    Door("hierarchy of labels", hierarchy_arrays, hierarchy, None, ".npz", 1),
+    Door("hierarchy of labels", hierarchy_arrays, hierarchy, slow.hierarchy, ".npz", 1),
     Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
     Door("block: Parquet", inputs.parquet_block, read_block, slow.block_table,
          ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),

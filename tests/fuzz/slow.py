@@ -752,13 +752,43 @@ def arff_row(line: str, attributes: list[tuple[str, dict[str, float] | None]]) -
 def xml_labels(text: bytes) -> list[str]:
     """The names of an XML file of the plainest form; of any other nothing is said here."""
     plain = re.fullmatch(
-        rb"(<\?xml version=\"1.0\" encoding=\"utf-8\"\?>[ \t\r\n])?[ \t\r\n]*<labels xmlns=\"http://mulan.sourceforge.net/labels\">"
+        rb"(<\?xml version=\"1\.0\" encoding=\"utf-8\"\?>[ \t\r\n])?[ \t\r\n]*<labels xmlns=\"http://mulan\.sourceforge\.net/labels\">"
         rb"(([ \t\r\n]*<label name=\"[\w .:-]*\"[ \t\r\n]?(/>|>[ \t\r\n]*</label>))*)[ \t\r\n]*</labels>[ \t\r\n]*",
         text,
     )
     if plain is None:
         raise NoJudgement
     return [name.decode() for name in re.findall(rb'name="([^"]*)"', plain[2])]
+
+
+# -- who stands above whom ------------------------------------------------------------------------------------------
+
+
+def hierarchy(arrays: dict[str, np.ndarray]) -> list[list[int]]:
+    """All labels above each label, of a label matrix and its ``parents``."""
+    matrix = stored_matrix({name: array for name, array in arrays.items() if name != "parents"})
+    need("parents" in arrays and fits(arrays))
+    (_, width), rows = matrix
+    need(all(value >= 0 for entries in rows for _, value in entries))
+    given = arrays["parents"]
+    need(not given.size or given.dtype.kind in "iu")
+    if given.ndim == 1 and len(given) == width:
+        pairs = [(label, above) for label, above in enumerate(given.tolist()) if above != -1]
+    else:
+        need(given.ndim == 2 and given.shape[1] == 2)
+        pairs = given.tolist()
+    need(all(0 <= label < width and 0 <= above < width for label, above in pairs))
+    if width > 1000:
+        raise NoJudgement
+    found = []
+    for label in range(width):
+        seen, fresh = set(), {label}
+        while fresh:
+            fresh = {above for one, above in pairs if one in fresh} - seen
+            seen |= fresh
+        need(label not in seen)
+        found.append(sorted(seen))
+    return found
 
 
 # -- archives -------------------------------------------------------------------------------------------------------
