@@ -443,13 +443,15 @@ def test_a_record_that_is_no_text(tmp_path):
 # -- the fuzzer itself ----------------------------------------------------------------------------------------------
 
 
-QUICK = [door for door in DOORS if door.judge is not None and door.share >= 8]
+QUICK = [door for door in DOORS if door.judge is not None and door.share >= 3]
 
 
 @pytest.mark.parametrize("door", QUICK, ids=lambda door: door.name)
 def test_readers_agree_with_the_slow_ones(door, tmp_path):
+    if door.lacks:
+        pytest.skip(f"{door.lacks} is not installed: pip install 'xcrepro[formats,scale]'")
     tally = fuzz.Tally()
-    for number in range(150):
+    for number in range(200):
         fuzz.examine(door, 1, number, tmp_path, tally)
     assert not tally.finds, tally.finds
     assert tally.accepted > 15
