@@ -127,11 +127,22 @@ def test_dense_arrays_of_any_claim(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.array([[0, 1], [2, 0]], np.float16))
     assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
-    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2147483648, 0)}".ljust(117) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
-    for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
-        with pytest.raises(DataError, match=r"shape \(2147483648, 0\)"):
-            reader(path)
+    for rows in (2**31, 2**31 - 2):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 0)}}".ljust(117) + "\n"
+        path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+        for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
+            with pytest.raises(DataError, match=rf"shape \({rows}, 0\)"):
+                reader(path)
+    for dtype in (">f4", ">i2", np.longdouble):
+        np.save(path, np.array([[0, 1], [2, 0]], dtype))
+        assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
+    path.write_bytes(
+        path.read_bytes()[:128] + b"\1" + b"\0" * 5 + b"\xf0\x7f" + bytes(24)
+    )  # a NaN that warns when it is cast
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode() + path.read_bytes()[128:])
+    with pytest.raises(DataError, match="nan in row 0, column 0"):
+        formats.read_features(path)
 
 
 def test_names_may_be_long_numbers(tmp_path):
