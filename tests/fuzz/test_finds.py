@@ -319,7 +319,8 @@ def test_label_counts_of_a_block_are_checked(tmp_path, complete):
     ("columns", "about", "message"),
     [
         ({}, {"k": "4294967296"}, "k = 4,294,967,296 of 1 rows"),
-        ({}, {"k": "-1"}, "k = -1"),
+        ({}, {"k": "16777217"}, "k = 16,777,217 of 1 rows"),
+        ({}, {"k": "-1"}, "k = -1|at most k = -1"),
         ({}, {"n_labels": "1" * 30}, "n_labels of shape"),
         ({}, {"first_row": "9" * 5000}, "three whole numbers"),
         ({"scores": [[-1e300]]}, {}, "minus infinity where the label is -1"),
