@@ -127,7 +127,7 @@ def test_dense_arrays_of_any_claim(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.array([[0, 1], [2, 0]], np.float16))
     assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
-    for rows in (2**31, 2**31 - 2):
+    for rows in (2**31, 2**31 - 2, 2**24 + 1):
         header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 0)}}".ljust(117) + "\n"
         path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
         for reader in (formats.read_truth, formats.read_predictions, formats.read_features):

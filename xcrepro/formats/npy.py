@@ -16,7 +16,7 @@ from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
-_MOST_EMPTY = 2**26  # rows of no columns
+_MOST_EMPTY = 2**20  # rows of no columns
 _MOST = 2**30  # cells that are written; XC matrices are sparse for a reason
 
 
