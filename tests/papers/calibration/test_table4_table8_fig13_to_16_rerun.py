@@ -107,3 +107,16 @@ def test_a_row_of_the_figure_is_headed_by_what_it_is(sets):
         "here, synthetic twin of LF-WikiSeeAlso-320K × 0.0005",
         "here, toy",
     ]
+
+
+def test_a_method_has_one_look_in_all_rows():
+    """A row without GalaXC, whose look would be another's then."""
+    printed = item.compute_printed()
+    fig = item.plot(printed.assign(row="printed, " + printed["dataset"]))
+    drawn = {}
+    for panel in fig.axes:
+        for line in panel.get_lines():
+            if not line.get_label().startswith("_"):
+                drawn.setdefault(line.get_label(), set()).add((line.get_marker(), line.get_color()))
+    assert set(drawn) == {"GalaXC", "NGAME", "Renee"}
+    assert all(len(found) == 1 for found in drawn.values())

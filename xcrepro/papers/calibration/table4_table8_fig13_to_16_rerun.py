@@ -251,7 +251,7 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         for line, name in zip(axes, lines, strict=True):
             for panel, metric in zip(line, METRICS, strict=True):
                 part = points[(points["row"] == name) & (points["metric"] == metric)]
-                _common.draw_before_after(panel, part)
+                _common.draw_before_after(panel, part, points["method"].unique())
                 panel.set(ylabel=f"{metric}@{k}, %")
                 panel.set_ylim(0, None)
             line[0].set_title(name, loc="left")
