@@ -24,6 +24,7 @@ figures: $(READY)  ## every figure and table, offline, from the synthetic twins 
 recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, DIR with a folder for each dataset
 	@test -n "$(DATA)" || { echo "make recorded DATA=DIR: DIR holds a folder for each dataset (data/recorded/README.md)"; exit 2; }
 	$(BIN)/xcrepro run --record --data "$(DATA)"
+	$(BIN)/python -m xcrepro.inputs.twin_statistics "$(DATA)"
 
 test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
 	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval
