@@ -441,7 +441,7 @@ def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
     State([1], ["P", "macro-F1"]).add(np.eye(3), xc.TopK.from_scores(np.eye(3), 1)).save(path)
     with np.load(path) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    for n_rows in (0, 6):
+    for n_rows in (0, 6) if fold == "rows" else (6,):  # fewer rows than labels are seen before
         np.savez(path, **arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)})
         with pytest.raises(DataError, match=f"{fold} of {n_rows} rows, 3 in its header"):
             State.load(path)
