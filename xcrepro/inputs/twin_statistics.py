@@ -207,20 +207,20 @@ def count(data: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "share", "statistic", "value"])
 
 
-def put_on_record(data: Path) -> Path:
-    """Count, and write what was counted into :data:`RECORD`; datasets that are not in the folder stay there as they are.
+def write(found: pd.DataFrame) -> Path:
+    """Put statistics on record, in :data:`RECORD`; those of other datasets stay there as they are.
 
     Parameters
     ----------
-    data : Path
-        As for :func:`real`.
+    found : DataFrame
+        From :func:`count`.
 
     Returns
     -------
     Path
         The file.
     """
-    found, path = count(data), paths.project_root() / RECORD
+    path = paths.project_root() / RECORD
     if path.is_file():
         old = pd.read_csv(path)
         found = pd.concat([old[~old["dataset"].isin(found["dataset"])], found])
@@ -233,4 +233,4 @@ def put_on_record(data: Path) -> Path:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Count the statistics of real data and put them on record.")
     parser.add_argument("data", type=Path, metavar="DIR", help="holds a folder for each dataset")
-    print(f"wrote {put_on_record(parser.parse_args().data.expanduser())}")
+    print(f"wrote {write(count(parser.parse_args().data.expanduser()))}")
