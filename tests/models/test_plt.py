@@ -623,13 +623,28 @@ def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, 
 @pytest.mark.parametrize("k", [1, 7, 300])
 def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypatch):
     """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
-    weights = np.random.default_rng(0).random(models[kind].n_labels_)
+    weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:100]
     tops = []
     for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
         monkeypatch.setattr(plt, "_MANY", many)
         monkeypatch.setattr(plt, "_BLOCK", block)
-        tops += [models[kind].predict(data.test.X, k), models[kind].predict(data.test.X, k, weights)]
+        tops += [models[kind].predict(X, k), models[kind].predict(X, k, weights)]
     assert same_bits(tops[0], tops[2])
     assert same_bits(tops[0], tops[4])
     assert same_bits(tops[1], tops[3])
     assert same_bits(tops[1], tops[5])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("update", ["probability", "gain"])
+@pytest.mark.parametrize("per_tree", [False, True])
+def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind, update, per_tree, monkeypatch):
+    """Blocks on several threads, small and large, against the search that opens what it meets."""
+    X, tops = data.test.X[:100], []
+    for few, block, count in ((0, 64, "1"), (10**6, 64, "2"), (10**6, 3, "2")):
+        monkeypatch.setattr(plt, "_FEW_NODES", few)
+        monkeypatch.setattr(plt, "_BLOCK", block)
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        tops.append(models[kind].predict_coverage(X, 4, 0.25, update=update, per_tree=per_tree))
+    assert same_bits(tops[0], tops[1])
+    assert same_bits(tops[0], tops[2])
