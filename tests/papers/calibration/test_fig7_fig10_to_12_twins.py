@@ -75,7 +75,7 @@ def test_a_figure_shows_one_model_of_all_datasets(made):
 def test_findings_count_datasets_and_print(made):
     _, measured, _, table = made
     first, second = twins.findings(table, measured)
-    assert first.startswith("PLT, 6 pairs of a dataset and a k: it errs ")
+    assert first.startswith("PLT, 6 pairs of a dataset and a k: the error is `")
     assert "; printed of PLT, lower in " in first
     assert second.startswith("Popularity, 6 pairs")
     assert "printed" not in second

@@ -21,7 +21,7 @@ STANDS_FOR = {"Neural": "Renee", "Attention": "AttentionXML", "PLT": "PLT", "DiS
 """Baseline -> the model of the paper's figure."""
 FIGURES = {"Neural": "7", "Attention": "10", "PLT": "11", "DiSMEC": "12"}
 STABLE = 15.0
-"""Percent from which on two hits more or less of some 600 at k = 1 stay within the item's tolerance."""
+"""Percent from which on a hit more or less of some 600 at k = 1 stays within the item's tolerance."""
 Sets = Mapping[str, tuple[Dataset, calibrated.States]]
 """Dataset -> it, and its models from :func:`xcrepro.inputs.calibrated.before_after`."""
 
@@ -144,12 +144,14 @@ def findings(table: pd.DataFrame, measured: Mapping[str, Mapping[int, Measured]]
             for row in part.itertuples()
         )
         of = words[model]
-        errs = [f"{word} in {(of == word).sum()}" for word in ("under", "over", "mixed", "fine") if (of == word).any()]
+        errs = [
+            f"`{word}` in {(of == word).sum()}" for word in ("under", "over", "mixed", "fine") if (of == word).any()
+        ]
         known = part.dropna(subset=["printed ECE", "printed after"])
         lower = int((known["printed after"] < known["printed ECE"]).sum())
         beside = f"; printed of {STANDS_FOR.get(model)}, lower in {lower} of {len(known)}" if len(known) else ""
         said.append(
-            f"{model}, {len(part)} pairs of a dataset and a k: it errs {', '.join(errs)}; "
+            f"{model}, {len(part)} pairs of a dataset and a k: the error is {', '.join(errs)}; "
             f"{count(falls, 'ECE@k is lower after isotonic regression')}{beside}."
         )
     return said
