@@ -224,7 +224,8 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
     fingerprint = json.loads(whole)["fingerprint"]
 
     def full(self, *_, **__):
-        self.touch()
+        with self.open("w") as file:
+            file.write("{")
         raise OSError("no space left on device")
 
     with monkeypatch.context() as disk:
@@ -307,6 +308,8 @@ def test_sources_are_the_import_closure(root, monkeypatch):
         engine = {name.rpartition("/")[2] for name in files if name.startswith("xcrepro/repro/")}
         assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
     assert any("xcrepro/metrics/ranking.py" in files for files in found.values())
+    for files in found.values():  # what an import imports
+        assert ("xcrepro/metrics/ranking.py" in files) <= ({"xcrepro/truth.py", "xcrepro/kernels/ranking.py"} <= files)
     assert not all("xcrepro/models/plt.py" in files for files in found.values())
     for folder in ("data", "metrics", "models", "published"):
         whole = {path.relative_to(root).as_posix() for path in (root / "xcrepro" / folder).rglob("*.py")}
@@ -421,6 +424,31 @@ def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     while _alive(kernel):
         assert time.monotonic() < until, "the kernel is still there"
         time.sleep(0.1)
+
+
+def test_an_interrupted_run_has_stopped_its_children(project, monkeypatch):
+    """In a process that goes on, as a notebook's does: nothing but the run ends them there."""
+    project.add("slow", "import time\ntime.sleep(600)")
+    started, sleep, interrupts = [], time.sleep, iter([True])
+
+    def start(*arguments, **options):
+        started.append(papermill(*arguments, **options))
+        return started[-1]
+
+    def interrupted(seconds):
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        sleep(seconds)
+
+    papermill = runner.papermill
+    monkeypatch.setattr(runner, "papermill", start)
+    monkeypatch.setattr(time, "sleep", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            runner.run()
+        assert [process.poll() is None for process in started] == [False]
+    finally:
+        runner.stop(started)
 
 
 def _alive(pid: int) -> bool:
