@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import hashlib
+import importlib.util
 import io
 import itertools
 import json
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 import xcrepro as xc
 from tests.fuzz import inputs, slow
-from xcrepro import calibrate, formats, results
-from xcrepro.data import names, parsing, read, registry, splits
+from xcrepro import calibrate, formats, propensity, results, scale
+from xcrepro.__main__ import main
+from xcrepro.course import lessons
+from xcrepro.data import download, names, parsing, read, registry, splits, stream
+from xcrepro.data.sources import npz_arrays
+from xcrepro.data.vectorize import vectorize
+from xcrepro.errors import ArgumentError, DataError, XCError
 from xcrepro.formats.index import Index
+from xcrepro.inputs import parameters
 from xcrepro.metrics.state import State
 from xcrepro.models import base
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
-from xcrepro.repro import differences
+from xcrepro.reports import report as reports
+from xcrepro.repro import differences, notebooks, recorded, recording
+from xcrepro.truth import Truth
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,12 @@ class Door:
         How many inputs, in proportion; a door that takes long has few.
     packs : bool
         Whether the file may be packed.
+    change : callable, optional
+        What is changed of an input, in place of bytes, values of arrays, or the bytes of one of a folder's files.
+    write : callable, optional
+        The file of what is made, where that is neither bytes nor arrays of an ``.npz``.
+    needs : str
+        The package without which the door cannot be tried.
     """
 
     name: str
@@ -55,6 +74,14 @@ class Door:
     suffix: str = ".txt"
     share: int = 10
     packs: bool = True
+    change: Callable | None = None
+    write: Callable | None = None
+    needs: str = ""
+
+    @property
+    def lacks(self) -> str:
+        """The package that it needs and that is not there; empty where all is."""
+        return self.needs if self.needs and importlib.util.find_spec(self.needs) is None else ""
 
 
 # -- what was read, as plain lists ----------------------------------------------------------------------------------
@@ -137,6 +164,23 @@ def any_form(rng: random.Random) -> bytes:
     return rng.choice(makers)(rng)
 
 
+def any_predictions(rng: random.Random) -> bytes:
+    """Predictions in any of the forms that are text."""
+    return rng.choice((inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run))(rng)
+
+
+def npz_of_any_form(rng: random.Random) -> dict[str, np.ndarray]:
+    """Arrays of any of the forms."""
+    makers = (
+        inputs.sparse_arrays,
+        inputs.top_arrays,
+        inputs.calibration_arrays,
+        inputs.pair_arrays,
+        inputs.dense_arrays,
+    )
+    return rng.choice(makers)(rng)
+
+
 def arff(path: Path) -> None:
     """Features and labels."""
     X, Y = formats.read_dataset(path, "arff")
@@ -193,6 +237,15 @@ def prepare_models(folder: Path) -> None:
 def model_folder(rng: random.Random) -> dict[str, bytes]:
     """A saved model."""
     return dict(rng.choice(_MODELS))
+
+
+def model_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
+    """A damaged model, or one whose description says something else."""
+    about = next(name for name in files if name.endswith(".json") and "/" not in name)
+    if rng.randrange(5):
+        return damaged_model(rng, files)
+    changed = {**files, about: inputs.mutated_json(rng, files[about], files[about])}
+    return sealed(changed) if rng.randrange(5) else changed
 
 
 def damaged_model(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
@@ -255,9 +308,282 @@ def npy(path: Path) -> None:
 
 def npy_bytes(rng: random.Random) -> bytes:
     """An ``.npy`` file."""
-    out = io.BytesIO()
-    np.save(out, next(iter(inputs.dense_arrays(rng).values())))
-    return out.getvalue()
+    return inputs.npy(inputs.dense_arrays(rng))
+
+
+def read_block(path: Path) -> list:
+    """A block file, once its truth is one."""
+    rows = scale.read_block(path)
+    width, ids, values = top_of(rows.top)
+    complete = None if rows.n_relevant is None else rows.n_relevant.tolist()
+    first = -1 if rows.first_row is None else rows.first_row
+    return [width, rows_of(Truth.of(rows.Y).to_csr()), ids, values, first, complete]
+
+
+def streamed(path: Path) -> list | None:
+    """A file in blocks of two rows, put together again."""
+    blocks = list(stream.blocks(path, 2, threads=1))
+    if not blocks:
+        return None
+    if isinstance(blocks[0], tuple):
+        return both(*(sparse.vstack(parts, "csr") for parts in zip(*blocks, strict=True)))
+    return plain(sparse.vstack(blocks, "csr"))
+
+
+def told(path: Path) -> None:
+    """An ``.npz`` by each of the formats that it may be said to have."""
+    refused = 0
+    for name in ("topk", "npz", "npy", "calibration", "xc"):
+        for kind in formats.get(name).can("read"):
+            try:
+                found = getattr(formats, f"read_{kind}")(path, name, n_labels=12)
+                for one in found if kind == "dataset" else [found]:
+                    (top_of if kind == "predictions" else sound_matrix)(one)
+            except XCError:
+                refused += 1
+    if refused == 12:
+        raise DataError(path, "none of them", "one")
+
+
+def unpacked(path: Path) -> dict[str, str]:
+    """What an archive puts into its folder; nothing may be anywhere else, nor be left where it is refused."""
+    home = path.parent / "unpacked"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    try:
+        download.unpack(path, home / "files", progress=False)
+    finally:
+        if stray := [each.name for each in home.iterdir() if each.name != "files"]:
+            raise AssertionError(f"written outside the folder: {stray}")
+    found = {}
+    for each in sorted((home / "files").rglob("*")):
+        if each.is_symlink() or not (each.is_file() or each.is_dir()):
+            raise AssertionError(f"a link or a special file: {each.name}")
+        if each.is_file():
+            found[each.relative_to(home / "files").as_posix()] = each.read_bytes().decode("latin-1")
+    return found
+
+
+def dataset_folder(rng: random.Random) -> dict[str, bytes]:
+    """Somebody's dataset, with what says how it lies there."""
+    files = {
+        f"{part}.txt": b"%d 4 3\n" % n + b"".join(_row(rng) for _ in range(n))
+        for part, n in (("train", 4), ("test", 2))
+    }
+    if rng.randrange(3) == 0:
+        files["labels.txt"] = b"a\nb\nc\n"
+    if rng.randrange(4) == 0:
+        files["bow_Yf.txt"] = b"3 4\n0:1\n\n2:0.5\n"
+    said = 'name = "mine"\n[files]\ntrain = "train.txt"\ntest = "test.txt"\n'
+    if rng.randrange(2):
+        said += "[expected]\nn_features = 4\nn_labels = 3\nn_train = 4\nn_test = 2\n"
+    return {**files, "dataset.toml": said.encode()}
+
+
+def _row(rng: random.Random) -> bytes:
+    labels = ",".join(map(str, sorted(rng.sample(range(3), rng.randrange(3)))))
+    return f"{labels} {' '.join(inputs.entries(rng, 4, lambda r: str(r.randrange(1, 4))))}\n".encode()
+
+
+def load_folder(path: Path) -> None:
+    """As a notebook with a folder does."""
+    found = xc.load("mine", path=path)
+    for part in (found.train, found.test):
+        sound_matrix(part.X)
+        sound_matrix(part.Y)
+
+
+def named_files(rng: random.Random) -> dict[str, bytes]:
+    """Names of labels and of rows, and predictions in these names."""
+    names = ["cat", "dog", "Straße", "12", "a b"]
+    rows = "".join(f"r{row},{rng.choice(names)},{rng.random():.3f}\n" for row in range(2))
+    forms = ("\n".join(names), "".join(f"<http://x/{i}>\t{name}\n" for i, name in enumerate(names)), json.dumps(names))
+    files = {"labels.txt": rng.choice(forms).encode(), "pred.csv": b"row,label,score\n" + rows.encode()}
+    return {**files, "rows.txt": b"r0\nr1\n"} if rng.randrange(2) else files
+
+
+def named(path: Path) -> None:
+    """As the commands take them."""
+    ids = names.read_row_ids(path / "rows.txt") if (path / "rows.txt").is_file() else None
+    index = Index(label_names=names.read_label_names(path / "labels.txt"), row_ids=ids, learn_rows=ids is None)
+    top_of(formats.read_predictions(path / "pred.csv", "csv", index=index))
+
+
+def raw_text(rng: random.Random) -> bytes:
+    """Texts with labels, an object a line."""
+    words = ("cat", "dog", "tree", "the", "Straße", "42", "a")
+    records = []
+    for row in range(rng.randrange(2, 7)):
+        record = {"uid": f"u{row}", "title": " ".join(rng.choices(words, k=4))}
+        record["labels"] = rng.choice((rng.sample(words[:4], 2), [{"uri": "http://x/1", "label": "x"}], ["cat"]))
+        records.append(record)
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def vectorized(path: Path) -> None:
+    """Raw text made into a dataset; where it is refused no folder is left."""
+    home = path.parent / "vectorized"
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        vectorize(path, home, min_df=1, name="mine")
+    except XCError:
+        if home.exists():
+            raise AssertionError("a folder is left") from None
+        raise
+    load_folder(home)
+
+
+def converted(path: Path) -> None:
+    """Whatever holds predictions, written in each format that is text, says the same when it is read again."""
+    top = formats.read_predictions(path, n_labels=12)
+    for name, suffix in (("jsonl", ".jsonl"), ("lists", ".json"), ("pairs", ".pred"), ("csv", ".csv"), ("xc", ".txt")):
+        place = path.parent / f"again{suffix}"
+        try:
+            formats.write_predictions(place, top, name)
+        except ArgumentError:
+            continue  # what the format has no room for: infinity, a row without predictions
+        found = formats.read_predictions(place, name, top.k, n_labels=top.n_labels, n_rows=len(top))
+        k = min(found.k, top.k)
+        same = np.array_equal(found.ids[:, :k], top.ids[:, :k]) and np.array_equal(
+            found.scores[:, :k], top.scores[:, :k]
+        )
+        if not same or (top.ids[:, k:] >= 0).any() or (found.n_labels, len(found)) != (top.n_labels, len(top)):
+            raise AssertionError(f"{name} gives {top_of(found)} for {top_of(top)}")
+
+
+def command_files(rng: random.Random) -> dict[str, bytes]:
+    """A truth and predictions for it, in any forms."""
+    truth = rng.choice((inputs.label_matrix, inputs.trec_qrels, inputs.jsonl_labels, inputs.xc))(rng)
+    makers = (inputs.matrix, inputs.trec_run, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv)
+    return {"truth.data": truth, "pred.data": rng.choice(makers)(rng)}
+
+
+def evaluated(path: Path) -> None:
+    """``xcrepro evaluate``: 0, or 2 with a word on what is wrong."""
+    command(["evaluate", str(path / "truth.data"), str(path / "pred.data"), "--n-labels", "12"], (0, 2))
+
+
+def command(arguments: list[str], ends: tuple[int, ...]) -> None:
+    """A command by its name, its output kept from the screen; DataError where it refuses."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        status = main(arguments)
+    if status not in ends:
+        raise AssertionError(f"status {status}: {said.getvalue()}")
+    if status == 2:
+        raise DataError("a command", said.getvalue()[:500], "what it takes")
+
+
+def two_tables(rng: random.Random) -> dict[str, bytes]:
+    """Two tables of numbers, or two kept results."""
+    maker, suffix = rng.choice(((inputs.audit_csv, "csv"), (inputs.audit_csv, "csv"), (inputs.result_json, "json")))
+    first = maker(rng)
+    return {f"a.{suffix}": first, f"b.{suffix}": rng.choice((first, maker(rng)))}
+
+
+def compared(path: Path) -> None:
+    """``xcrepro compare``: 0 where they are the same, 1 where not."""
+    command(["compare", *map(str, sorted(path.iterdir()))], (0, 1, 2))
+
+
+def notebook_folder(rng: random.Random) -> dict[str, bytes]:
+    """A notebook with parameters, or a lesson."""
+    lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
+    slide = {"slideshow": {"slide_type": "slide"}}
+    cells = [
+        ("markdown", "# Lesson 1: one", slide),
+        (
+            "code",
+            "size = 'small'\nseed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None",
+            {"tags": ["parameters"], **slide},
+        ),
+        ("code", ["print(1)\n", "x = 2"], {**slide, "papermill": {"status": "completed"}}),
+        ("markdown", "### BEGIN SOLUTION\nan answer\n### END SOLUTION\n# why", {**slide, **lesson}),
+    ]
+    made = [{"cell_type": kind, "source": text, "metadata": about} for kind, text, about in cells]
+    for cell in made:
+        if cell["cell_type"] == "code":
+            cell |= {
+                "execution_count": 1,
+                "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}],
+            }
+    return {"01_one.ipynb": json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()}
+
+
+def a_notebook_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
+    """Its bytes, or a value somewhere in it."""
+    return {name: inputs.mutated_json(rng, data, data) for name, data in files.items()}
+
+
+def notebook(path: Path) -> None:
+    """All that is looked up in one."""
+    file = path / "01_one.ipynb"
+    found = notebooks.read(file)
+    values = notebooks.parameters(file, found)
+    notebooks.code_hash(found), notebooks.failure(found), notebooks.started(found)
+    parameters.check(values)
+    lessons.read(file)
+
+
+def parameter_lines(rng: random.Random) -> bytes:
+    """``-p NAME VALUE``, a line each."""
+    values = {"size": "small", "dataset": "bibtex", "names": "['bibtex', 'delicious']", "models": "['PLT']", "ks": "[1, 3]",
+              "seed": "0", "scale": "0.2", "folder": "None", "A": "0.55", "split": "mean", "k": "5", "model": "PLT",
+              "predictions": "", "draws": "10", "scales": "[0.1, 0.2]"}  # fmt: skip
+    return "".join(f"{name}={values[name]}\n" for name in rng.sample(sorted(values), rng.randrange(1, 5))).encode()
+
+
+def given_parameters(path: Path) -> None:
+    """As a run takes them, before anything runs."""
+    given = {}
+    for line in path.read_bytes().decode("utf-8", "replace").split("\n"):
+        name, sign, text = line.partition("=")
+        if sign and "\0" not in line:
+            given[name] = recording.value(text)
+    parameters.check(given)
+    notebooks.check_values("a notebook", {name: None for name in given}, given)
+
+
+def report_folder(rng: random.Random) -> dict[str, bytes]:
+    """What a report leaves for the next one."""
+    about = {"format": "xcrepro report 1", "title": "mine", "input": "ab" * 8}
+    table = b"model,metric,k,value,stderr\nm,P,1,0.5,0.01\nm,nDCG,3,0.25,0.02\n"
+    return {"report.json": json.dumps(about).encode(), "csv/metrics.csv": table}
+
+
+def saved_report(path: Path) -> None:
+    """Its title and its numbers."""
+    reports.read(path)
+
+
+def record_csv(rng: random.Random) -> bytes:
+    """A recorded result."""
+    out = io.StringIO()
+    lines = [recorded.COLUMNS, *((recorded.PROVENANCE, "1", name, "x", "") for name in recorded.FIELDS)]
+    lines += [("", str(row), name, f"{rng.random():.4f}", "") for row in (1, 2) for name in ("metric", "P")]
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue().encode()
+
+
+def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
+    """A truth and who stands above whom."""
+    arrays = inputs.sparse_arrays(rng)
+    width = int(arrays["shape"][1])
+    above = [rng.randrange(-1, label) if label else -1 for label in range(width)]
+    pairs = [(label, up) for label, up in enumerate(above) if up >= 0]
+    shown = above if rng.randrange(2) else np.array(pairs, np.int64).reshape(-1, 2)
+    return {**arrays, "parents": np.array(shown)}
+
+
+def hierarchy(path: Path) -> list[list[int]]:
+    """All that stand above each label, and the propensities that come of it."""
+    Y, stored = read.read_labels(path), npz_arrays(path)
+    if "parents" not in stored or Y.shape[1] > 10**6:  # memory goes with the number of labels
+        raise DataError(path, "no parents, or labels beyond number", "some")
+    found = propensity.ancestors(stored["parents"], Y.shape[1])
+    with contextlib.suppress(XCError):
+        propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
+    return [sorted(above for above, _ in row) for row in rows_of(found)]
 
 
 def quietly(function: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -277,7 +603,7 @@ DOORS = (
     Door("score text", inputs.matrix, lambda p: top_of(xc.TopK.load(p, 3)), slow.scores, share=16),
     Door("filter", inputs.filter_pairs,
          lambda p: [part.tolist() for part in splits.read_filter(p)], slow.filter_pairs, share=16),
-    Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), share=10),
+    Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), slow.split, share=10),
     Door("JSON lines of labels", inputs.jsonl_labels,
          lambda p: plain(read.read_jsonl_labels(p, n_labels=12, relevance=True)), slow.jsonl_labels, ".json", 16),
     Door("JSON lines", inputs.jsonl, of_format("predictions", "jsonl"), slow.jsonl, ".jsonl", 16),
@@ -287,26 +613,60 @@ DOORS = (
     Door("TREC run", inputs.trec_run, of_format("predictions", "trec"), slow.trec_run, ".run", 12),
     Door("TREC qrels", inputs.trec_qrels, of_format("truth", "trec"), slow.trec_qrels, ".qrels", 12),
     Door("ARFF", inputs.arff, arff, None, ".arff", 12),
+    Door("ARFF with XML", inputs.arff_and_xml, lambda p: both(*formats.read_dataset(p / "a.arff", "arff")), slow.arff, "", 8,
+         packs=False, change=inputs.one_or_two_files_changed),
+    Door("Parquet: predictions", inputs.parquet_table, of_format("predictions", "parquet"), slow.table_predictions,
+         ".parquet", 4, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
+    Door("Parquet: truth", inputs.parquet_table, of_format("truth", "parquet"), slow.table_truth,
+         ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
+    Door("archive unpacked", inputs.members, unpacked, slow.archive, ".zip", 6, False, inputs.mutated_members, inputs.zipped),
     Door("Annif folder", annif_folder, annif, None, "", 3, packs=False),
     Door("any text, detected", any_form, detected, None, ".data", 24),
     Door("label names", inputs.label_names, quietly(names.read_label_names), share=12),
-    Door("row ids", inputs.label_names, quietly(names.read_row_ids), share=6),
+    Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
     Door("dataset.toml", inputs.dataset_toml, quietly(registry.read), None, ".toml", 8, packs=False),
-    Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 6, packs=False),
+    Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
     Door("result JSON", inputs.result_json, quietly(results.read), None, ".json", 6, packs=False),
     Door("tables compared", inputs.audit_csv, quietly(differences.read), None, ".csv", 2, packs=False),
+    Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
+    Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
+    Door("predictions written again", any_predictions, converted, None, ".data", 3),
+    Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),
+    Door("names in files", named_files, named, None, "", 4, packs=False, change=inputs.one_or_two_files_changed),
+    Door("raw text", raw_text, vectorized, None, ".jsonl", 1),
+    Door("notebook", notebook_folder, notebook, None, "", 4, packs=False, change=a_notebook_changed),
+    Door("parameters of a run", parameter_lines, given_parameters, None, ".txt", 4, packs=False),
+    Door("report of before", report_folder, saved_report, None, "", 2, packs=False),
+    Door("recorded result", record_csv, quietly(recorded.read), None, ".csv", 4, packs=False),
     Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
     Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),
     Door("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, ".npz", 8),
-    Door("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), None, ".npz", 4),
-    Door("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), None, ".npz", 3),
+    Door("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), slow.calibration,
+         ".npz", 4),
+    Door("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), slow.saved_pair, ".npz", 3),
     Door("npz, detected", inputs.dense_arrays, detected, None, ".npz", 4),
-    Door("npy", npy_bytes, npy, None, ".npy", 4, packs=False),
+    Door("npz, told what it is", npz_of_any_form, told, None, ".npz", 1),
+    Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
+    Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
+    Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
+    Door("hierarchy of labels", hierarchy_arrays, hierarchy, slow.hierarchy, ".npz", 1),
+    Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
+    Door("block: Parquet", inputs.parquet_block, read_block, slow.block_table,
+         ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
+    Door("block: Zarr", inputs.block_arrays, read_block, slow.block,
+         ".zarr", 1, False, inputs.mutated_for_zarr, inputs.zarr_block, "zarr"),
+    Door("npy", npy_bytes, npy, None, ".npy", 2, packs=False),
+    Door("npy: truth", inputs.dense_arrays, lambda p: plain(formats.read_truth(p, "npy")), slow.dense_truth,
+         ".npy", 2, False, None, inputs.npy),
+    Door("npy: features", inputs.dense_arrays, lambda p: plain(formats.read_features(p, "npy")), slow.dense_features,
+         ".npy", 2, False, None, inputs.npy),
+    Door("npy: scores", inputs.dense_arrays, lambda p: top_of(formats.read_predictions(p, "npy")), slow.dense_predictions,
+         ".npy", 2, False, None, inputs.npy),
     Door("State", lambda rng: dict(_STATE[0]), state, None, ".npz", 1),
-    Door("saved model", model_folder, model, None, "", 1, packs=False),
+    Door("saved model", model_folder, model, None, "", 1, packs=False, change=model_changed),
 )  # fmt: skip
-"""All of them. Parquet files are pyarrow's to read; ``xcrepro[formats]`` brings it where it is wanted."""
+"""All of them."""
 
 
 def prepare(folder: Path) -> None:

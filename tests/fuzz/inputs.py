@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
+import math
 import random
+import warnings
 import zipfile
 
 import numpy as np
@@ -109,6 +112,41 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
             lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
             text = bytearray(b"\n".join(lines))
     return bytes(text)
+
+
+def mutated_json(rng: random.Random, data: bytes, other: bytes) -> bytes:
+    """JSON of which a value somewhere is another one, is gone or comes twice; or changed bytes, where there is none."""
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError):
+        whole = None
+    if not isinstance(whole, dict | list) or not whole or rng.randrange(3) == 0:
+        return mutated(rng, data, other)
+    for _ in range(rng.choice((1, 1, 2))):
+        place, key = whole, None
+        while isinstance(place, dict | list) and place:
+            key = rng.choice(sorted(place)) if isinstance(place, dict) else rng.randrange(len(place))
+            if not isinstance(place[key], dict | list) or not place[key] or rng.randrange(4) == 0:
+                break
+            place = place[key]
+        if not place:
+            continue
+        change = rng.randrange(8)
+        if change == 0:
+            del place[key]
+        elif change == 1 and isinstance(place, dict):
+            place[rng.choice((*sorted(place), "x", ""))] = place[key]
+        elif change == 1:
+            place.append(place[key])
+        elif change == 2 and isinstance(place[key], str):
+            place[key] = mutated(rng, place[key].encode("utf-8", "replace"), b"").decode("utf-8", "replace")
+        else:
+            odd = (None, True, False, 0, -1, 1, 3, 2**31, 2**63, 2**64, 0.5, -0.5, 1e300, math.nan, math.inf, "", "x", "3",
+                   "\ud800", "\0", "a" * 5000, [], {}, [[]], [0], [None], [1, "x"], {"a": 1}, "lambda", "../x")  # fmt: skip
+            place[key] = rng.choice(odd)
+        if not whole:
+            break
+    return json.dumps(whole, indent=rng.choice((None, 1))).encode()
 
 
 def packed(rng: random.Random, data: bytes) -> bytes:
@@ -495,8 +533,266 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
     return arrays
 
 
+def npy(arrays: dict[str, np.ndarray]) -> bytes:
+    """The first array, as ``numpy.save`` writes it."""
+    out = io.BytesIO()
+    for array in list(arrays.values())[:1]:
+        np.save(out, array)
+    return out.getvalue()
+
+
 def npz(arrays: dict[str, np.ndarray]) -> bytes:
     """As ``numpy.savez`` writes them."""
     out = io.BytesIO()
     np.savez(out, **arrays)
     return out.getvalue()
+
+
+# -- several files, or parts that a library puts into one ---------------------------------------------------------------
+
+
+def one_file_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
+    """A folder of which one file has changed bytes."""
+    name = rng.choice(sorted(files))
+    return {**files, name: mutated(rng, files[name], files[name])}
+
+
+def one_or_two_files_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
+    """A small folder of which one file has changed bytes, or two have, or one has the other's, or is gone."""
+    change = rng.randrange(12)
+    if change == 0:
+        name = rng.choice(sorted(files))
+        return {other: data for other, data in files.items() if other != name}
+    if change == 1:
+        return {**files, rng.choice(sorted(files)): files[rng.choice(sorted(files))]}
+    files = one_file_changed(rng, files)
+    return one_file_changed(rng, files) if change < 4 else files
+
+
+def arff_and_xml(rng: random.Random) -> dict[str, bytes]:
+    """As Mulan keeps a dataset; sometimes the relation's name has to say which attributes are labels."""
+    table = arff(rng)
+    if rng.randrange(4) == 0:
+        return {"a.arff": table.replace(b"-C -3", rng.choice((b"-C 3", b"-C -3", b"-C -1", b"-D 3")))}
+    names = [f"label{l}" for l in rng.sample(range(3), rng.randrange(1, 4))]
+    if rng.randrange(6) == 0:
+        names[0] = rng.choice(("b c", "a", "n", "none"))
+    lines = [rng.choice(('<label name="{}"></label>', '<label name="{}"/>')).format(name) for name in names]
+    head = rng.choice(('<?xml version="1.0" encoding="utf-8"?>\n', ""))
+    text = f'{head}<labels xmlns="http://mulan.sourceforge.net/labels">\n' + "\n".join(lines) + "\n</labels>\n"
+    return {"a.arff": table, "a.xml": text.encode()}
+
+
+_MEMBERS = (
+    "train.txt",
+    "test.txt",
+    "a/train.txt",
+    "a/test.txt",
+    "a/",
+    "a/b/",
+    "a",
+    "A/Train.txt",
+    "./a",
+    "a//b",
+    "é.txt",
+)
+_STRANGE = ("../x", "/x", "a/../../x", "C:\\x", "C:x", "..\\x", "a\\b", "", ".", "..", "./", "/", "~/x", "a\nb", "a\x1b[m",
+            "x" * 199, "x" * 201, "x" * 300, "é" * 101, "d/" * 19 + "x", "d/" * 20 + "x", "con", "a b", " ", "\u202ex",
+            "__MACOSX/a", ".hidden", "a\x00b")  # fmt: skip
+_KINDS = (0o100644, 0o100644, 0o040755, 0o120777, 0o010644, 0o020644, 0o060644, 0o140755, 0o104755)
+
+
+def members(rng: random.Random) -> list[tuple]:
+    """What an archive holds: (name, content, kind as Unix has it, way of packing)."""
+    found = []
+    for name in rng.sample(_MEMBERS[:4], rng.randrange(4)):
+        found.append((name, xc(rng), 0o100644 * rng.randrange(2), rng.choice((0, 8, 8))))
+    return found
+
+
+def mutated_members(rng: random.Random, found: list[tuple]) -> list[tuple]:
+    """One to three members more, changed, or twice."""
+    found = list(found)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name, data, kind, packing = rng.choice(found) if found else ("x", b"1 1 1\n0 0:1\n", 0, 8)
+        change = rng.randrange(7)
+        if change == 0:
+            name = rng.choice(_MEMBERS)
+        elif change == 1:
+            name = rng.choice(_STRANGE)
+        elif change == 2:
+            kind = rng.choice(_KINDS)
+        elif change == 3:
+            packing = rng.choice((0, 8, 12, 14))
+        elif change == 4:
+            data = rng.choice((b"", b"0" * 200, b"0" * (1 << 20), b"0" * ((1 << 20) + 1)))
+        elif change == 5:
+            name += rng.choice(("/", "/x", " ", "."))
+        found.insert(rng.randrange(len(found) + 1), (name, data, kind, packing))
+    return found
+
+
+def zipped(found: list[tuple]) -> bytes:
+    """The archive of these members, whatever they are called."""
+    out = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(out, "w") as archive:
+        warnings.simplefilter("ignore")  # of names that come twice
+        for name, data, kind, packing in found:
+            about = zipfile.ZipInfo("x")
+            about.filename, about.external_attr, about.compress_type = name, kind << 16, packing
+            with archive.open(about, "w") as member:  # writestr makes a folder of what ends in a slash
+                member.write(data)
+    return out.getvalue()
+
+
+def block_arrays(rng: random.Random) -> dict[str, np.ndarray]:
+    """A block file's arrays."""
+    top = top_arrays(rng)
+    n, n_labels = len(top["ids"]), int(top["n_labels"])
+    rows = [sorted(rng.sample(range(n_labels), rng.randrange(min(n_labels, 3) + 1))) for _ in range(n)]
+    arrays = {
+        "format": np.array("xcrepro block 1"),
+        "truth_indptr": np.cumsum([0, *map(len, rows)]),
+        "truth_indices": np.array([label for row in rows for label in row], np.int32),
+        **top,
+        "first_row": np.array(rng.choice((-1, 0, 7))),
+    }
+    if rng.randrange(3) == 0:
+        arrays["n_relevant"] = np.array([len(row) + rng.randrange(2) for row in rows], np.float64)
+    return arrays
+
+
+def parquet_block(rng: random.Random):
+    """A block as a table."""
+    import pyarrow as pa
+
+    arrays = block_arrays(rng)
+    ids, ends = arrays["ids"].tolist(), arrays["truth_indptr"].tolist()
+    present = [[label for label in row if label >= 0] for row in ids]
+    scores = [row[: len(labels)] for row, labels in zip(arrays["scores"].tolist(), present, strict=True)]
+    truth = [arrays["truth_indices"].tolist()[low:high] for low, high in itertools.pairwise(ends)]
+    columns = {
+        "truth": pa.array(truth, pa.list_(pa.int32())),
+        "labels": pa.array(present, pa.list_(pa.int32())),
+        "scores": pa.array(scores, pa.list_(pa.float32())),
+    }
+    if "n_relevant" in arrays:
+        columns["n_relevant"] = pa.array(arrays["n_relevant"])
+    about = {"xcrepro": "xcrepro block 1", "k": str(arrays["ids"].shape[1])}
+    about |= {name: str(int(arrays[name])) for name in ("n_labels", "first_row")}
+    return pa.table(columns).replace_schema_metadata(about)
+
+
+def parquet_table(rng: random.Random):
+    """Truth or predictions as a table: a row a row, or a row a pair."""
+    import pyarrow as pa
+
+    rows = [_labels(rng) for _ in range(rng.randrange(5))]
+    scored = rng.randrange(2)
+    text = rng.randrange(4) == 0
+    label = pa.string() if text else pa.int32()
+    rows = [list(map(str, labels)) if text else labels for labels in rows]
+    if rng.randrange(2):
+        columns = {"labels": pa.array(rows, pa.list_(label))}
+        if scored:
+            columns["scores"] = pa.array([[_score(rng) for _ in labels] for labels in rows], pa.list_(pa.float64()))
+        if rng.randrange(4) == 0:
+            columns["row"] = pa.array([f"r{row}" for row in range(len(rows))], pa.string())
+        return pa.table(columns)
+    pairs = [(row, one) for row, labels in enumerate(rows) for one in labels]
+    columns = {
+        "row": pa.array([row for row, _ in pairs], pa.int64()),
+        "label": pa.array([one for _, one in pairs], label),
+    }
+    if scored:
+        columns["score"] = pa.array([_score(rng) for _ in pairs], pa.float32())
+    return pa.table(columns)
+
+
+def mutated_table(rng: random.Random, table):
+    """One to three changes of a table's values, types, columns, rows and what is said about it."""
+    import decimal
+
+    import pyarrow as pa
+
+    flat = (pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float64(), pa.string(), pa.bool_(), pa.binary(),
+            pa.large_string(), pa.decimal128(12, 2), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date64(), pa.null(),
+            pa.time32("s"), pa.duration("s"), pa.dictionary(pa.int32(), pa.string()))  # fmt: skip
+    odd = (None, -1, 2**31, 2**31 - 1, 2**40, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, math.nan, math.inf, -math.inf, 1e300, 1e39,
+           "3", "x", "007", "", "١", True, b"3", b"\xff", decimal.Decimal("3"), [3], [[3]], [], [None], [1, 1], [0.5],
+           {"a": 1}, 11, 12, 3)  # fmt: skip
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name = rng.choice([*table.column_names, ""])
+        if name not in table.column_names or table.column_names.count(name) > 1:
+            about = {
+                key.decode(): value.decode("utf-8", "replace") for key, value in (table.schema.metadata or {}).items()
+            }
+            if about and rng.randrange(4):
+                key = rng.choice(sorted(about))
+                about[key] = rng.choice((*NUMBERS, "", "xcrepro block 1", "1" * 5000))
+                if rng.randrange(8) == 0:
+                    del about[key]
+                table = table.replace_schema_metadata(about)
+            continue
+        at, column = table.column_names.index(name), table.column(name)
+        change = rng.randrange(9)
+        try:
+            if change <= 3 and len(column):
+                values, row = column.to_pylist(), rng.randrange(len(column))
+                if isinstance(values[row], list) and values[row] and rng.randrange(4):
+                    values[row][rng.randrange(len(values[row]))] = rng.choice(odd)
+                else:
+                    values[row] = rng.choice(odd)
+                kind = column.type if rng.randrange(2) else None
+                table = table.set_column(at, name, pa.array(values, kind))
+            elif change == 4:
+                kind = rng.choice(flat)
+                kind = rng.choice((pa.list_(kind), pa.large_list(kind))) if pa.types.is_nested(column.type) else kind
+                table = table.set_column(at, name, column.cast(kind, safe=False))
+            elif change == 5:
+                table = table.drop_columns([name])
+            elif change == 6:
+                other = rng.choice(("row", "label", "labels", "score", "scores", "truth", "x", name))
+                table = table.append_column(other, column)
+            elif change == 7 and len(table):
+                row = rng.randrange(len(table))
+                table = pa.concat_tables([table[:row], table[row + rng.randrange(2) :], table[: rng.randrange(2)]])
+            elif change == 8:
+                kind = pa.list_(column.type, 1) if rng.randrange(2) else pa.list_(column.type)
+                table = table.set_column(at, name, pa.array([[value] for value in column.to_pylist()], kind))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            continue  # values that no column can hold together
+    return table
+
+
+def parquet(table) -> bytes:
+    """The table's file."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    out = pa.BufferOutputStream()
+    pa.parquet.write_table(table, out)
+    return out.getvalue().to_pybytes()
+
+
+def mutated_for_zarr(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Changed arrays, as far as a Zarr group has room for them."""
+    numbers = {name: array for name, array in mutated_arrays(rng, arrays).items() if array.dtype.kind in "biuf"}
+    numbers = {name: array for name, array in numbers.items() if array.dtype.itemsize <= 8}
+    numbers = {
+        name: array for name, array in numbers.items() if (array.ndim == 0) == (name in ("n_labels", "first_row"))
+    }
+    return {**numbers, "format": np.array("xcrepro block 1")}
+
+
+def zarr_block(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
+    """The files of a block as a Zarr group."""
+    import zarr
+
+    store: dict = {}
+    group = zarr.open_group(zarr.storage.MemoryStore(store), mode="w")
+    for name, array in arrays.items():
+        if array.ndim:
+            group.create_array(name, data=array)
+    group.attrs.update({name: array.tolist() for name, array in arrays.items() if not array.ndim})
+    return {name: data.to_bytes() for name, data in store.items()}

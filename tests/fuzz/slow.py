@@ -7,6 +7,7 @@ rules are a library's (quotes in CSV, say) and writing them again would be copyi
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -169,6 +170,28 @@ def filter_pairs(data: bytes) -> list:
         rows.append(int(tokens[0]))
         columns.append(int(tokens[1]))
     return [rows, columns]
+
+
+def split(data: bytes) -> list[int]:
+    """``read_split_columns``, the first column."""
+    need(data != b"")
+    rows, width = [], None
+    for line in data.split(b"\n"):
+        tokens = line.split()
+        if not tokens or line.startswith(b"#"):
+            continue
+        need(all(token.isdigit() and len(token) <= 18 for token in tokens) and len(tokens) == (width or len(tokens)))
+        width = len(tokens)
+        rows.append(int(tokens[0]) - 1)
+    need(bool(rows) and min(rows) >= 0 and len({*rows}) == len(rows))
+    return rows
+
+
+def row_ids(data: bytes) -> list[str]:
+    """``read_row_ids``: a line each, none twice."""
+    texts = decoded(data)
+    need(len({*texts}) == len(texts))
+    return texts
 
 
 def jsonl_labels(data: bytes) -> list:
@@ -414,3 +437,440 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         need(all(low <= high for high, low in itertools.pairwise(given)))
     with np.errstate(over="ignore"):
         return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
+
+
+def calibration(arrays: dict[str, np.ndarray]) -> list:
+    """The predictions of the calibration@k authors' file: ranked by score, ties to the lowest label."""
+    need({"scores", "prediction_ids", "true_positives", "labels"} <= {*arrays} and fits(arrays))
+    ids, scores, marked, pairs = (arrays[name] for name in ("prediction_ids", "scores", "true_positives", "labels"))
+    need(
+        ids.dtype.kind in "iu"
+        and scores.dtype.kind in "iuf"
+        and marked.dtype.kind in "biuf"
+        and pairs.dtype.kind in "iu"
+    )
+    need(pairs.ndim == 2 and pairs.shape[1] == 2 and ids.ndim == 2 and scores.shape == marked.shape == ids.shape)
+    relevant = {(row, label) for row, label in pairs.tolist()}
+    largest = max([0, *ids.reshape(-1).tolist(), *(label for _, label in relevant)])
+    need(largest < MOST and all(0 <= row < len(ids) and label >= 0 for row, label in relevant))
+    rows = []
+    for row, (labels, values) in enumerate(zip(ids.tolist(), scores.astype(np.float64).tolist(), strict=True)):
+        present = [label for label in labels if label >= 0]
+        need(labels == present + [-1] * (len(labels) - len(present)) and len({*present}) == len(present))
+        given = values[: len(present)]
+        need(not any(math.isnan(value) for value in given))
+        need([(row, label) in relevant for label in labels] == marked[row].astype(bool).tolist())
+        rows.append(list(zip(present, given, strict=True)))
+    return ranked(rows, largest + 1, ids.shape[1])
+
+
+def dense(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """The array of an ``.npy``, which is the first, as float64."""
+    need(bool(arrays))
+    array = next(iter(arrays.values()))
+    need(array.ndim == 2 and array.dtype.kind in "biuf" and max(array.shape) <= MOST)
+    if array.dtype.kind in "iu" and array.size and int(np.abs(array.astype(object)).max()) > 2**53:
+        raise NoJudgement  # which float64 would round once more
+    return array.astype(np.float64)
+
+
+def dense_truth(arrays: dict[str, np.ndarray]) -> list:
+    """A dense array as a truth."""
+    rows = dense(arrays).tolist()
+    if any(math.isinf(value) for row in rows for value in row):
+        raise NoJudgement
+    need(all(value >= 0 for row in rows for value in row))
+    array = next(iter(arrays.values()))
+    return [[*array.shape], [[(label, 1.0) for label, value in enumerate(row) if value > 0] for row in rows]]
+
+
+def dense_features(arrays: dict[str, np.ndarray]) -> list:
+    """A dense array as features."""
+    with np.errstate(over="ignore"):
+        array = dense(arrays).astype(np.float32)
+    need(bool(np.isfinite(array).all()))
+    return [[*array.shape], [[(column, value) for column, value in enumerate(row) if value] for row in array.tolist()]]
+
+
+def dense_predictions(arrays: dict[str, np.ndarray]) -> list:
+    """A dense array as scores: minus infinity is not predicted."""
+    array = dense(arrays)
+    need(not np.isnan(array).any())
+    if not array.shape[1]:
+        raise NoJudgement
+    rows = [[(label, value) for label, value in enumerate(row) if value > -math.inf] for row in array.tolist()]
+    return ranked(rows, array.shape[1], max([1, *map(len, rows)]))
+
+
+def arrays_named(arrays: dict[str, np.ndarray], *names: str) -> dict[str, np.ndarray]:
+    """These arrays alone; refused where one is not there."""
+    need({*names} <= {*arrays})
+    return {name: arrays[name] for name in names}
+
+
+def streamed_matrix(arrays: dict[str, np.ndarray]) -> list:
+    """``blocks`` of a CSR matrix, in one piece; a matrix without rows has no block that would tell its width."""
+    arrays = arrays_named(arrays, "format", "shape", "data", "indices", "indptr")
+    kind = arrays["format"].tolist()
+    need(kind in (b"csr", "csr"))
+    return with_rows(stored_matrix(arrays))
+
+
+def streamed_text(data: bytes) -> list:
+    """``blocks`` of text, in one piece: the header's numbers say which of the two formats it is."""
+    for reader in (matrix, xc):
+        with contextlib.suppress(Refused):
+            return with_rows(reader(data))
+    raise Refused
+
+
+def with_rows(matrix: list) -> list:
+    """What was read, where there is a row."""
+    if not matrix[-1]:
+        raise NoJudgement
+    return matrix
+
+
+def saved_pair(arrays: dict[str, np.ndarray]) -> list:
+    """``read_xc`` of what ``write_xc`` makes of an ``.npz`` name: shapes and rows of X and Y."""
+    need("pair" in arrays and fits(arrays))
+    need(str(arrays["pair"]) == "xcrepro pair 1")
+    found = []
+    for part in ("X_", "Y_"):
+        own = {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
+        found.append(stored_matrix({**own, "format": np.array("csr")}))
+    (size, rows), (label_size, label_rows) = found
+    need(size[0] == label_size[0])
+    need(all(value >= 0 for entries in label_rows for _, value in entries))
+    return [size, label_size, rows, label_rows]
+
+
+def block(arrays: dict[str, np.ndarray]) -> list:
+    """A block file's arrays: the truth's rows, ids, scores, labels, first row, labels of the complete truth."""
+    if "prediction_ids" in arrays:
+        raise NoJudgement
+    need(fits(arrays))
+    known = arrays_named(arrays, "truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
+    first = known["first_row"]
+    need(first.shape == () and first.dtype.kind in "iu" and int(first) >= -1)
+    need(known["scores"].dtype.kind == "f")
+    with np.errstate(over="ignore"):
+        scores = known["scores"].astype(np.float32)
+    width, ids, values = saved_top({"ids": known["ids"], "scores": scores, "n_labels": known["n_labels"]})
+    labels, ends = known["truth_indices"], known["truth_indptr"]
+    need(all(array.ndim == 1 and array.dtype.kind in "iu" for array in (labels, ends)))
+    labels, ends = labels.tolist(), ends.tolist()
+    need(len(ends) == len(ids) + 1 and ends[0] == 0 and ends[-1] == len(labels) and ends == sorted(ends))
+    need(all(0 <= label < width for label in labels))
+    rows = [[(label, 1.0) for label in sorted({*labels[low:high]})] for low, high in itertools.pairwise(ends)]
+    complete = arrays.get("n_relevant")
+    if complete is not None:
+        need(complete.shape == (len(ids),) and complete.dtype.kind in "iuf")
+        need(bool((complete >= 0).all() and (complete < math.inf).all()))
+    return [width, rows, ids, values, int(first), None if complete is None else complete.tolist()]
+
+
+# -- tables of Parquet ----------------------------------------------------------------------------------------------
+
+
+def columns_of(table) -> dict[str, list]:
+    """A table's columns as Python has their values."""
+    if len({*table.column_names}) < len(table.column_names):
+        raise NoJudgement
+    try:
+        return table.to_pydict()
+    except (ValueError, OverflowError):  # a text that is none, a time that Python has not
+        raise NoJudgement from None
+
+
+def table_pairs(table, scored: bool) -> tuple[list[tuple[int, int, float]], int | None]:
+    """(row, label, score) of a table, and how many rows it has where each has a line."""
+    columns = columns_of(table)
+    lists = "labels" in columns
+    wanted = (["labels"] if lists else ["row", "label"]) + (["scores"] if lists else ["score"]) * scored
+    need({*wanted} <= {*columns})
+    need(scored or not {"score", "scores"} & {*columns})
+    records = list(zip(*(columns[name] for name in wanted), strict=True))
+    if not lists:
+        places = [(row, [label], [score[0] if score else 1.0]) for row, label, *score in records]
+    else:
+        places = [(row, labels, *(given or [None])) for row, (labels, *given) in enumerate(records)]
+    found = []
+    for row, labels, scores in places:
+        need(isinstance(labels, list))
+        scores = [1.0] * len(labels) if scores is None and not scored else scores
+        need(isinstance(scores, list) and len(scores) == len(labels) and type(row) in (str, int))
+        for label, score in zip(labels, scores, strict=True):
+            need(type(label) in (str, int) and type(score) in (int, float) and not math.isnan(score))
+            found.append((whole(row), whole(label), float(score)))
+    return found, len(records) if lists else None
+
+
+def table_predictions(table) -> list:
+    """A table as predictions."""
+    return of_scores(gathered(*table_pairs(table, True)))
+
+
+def table_truth(table) -> list:
+    """A table as a truth."""
+    return of_truth(gathered(*table_pairs(table, False)))
+
+
+def block_table(table) -> list:
+    """A block as a table; lists of other kinds than ``list`` are the reader's to take or leave."""
+    import pyarrow as pa
+
+    columns, about = columns_of(table), {}
+    for key, value in (table.schema.metadata or {}).items():
+        about[key.decode()] = value.decode()
+    need(about.get("xcrepro") == "xcrepro block 1" and {"truth", "labels", "scores"} <= {*columns})
+    for name, is_kind in (
+        ("truth", pa.types.is_integer),
+        ("labels", pa.types.is_integer),
+        ("scores", pa.types.is_floating),
+    ):
+        kind = table.schema.field(name).type
+        if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            raise NoJudgement
+        need(pa.types.is_list(kind) and is_kind(kind.value_type))
+        need(all(isinstance(row, list) and None not in row for row in columns[name]))
+    k, n_labels, first = (strictly_whole(about.get(name, "")) for name in ("k", "n_labels", "first_row"))
+    need(1 <= n_labels <= MOST and -1 <= first < 2**63 and all(len(row) <= k for row in columns["labels"]))
+    if k * max(1, len(table)) > 2**20 or k < 1:
+        raise NoJudgement
+    need(all(len(labels) == len(scores) for labels, scores in zip(columns["labels"], columns["scores"], strict=True)))
+    need(all(0 <= label < n_labels for row in columns["labels"] for label in row))  # -1 stands for no place here
+    size = len(table), k
+    ids, scores = np.full(size, -1, np.int64), np.full(size, -np.inf)
+    for row, (labels, values) in enumerate(zip(columns["labels"], columns["scores"], strict=True)):
+        ids[row, : len(labels)], scores[row, : len(labels)] = labels, values
+    truth = [label for row in columns["truth"] for label in row]
+    need(all(0 <= label < n_labels for label in truth))
+    arrays = {
+        "truth_indptr": np.cumsum([0, *map(len, columns["truth"])]),
+        "truth_indices": np.array(truth, np.int64),
+        "ids": ids,
+        "scores": scores,
+        "n_labels": np.array(n_labels),
+        "first_row": np.array(first),
+    }
+    if "n_relevant" in columns:
+        kind = table.schema.field("n_relevant").type
+        need((pa.types.is_integer(kind) or pa.types.is_floating(kind)) and None not in columns["n_relevant"])
+        arrays["n_relevant"] = np.array(columns["n_relevant"], np.float64)
+    return block(arrays)
+
+
+def strictly_whole(text: str) -> int:
+    """A whole number in plain digits; whether ``1_0`` or ``+1`` is one is the reader's to say."""
+    if re.fullmatch(r"-?[0-9]{1,19}", text):
+        return int(text)
+    try:
+        int(text)
+    except ValueError:
+        raise Refused from None
+    raise NoJudgement
+
+
+# -- ARFF -----------------------------------------------------------------------------------------------------------
+
+
+def arff(files: dict[str, bytes]) -> list:
+    """``a.arff`` with ``a.xml`` beside it, or without: shapes and rows of features and labels."""
+    need("a.arff" in files and files["a.arff"] != b"")
+    text = files["a.arff"]
+    if text[:2] in (b"\x1f\x8b", b"PK") or re.search(rb"[^\x20-\x7e\t\r\n]", text):
+        raise NoJudgement
+    relation, attributes, rows, at_data = "", [], [], False
+    for line in text.decode().split("\n"):
+        line = line.strip()
+        if not line or line.startswith("%"):
+            continue
+        first = line.split()[0]
+        if at_data:
+            rows.append(arff_row(line, attributes))
+        elif first.lower() == "@relation":
+            relation = line[len(first) :]
+        elif first.lower() == "@attribute":
+            attributes.append(arff_attribute(line[len(first) :]))
+        else:
+            need(first.lower() == "@data")
+            at_data = True
+    names = [name for name, _ in attributes]
+    need(at_data and bool(names) and len({*names}) == len(names))
+    if "a.xml" in files:
+        labels = xml_labels(files["a.xml"])
+        need(bool(labels) and len({*labels}) == len(labels) and {*labels} <= {*names})
+        places = [names.index(label) for label in labels]
+    else:
+        counted = re.search(r"-C\s+(-?[0-9]+)", relation)
+        n = int(counted[1]) if counted else 0
+        need(0 < abs(n) <= len(names))
+        places = [*range(n)] if n > 0 else [*range(len(names) + n, len(names))]
+    need(all(row[place] in (0, 1) for row in rows for place in places))
+    others = [place for place in range(len(names)) if place not in places]
+    X = [[(column, float(np.float32(row[at]))) for column, at in enumerate(others) if row[at]] for row in rows]
+    Y = [[(column, 1.0) for column, at in enumerate(places) if row[at]] for row in rows]
+    return [[len(rows), len(others)], [len(rows), len(places)], X, Y]
+
+
+def arff_words(text: str) -> tuple[list[tuple[str, bool]], str]:
+    """Words of a line, and where a comma stood behind each: (word without quotes, comma); and what could not be read."""
+    found, text = [], text.strip()
+    while text:
+        if text[0] in "'\"":
+            end, word = 1, ""
+            while end < len(text) and text[end] != text[0]:
+                end += text[end] == "\\"
+                word += text[end : end + 1]
+                end += 1
+            if end >= len(text):
+                return found, text
+            text = text[end + 1 :]
+        else:
+            end = next((i for i, sign in enumerate(text) if sign in " \t\r,{}'\"%"), len(text))
+            if not end:
+                return found, text
+            word, text = text[:end], text[end:]
+        text = text.lstrip()
+        found.append((word, text.startswith(",")))
+        if text.startswith(","):
+            text = text[1:].lstrip()
+            if not text:
+                return found, ","  # nothing behind the last comma
+    return found, ""
+
+
+def arff_cells(text: str) -> list[str]:
+    """Words with a comma between each."""
+    words, left = arff_words(text)
+    need(left == "" and all(comma for _, comma in words[:-1]))
+    return [word for word, _ in words]
+
+
+def arff_attribute(text: str) -> tuple[str, dict[str, float] | None]:
+    """Name, and the numbers of a nominal attribute's values."""
+    need(text[:1] in (" ", "\t", "\r"))
+    text = text.strip()
+    if text[:1] in ("'", '"'):
+        quoted = re.match(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", text)
+        need(quoted is not None)
+        name, kind = quoted[0], text[len(quoted[0]) :]
+    else:
+        name = re.split(r"[\s,{}'\"%]", text, maxsplit=1)[0]
+        kind = text[len(name) :]
+    need(name != "" and kind[:1] in (" ", "\t", "\r"))
+    words, left = arff_words(name)
+    need(len(words) == 1 and left == "")
+    name, kind = words[0][0], kind.strip()
+    if kind.startswith("{") and kind.endswith("}") and len(kind) > 1:
+        values = arff_cells(kind[1:-1])
+        need(bool(values) and len({*values}) == len(values))
+        try:
+            numbers = [real(value) for value in values]
+        except Refused:
+            numbers = [float(place) for place in range(len(values))]
+        need(all(abs(number) < TOO_LARGE for number in numbers))
+        return name, dict(zip(values, numbers, strict=True))
+    need(kind.lower().split()[:1] in (["numeric"], ["real"], ["integer"]))
+    return name, None
+
+
+def arff_value(text: str, values: dict[str, float] | None) -> float:
+    """A cell's number."""
+    if values is None:
+        number = real(text)
+        need(abs(number) < TOO_LARGE)
+        return number
+    need(text in values)
+    return values[text]
+
+
+def arff_row(line: str, attributes: list[tuple[str, dict[str, float] | None]]) -> list[float]:
+    """A dense or a sparse row, all its numbers."""
+    kinds = [values for _, values in attributes]
+    if not line.startswith("{"):
+        cells = arff_cells(line)
+        need(len(cells) == len(kinds))
+        return [arff_value(cell, values) for cell, values in zip(cells, kinds, strict=True)]
+    need(line.endswith("}") and len(line) > 1)
+    row, seen = [0.0 if values is None else next(iter(values.values())) for values in kinds], set()
+    inside = line[1:-1].strip()
+    words, left = arff_words(inside)
+    need(left == "" and len(words) % 2 == 0)
+    for (place, early), (cell, late) in zip(words[::2], words[1::2], strict=True):
+        need(not early and place.isdigit() and int(place) < len(kinds) and int(place) not in seen)
+        if len(seen) + 1 < len(words) // 2:
+            need(late)
+        seen.add(int(place))
+        row[int(place)] = arff_value(cell, kinds[int(place)])
+    if re.search(r"['\"][0-9]+['\"]\s", line) or re.search(r"[0-9]['\"]", line):
+        raise NoJudgement  # a column's number in quotes, or quotes at once behind it
+    return row
+
+
+def xml_labels(text: bytes) -> list[str]:
+    """The names of an XML file of the plainest form; of any other nothing is said here."""
+    plain = re.fullmatch(
+        rb"(<\?xml version=\"1\.0\" encoding=\"utf-8\"\?>[ \t\r\n])?[ \t\r\n]*<labels xmlns=\"http://mulan\.sourceforge\.net/labels\">"
+        rb"(([ \t\r\n]*<label name=\"[\w .:-]*\"[ \t\r\n]?(/>|>[ \t\r\n]*</label>))*)[ \t\r\n]*</labels>[ \t\r\n]*",
+        text,
+    )
+    if plain is None:
+        raise NoJudgement
+    return [name.decode() for name in re.findall(rb'name="([^"]*)"', plain[2])]
+
+
+# -- who stands above whom ------------------------------------------------------------------------------------------
+
+
+def hierarchy(arrays: dict[str, np.ndarray]) -> list[list[int]]:
+    """All labels above each label, of a label matrix and its ``parents``."""
+    matrix = stored_matrix({name: array for name, array in arrays.items() if name != "parents"})
+    need("parents" in arrays and fits(arrays))
+    (_, width), rows = matrix
+    need(all(value >= 0 for entries in rows for _, value in entries))
+    given = arrays["parents"]
+    need(not given.size or given.dtype.kind in "iu")
+    if given.ndim == 1 and len(given) == width:
+        pairs = [(label, above) for label, above in enumerate(given.tolist()) if above != -1]
+    else:
+        need(given.ndim == 2 and given.shape[1] == 2)
+        pairs = given.tolist()
+    need(all(0 <= label < width and 0 <= above < width for label, above in pairs))
+    need(width <= 10**6)
+    found = []
+    for label in range(width):
+        seen, fresh = set(), {label}
+        while fresh:
+            fresh = {above for one, above in pairs if one in fresh} - seen
+            seen |= fresh
+        need(label not in seen)
+        found.append(sorted(seen))
+    return found
+
+
+# -- archives -------------------------------------------------------------------------------------------------------
+
+
+def archive(members: list[tuple]) -> dict[str, str]:
+    """Files by name, of an archive that may be unpacked."""
+    files: dict[str, str] = {}
+    taken: dict[str, bool] = {}  # place without upper case -> is it a file?
+    for name, data, kind, packing in members:
+        name = name.partition("\0")[0]
+        parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+        is_folder = name.endswith("/")
+        need(not name.replace("\\", "/").startswith("/") and ".." not in parts and ":" not in "".join(parts[:1]))
+        need(kind & 0o170000 in (0, 0o100000, 0o040000))
+        need(len(parts) <= 20 and all(len(part.encode()) <= 200 and part.isprintable() for part in parts))
+        need(len(data) <= 1 << 20 or packing == 0)
+        need(bool(parts) or is_folder)
+        for end in range(1, len(parts) + 1):
+            place = "/".join(parts[:end]).lower()
+            is_file = end == len(parts) and not is_folder
+            need(place not in taken or not (taken[place] or is_file))
+            taken[place] = is_file
+        if not is_folder:
+            files["/".join(part for part in name.split("/") if part not in ("", "."))] = data.decode("latin-1")
+    return files

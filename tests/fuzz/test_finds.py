@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import shutil
 import sys
 import zipfile
 
@@ -16,14 +17,17 @@ import xcrepro as xc
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, sealed
-from xcrepro import calibrate, formats, results
-from xcrepro.data import names, read, registry, splits
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro import calibrate, formats, results, scale
+from xcrepro.data import download, names, read, registry, splits, stream
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.formats.index import Index
+from xcrepro.inputs import parameters
+from xcrepro.metrics.state import State
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
-from xcrepro.repro import differences
+from xcrepro.reports import report as reports
+from xcrepro.repro import differences, notebooks, recorded
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000
@@ -52,6 +56,8 @@ def dataset(path):
         (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), "'1e300' of 'a', expected one that float32 can hold"),
         (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), "'inf' of 'a', expected one that float32 can hold"),
         (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, "no TOML"),
+        (registry.read, ".toml", b'name = "' + DIGITS + b'"', "100 at most"),
+        (registry.read, ".toml", b'name = "a"\nlabel_names = "' + DIGITS + b'"', "at most 255 bytes"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e9999999999999999999999', "no TOML"),
         (registry.read, ".toml", b"name = " + b"[" * 3000, "no TOML"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e400', r"propensity\.A = 1E\+400"),
@@ -122,11 +128,22 @@ def test_dense_arrays_of_any_claim(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.array([[0, 1], [2, 0]], np.float16))
     assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
-    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2147483648, 0)}".ljust(117) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
-    for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
-        with pytest.raises(DataError, match=r"shape \(2147483648, 0\)"):
-            reader(path)
+    for rows in (2**31, 2**31 - 2, 2**24 + 1):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 0)}}".ljust(117) + "\n"
+        path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+        for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
+            with pytest.raises(DataError, match=rf"shape \({rows}, 0\)"):
+                reader(path)
+    for dtype in (">f4", ">i2", np.longdouble):
+        np.save(path, np.array([[0, 1], [2, 0]], dtype))
+        assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
+    path.write_bytes(
+        path.read_bytes()[:128] + b"\1" + b"\0" * 5 + b"\xf0\x7f" + bytes(24)
+    )  # a NaN that warns when it is cast
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode() + path.read_bytes()[128:])
+    with pytest.raises(DataError, match="nan in row 0, column 0"):
+        formats.read_features(path)
 
 
 def test_names_may_be_long_numbers(tmp_path):
@@ -193,16 +210,274 @@ def test_arrays_come_in_types_that_kernels_know(tmp_path, dtype):
         assert xc.models.load(tmp_path / "model").predict(X, 2).ids.shape == (6, 2)
 
 
+# -- Parquet, archives, blocks, notebooks and what is kept -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"labels": [3]}, "labels 3, scores .* lists of one length"),
+        ({"labels": [[3], None]}, "labels None"),
+        ({"row": [0.5], "label": [3]}, "a row number or a row id"),
+    ],
+)
+def test_parquet_of_another_form(tmp_path, columns, message):
+    pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'xcrepro[formats]'")
+
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=message):
+        formats.read_truth(tmp_path / "a.parquet", n_labels=12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda files: [("", b"x", 0, 8)], "a member without a name"),
+        (lambda files: [("./", b"", 0, 0), (".", b"x", 0, 8)], "a member without a name"),
+    ],
+)
+def test_an_archive_of_members_without_names(tmp_path, change, message):
+    (tmp_path / "a.zip").write_bytes(inputs.zipped(change(None)))
+    with pytest.raises(DataError, match=message):
+        download.unpack(tmp_path / "a.zip", tmp_path / "files", progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+@pytest.mark.parametrize("packing", [8, 12, 14])
+def test_an_archive_damaged_anywhere(tmp_path, packing):
+    """Each way of packing has its own words for damage, and a damaged directory points to where no file is."""
+    whole = inputs.zipped([("a/train.txt", b"1 2 3\n0 0:1\n" * 40, 0, packing)])
+    rng = random.Random(packing)
+    for _ in range(400):
+        data = bytearray(whole)
+        data[rng.randrange(len(data))] = rng.randrange(256)
+        (tmp_path / "a.zip").write_bytes(bytes(data[rng.randrange(2) * rng.randrange(60) :]))
+        try:
+            download.unpack(tmp_path / "a.zip", tmp_path / "files", progress=False)
+        except DataError:
+            assert not (tmp_path / "files").exists()
+        else:
+            shutil.rmtree(tmp_path / "files")
+
+
+def test_an_npz_that_is_said_to_be_dense(tmp_path):
+    np.savez(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", x=np.eye(2), y=np.eye(2))
+    for name, message in (("a", "found no array"), ("b", "the arrays x, y")):
+        with pytest.raises(DataError, match=message):
+            formats.read_truth(tmp_path / f"{name}.npz", "npy")
+
+
+CSR = {"format": b"csr", "shape": [2, 3], "data": [1.0, 2.0], "indices": [2, 0], "indptr": [0, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (CSR | {"format": np.zeros(0)}, "a matrix in"),
+        (CSR | {"format": np.array(["csr"])}, "a matrix in"),
+        (CSR | {"shape": [2**63 - 1, 3]}, "a row an offset, and one more"),
+        (CSR | {"shape": [[2, 3]]}, "two whole numbers"),
+        (CSR | {"indptr": [0.0, 2, 2]}, "offsets float64"),
+        (
+            CSR | {"shape": [0, -1], "indptr": [0], "data": [], "indices": np.zeros(0, int)},
+            "at most 2147483647 columns",
+        ),
+        (CSR | {"shape": [0, 3], "indptr": [0], "data": [], "indices": []}, "whole numbers in one dimension"),
+        (CSR | {"data": np.array(["", ""])}, "real numbers"),
+        (CSR | {"indices": np.array([2**63, 0], np.uint64)}, "beyond int64"),
+    ],
+)
+def test_a_matrix_in_blocks_is_checked_as_a_whole_one(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        list(stream.blocks(tmp_path / "a.npz", 2))
+    np.savez(tmp_path / "a.npz", pair="another", **{f"{part}_{name}": CSR[name] for part in "XY" for name in CSR})
+    with pytest.raises(DataError, match="a pair of the form 'another'"):
+        list(stream.blocks(tmp_path / "a.npz", 2))
+
+
+@pytest.mark.parametrize("dtype", [">i4", np.uint64, np.int16])
+def test_a_matrix_in_blocks_whose_rows_are_in_no_order(tmp_path, dtype):
+    """What was read could not be written to, and so not be sorted."""
+    np.savez(tmp_path / "a.npz", **CSR | {"indices": np.array([2, 0], dtype), "data": np.array([1, 2], ">f4")})
+    (block,) = stream.blocks(tmp_path / "a.npz", 2)
+    assert block.toarray().tolist() == [[2, 0, 1], [0, 0, 0]]
+
+
+BLOCK = {"truth_indptr": [0, 1], "truth_indices": [2], "ids": [[1]], "scores": [[0.5]], "n_labels": 3, "first_row": 0}
+
+
+@pytest.mark.parametrize("complete", [[1.0, 1.0], [np.nan], [-1.0], ["1"], 1.0, [[1.0]], [True]])
+def test_label_counts_of_a_block_are_checked(tmp_path, complete):
+    np.savez(tmp_path / "a.npz", **BLOCK, n_relevant=complete)
+    with pytest.raises(DataError, match="n_relevant"):
+        scale.read_block(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("columns", "about", "message"),
+    [
+        ({}, {"k": "4294967296"}, "k = 4,294,967,296 of 1 rows"),
+        ({}, {"k": "16777217"}, "k = 16,777,217 of 1 rows"),
+        ({}, {"k": "-1"}, "k = -1|at most k = -1"),
+        ({}, {"n_labels": "1" * 30}, "n_labels of shape"),
+        ({}, {"first_row": "9" * 5000}, "three whole numbers"),
+        ({"scores": [[-1e300]]}, {}, "minus infinity where the label is -1"),
+        ({"labels": [[2**32 + 1]]}, {}, "label 4294967297 in column labels"),
+        ({"labels": [[-1]]}, {}, "label -1 in column labels"),
+        ({"labels": [[1.5]]}, {}, "lists of whole numbers"),
+        ({"scores": [["0.5"]]}, {}, "lists of whole numbers"),
+        ({"truth": [[None]]}, {}, "lists of whole numbers"),
+        ({"labels": [[1, None]]}, {}, "nulls in column labels"),
+        ({"n_relevant": [None]}, {}, "column n_relevant"),
+        ({"n_relevant": ["1"]}, {}, "column n_relevant"),
+    ],
+)
+def test_a_block_of_parquet_of_another_form(tmp_path, columns, about, message):
+    pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[scale]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'xcrepro[scale]'")
+
+    def write(columns, about):
+        about = {"xcrepro": "xcrepro block 1", "k": "1", "n_labels": "3", "first_row": "0"} | about
+        table = pa.table({"truth": [[2]], "labels": [[1]], "scores": [[0.5]]} | columns)
+        parquet.write_table(table.replace_schema_metadata(about), tmp_path / "a.parquet")
+
+    write({}, {})
+    assert scale.read_block(tmp_path / "a.parquet").top.ids.tolist() == [[1]]
+    write(columns, about)
+    with pytest.raises(DataError, match=message):
+        scale.read_block(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["n_labels", "first_row"])
+def test_a_block_of_zarr_whose_numbers_are_none(tmp_path, name):
+    pytest.importorskip("zarr", reason="not installed: pip install 'xcrepro[scale]'")
+    about = {"format": "xcrepro block 1", **BLOCK}
+    for value in (3.7, "3", None, 2**70):
+        files = inputs.zarr_block({part: np.array(held) for part, held in about.items()} | {name: np.array(value)})
+        fuzz.put(files, Door("zarr", None, None, suffix=".zarr"), tmp_path)
+        with pytest.raises(DataError, match=name):
+            scale.read_block(tmp_path / "input.zarr")
+
+
+CELL = '{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"]}}'
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("[" * 100_000, "not JSON"),
+        ("[1]", "cell 1: a int"),
+        ('[{"metadata": {}}]', "cell 1: no source"),
+        ('[{"source": [1]}]', "cell 1: no source"),
+        ('[{"source": ""}]', "cell 1: metadata"),
+        ('[{"source": "", "metadata": "x"}]', "cell 1: metadata"),
+        ('[{"source": "", "metadata": {"tags": 3}}]', "cell 1: metadata"),
+        ('[{"source": "", "metadata": {"nbgrader": "x"}}]', "cell 1: metadata.nbgrader"),
+        ('[{"source": "", "metadata": {}, "outputs": ["x"]}]', "cell 1: outputs"),
+        (f"[{CELL % 'a = {[]: 1}'}]", "only lines `name = literal`"),
+        (f"[{CELL % ('a = ' + '(' * 5000)}]", "not Python"),
+        (f"[{CELL % ('a = 1' + chr(92) + 'u0000')}]", "not Python"),
+    ],
+)
+def test_a_notebook_of_another_form(tmp_path, cells, message):
+    path = tmp_path / "01_one.ipynb"
+    path.write_text(f'{{"nbformat": 4, "cells": {cells}}}')
+    with pytest.raises(DataError, match=message):
+        notebooks.parameters(path)
+
+
+@pytest.mark.parametrize(
+    ("about", "table", "message"),
+    [
+        (b"[" * 100_000, b"", "no JSON"),
+        (b'{"format": "xcrepro report 1"}', b"", "no title"),
+        (b'{"format": "xcrepro report 1", "title": "a"}', b"", "no table"),
+        (b'{"format": "xcrepro report 1", "title": "a"}', b"\xff", "no table"),
+        (b'{"format": "xcrepro report 1", "title": "a"}', b"model,metric,k\n", "the columns model, metric, k"),
+        (b'{"format": "xcrepro report 1", "title": "a"}', b"model,metric,k,value\na,P,1,x\n", "with numbers"),
+    ],
+)
+def test_a_report_of_before_that_is_damaged(tmp_path, about, table, message):
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "report.json").write_bytes(about)
+    (tmp_path / "csv" / "metrics.csv").write_bytes(table)
+    with pytest.raises(DataError, match=message):
+        reports.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["folder", "predictions"])
+@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b", [1], 3.5])
+def test_a_parameter_that_no_path_can_be(name, value):
+    with pytest.raises(DataMissing, match=f"parameter {name}") as caught:
+        parameters.check({name: value})
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["ks", "scales", "names", "models"])
+def test_a_parameter_that_is_to_be_a_list(name):
+    with pytest.raises(ArgumentError, match=f"parameter {name} must be a list"):
+        parameters.check({name: 3})
+
+
+def test_an_implied_average_below_nothing(tmp_path):
+    """P@3 of 0.08 beside a micro-F1@3 of 0.25 implies -1 labels a point, and with k = 1 that was divided by."""
+    (tmp_path / "a.csv").write_text("metric,k,value\nP,1,0.798\nP,3,0.083\nmicro-F1,1,0.461\nmicro-F1,3,0.247\n")
+    assert "micro_F1@1" in audit_results(tmp_path / "a.csv")["column"].tolist()
+
+
+def test_a_record_whose_rows_begin_with_0(tmp_path):
+    (tmp_path / "a.csv").write_text("table,row,column,value,sd\nprovenance,0,dataset,x,\n")
+    with pytest.raises(DataError, match="row '0'"):
+        recorded.read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("fold", ["rows", "labels"])
+def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
+    """A mean over no rows was divided by 0; over others than there were it was another number."""
+    path = tmp_path / "a.npz"
+    State([1], ["P", "macro-F1"]).add(np.eye(3), xc.TopK.from_scores(np.eye(3), 1)).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for n_rows in (0, 6) if fold == "rows" else (6,):  # fewer rows than labels are seen before
+        np.savez(path, **arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)})
+        with pytest.raises(DataError, match=f"{fold} of {n_rows} rows, 3 in its header"):
+            State.load(path)
+
+
+def test_no_message_is_endless():
+    with pytest.raises(ArgumentError, match=r"got '1{996}\.\.\.$"):
+        parameters.check({"scale": "1" * 5000})
+
+
+def test_a_dense_array_without_rows_claims_no_places(tmp_path):
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 2147483647)}".ljust(117) + "\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+    assert formats.read_predictions(tmp_path / "a.npy").ids.shape == (0, 1)
+    np.save(tmp_path / "a.npy", np.array([[0.5, -np.inf, 0.25], [-np.inf, -np.inf, 1]]))
+    assert formats.read_predictions(tmp_path / "a.npy").ids.tolist() == [[0, 2], [2, -1]]
+
+
+def test_a_record_that_is_no_text(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"table,row,column,value,sd\n\xff")
+    with pytest.raises(DataError, match="no table"):
+        recorded.read(tmp_path / "a.csv")
+
+
 # -- the fuzzer itself ----------------------------------------------------------------------------------------------
 
 
-QUICK = [door for door in DOORS if door.judge is not None and door.share >= 8]
+QUICK = [door for door in DOORS if door.judge is not None and door.share >= 3]
 
 
 @pytest.mark.parametrize("door", QUICK, ids=lambda door: door.name)
 def test_readers_agree_with_the_slow_ones(door, tmp_path):
+    if door.lacks:
+        pytest.skip(f"{door.lacks} is not installed: pip install 'xcrepro[formats,scale]'")
     tally = fuzz.Tally()
-    for number in range(150):
+    for number in range(200):
         fuzz.examine(door, 1, number, tmp_path, tally)
     assert not tally.finds, tally.finds
     assert tally.accepted > 15
@@ -243,10 +518,10 @@ def test_what_a_child_does_not_survive_is_found(tmp_path, monkeypatch, reader, f
 
 def test_an_input_is_made_again_from_its_number():
     for door in DOORS:
-        if door.name not in ("State", "saved model"):
-            first, again, other = (fuzz.made(door, 0, number)[0] for number in (3, 3, 4))
+        if door.name not in ("State", "saved model") and not door.lacks:
+            first, again, *others = (fuzz.made(door, 0, number)[0] for number in (3, 3, 4, 5, 6))
             assert first == again
-            assert first != other or door.name in ("Annif folder", "dataset.toml")
+            assert any(first != other for other in others), door.name
 
 
 def test_the_slow_reader_rounds_as_the_standard_does():

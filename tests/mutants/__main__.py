@@ -102,6 +102,7 @@ def plant(fault: Fault) -> tuple[str, tuple[str, ...]]:
     if fault.room == "kernels":  # compiled anew; what is compiled of the others is taken as it is
         cache = PLACE / "numba-of-fault"
         shutil.rmtree(cache, ignore_errors=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         shutil.copytree(CACHE, cache, copy_function=os.link)
     try:
         target.write_text(faults.changed(fault), encoding="utf-8")

@@ -82,6 +82,7 @@ PLANTED = [
     ("first_place", {("Abandonment", 1): 0.5}, "Abandonment@1"),
     ("hits_grow", {("Cov", 5): -60.0}, "Cov@5"),
     ("hits_grow", {("R", 3): -60.0}, "R@3"),
+    ("hits_grow", {("macro_R", 5): "0.01"}, "macro_R@5"),
     ("hits_grow", {("P", 1): "60.00", ("P", 3): "19.00"}, "P@3"),
     ("hits_grow", {("Brier", 3): "16.41", ("Brier", 5): "1.57"}, "Brier@5"),
     ("ndcg_bounds", {("N", 3): "7.00"}, "N@3"),
@@ -506,6 +507,15 @@ def test_own_results_tidy_and_wide(write, capsys):
     assert re.search(r"D / M: N@1 = .* \[first_place\]", capsys.readouterr().out)
     wide = write("method,P@1,nDCG@1,PSP@1,PSnDCG@1,served@1,hours\nM,0.5,0.5,0.20,0.25,0.5,3\nO,.4,-,.1,,.4,\n")
     assert audit_results(wide)[["method", "column", "expected"]].values.tolist() == [["M", "PSN@1", "0.20"]]
+
+
+def test_own_results_are_fractions_or_percent(write):
+    """Two of three places can hit at most: P@3 of 0.9 is too much for a fraction beside 0.1, 0.9 % is not."""
+    table = "method,P@1,P@3\nM,0.10,0.90\n"
+    assert audit_results(write(table))[["method", "column", "expected"]].values.tolist() == [
+        ["M", "P@3", "at most 0.7017"]
+    ]
+    assert audit_results(write(table + "N,50.0,40.0\n")).empty
 
 
 def test_own_results_of_the_package(write):

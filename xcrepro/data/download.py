@@ -12,9 +12,9 @@ import os
 import shutil
 import stat
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 
+from xcrepro.data.sources import is_damage
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.paths import atomic_path, faults_named
 
@@ -228,11 +228,12 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
                     do="Make room, or set XCREPRO_DATA to a folder on a larger disk",
                 )
             _extract(bundle, members, folder, progress)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except BaseException as error:
         shutil.rmtree(folder)
-        raise DataError(archive.name, f"a damaged zip archive ({error})", "a whole one", do="Fetch it again") from error
-    except BaseException:
-        shutil.rmtree(folder)
+        if is_damage(error) or isinstance(error, RuntimeError):  # of a password
+            raise DataError(
+                archive.name, f"a damaged zip archive ({error})", "a whole one", do="Fetch it again"
+            ) from error
         raise
 
 
@@ -248,6 +249,8 @@ def _extract(bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Pa
 
 def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
     name = PurePosixPath(member.filename.replace("\\", "/"))
+    if not name.parts and not member.filename.endswith("/"):
+        raise DataError(archive.name, "a member without a name", "a name for each file", do=_UNTRUE)
     if (
         name.is_absolute()
         or ".." in name.parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import lzma
 import os
 import struct
 import zipfile
@@ -118,13 +119,31 @@ def damage(path: str | os.PathLike) -> Iterator[None]:
         yield
     except EOFError:
         raise DataError(path, "the end of the file in the middle of packed data", "a whole archive", do=again) from None
-    except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError) as error:
-        raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
-    except OSError as error:
-        # A seek to where a damaged archive points; a disk's own faults go on as they are.
-        if error.errno not in (None, errno.EINVAL):
+    except Exception as error:
+        if not is_damage(error):
             raise
         raise DataError(path, f"damaged packed data ({error})", "a whole archive", do=again) from None
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an exception is one of those by which Python says that packed data are damaged, or packed as it does not know.
+
+    A disk's own faults are none; a seek to where a damaged archive points is one.
+    """
+    if isinstance(error, OSError):
+        return error.errno in (None, errno.EINVAL)
+    return isinstance(error, _OF_DAMAGE)
+
+
+_OF_DAMAGE = (
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    NotImplementedError,
+    UnicodeDecodeError,
+)
 
 
 def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
@@ -146,12 +165,12 @@ def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
     DataError
         For whatever a damaged file may raise, and for one that holds Python objects or complex numbers.
     """
-    return _npz(path, lambda stored: {name: _array(stored[name]) for name in stored.files})
+    return _npz(path, lambda stored: {name: in_known_types(stored[name]) for name in stored.files})
 
 
-def _array(array: np.ndarray) -> np.ndarray:
-    """In this machine's order of bytes, and in types that kernels know: uint64 becomes int64, float16 float32, longer floats
-    float64."""
+def in_known_types(array: np.ndarray) -> np.ndarray:
+    """A stored array in this machine's order of bytes, and in types that kernels know: uint64 becomes int64,
+    float16 float32, longer floats float64; a ValueError for complex numbers and what int64 cannot hold."""
     if array.dtype.kind == "c":
         raise ValueError("complex numbers")
     if array.dtype == np.uint64:

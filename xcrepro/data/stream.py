@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import sys
 import zipfile
 from collections.abc import Iterator
 
@@ -14,7 +16,7 @@ from scipy.sparse import csr_matrix
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
 from xcrepro.data import parsing, read
-from xcrepro.data.sources import damage, npz_names, open_source, require_file
+from xcrepro.data.sources import damage, in_known_types, npz_names, open_source, require_file
 from xcrepro.errors import DataError
 from xcrepro.matrices import csr_from_arrays
 
@@ -156,26 +158,33 @@ class _Member:
             self.file = archive.open(f"{name}.npy")
         except KeyError:
             raise DataError(path, f"no array {name}", "the arrays of a CSR matrix") from None
+        except RuntimeError as error:  # a password
+            raise DataError(path, f"an archive that cannot be read ({error})", "an .npz of NumPy") from None
         try:
             version = npy.read_magic(self.file)
             header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             self.shape, _, self.dtype = header(self.file)
         except ValueError as error:
             raise DataError(path, f"array {name}: {error}", "an array of numbers") from None
-        if self.dtype.kind not in "biufUS":
+        if self.dtype.kind not in "biufUS" or not self.dtype.itemsize:
             raise DataError(path, f"array {name} of {self.dtype}", "an array of numbers")
 
-    def take(self, count: int | None = None) -> np.ndarray:
-        """The next entries; all that there are where no count is given."""
-        if count is None:
-            count = int(np.prod(self.shape))
+    def whole(self) -> np.ndarray:
+        """All entries, in their shape."""
+        return self.take(math.prod(self.shape)).reshape(self.shape)
+
+    def take(self, count: int) -> np.ndarray:
+        """The next entries."""
         size = count * self.dtype.itemsize
-        data = self.file.read(size)
+        data = self.file.read(min(size, sys.maxsize))
         if len(data) < size:
             raise DataError(
                 self.path, f"array {self.name} that ends early", f"{self.shape} entries", do="Make it again"
             )
-        return np.frombuffer(data, self.dtype)
+        try:
+            return in_known_types(np.frombuffer(bytearray(data), self.dtype))  # which may be written to
+        except ValueError as error:
+            raise DataError(self.path, f"array {self.name}: {error}", "an array of numbers") from None
 
 
 def _of_npz(path, rows: int, n_columns: int | None):
@@ -186,11 +195,15 @@ def _of_npz(path, rows: int, n_columns: int | None):
             if "format" not in names:
                 do = "Of other arrays there is np.load; block files are read by xcrepro.scale.read_block"
                 raise DataError(path, f"arrays {sorted(names)}", "a SciPy matrix or what write_xc saves", do=do)
-            kind = _Member(path, archive, "format").take()[0]
-            kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+            kind = _Member(path, archive, "format").whole().tolist()
+            kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
             if kind != "csr":
                 do = "scipy.sparse.save_npz(path, matrix.tocsr())"
-                raise DataError(path, f"a matrix in {kind}", "CSR, whose rows stand one after the other", do=do)
+                raise DataError(
+                    path, f"a matrix in {str(kind)[:60]}", "CSR, whose rows stand one after the other", do=do
+                )
+        elif (kind := str(_Member(path, archive, "pair").whole())) != read.PAIR_FORMAT:
+            raise DataError(path, f"a pair of the form {kind[:60]!r}", read.PAIR_FORMAT)
         streams = [_Matrix(path, archive, name) for name in (("X_", "Y_") if pair else ("",))]
         if len({stream.n_rows for stream in streams}) > 1:
             raise DataError(
@@ -208,17 +221,21 @@ class _Matrix:
     def __init__(self, path, archive: zipfile.ZipFile, prefix: str) -> None:
         self.path = path
         members = {name: _Member(path, archive, prefix + name) for name in ("shape", "indptr", "indices", "data")}
-        shape, self.indptr = members["shape"].take(), members["indptr"].take().astype(np.int64, copy=False)
+        shape, indptr = members["shape"].whole(), members["indptr"].whole()
         self.indices, self.data = members["indices"], members["data"]
-        if shape.size != 2 or shape.dtype.kind not in "iu" or len(self.indptr) != shape[0] + 1:
-            raise DataError(
-                path, f"shape {shape.tolist()}, {len(self.indptr)} offsets", "a row an offset, and one more"
-            )
+        whole = shape.dtype.kind in "iu" and indptr.dtype.kind in "iu"
+        if shape.shape != (2,) or indptr.ndim != 1 or not whole or len(indptr) != int(shape[0]) + 1:
+            found = f"shape {shape.tolist()}, offsets {indptr.dtype} {indptr.shape}"
+            raise DataError(path, found, "two whole numbers; a row an offset, and one more")
         self.n_rows, self.width = (int(size) for size in shape)
+        self.indptr = indptr.astype(np.int64, copy=False)
         if self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any() or self.indices.shape != self.data.shape:
             raise DataError(path, "a broken matrix: offsets that fall, or other numbers of ids and values", "a matrix")
         if self.data.shape != (int(self.indptr[-1]),):
             raise DataError(path, f"{self.data.shape} values", f"{self.indptr[-1]}, where the offsets end")
+        self.rows(
+            0, 0, None, False
+        )  # what is wrong with the width and the types is said at once, and also where no row is
 
     def rows(self, lo: int, hi: int, n_columns: int | None, ones: bool) -> csr_matrix:
         """The next rows."""

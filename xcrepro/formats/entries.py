@@ -105,7 +105,9 @@ class Entries:
 def ranked(scores, k: int | None) -> TopK:
     """``TopK.from_scores``; k None: as many places as the longest row has predictions."""
     if k is None:
-        k = int(np.diff(scores.indptr).max(initial=1)) if sparse.issparse(scores) else max(scores.shape[1], 1)
+        # Of a dense one the predictions are counted, too: a file of no rows may claim any number of columns.
+        stored = np.diff(scores.indptr) if sparse.issparse(scores) else np.count_nonzero(scores != -np.inf, axis=1)
+        k = int(stored.max(initial=1))
     return TopK.from_scores(scores, max(k, 1))
 
 

@@ -72,7 +72,7 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
             _add(entries, where, row, [record["label"]], [record["score"]] if scored else [1.0])
             continue
         row, labels = entries.place(None, n - 1, record.get("row")), record["labels"]
-        scores = record["scores"] if scored else [1.0] * len(labels or [])
+        scores = record["scores"] if scored else [1.0] * (len(labels) if isinstance(labels, list) else 0)
         if not isinstance(labels, list) or not isinstance(scores, list) or len(scores) != len(labels):
             raise DataError(path, f"labels {shown(labels)}, scores {shown(scores)} {where}", "lists of one length")
         _add(entries, where, row, labels, scores)

@@ -483,7 +483,19 @@ def read(folder: str | os.PathLike) -> tuple[str, pd.DataFrame]:
     about = _about(Path(folder).expanduser())
     if about is None:
         raise DataMissing(f"{folder}: no report there; give a folder that `xcrepro report --out` wrote")
-    return about["title"], pd.read_csv(Path(folder).expanduser() / "csv" / "metrics.csv")
+    path = Path(folder).expanduser() / "csv" / "metrics.csv"
+    do = "Make the report again"
+    try:
+        table = pd.read_csv(path)
+    except (ValueError, OSError) as error:  # pandas' own errors are ValueErrors
+        raise DataError(path, f"no table ({error})", "what a report writes", do=do) from None
+    if not {"model", "metric", "k", "value"} <= set(table) or not all(
+        pd.api.types.is_numeric_dtype(table[name]) for name in ("k", "value")
+    ):
+        raise DataError(
+            path, f"the columns {', '.join(map(str, table))}", "model, metric, k, value, with numbers", do=do
+        )
+    return about["title"], table
 
 
 def _about(folder: Path) -> Mapping[str, object] | None:
@@ -493,10 +505,10 @@ def _about(folder: Path) -> Mapping[str, object] | None:
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"no JSON ({error})", "what a report writes") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise DataError(path, "another format", FORMAT)
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("title"), str):
+        raise DataError(path, "another format, or no title", f"{FORMAT}, with its title")
     return found
 
 

@@ -30,11 +30,38 @@ def read(path: str | os.PathLike) -> dict:
     """
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"text that is not JSON ({error})", "a notebook") from None
     if not isinstance(notebook, dict) or notebook.get("nbformat") != 4 or not isinstance(notebook.get("cells"), list):
         raise DataError(path, "JSON that is not a notebook", "nbformat 4 with a list of cells")
+    for number, cell in enumerate(notebook["cells"], 1):
+        if fault := _fault(cell):
+            raise DataError(path, f"cell {number}: {fault}", "what nbformat 4 has", do="JupyterLab writes such cells")
     return notebook
+
+
+def _fault(cell: object) -> str:
+    """What of a cell has another form than everybody who reads it takes for granted; empty where nothing has."""
+    if not isinstance(cell, dict):
+        return f"a {type(cell).__name__}"
+    metadata, source = cell.get("metadata"), cell.get("source")
+    if not (isinstance(source, str) or _texts(source)):
+        return "no source that is a text or a list of texts"
+    if not isinstance(metadata, dict) or not _texts(metadata.get("tags", [])):
+        return "metadata that are no object, or tags that are no list of texts"
+    if odd := [name for name in _ABOUT if not isinstance(metadata.get(name, {}), dict)]:
+        return f"metadata.{odd[0]} that is no object"
+    outputs = cell.get("outputs", [])
+    if not isinstance(outputs, list) or not all(isinstance(output, dict) for output in outputs):
+        return "outputs that are no list of objects"
+    return ""
+
+
+_ABOUT = ("papermill", "slideshow", "nbgrader")
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
 def text(value: str | list[str] | None) -> str:
@@ -95,14 +122,15 @@ def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
     found: dict = {}
     try:
         body = ast.parse(text(cells[0]["source"])).body
-    except SyntaxError as error:
-        raise DataError(path, f"a parameters cell that is not Python ({error.msg})", expected) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a NUL; too many brackets
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise DataError(path, f"a parameters cell that is not Python ({said})", expected) from None
     for line in body:
         if isinstance(line, ast.Assign) and len(line.targets) == 1 and isinstance(line.targets[0], ast.Name):
             try:
                 found[line.targets[0].id] = plain(ast.literal_eval(line.value))
                 continue
-            except ValueError:
+            except (ValueError, TypeError, RecursionError):  # {[]: 1} is a TypeError
                 pass
         raise DataError(path, repr(ast.unparse(line)), expected)
     return found

@@ -232,8 +232,11 @@ def read(path: Path) -> Record:
     DataError
         For a file of another form.
     """
-    with open(path, encoding="utf-8", newline="") as file:
-        head, *lines = list(csv.reader(file)) or [[]]
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            head, *lines = list(csv.reader(file)) or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(path, f"no table ({error})", "CSV in UTF-8") from None
     if tuple(head) != COLUMNS:
         raise DataError(path, f"the columns {', '.join(head)}", ", ".join(COLUMNS), line=1)
     found: dict[str, list[dict[str, tuple[str, str]]]] = {}
@@ -244,7 +247,7 @@ def read(path: Path) -> Record:
         rows = found.setdefault(part, [])
         if row == str(len(rows) + 1):
             rows.append({})
-        if row != str(len(rows)) or column in rows[-1]:
+        if not rows or row != str(len(rows)) or column in rows[-1]:
             raise DataError(path, f"row {row!r}, column {column!r}", "rows from 1 on, each cell once", line=number)
         rows[-1][column] = value, sd
     provenance = {name: value for row in found.pop(PROVENANCE, []) for name, (value, _) in row.items()}

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from xcrepro.arguments import whole_number
-from xcrepro.data.sources import npz_arrays
+from xcrepro.data.sources import in_known_types, npz_arrays
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.folds.rows import check_n_relevant
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK, check_pair
@@ -26,6 +27,7 @@ from xcrepro.truth import Truth
 
 FORMAT = "xcrepro block 1"
 SUFFIXES = (".npz", ".parquet", ".zarr")
+_ALWAYS, _PER_ENTRY = 2**20, 1000  # places that a block may have, and more for each row and each prediction
 _ARRAYS = ("truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
 
 
@@ -123,7 +125,20 @@ def read_block(path: str | os.PathLike) -> Rows:
     parts = {"indptr": indptr, "indices": indices, "data": np.ones(indices.shape, np.float32)}
     Y = csr_from_arrays(path, {"format": np.array("csr"), "shape": np.array([len(ids), n_labels]), **parts})
     n_relevant = arrays.get("n_relevant")
+    if n_relevant is not None:
+        n_relevant = _complete(path, n_relevant, len(ids))
     return Rows(Y, _top(path, ids, scores, n_labels), None if first_row < 0 else first_row, n_relevant)
+
+
+def _complete(path: Path, n_relevant: np.ndarray, n_rows: int) -> np.ndarray:
+    """Label counts of the complete truth."""
+    try:
+        if n_relevant.ndim != 1 or n_relevant.dtype.kind not in "iuf":
+            got = f"shape {n_relevant.shape}, dtype {n_relevant.dtype}"
+            raise ArgumentError("n_relevant", "must hold numbers in one dimension", got)
+        return check_n_relevant(n_relevant, n_rows)
+    except ArgumentError as error:
+        raise DataError(path, f"n_relevant: {error.got}", f"n_relevant, which {error.rule}") from None
 
 
 def _number(path: Path, arrays: dict[str, np.ndarray], name: str) -> int:
@@ -139,6 +154,8 @@ def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK
         top = TopK.from_ids(ids, n_labels=n_labels)
     except ArgumentError as error:
         raise DataError(path, f"ids: {error.got}", f"ids that {error.rule}") from None
+    with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
+        scores = np.ascontiguousarray(scores, np.float32)
     for found, expected, wrong in (
         ("NaN", "a number", np.isnan(scores)),
         ("a score", "minus infinity where the label is -1, and nowhere else", (scores == -np.inf) != (top.ids < 0)),
@@ -148,7 +165,7 @@ def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK
             row, place = np.argwhere(wrong)[0]
             where = f"{found} ({scores[row, place]}) at row {row}, place {place}, label {top.ids[row, place]}"
             raise DataError(path, where, expected)
-    return TopK(top.ids, np.ascontiguousarray(scores, np.float32), n_labels)
+    return TopK(top.ids, scores, n_labels)
 
 
 def _rises(scores: np.ndarray) -> np.ndarray:
@@ -196,10 +213,7 @@ def write_block(path: str | os.PathLike, Y, top: TopK, first_row: int | None = N
         "first_row": np.int64(first),
     }
     if n_relevant is not None:
-        arrays["n_relevant"] = np.ascontiguousarray(n_relevant, np.float64)
-        if arrays["n_relevant"].shape != (truth.n_rows,):
-            shape = arrays["n_relevant"].shape
-            raise ArgumentError("n_relevant", f"must hold a number for each of {truth.n_rows} rows", f"shape {shape}")
+        arrays["n_relevant"] = check_n_relevant(n_relevant, truth.n_rows)
     _of_suffix(path, {".npz": _write_npz, ".parquet": _write_parquet, ".zarr": _write_zarr})(path, arrays)
     return path
 
@@ -237,18 +251,23 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
         table = pa.parquet.read_table(path)
         about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
         columns = {name: table.column(name).combine_chunks() for name in table.schema.names}
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:  # a text that is none; one name twice
         raise DataError(path, f"no readable Parquet file ({error})", "one", do="Make it again") from None
     if about.get("xcrepro") != FORMAT or not {"truth", "labels", "scores"} <= set(columns):
         do = "write_block, write_blocks and `xcrepro write-blocks` make them"
         raise DataError(path, f"columns {sorted(columns)} that are no block", FORMAT, do=do)
-    lists = {}
-    for name in ("truth", "labels", "scores"):
+    lists, kinds = {}, {"truth": pa.types.is_integer, "labels": pa.types.is_integer, "scores": pa.types.is_floating}
+    for name, is_kind in kinds.items():
         column = columns[name]
-        if not pa.types.is_list(column.type) or column.null_count or column.values.null_count:
-            raise DataError(path, f"column {name}: {column.type}, {column.null_count} nulls", "lists without nulls")
+        if not pa.types.is_list(column.type) or not is_kind(column.type.value_type):
+            raise DataError(path, f"column {name}: {column.type}", "lists of whole numbers, of scores floats")
+        if column.null_count or column.flatten().null_count:
+            raise DataError(path, f"nulls in column {name}", "lists without nulls")
         offsets = column.offsets.to_numpy().astype(np.int64)
         lists[name] = offsets - offsets[0], column.flatten().to_numpy(zero_copy_only=False)
+    for name in ("truth", "labels"):
+        if (odd := (lists[name][1] < 0) | (lists[name][1] > MAX_COLUMNS)).any():
+            raise DataError(path, f"label {lists[name][1][odd][0]} in column {name}", "labels from 0")
     (starts, labels), (score_starts, scores) = lists["labels"], lists["scores"]
     if not np.array_equal(starts, score_starts):
         row = int(np.argmax(starts != score_starts)) - 1
@@ -258,15 +277,22 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     except (KeyError, ValueError) as error:
         raise DataError(path, f"no k, n_labels, first_row ({error!r})", "three whole numbers") from None
     sizes = np.diff(starts)
-    if sizes.max(initial=0) > k:
+    if sizes.size and sizes.max() > k:
         raise DataError(path, f"{sizes.max()} predictions in row {sizes.argmax()}", f"at most k = {k}")
-    ids, values = np.full((sizes.size, k), -1, np.int32), np.full((sizes.size, k), -np.inf, np.float32)
+    if k < 1 or k * max(1, sizes.size) > _ALWAYS + _PER_ENTRY * (sizes.size + labels.size):
+        # A few bytes may claim any number of places.
+        found = f"k = {k:,} of {sizes.size:,} rows with {labels.size:,} predictions"
+        raise DataError(path, found, "1 or more, and places that are not nearly all empty", do="Write it as .npz")
+    ids, values = np.full((sizes.size, k), -1, np.int32), np.full((sizes.size, k), -np.inf, scores.dtype)
     present = np.arange(k) < sizes[:, None]
     ids[present], values[present] = labels, scores
     arrays = {"truth_indptr": lists["truth"][0], "truth_indices": lists["truth"][1], "ids": ids, "scores": values}
-    arrays |= {"n_labels": np.int64(n_labels), "first_row": np.int64(first_row)}
+    arrays |= {"n_labels": np.asarray(n_labels), "first_row": np.asarray(first_row)}
     if "n_relevant" in columns:
-        arrays["n_relevant"] = columns["n_relevant"].to_numpy(zero_copy_only=False)
+        column = columns["n_relevant"]
+        if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            raise DataError(path, f"column n_relevant: {column.type}, {column.null_count} nulls", "numbers")
+        arrays["n_relevant"] = column.to_numpy(zero_copy_only=False)
     return arrays
 
 
@@ -309,8 +335,9 @@ def _read_zarr(path: Path) -> dict[str, np.ndarray]:
         group = zarr.open_group(str(path), mode="r")
         if group.attrs.get("format") != FORMAT:
             raise DataError(path, f"a Zarr group of format {group.attrs.get('format')!r}", FORMAT)
-        arrays = {name: array[...] for name, array in group.arrays()}
-        return arrays | {name: np.int64(group.attrs[name]) for name in ("n_labels", "first_row")}
+        arrays = {name: in_known_types(array[...]) for name, array in group.arrays()}
+        numbers = {name: group.attrs[name] for name in ("n_labels", "first_row")}
+        return arrays | {name: np.asarray(number) for name, number in numbers.items()}
     except DataError:
         raise
     except Exception as error:  # Zarr and its codecs have many ways to say that a file is damaged
