@@ -250,6 +250,12 @@ class Leader:
     nearest: Difference | None
     text: str
 
+    @property
+    def sentence(self) -> str:
+        """The text as a sentence of its own; a name at its beginning, a model's or a metric's, keeps its letters."""
+        named = self.clear or self.nearest is None
+        return f"{self.text if named else self.text[0].upper() + self.text[1:]}."
+
 
 def corrected(differences: Iterable[Difference]) -> list[Difference]:
     """The same with Holm's correction over all of them; those without an error stay without.
