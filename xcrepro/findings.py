@@ -310,6 +310,27 @@ def count(differences: Sequence[Difference], claim: str) -> str:
     return f"{claim}: {', '.join(parts)}"
 
 
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign, and none where it is rounded to zero.
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> signed(1.26, 1), signed(-0.01, 1)
+    ('+1.3', '0.0')
+    """
+    text = f"{value:+.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:]
+
+
 def chance(p: float) -> str:
     """A p-value in words.
 

@@ -332,6 +332,6 @@ def findings(
         if len(once):
             row = once.iloc[0]
             texts = [f"{name} {row[name]:.0f} %" for name in names]
-            pairs = f"{row['pairs']} pairs of a test point and a label with one train point"
+            pairs = f"{row['pairs']:,} pairs of a test point and a label with one train point"
             said.append(f"{dataset}: of {pairs}, the first {k} places have: {'; '.join(texts)}.")
     return said
