@@ -132,7 +132,7 @@ def test_findings_of_one_model_and_no_printed_row():
 def test_findings_name_a_leader_only_where_there_is_one():
     clear, close = measured(PLT=50.0, FastXML=40.0), measured(PLT=50.0, FastXML=49.999)
     assert rerun.findings(clear, rerun.compute_orders(clear, NOTHING), NOTHING)[0].startswith("PLT leads P@1")
-    assert rerun.findings(close, rerun.compute_orders(close, NOTHING), NOTHING)[0].startswith("no clear leader")
+    assert rerun.findings(close, rerun.compute_orders(close, NOTHING), NOTHING)[0].startswith("No clear leader")
 
 
 def test_own_predictions_are_held_to_the_best_baseline_and_to_no_printed_row(ds, tops):

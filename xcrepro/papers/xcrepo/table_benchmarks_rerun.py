@@ -310,7 +310,7 @@ def findings(
     -------
     list of str
     """
-    said = [f"{measured[column].leader(column).text}." for column in ("P@1", "PSP@5")]
+    said = [measured[column].leader(column).sentence for column in ("P@1", "PSP@5")]
     said += findings_own(measured, given)
     if len(orders):
         said.append(findings_orders(orders))
