@@ -127,6 +127,7 @@ def test_findings_of_one_model_and_no_printed_row():
     drawn = rerun.plot(rerun.compute(found, NOTHING), twin=False)
     assert drawn.get_suptitle() == "P and PSP at 1 and 5 of PLT"
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["ours ± 2 standard errors"]
+    assert drawn.axes[0].get_lines()[0].get_ydata().tolist() == [0.0]  # on its line: nothing stands below it
 
 
 def test_findings_name_a_leader_only_where_there_is_one():
