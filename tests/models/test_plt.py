@@ -272,46 +272,27 @@ def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
         np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
 
 
-@pytest.mark.parametrize("n_labels", [7, 8, 19])
-def test_children_side_by_side_reach_scikit_learns_optimum_too(n_labels):
-    """From 8 labels on, where points share few words; one label that all points have is certain and trains nothing."""
+@pytest.mark.parametrize("n_labels", [2, 5, 8, 19])
+@pytest.mark.parametrize("n_features", [10, 300])
+def test_children_side_by_side_reach_scikit_learns_optimum_too(n_labels, n_features):
+    """In places that are all in use or not, where points share few words or many; what all points have trains nothing."""
     from sklearn.svm import LinearSVC
 
     rng = np.random.default_rng(n_labels)
-    X = sp.csr_matrix(sp.random(90, 300, 0.02, random_state=1) + sp.eye(90, 300))
+    few = sp.random(90, n_features - 1, 6 / n_features, random_state=1) + sp.eye(90, n_features - 1)
+    X = sp.hstack([np.ones((90, 1)), few]).tocsr()
     Y = rng.random((90, n_labels)) < rng.uniform(0.02, 0.6, n_labels)
     Y[:3] = True
-    Y[:, 5] = True
-    rows = sp.csr_matrix(unit(X))
-    near = plt_train._near(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data.astype(np.float32), 300
-    )
-    assert near[0].size == 91
+    Y[:, 1] = True
     model = PLT(trees=1, loss="squared_hinge", C=3.0, eps=1e-8, max_iter=5000, threshold=0.0).fit(X, Y)
     for place in range(n_labels):
         got = weights_of(model, place)
-        if place == 5:
+        if place == 1:
             assert not got[:-1].any()
             assert got[-1] == np.inf
             continue
-        peer = LinearSVC(C=3.0, tol=1e-9, max_iter=20000).fit(rows, Y[:, place])
+        peer = LinearSVC(C=3.0, tol=1e-9, max_iter=20000).fit(unit(X), Y[:, place])
         np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
-
-
-def test_points_near_each_other_are_those_that_share_a_feature():
-    rng = np.random.default_rng(0)
-    X = sp.csr_matrix(sp.random(40, 200, 0.03, random_state=2, dtype=np.float32))
-    given = X.indptr.astype(np.int64), X.indices.astype(np.uint32), X.data
-    start, point, product = plt_train._near(*given, 200)
-    found = np.zeros((40, 40))
-    for i in range(40):
-        near = point[start[i] : start[i + 1]]
-        assert len(set(near)) == near.size
-        found[i, near] = product[start[i] : start[i + 1]]
-    np.testing.assert_allclose(found, (X.astype(float) @ X.T.astype(float)).toarray(), rtol=1e-12)
-    full = sp.csr_matrix(rng.random((40, 30)).astype(np.float32))
-    start, point, product = plt_train._near(full.indptr.astype(np.int64), full.indices.astype(np.uint32), full.data, 30)
-    assert (start.tolist(), point.size, product.size) == ([0], 0, 0)
 
 
 def test_the_node_problems_are_those_of_the_tree(models, data):

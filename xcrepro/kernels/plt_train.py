@@ -11,10 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-_LANES = 8  # children that are trained side by side
-_PER_ENTRY = (
-    8  # products of two values, for each value of a chunk, up to which its points are trained by those near them
-)
+_FEW, _MANY = (0,) * 2, (0,) * 8  # as long as there are children trained side by side
 _MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
 
 
@@ -234,137 +231,81 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
             inner_eps = max(least, 0.1 * inner_eps)
 
 
-@njit(nogil=True, cache=True)
-def _squared_hinge(start, index, value, square, y, C, eps, max_iter, state, w):
-    """l2-regularised squared hinge loss by dual coordinate descent with shrinking (Hsieh et al. 2008).
+@njit(nogil=True, cache=True, error_model="numpy")
+def _squared_hinges(start, index, value, square, sign, n_children, C, eps, max_iter, state, w, lanes):
+    """l2-regularised squared hinge loss of several children by dual coordinate descent with shrinking (Hsieh et al. 2008).
 
-    Minimises |w|^2 / 2 + C sum max(0, 1 - y w.x)^2. Variables at 0 whose derivative is well above the last round's
-    largest sit out until all others are settled; then all are looked at once more.
+    Minimises |w|^2 / 2 + C sum max(0, 1 - y w.x)^2 of each. They stand side by side, in ``len(lanes)`` columns of sign (by
+    point) and w (by feature, the bias last), of which the first ``n_children`` are in use: a point's features are looked up
+    once for all. All go through the points in one order, and each ends by its own rule. A point sits out when in all that
+    have not ended its variable is 0 and its derivative well above the last round's largest, until these are settled; then
+    all points are looked at once more.
     """
-    n = y.size
-    a = np.zeros(n)
+    n, width = square.size, len(lanes)  # a tuple's length is a constant: the loops over it become vectors
+    a = np.zeros((n, width))
     order = np.arange(n)
     active = n
     diagonal = 0.5 / C
-    ceiling = np.inf
+    bias, output, step = w[w.shape[0] - 1], np.empty(width), np.empty(width)
+    low, high, ceiling = np.empty(width), np.empty(width), np.full(width, np.inf)
+    live = np.zeros(width)
+    live[:n_children] = 1.0
     for _ in range(max_iter):
         state = _shuffle(order, active, state)
-        low, high = np.inf, -np.inf
+        low[:] = np.inf
+        high[:] = -np.inf
         s = 0
         while s < active:
             i = order[s]
-            gradient = y[i] * _output(start, index, value, w, i) - 1.0 + diagonal * a[i]
-            projected = gradient
-            if a[i] == 0.0:
-                if gradient > ceiling:
-                    active -= 1
-                    order[s], order[active] = order[active], order[s]
-                    continue
-                projected = min(gradient, 0.0)
-            low, high = min(low, projected), max(high, projected)
-            if abs(projected) > 1e-12:
-                old = a[i]
-                a[i] = max(old - gradient / (square[i] + diagonal), 0.0)
-                _move(start, index, value, w, i, y[i] * (a[i] - old))
+            y, own, whole = sign[i], a[i], square[i] + diagonal
+            features, values = index[start[i] : start[i + 1]], value[start[i] : start[i + 1]]
+            output[:] = bias
+            fours = values.size - values.size % 4
+            for j in range(0, fours, 4):
+                v, p = np.float64(values[j]), w[features[j]]
+                v1, p1 = np.float64(values[j + 1]), w[features[j + 1]]
+                v2, p2 = np.float64(values[j + 2]), w[features[j + 2]]
+                v3, p3 = np.float64(values[j + 3]), w[features[j + 3]]
+                for l in range(width):
+                    output[l] += (v * p[l] + v1 * p1[l]) + (v2 * p2[l] + v3 * p3[l])
+            for j in range(fours, values.size):
+                v, p = np.float64(values[j]), w[features[j]]
+                for l in range(width):
+                    output[l] += v * p[l]
+            out, largest = 0, 0.0
+            for l in range(width):
+                gradient = y[l] * output[l] - 1.0 + diagonal * own[l]
+                projected = gradient if own[l] > 0.0 else min(gradient, 0.0)
+                low[l], high[l] = min(low[l], projected), max(high[l], projected)
+                out += (live[l] == 0.0) | ((own[l] == 0.0) & (gradient > ceiling[l]))
+                moved = live[l] * (max(own[l] - gradient / whole, 0.0) - own[l])
+                own[l] += moved
+                step[l] = y[l] * moved
+                largest = max(largest, abs(moved))
+            if out == width:
+                active -= 1
+                order[s], order[active] = order[active], order[s]
+                continue
+            if largest > 0.0:
+                for l in range(width):
+                    bias[l] += step[l]
+                for j in range(values.size):
+                    v, p = np.float64(values[j]), w[features[j]]
+                    for l in range(width):
+                        p[l] += v * step[l]
             s += 1
-        if high - low <= eps:
+        left = 0
+        for l in range(width):
+            ended = high[l] - low[l] <= eps
+            if ended and active == n:
+                live[l] = 0.0
+            left += (live[l] > 0.0) & (not ended)
+            ceiling[l] = high[l] if high[l] > 0.0 else np.inf
+        if left == 0:
             if active == n:
                 break
-            active, ceiling = n, np.inf
-        else:
-            ceiling = high if high > 0.0 else np.inf
-
-
-@njit(nogil=True, cache=True)
-def _near(start, index, value, n_features):
-    """For each point those that share a feature with it, itself among them, and the products x_i . x_j without the bias.
-
-    Returns (start, point, product): point i's are start[i]:start[i + 1]. Where points share too much for it to be worth while
-    start is (0,) and the others are empty.
-    """
-    n = start.size - 1
-    stop = np.zeros(n_features + 1, np.int64)
-    for j in range(index.size):
-        stop[index[j] + 1] += 1
-    products = 0
-    for f in range(n_features):
-        products += stop[f + 1] * stop[f + 1]
-        stop[f + 1] += stop[f]
-    if products > _PER_ENTRY * index.size:
-        return np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)
-    place = stop[:-1].copy()
-    column, entry = np.empty(index.size, np.int32), np.empty(index.size, np.float32)
-    for i in range(n):
-        for j in range(start[i], start[i + 1]):
-            column[place[index[j]]], entry[place[index[j]]] = i, value[j]
-            place[index[j]] += 1
-    near_start = np.zeros(n + 1, np.int64)
-    point, product = np.empty(products, np.int32), np.empty(products)
-    where = np.full(n, -1)
-    found = 0
-    for i in range(n):
-        for j in range(start[i], start[i + 1]):
-            v = np.float64(value[j])
-            for at in range(stop[index[j]], stop[index[j] + 1]):
-                other = column[at]
-                if where[other] < near_start[i]:
-                    where[other] = found
-                    point[found], product[found] = other, 0.0
-                    found += 1
-                product[where[other]] += v * entry[at]
-        near_start[i + 1] = found
-    return near_start, point[:found], product[:found]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _squared_hinges(start, index, value, square, near, sign, C, eps, max_iter, state, w):
-    """:func:`_squared_hinge` of several children at once, side by side: sign is (n, _LANES), w (features and bias, _LANES).
-
-    All go through the points in one order, and each ends by its own rule. Of every point the outputs w . x are kept up to date:
-    a step at one touches those that share a feature with it (``near``: :func:`_near`), and w is added up at the end. Nothing
-    sits out: where points are few, hardly any is settled before the others.
-    """
-    near_start, point, product = near
-    n = square.size
-    a, output = np.zeros((n, _LANES)), np.zeros((n, _LANES))
-    order = np.arange(n)
-    diagonal = 0.5 / C
-    bias, step, live = np.zeros(_LANES), np.empty(_LANES), np.ones(_LANES)
-    low, high = np.empty(_LANES), np.empty(_LANES)
-    for _ in range(max_iter):
-        state = _shuffle(order, n, state)
-        low[:] = np.inf
-        high[:] = -np.inf
-        for i in order:
-            y, z, old = sign[i], output[i], a[i]
-            whole = square[i] + diagonal
-            for l in range(_LANES):
-                gradient = y[l] * (z[l] + bias[l]) - 1.0 + diagonal * old[l]
-                projected = gradient if old[l] > 0.0 else min(gradient, 0.0)
-                low[l], high[l] = min(low[l], projected), max(high[l], projected)
-                moved = live[l] * (max(old[l] - gradient / whole, 0.0) - old[l])
-                old[l] += moved
-                step[l] = y[l] * moved
-                bias[l] += step[l]
-            for j in range(near_start[i], near_start[i + 1]):
-                v, other = product[j], output[point[j]]
-                for l in range(_LANES):
-                    other[l] += v * step[l]
-        left = 0
-        for l in range(_LANES):
-            if high[l] - low[l] <= eps:
-                live[l] = 0.0
-            left += live[l] > 0.0
-        if left == 0:
-            break
-    for i in range(n):
-        for l in range(_LANES):
-            step[l] = sign[i, l] * a[i, l]
-        for j in range(start[i], start[i + 1]):
-            v, row = np.float64(value[j]), w[index[j]]
-            for l in range(_LANES):
-                row[l] += v * step[l]
-    w[w.shape[0] - 1] = bias
+            active = n
+            ceiling[:] = np.inf
 
 
 @njit(nogil=True, cache=True)
@@ -389,10 +330,8 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     counts = np.zeros(features.size, np.int64)
     kept = 0
     lanes = 1
-    if squared and n_children >= _LANES:
-        near = _near(start, index, value, features.size)
-        if near[0].size > 1:
-            lanes = _LANES
+    if squared:
+        lanes = len(_MANY) if n_children > 2 * len(_FEW) else len(_FEW)
     y = np.empty((n, lanes))
     w = np.empty((features.size + 1, lanes))
     first = 0
@@ -404,13 +343,11 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
             for j in range(positive_start[c], positive_start[c + 1]):
                 y[positive[j], c - first] = 1.0
         state = np.uint64(seed) + np.uint64(first)
-        if lanes > 1:
-            _squared_hinges(start, index, value, square, near, y, C, eps, max_iter, state, w)
-        elif positive_start[last] - positive_start[first] == n:
-            pass
+        if squared and lanes == len(_FEW):
+            _squared_hinges(start, index, value, square, y, last - first, C, eps, max_iter, state, w, _FEW)
         elif squared:
-            _squared_hinge(start, index, value, square, y.reshape(y.size), C, eps, max_iter, state, w.reshape(w.size))
-        else:
+            _squared_hinges(start, index, value, square, y, last - first, C, eps, max_iter, state, w, _MANY)
+        elif positive_start[last] - positive_start[first] < n:
             _logistic(start, index, value, square, y.reshape(y.size), C, eps, max_iter, state, w.reshape(w.size))
         for c in range(first, last):
             certain = positive_start[c + 1] - positive_start[c] == n
