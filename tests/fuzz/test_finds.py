@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import sys
+import warnings
 import zipfile
 
 import numpy as np
@@ -243,6 +244,18 @@ def test_parquet_of_another_form(tmp_path, columns, message):
         formats.read_truth(tmp_path / "a.parquet", n_labels=12)
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit):
+    pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'xcrepro[formats]'")
+
+    for value in (2**62, -(2**62)):
+        columns = {"row": [0], "label": pa.array([value], pa.timestamp(unit))}
+        parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+        with pytest.raises(DataError, match=r"a damaged Parquet file|a whole number or a name"):
+            formats.read_truth(tmp_path / "a.parquet", n_labels=12)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -292,6 +305,7 @@ CSR = {"format": b"csr", "shape": [2, 3], "data": [1.0, 2.0], "indices": [2, 0],
         (CSR | {"format": np.array(["csr"])}, "a matrix in"),
         (CSR | {"shape": [2**63 - 1, 3]}, "a row an offset, and one more"),
         (CSR | {"shape": [[2, 3]]}, "two whole numbers"),
+        (CSR | {"shape": [-1, 3], "indptr": np.zeros(0, int)}, "a row an offset, and one more"),
         (CSR | {"indptr": [0.0, 2, 2]}, "offsets float64"),
         (
             CSR | {"shape": [0, -1], "indptr": [0], "data": [], "indices": np.zeros(0, int)},
@@ -368,11 +382,20 @@ def test_a_block_of_parquet_of_another_form(tmp_path, columns, about, message):
 def test_a_block_of_zarr_whose_numbers_are_none(tmp_path, name):
     pytest.importorskip("zarr", reason="not installed: pip install 'xcrepro[scale]'")
     about = {"format": "xcrepro block 1", **BLOCK}
-    for value in (3.7, "3", None, 2**70):
+    for value in (3.7, "3", None, 2**70, 2**63):
         files = inputs.zarr_block({part: np.array(held) for part, held in about.items()} | {name: np.array(value)})
         fuzz.put(files, Door("zarr", None, None, suffix=".zarr"), tmp_path)
         with pytest.raises(DataError, match=name):
             scale.read_block(tmp_path / "input.zarr")
+
+
+def test_a_block_with_a_nan_that_warns(tmp_path):
+    scores = np.array([[0x7FF0000000000001]], np.uint64).view(np.float64)
+    np.savez(tmp_path / "a.npz", **BLOCK | {"scores": scores})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match="NaN"):
+            scale.read_block(tmp_path / "a.npz")
 
 
 def test_a_block_of_zarr_claims_no_places(tmp_path):
@@ -485,6 +508,22 @@ def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
     for n_rows in (0, 6) if fold == "rows" else (6,):  # fewer rows than labels are seen before
         np.savez(path, **arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)})
         with pytest.raises(DataError, match=f"{fold} of {n_rows} rows, 3 in its header"):
+            State.load(path)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("count", [2**63 - 1, 2**62, 2**52 + 1])
+def test_counts_of_a_state_that_no_sum_can_hold(tmp_path, exact, count):
+    """Their sum was below nothing, and a kernel walked out of its bins: the process was gone."""
+    path = tmp_path / "a.npz"
+    State([1, 3], ["ACE"], exact=exact).add(np.eye(3), xc.TopK.from_scores(np.eye(3) / 2, 3)).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for place in range(arrays["scores.n"].size):
+        counts = arrays["scores.n"].copy()
+        counts[place] = count
+        np.savez(path, **arrays | {"scores.n": counts})
+        with pytest.raises(DataError, match="counts of more than 4,503,599,627,370,496 pairs"):
             State.load(path)
 
 
