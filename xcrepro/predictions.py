@@ -532,7 +532,7 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
         found = f"prediction_ids {ids.shape}, scores {scores.shape}, true_positives {marked.shape}"
         raise DataError(path, found, "three equal shapes")
     pairs = pairs.astype(np.int64)
-    largest = max(int(ids.max(initial=-1)), int(pairs[:, 1].max(initial=-1)))
+    largest = max(int(ids.max(initial=0)), int(pairs[:, 1].max(initial=0)))  # ids may be of a type without a sign
     if largest >= MAX_LABELS:
         raise DataError(path, f"label {largest}", f"labels below {MAX_LABELS:,}")
     n_labels = max(largest + 1, 1) if n_labels is None else whole_number("n_labels", n_labels, 1)

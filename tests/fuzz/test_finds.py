@@ -108,6 +108,22 @@ def test_a_repeated_label_where_rows_are_still_learnt(tmp_path):
         formats.read_truth(path, index=Index(learn_rows=True))
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_small_ids_without_a_sign(tmp_path, kind):
+    """They were asked for a -1."""
+    path = tmp_path / "a.npz"
+    ids = np.array([[3]], kind)
+    np.savez(path, prediction_ids=ids, scores=[[0.5]], true_positives=[[False]], labels=np.zeros((0, 2), kind))
+    assert read_calibration_npz(path)[0].ids.tolist() == [[3]]
+
+
+def test_a_model_whose_class_is_a_list(tmp_path):
+    about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
+    (tmp_path / "model.json").write_text(about)
+    with pytest.raises(DataError, match=r"class \[\]"):
+        xc.models.load(tmp_path)
+
+
 @pytest.mark.parametrize(("largest", "message"), [(2**64 - 1, "beyond int64"), (3, "")])
 def test_ids_without_a_sign(tmp_path, largest, message):
     """They met -1, the absent place: an overflow, or the largest of them taken for it."""

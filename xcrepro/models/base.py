@@ -268,7 +268,7 @@ def load(path: str | os.PathLike) -> Model:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         found = f"no readable description ({type(error).__name__}: {error})"
         raise DataError(path / _ABOUT, found, "what Model.save wrote", do="Train it again") from None
-    if kind not in models.CLASSES:
+    if not isinstance(kind, str) or kind not in models.CLASSES:
         raise DataError(path / _ABOUT, f"class {kind!r}", f"one of {', '.join(models.CLASSES)}")
     try:
         if text != _sealed(text):
