@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 
 _LONGEST = 1000
-"""Characters of a file that a message shows at most."""
+"""Characters of a file, or of an argument, that a message shows at most."""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 class XCError(Exception):
@@ -26,7 +30,7 @@ class ArgumentError(XCError, ValueError):
 
     def __init__(self, argument: str, rule: str, got: object, do: str = "") -> None:
         self.argument, self.rule, self.got, self.do = argument, rule, got, do
-        super().__init__(f"{argument} {rule}; got {got}" + (f": {do}" if do else ""))
+        super().__init__(f"{argument} {rule}; got {_cut(str(got))}" + (f": {do}" if do else ""))
 
     def __reduce__(self):
         """Errors come back from other processes."""
@@ -45,11 +49,8 @@ class DataError(XCError, ValueError):
         self, path: str | os.PathLike, found: str, expected: str, *, line: int | None = None, do: str = ""
     ) -> None:
         self.path, self.found, self.expected, self.line, self.do = os.fspath(path), found, expected, line, do
-        found, expected = (
-            text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..." for text in (found, expected)
-        )
         where = self.path if line is None else f"{self.path}, line {line}"
-        super().__init__(f"{where}: found {found}, expected {expected}" + (f". {do}" if do else ""))
+        super().__init__(f"{where}: found {_cut(found)}, expected {_cut(expected)}" + (f". {do}" if do else ""))
 
     def __reduce__(self):
         return _data_error, (self.path, self.found, self.expected, self.line, self.do)

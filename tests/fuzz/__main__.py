@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
             batch(door, chosen.seed, first, count, folder, tallies[door.name])
             print(f"{time.monotonic() - began:6.0f} s  {door.name}, {first + count:,} inputs", flush=True)
             for what in tallies[door.name].finds.keys() - before:
-                print(f"          FOUND {what}", flush=True)
+                print(f"          FOUND input {tallies[door.name].finds[what][0]}: {what}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     finally:

@@ -577,7 +577,7 @@ def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     return {**arrays, "parents": np.array(shown)}
 
 
-def hierarchy(path: Path) -> list:
+def hierarchy(path: Path) -> list[list[int]]:
     """All that stand above each label, and the propensities that come of it."""
     Y, stored = read.read_labels(path), npz_arrays(path)
     if "parents" not in stored:
@@ -585,7 +585,7 @@ def hierarchy(path: Path) -> list:
     found = propensity.ancestors(stored["parents"], Y.shape[1])
     with contextlib.suppress(XCError):
         propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
-    return found.toarray().astype(int).tolist()
+    return [sorted(above for above, _ in row) for row in rows_of(found)] if Y.shape[1] <= 1000 else []
 
 
 def quietly(function: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -627,7 +627,7 @@ DOORS = (
     Door("label names", inputs.label_names, quietly(names.read_label_names), share=12),
     Door("row ids", inputs.label_names, quietly(names.read_row_ids), share=6),
     Door("dataset.toml", inputs.dataset_toml, quietly(registry.read), None, ".toml", 8, packs=False),
-    Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 6, packs=False),
+    Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
     Door("result JSON", inputs.result_json, quietly(results.read), None, ".json", 6, packs=False),
     Door("tables compared", inputs.audit_csv, quietly(differences.read), None, ".csv", 2, packs=False),
@@ -644,14 +644,15 @@ DOORS = (
     Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
     Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),
     Door("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, ".npz", 8),
-    Door("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), None, ".npz", 4),
+    Door("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), slow.calibration,
+         ".npz", 4),
     Door("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), slow.saved_pair, ".npz", 3),
     Door("npz, detected", inputs.dense_arrays, detected, None, ".npz", 4),
-    Door("npz, told what it is", npz_of_any_form, told, None, ".npz", 2),
+    Door("npz, told what it is", npz_of_any_form, told, None, ".npz", 1),
     Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
     Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
     Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
-    Door("hierarchy of labels", hierarchy_arrays, hierarchy, None, ".npz", 2),
+    Door("hierarchy of labels", hierarchy_arrays, hierarchy, slow.hierarchy, ".npz", 1),
     Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
     Door("block: Parquet", inputs.parquet_block, read_block, slow.block_table,
          ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),

@@ -417,6 +417,31 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
 
 
+def calibration(arrays: dict[str, np.ndarray]) -> list:
+    """The predictions of the calibration@k authors' file: ranked by score, ties to the lowest label."""
+    need({"scores", "prediction_ids", "true_positives", "labels"} <= {*arrays} and fits(arrays))
+    ids, scores, marked, pairs = (arrays[name] for name in ("prediction_ids", "scores", "true_positives", "labels"))
+    need(
+        ids.dtype.kind in "iu"
+        and scores.dtype.kind in "iuf"
+        and marked.dtype.kind in "biuf"
+        and pairs.dtype.kind in "iu"
+    )
+    need(pairs.ndim == 2 and pairs.shape[1] == 2 and ids.ndim == 2 and scores.shape == marked.shape == ids.shape)
+    relevant = {(row, label) for row, label in pairs.tolist()}
+    largest = max([0, *ids.reshape(-1).tolist(), *(label for _, label in relevant)])
+    need(largest < MOST and all(0 <= row < len(ids) and label >= 0 for row, label in relevant))
+    rows = []
+    for row, (labels, values) in enumerate(zip(ids.tolist(), scores.astype(np.float64).tolist(), strict=True)):
+        present = [label for label in labels if label >= 0]
+        need(labels == present + [-1] * (len(labels) - len(present)) and len({*present}) == len(present))
+        given = values[: len(present)]
+        need(not any(math.isnan(value) for value in given))
+        need([(row, label) in relevant for label in labels] == marked[row].astype(bool).tolist())
+        rows.append(list(zip(present, given, strict=True)))
+    return ranked(rows, largest + 1, ids.shape[1])
+
+
 def arrays_named(arrays: dict[str, np.ndarray], *names: str) -> dict[str, np.ndarray]:
     """These arrays alone; refused where one is not there."""
     need({*names} <= {*arrays})
@@ -468,7 +493,10 @@ def block(arrays: dict[str, np.ndarray]) -> list:
     known = arrays_named(arrays, "truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
     first = known["first_row"]
     need(first.shape == () and first.dtype.kind in "iu" and int(first) >= -1)
-    width, ids, values = saved_top({name: known[name] for name in ("ids", "scores", "n_labels")})
+    need(known["scores"].dtype.kind == "f")
+    with np.errstate(over="ignore"):
+        scores = known["scores"].astype(np.float32)
+    width, ids, values = saved_top({"ids": known["ids"], "scores": scores, "n_labels": known["n_labels"]})
     labels, ends = known["truth_indices"], known["truth_indptr"]
     need(all(array.ndim == 1 and array.dtype.kind in "iu" for array in (labels, ends)))
     labels, ends = labels.tolist(), ends.tolist()
@@ -724,13 +752,43 @@ def arff_row(line: str, attributes: list[tuple[str, dict[str, float] | None]]) -
 def xml_labels(text: bytes) -> list[str]:
     """The names of an XML file of the plainest form; of any other nothing is said here."""
     plain = re.fullmatch(
-        rb"(<\?xml version=\"1.0\" encoding=\"utf-8\"\?>\s)?\s*<labels xmlns=\"http://mulan.sourceforge.net/labels\">"
-        rb"((\s*<label name=\"[\w .:-]*\"\s?(/>|>\s*</label>))*)\s*</labels>\s*",
+        rb"(<\?xml version=\"1\.0\" encoding=\"utf-8\"\?>[ \t\r\n])?[ \t\r\n]*<labels xmlns=\"http://mulan\.sourceforge\.net/labels\">"
+        rb"(([ \t\r\n]*<label name=\"[\w .:-]*\"[ \t\r\n]?(/>|>[ \t\r\n]*</label>))*)[ \t\r\n]*</labels>[ \t\r\n]*",
         text,
     )
     if plain is None:
         raise NoJudgement
     return [name.decode() for name in re.findall(rb'name="([^"]*)"', plain[2])]
+
+
+# -- who stands above whom ------------------------------------------------------------------------------------------
+
+
+def hierarchy(arrays: dict[str, np.ndarray]) -> list[list[int]]:
+    """All labels above each label, of a label matrix and its ``parents``."""
+    matrix = stored_matrix({name: array for name, array in arrays.items() if name != "parents"})
+    need("parents" in arrays and fits(arrays))
+    (_, width), rows = matrix
+    need(all(value >= 0 for entries in rows for _, value in entries))
+    given = arrays["parents"]
+    need(not given.size or given.dtype.kind in "iu")
+    if given.ndim == 1 and len(given) == width:
+        pairs = [(label, above) for label, above in enumerate(given.tolist()) if above != -1]
+    else:
+        need(given.ndim == 2 and given.shape[1] == 2)
+        pairs = given.tolist()
+    need(all(0 <= label < width and 0 <= above < width for label, above in pairs))
+    if width > 1000:
+        raise NoJudgement
+    found = []
+    for label in range(width):
+        seen, fresh = set(), {label}
+        while fresh:
+            fresh = {above for one, above in pairs if one in fresh} - seen
+            seen |= fresh
+        need(label not in seen)
+        found.append(sorted(seen))
+    return found
 
 
 # -- archives -------------------------------------------------------------------------------------------------------

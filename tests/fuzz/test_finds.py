@@ -55,6 +55,8 @@ def dataset(path):
         (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), "'1e300' of 'a', expected one that float32 can hold"),
         (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), "'inf' of 'a', expected one that float32 can hold"),
         (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, "no TOML"),
+        (registry.read, ".toml", b'name = "' + DIGITS + b'"', "100 at most"),
+        (registry.read, ".toml", b'name = "a"\nlabel_names = "' + DIGITS + b'"', "at most 255 bytes"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e9999999999999999999999', "no TOML"),
         (registry.read, ".toml", b"name = " + b"[" * 3000, "no TOML"),
         (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e400', r"propensity\.A = 1E\+400"),
@@ -325,6 +327,7 @@ def test_label_counts_of_a_block_are_checked(tmp_path, complete):
         ({}, {"k": "-1"}, "k = -1"),
         ({}, {"n_labels": "1" * 30}, "n_labels of shape"),
         ({}, {"first_row": "9" * 5000}, "three whole numbers"),
+        ({"scores": [[-1e300]]}, {}, "minus infinity where the label is -1"),
         ({"labels": [[2**32 + 1]]}, {}, "label 4294967297 in column labels"),
         ({"labels": [[-1]]}, {}, "label -1 in column labels"),
         ({"labels": [[1.5]]}, {}, "lists of whole numbers"),
@@ -372,10 +375,11 @@ CELL = '{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"
         ("[1]", "cell 1: a int"),
         ('[{"metadata": {}}]', "cell 1: no source"),
         ('[{"source": [1]}]', "cell 1: no source"),
+        ('[{"source": ""}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": "x"}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": {"tags": 3}}]', "cell 1: metadata"),
         ('[{"source": "", "metadata": {"nbgrader": "x"}}]', "cell 1: metadata.nbgrader"),
-        ('[{"source": "", "outputs": ["x"]}]', "cell 1: outputs"),
+        ('[{"source": "", "metadata": {}, "outputs": ["x"]}]', "cell 1: outputs"),
         (f"[{CELL % 'a = {[]: 1}'}]", "only lines `name = literal`"),
         (f"[{CELL % ('a = ' + '(' * 5000)}]", "not Python"),
         (f"[{CELL % ('a = 1' + chr(92) + 'u0000')}]", "not Python"),
@@ -408,10 +412,34 @@ def test_a_report_of_before_that_is_damaged(tmp_path, about, table, message):
 
 
 @pytest.mark.parametrize("name", ["folder", "predictions"])
-@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b"])
+@pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b", [1], 3.5])
 def test_a_parameter_that_no_path_can_be(name, value):
-    with pytest.raises(DataMissing, match=f"parameter {name}"):
+    with pytest.raises(DataMissing, match=f"parameter {name}") as caught:
         parameters.check({name: value})
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["ks", "scales", "names", "models"])
+def test_a_parameter_that_is_to_be_a_list(name):
+    with pytest.raises(ArgumentError, match=f"parameter {name} must be a list"):
+        parameters.check({name: 3})
+
+
+def test_an_implied_average_below_nothing(tmp_path):
+    """P@3 of 0.08 beside a micro-F1@3 of 0.25 implies -1 labels a point, and with k = 1 that was divided by."""
+    (tmp_path / "a.csv").write_text("metric,k,value\nP,1,0.798\nP,3,0.083\nmicro-F1,1,0.461\nmicro-F1,3,0.247\n")
+    assert "micro_F1@1" in audit_results(tmp_path / "a.csv")["column"].tolist()
+
+
+def test_a_record_whose_rows_begin_with_0(tmp_path):
+    (tmp_path / "a.csv").write_text("table,row,column,value,sd\nprovenance,0,dataset,x,\n")
+    with pytest.raises(DataError, match="row '0'"):
+        recorded.read(tmp_path / "a.csv")
+
+
+def test_no_message_is_endless():
+    with pytest.raises(ArgumentError, match=r"got '1{996}\.\.\.$"):
+        parameters.check({"scale": "1" * 5000})
 
 
 def test_a_dense_array_without_rows_claims_no_places(tmp_path):

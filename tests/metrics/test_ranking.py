@@ -20,6 +20,7 @@ from xcrepro.folds.block import Block
 from xcrepro.folds.rows import RowSums
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import registry
+from xcrepro.truth import Truth
 
 KS = (1, 2, 3, 5)
 
@@ -34,6 +35,17 @@ def cases(draw):
 
 def compare(got, want):
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 1000))
+def test_hits_among_few_and_many_labels(size, seed):
+    """Long rows are bisected, short ones walked along."""
+    rng = np.random.default_rng(seed)
+    relevant = rng.permutation(70)[:size]
+    ids = rng.permutation(70)[None]
+    truth = Truth.of(sp.csr_matrix((np.ones(size), ([0] * size, relevant)), shape=(1, 70)))
+    assert truth.hits(ids.astype(np.int32)).astype(bool).tolist() == [[label in {*relevant} for label in ids[0]]]
 
 
 @settings(max_examples=150, deadline=None)

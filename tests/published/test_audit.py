@@ -508,6 +508,15 @@ def test_own_results_tidy_and_wide(write, capsys):
     assert audit_results(wide)[["method", "column", "expected"]].values.tolist() == [["M", "PSN@1", "0.20"]]
 
 
+def test_own_results_are_fractions_or_percent(write):
+    """Two of three places can hit at most: P@3 of 0.9 is too much for a fraction beside 0.1, 0.9 % is not."""
+    table = "method,P@1,P@3\nM,0.10,0.90\n"
+    assert audit_results(write(table))[["method", "column", "expected"]].values.tolist() == [
+        ["M", "P@3", "at most 0.7017"]
+    ]
+    assert audit_results(write(table + "N,50.0,40.0\n")).empty
+
+
 def test_own_results_of_the_package(write):
     rng = np.random.default_rng(0)
     Y = (rng.random((60, 20)) < 0.2).astype(np.float32)

@@ -100,6 +100,15 @@ def test_tables_of_datasets_are_the_registry():
                 assert cell.value == numbers.get(cell.metric) or (math.isnan(cell.value) and cell.printed == "")
 
 
+def test_separators_stand_where_each_document_has_them():
+    """Calibration's table 3 prints 3956 and 15,449 of EUR-Lex; the page prints 3,993."""
+    printed = {
+        source: {*xc.published.table(source)["printed"]} for source in ("calibration:table3", "xcrepo:dataset-table")
+    }
+    assert {"15,449", "3956", "3865"} <= printed["calibration:table3"]
+    assert {"15,539", "3,993", "3,809"} <= printed["xcrepo:dataset-table"]
+
+
 def test_swapped_columns_are_printed_swapped():
     table = xc.published.wide("calibration:table3").loc[("Amazon-3M", "", "")]
     assert (table["n_train"], table["n_labels"]) == (1_717_899, 2_812_281)

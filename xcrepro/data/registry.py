@@ -746,15 +746,20 @@ def _one_of(*values: str) -> _Rule:
     return _Rule("one of " + ", ".join(map(repr, values)), lambda v: v in values)
 
 
+_LONGEST = 255  # bytes of a file's name that systems take
+
+
 def _inside(value: object) -> bool:
     return (
-        isinstance(value, str) and bool(value) and not ({"..", "/"} & set(PurePosixPath(value).parts) or "\\" in value)
+        isinstance(value, str)
+        and 0 < len(value.encode("utf-8", "replace")) <= _LONGEST
+        and not ({"..", "/"} & set(PurePosixPath(value).parts) or "\\" in value)
     )
 
 
 _NAME = _Rule(
-    "a name of letters, digits, '.', '-' and '_'",
-    lambda v: isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*", v, re.ASCII) is not None,
+    "a name of letters, digits, '.', '-' and '_', 100 at most",
+    lambda v: isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", v, re.ASCII) is not None,
 )
 _SHA256 = _Rule(
     "64 hexadecimal digits in lower case",
@@ -762,7 +767,7 @@ _SHA256 = _Rule(
 )
 _TEXT = _Rule("a text", lambda v: isinstance(v, str))
 _TEXTS = _Rule("a list of texts", lambda v: isinstance(v, list) and all(isinstance(text, str) for text in v))
-_IN_FOLDER = _Rule("a file in the folder, by its relative path with '/'", _inside)
+_IN_FOLDER = _Rule(f"a file in the folder, by its relative path with '/', of at most {_LONGEST} bytes", _inside)
 _ANY = _number(lambda v: v >= 0, "a number, 0 or more")
 _ABOVE = _number(lambda v: v > 0, "a number above 0")
 _SHARE = _number(lambda v: 0 < v <= 1, "a share, above 0 and at most 1")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data import registry
+from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import baselines, datasets
 
@@ -67,6 +68,13 @@ def _distinct(name: str, value, may_be_empty: bool = False) -> list:
     return value
 
 
+def _each(name: str, value, rule: Callable[[str, object], object]) -> None:
+    if not isinstance(value, list):
+        raise ArgumentError(name, "must be a list", repr(value))
+    for one in value:
+        rule(name, one)
+
+
 def _models(name: str, value) -> None:
     for model in _distinct(name, value, may_be_empty=True):
         one_of(name, model, [*baselines.RECIPES, *baselines.VARIANTS])
@@ -75,21 +83,26 @@ def _models(name: str, value) -> None:
 def _folder(name: str, value) -> None:
     if value and not _is_there(value, Path.is_dir):
         raise DataMissing(
-            f"{name}: {value} is no folder; give the folder that holds the data's files, or leave it empty"
+            f"{name}: {shown(value)} is no folder; give the folder that holds the data's files, or leave it empty"
         )
 
 
 def _predictions(name: str, value) -> None:
     if value and not _is_there(value, Path.exists):
         raise DataMissing(
-            f"{name}: {value} is not there; give a file or folder of saved predictions, or leave it empty"
+            f"{name}: {shown(value)} is not there; give a file or folder of saved predictions, or leave it empty"
         )
 
 
 def _is_there(value, test: Callable[[Path], bool]) -> bool:
     try:
         return test(Path(value).expanduser())
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, a user whom nobody knows, a NUL
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+    ):  # a name that is too long, a user nobody knows, a NUL, no text
         return False
 
 
@@ -100,11 +113,11 @@ def _split(name: str, value) -> None:
 
 _RULES = {
     "scale": lambda name, value: real_number(name, value, above=0, at_most=1),
-    "scales": lambda name, value: [real_number(name, one, above=0, at_most=1) for one in value],
+    "scales": lambda name, value: _each(name, value, _RULES["scale"]),
     "seed": lambda name, value: whole_number(name, value, 0),
     "k": lambda name, value: whole_number(name, value, 1, baselines.PLACES),
     # One for each dataset, so the same may come twice.
-    "ks": lambda name, value: [whole_number(name, k, 1, baselines.PLACES) for k in value],
+    "ks": lambda name, value: _each(name, value, _RULES["k"]),
     "names": _distinct,
     "models": _models,
     "model": lambda name, value: _models(name, [value]),

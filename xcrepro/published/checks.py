@@ -324,8 +324,9 @@ def implied_average(precision: Cell, f1: Cell, k: int) -> tuple[float, float]:
 
 
 def implied_f1(precision: Cell, average: tuple[float, float], k: int) -> tuple[float, float]:
-    """The other way round: the micro-F1@k that P@k and an average number of labels a point imply."""
-    return 2 * k * precision.low / (k + average[1]), 2 * k * precision.high / (k + average[0])
+    """The other way round: the micro-F1@k that P@k and an average number of labels a point imply; below 0 none can be."""
+    fewest, most = (max(end, 0.0) for end in average)
+    return 2 * k * precision.low / (k + most), 2 * k * precision.high / (k + fewest)
 
 
 def shared(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:

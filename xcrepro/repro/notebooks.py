@@ -44,7 +44,7 @@ def _fault(cell: object) -> str:
     """What of a cell has another form than everybody who reads it takes for granted; empty where nothing has."""
     if not isinstance(cell, dict):
         return f"a {type(cell).__name__}"
-    metadata, source = cell.get("metadata", {}), cell.get("source")
+    metadata, source = cell.get("metadata"), cell.get("source")
     if not (isinstance(source, str) or _texts(source)):
         return "no source that is a text or a list of texts"
     if not isinstance(metadata, dict) or not _texts(metadata.get("tags", [])):

@@ -247,7 +247,7 @@ def read(path: Path) -> Record:
         rows = found.setdefault(part, [])
         if row == str(len(rows) + 1):
             rows.append({})
-        if row != str(len(rows)) or column in rows[-1]:
+        if not rows or row != str(len(rows)) or column in rows[-1]:
             raise DataError(path, f"row {row!r}, column {column!r}", "rows from 1 on, each cell once", line=number)
         rows[-1][column] = value, sd
     provenance = {name: value for row in found.pop(PROVENANCE, []) for name, (value, _) in row.items()}

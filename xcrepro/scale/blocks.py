@@ -154,6 +154,8 @@ def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK
         top = TopK.from_ids(ids, n_labels=n_labels)
     except ArgumentError as error:
         raise DataError(path, f"ids: {error.got}", f"ids that {error.rule}") from None
+    with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
+        scores = np.ascontiguousarray(scores, np.float32)
     for found, expected, wrong in (
         ("NaN", "a number", np.isnan(scores)),
         ("a score", "minus infinity where the label is -1, and nowhere else", (scores == -np.inf) != (top.ids < 0)),
@@ -163,7 +165,7 @@ def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK
             row, place = np.argwhere(wrong)[0]
             where = f"{found} ({scores[row, place]}) at row {row}, place {place}, label {top.ids[row, place]}"
             raise DataError(path, where, expected)
-    return TopK(top.ids, np.ascontiguousarray(scores, np.float32), n_labels)
+    return TopK(top.ids, scores, n_labels)
 
 
 def _rises(scores: np.ndarray) -> np.ndarray:
@@ -275,12 +277,12 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     except (KeyError, ValueError) as error:
         raise DataError(path, f"no k, n_labels, first_row ({error!r})", "three whole numbers") from None
     sizes = np.diff(starts)
-    if sizes.max(initial=0) > k:
+    if sizes.size and sizes.max() > k:
         raise DataError(path, f"{sizes.max()} predictions in row {sizes.argmax()}", f"at most k = {k}")
     if k < 1 or k * max(1, sizes.size) > _MOST_EMPTY + labels.size:  # a few bytes may claim any number of places
         do = "Where they are meant, write it as .npz"
         raise DataError(path, f"k = {k:,} of {sizes.size:,} rows", f"1 to {_MOST_EMPTY:,} places", do=do)
-    ids, values = np.full((sizes.size, k), -1, np.int32), np.full((sizes.size, k), -np.inf, np.float32)
+    ids, values = np.full((sizes.size, k), -1, np.int32), np.full((sizes.size, k), -np.inf, scores.dtype)
     present = np.arange(k) < sizes[:, None]
     ids[present], values[present] = labels, scores
     arrays = {"truth_indptr": lists["truth"][0], "truth_indices": lists["truth"][1], "ids": ids, "scores": values}
