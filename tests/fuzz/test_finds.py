@@ -119,6 +119,20 @@ def test_small_ids_without_a_sign(tmp_path, kind):
     assert read_calibration_npz(path)[0].ids.tolist() == [[3]]
 
 
+@pytest.mark.parametrize("change", [lambda roots: roots[None], lambda roots: roots.astype(float)])
+def test_a_forest_whose_roots_are_no_list(tmp_path, change):
+    X, Y = np.eye(6, 4, dtype=np.float32), np.eye(6, 3, dtype=np.float32)
+    xc.models.FastXML(trees=2).fit(X, Y).save(tmp_path / "model")
+    with np.load(tmp_path / "model" / "arrays.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    arrays["roots"] = change(arrays["roots"])
+    files = {"arrays.npz": inputs.npz(arrays), "model.json": (tmp_path / "model" / "model.json").read_bytes()}
+    for file, data in sealed(files).items():
+        (tmp_path / "model" / file).write_bytes(data)
+    with pytest.raises(DataError, match="no list of whole numbers"):
+        xc.models.load(tmp_path / "model")
+
+
 def test_a_model_whose_class_is_a_list(tmp_path):
     about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
     (tmp_path / "model.json").write_text(about)

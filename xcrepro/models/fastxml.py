@@ -149,6 +149,8 @@ class FastXML(Model):
         inner = self.left_ != kernel.LEAF
         _check_rows("the classifiers", (nodes, self.n_features_ + 1), self.w_indptr_, self.w_indices_, self.w_data_)
         _check_rows("the leaves", (nodes, self.n_labels_), self.p_indptr_, self.p_indices_, self.p_data_)
+        if any(nodes.ndim != 1 or nodes.dtype.kind not in "iu" for nodes in (self.roots_, self.left_)):
+            raise ValueError("its nodes are no list of whole numbers")
         if not (self.roots_.size and (self.roots_ >= 0).all() and (self.roots_ < nodes).all()):
             raise ValueError("its roots are no nodes")
         # Children stand behind their parent, so that every walk ends.
