@@ -308,9 +308,7 @@ def npy(path: Path) -> None:
 
 def npy_bytes(rng: random.Random) -> bytes:
     """An ``.npy`` file."""
-    out = io.BytesIO()
-    np.save(out, next(iter(inputs.dense_arrays(rng).values())))
-    return out.getvalue()
+    return inputs.npy(inputs.dense_arrays(rng))
 
 
 def read_block(path: Path) -> list:
@@ -580,12 +578,12 @@ def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
 def hierarchy(path: Path) -> list[list[int]]:
     """All that stand above each label, and the propensities that come of it."""
     Y, stored = read.read_labels(path), npz_arrays(path)
-    if "parents" not in stored:
-        raise DataError(path, "no parents", "some")
+    if "parents" not in stored or Y.shape[1] > 10**6:  # memory goes with the number of labels
+        raise DataError(path, "no parents, or labels beyond number", "some")
     found = propensity.ancestors(stored["parents"], Y.shape[1])
     with contextlib.suppress(XCError):
         propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
-    return [sorted(above for above, _ in row) for row in rows_of(found)] if Y.shape[1] <= 1000 else []
+    return [sorted(above for above, _ in row) for row in rows_of(found)]
 
 
 def quietly(function: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -605,7 +603,7 @@ DOORS = (
     Door("score text", inputs.matrix, lambda p: top_of(xc.TopK.load(p, 3)), slow.scores, share=16),
     Door("filter", inputs.filter_pairs,
          lambda p: [part.tolist() for part in splits.read_filter(p)], slow.filter_pairs, share=16),
-    Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), share=10),
+    Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), slow.split, share=10),
     Door("JSON lines of labels", inputs.jsonl_labels,
          lambda p: plain(read.read_jsonl_labels(p, n_labels=12, relevance=True)), slow.jsonl_labels, ".json", 16),
     Door("JSON lines", inputs.jsonl, of_format("predictions", "jsonl"), slow.jsonl, ".jsonl", 16),
@@ -625,7 +623,7 @@ DOORS = (
     Door("Annif folder", annif_folder, annif, None, "", 3, packs=False),
     Door("any text, detected", any_form, detected, None, ".data", 24),
     Door("label names", inputs.label_names, quietly(names.read_label_names), share=12),
-    Door("row ids", inputs.label_names, quietly(names.read_row_ids), share=6),
+    Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
     Door("dataset.toml", inputs.dataset_toml, quietly(registry.read), None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
@@ -658,7 +656,13 @@ DOORS = (
          ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
     Door("block: Zarr", inputs.block_arrays, read_block, slow.block,
          ".zarr", 1, False, inputs.mutated_for_zarr, inputs.zarr_block, "zarr"),
-    Door("npy", npy_bytes, npy, None, ".npy", 4, packs=False),
+    Door("npy", npy_bytes, npy, None, ".npy", 2, packs=False),
+    Door("npy: truth", inputs.dense_arrays, lambda p: plain(formats.read_truth(p, "npy")), slow.dense_truth,
+         ".npy", 2, False, None, inputs.npy),
+    Door("npy: features", inputs.dense_arrays, lambda p: plain(formats.read_features(p, "npy")), slow.dense_features,
+         ".npy", 2, False, None, inputs.npy),
+    Door("npy: scores", inputs.dense_arrays, lambda p: top_of(formats.read_predictions(p, "npy")), slow.dense_predictions,
+         ".npy", 2, False, None, inputs.npy),
     Door("State", lambda rng: dict(_STATE[0]), state, None, ".npz", 1),
     Door("saved model", model_folder, model, None, "", 1, packs=False, change=model_changed),
 )  # fmt: skip

@@ -533,6 +533,14 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
     return arrays
 
 
+def npy(arrays: dict[str, np.ndarray]) -> bytes:
+    """The first array, as ``numpy.save`` writes it."""
+    out = io.BytesIO()
+    for array in list(arrays.values())[:1]:
+        np.save(out, array)
+    return out.getvalue()
+
+
 def npz(arrays: dict[str, np.ndarray]) -> bytes:
     """As ``numpy.savez`` writes them."""
     out = io.BytesIO()

@@ -157,11 +157,22 @@ def test_dense_arrays_of_any_claim(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.array([[0, 1], [2, 0]], np.float16))
     assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
-    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2147483648, 0)}".ljust(117) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
-    for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
-        with pytest.raises(DataError, match=r"shape \(2147483648, 0\)"):
-            reader(path)
+    for rows in (2**31, 2**31 - 2, 2**24 + 1):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 0)}}".ljust(117) + "\n"
+        path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode())
+        for reader in (formats.read_truth, formats.read_predictions, formats.read_features):
+            with pytest.raises(DataError, match=rf"shape \({rows}, 0\)"):
+                reader(path)
+    for dtype in (">f4", ">i2", np.longdouble):
+        np.save(path, np.array([[0, 1], [2, 0]], dtype))
+        assert formats.read_truth(path).toarray().tolist() == [[0, 1], [1, 0]]
+    path.write_bytes(
+        path.read_bytes()[:128] + b"\1" + b"\0" * 5 + b"\xf0\x7f" + bytes(24)
+    )  # a NaN that warns when it is cast
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header.encode() + path.read_bytes()[128:])
+    with pytest.raises(DataError, match="nan in row 0, column 0"):
+        formats.read_features(path)
 
 
 def test_names_may_be_long_numbers(tmp_path):
@@ -338,7 +349,8 @@ def test_label_counts_of_a_block_are_checked(tmp_path, complete):
     ("columns", "about", "message"),
     [
         ({}, {"k": "4294967296"}, "k = 4,294,967,296 of 1 rows"),
-        ({}, {"k": "-1"}, "k = -1"),
+        ({}, {"k": "16777217"}, "k = 16,777,217 of 1 rows"),
+        ({}, {"k": "-1"}, "k = -1|at most k = -1"),
         ({}, {"n_labels": "1" * 30}, "n_labels of shape"),
         ({}, {"first_row": "9" * 5000}, "three whole numbers"),
         ({"scores": [[-1e300]]}, {}, "minus infinity where the label is -1"),
@@ -473,13 +485,15 @@ def test_a_record_that_is_no_text(tmp_path):
 # -- the fuzzer itself ----------------------------------------------------------------------------------------------
 
 
-QUICK = [door for door in DOORS if door.judge is not None and door.share >= 8]
+QUICK = [door for door in DOORS if door.judge is not None and door.share >= 3]
 
 
 @pytest.mark.parametrize("door", QUICK, ids=lambda door: door.name)
 def test_readers_agree_with_the_slow_ones(door, tmp_path):
+    if door.lacks:
+        pytest.skip(f"{door.lacks} is not installed: pip install 'xcrepro[formats,scale]'")
     tally = fuzz.Tally()
-    for number in range(150):
+    for number in range(200):
         fuzz.examine(door, 1, number, tmp_path, tally)
     assert not tally.finds, tally.finds
     assert tally.accepted > 15

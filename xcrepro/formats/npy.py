@@ -7,7 +7,7 @@ import os
 import numpy as np
 from scipy import sparse
 
-from xcrepro.data.sources import npz_arrays, require_file
+from xcrepro.data.sources import in_known_types, npz_arrays, require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
@@ -16,6 +16,7 @@ from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
+_MOST_EMPTY = 2**20  # rows of no columns
 _MOST = 2**30  # cells that are written; XC matrices are sparse for a reason
 
 
@@ -43,7 +44,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Features; a 0 is not stored."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
         array = _array(path).astype(np.float32)
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
@@ -61,16 +62,16 @@ def _array(path: str | os.PathLike) -> np.ndarray:
     else:
         require_file(path)
         try:
-            array = np.load(path, allow_pickle=False)
+            array = in_known_types(np.load(path, allow_pickle=False))
         except Exception as error:  # NumPy, zipfile and pickle have many ways to say that a file is damaged
             do = "Make or fetch it again"
             raise DataError(path, f"no readable .npy file ({error})", "an array without objects", do=do) from None
     with of_file(path):
         array = checked_matrix("matrix", array)
-    if max(array.shape) > MAX_COLUMNS:  # an empty array may claim any shape
-        raise DataError(path, f"an array of shape {array.shape}", f"at most {MAX_COLUMNS} rows and columns")
-    # SciPy knows no float16.
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+    if max(array.shape) > MAX_COLUMNS or (not array.size and len(array) > _MOST_EMPTY):  # it may claim any shape then
+        expected = f"at most {MAX_COLUMNS:,} rows and columns, {_MOST_EMPTY:,} rows without any"
+        raise DataError(path, f"an array of shape {array.shape}", expected)
+    return array
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:

@@ -27,7 +27,7 @@ from xcrepro.truth import Truth
 
 FORMAT = "xcrepro block 1"
 SUFFIXES = (".npz", ".parquet", ".zarr")
-_MOST_EMPTY = 2**26  # places without a prediction
+_ALWAYS, _PER_ENTRY = 2**20, 1000  # places that a block may have, and more for each row and each prediction
 _ARRAYS = ("truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
 
 
@@ -279,9 +279,10 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     sizes = np.diff(starts)
     if sizes.size and sizes.max() > k:
         raise DataError(path, f"{sizes.max()} predictions in row {sizes.argmax()}", f"at most k = {k}")
-    if k < 1 or k * max(1, sizes.size) > _MOST_EMPTY + labels.size:  # a few bytes may claim any number of places
-        do = "Where they are meant, write it as .npz"
-        raise DataError(path, f"k = {k:,} of {sizes.size:,} rows", f"1 to {_MOST_EMPTY:,} places", do=do)
+    if k < 1 or k * max(1, sizes.size) > _ALWAYS + _PER_ENTRY * (sizes.size + labels.size):
+        # A few bytes may claim any number of places.
+        found = f"k = {k:,} of {sizes.size:,} rows with {labels.size:,} predictions"
+        raise DataError(path, found, "1 or more, and places that are not nearly all empty", do="Write it as .npz")
     ids, values = np.full((sizes.size, k), -1, np.int32), np.full((sizes.size, k), -np.inf, scores.dtype)
     present = np.arange(k) < sizes[:, None]
     ids[present], values[present] = labels, scores
