@@ -133,6 +133,23 @@ def test_a_forest_whose_roots_are_no_list(tmp_path, change):
         xc.models.load(tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    ("counts", "sound"), [(np.array([0, 2, 1], np.uint8), True), ([0, 2, -1], False), ([0, 9, 1], False)]
+)
+def test_counts_of_labels_are_sorted_and_are_counts(tmp_path, counts, sound):
+    xc.models.Popularity().fit(np.eye(3), np.array([[0, 1, 0], [0, 1, 1], [0, 0, 0]])).save(tmp_path / "model")
+    with np.load(tmp_path / "model" / "arrays.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files} | {"label_counts": np.asarray(counts)}
+    files = {"arrays.npz": inputs.npz(arrays), "model.json": (tmp_path / "model" / "model.json").read_bytes()}
+    for file, data in sealed(files).items():
+        (tmp_path / "model" / file).write_bytes(data)
+    if sound:
+        assert xc.models.load(tmp_path / "model").predict(np.eye(3), 3).ids[0].tolist() == [1, 2, 0]
+    else:
+        with pytest.raises(DataError, match="counts"):
+            xc.models.load(tmp_path / "model")
+
+
 def test_a_model_whose_class_is_a_list(tmp_path):
     about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
     (tmp_path / "model.json").write_text(about)

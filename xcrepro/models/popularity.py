@@ -41,6 +41,9 @@ class Popularity(Model):
             raise ValueError("its counts are not one whole number for each label")
         if self.n_train_.shape != () or self.n_train_.dtype.kind not in "iu" or self.n_train_ < 1:
             raise ValueError("its number of train points is none")
+        if (self.label_counts_ < 0).any() or (self.label_counts_ > self.n_train_).any():
+            raise ValueError("its counts are none of so many points")
+        self.label_counts_ = self.label_counts_.astype(np.int64)  # with a sign: they are sorted by their negatives
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self.label_counts_, self.n_train_ = truth.label_counts(), np.int64(truth.n_rows)
