@@ -156,6 +156,8 @@ class FastXML(Model):
         # Children stand behind their parent, so that every walk ends.
         if not ((self.left_ > at) & (self.left_ < nodes - 1))[inner].all():
             raise ValueError("its nodes do not fit each other")
+        if not all(np.isfinite(part).all() for part in (self.w_data_, self.p_data_)):
+            raise ValueError("its weights and shares are not all finite")
         if not (self.p_data_ > 0).all():
             raise ValueError("its leaves hold a label without a share")
 
@@ -327,6 +329,8 @@ class PfastreXML(PfastXML):
         _check_rows("the means of the labels", (self.n_labels_, self.n_features_ + 1), *rows)
         if self.m_square_.shape != (self.n_labels_,):
             raise ValueError("its means have no lengths")
+        if not all(np.isfinite(part).all() for part in (self.m_data_, self.m_square_)):
+            raise ValueError("its means are not all finite")
 
 
 def _check_rows(name: str, shape: tuple[int, int], indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
