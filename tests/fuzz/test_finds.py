@@ -133,6 +133,21 @@ def test_a_forest_whose_roots_are_no_list(tmp_path, change):
         xc.models.load(tmp_path / "model")
 
 
+@pytest.mark.parametrize("name", ["w_data", "p_data", "m_data", "m_square"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_forest_of_finite_numbers(tmp_path, name, value):
+    X, Y = np.eye(6, 4, dtype=np.float32), np.eye(6, 3, dtype=np.float32)
+    xc.models.PfastreXML(trees=2, max_leaf=2).fit(X, Y).save(tmp_path / "model")
+    with np.load(tmp_path / "model" / "arrays.npz") as stored:
+        arrays = {part: stored[part] for part in stored.files}
+    arrays[name][-1] = value
+    files = {"arrays.npz": inputs.npz(arrays), "model.json": (tmp_path / "model" / "model.json").read_bytes()}
+    for file, data in sealed(files).items():
+        (tmp_path / "model" / file).write_bytes(data)
+    with pytest.raises(DataError, match="finite"):
+        xc.models.load(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("counts", "sound"), [(np.array([0, 2, 1], np.uint8), True), ([0, 2, -1], False), ([0, 9, 1], False)]
 )
