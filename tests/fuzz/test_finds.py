@@ -22,6 +22,7 @@ from xcrepro.data import download, names, read, registry, splits, stream
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.formats.index import Index
 from xcrepro.inputs import parameters
+from xcrepro.metrics.state import State
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
@@ -493,6 +494,19 @@ def test_a_record_whose_rows_begin_with_0(tmp_path):
     (tmp_path / "a.csv").write_text("table,row,column,value,sd\nprovenance,0,dataset,x,\n")
     with pytest.raises(DataError, match="row '0'"):
         recorded.read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("fold", ["rows", "labels"])
+def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
+    """A mean over no rows was divided by 0; over others than there were it was another number."""
+    path = tmp_path / "a.npz"
+    State([1], ["P", "macro-F1"]).add(np.eye(3), xc.TopK.from_scores(np.eye(3), 1)).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for n_rows in (0, 6) if fold == "rows" else (6,):  # fewer rows than labels are seen before
+        np.savez(path, **arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)})
+        with pytest.raises(DataError, match=f"{fold} of {n_rows} rows, 3 in its header"):
+            State.load(path)
 
 
 def test_no_message_is_endless():

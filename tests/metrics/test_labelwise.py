@@ -176,6 +176,18 @@ def test_counts_do_not_saturate():
     assert (big + one).tp.tolist() == [[2**40 + 1]]
 
 
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_counts_give_each_labels_f_beta(beta):
+    counts = m.confusion(TRUTH, TOP, (1, 3))
+    for i in range(2):
+        each = zip(counts.tp[i].tolist(), counts.predicted[i].tolist(), counts.true.tolist(), strict=True)
+        want = [(1 + beta**2) * tp / (beta**2 * true + n) if true + n else 0.0 for tp, n, true in each]
+        assert counts.f_beta(beta)[i].tolist() == pytest.approx(want)
+    assert counts.f_beta(beta).mean(axis=1).tolist() == pytest.approx(
+        m.macro_f_beta(TRUTH, TOP, (1, 3), beta=beta).tolist()
+    )
+
+
 def test_counts_pick_ks_and_refuse_others():
     counts = m.confusion(TRUTH, TOP, (1, 2, 3))
     assert m.macro_f1(counts, ks=(3, 1)).tolist() == m.macro_f1(TRUTH, TOP, (3, 1)).tolist()

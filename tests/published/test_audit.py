@@ -82,6 +82,7 @@ PLANTED = [
     ("first_place", {("Abandonment", 1): 0.5}, "Abandonment@1"),
     ("hits_grow", {("Cov", 5): -60.0}, "Cov@5"),
     ("hits_grow", {("R", 3): -60.0}, "R@3"),
+    ("hits_grow", {("macro_R", 5): "0.01"}, "macro_R@5"),
     ("hits_grow", {("P", 1): "60.00", ("P", 3): "19.00"}, "P@3"),
     ("hits_grow", {("Brier", 3): "16.41", ("Brier", 5): "1.57"}, "Brier@5"),
     ("ndcg_bounds", {("N", 3): "7.00"}, "N@3"),

@@ -212,6 +212,19 @@ def test_a_number_of_nobodys_is_explained_by_nothing(value):
     assert {*found["unit"]} == ({"percent"} if value.endswith("%") else {"fraction", "percent"})
 
 
+def test_what_agrees_stands_plainest_first():
+    """Standard definitions before variants, however near each lies; what does not agree by its distance."""
+    _, _, Y, top, train = case()
+    table = explain("0.4", Y, top, ks=[1, 2, 3], Y_train=train)
+    agrees = table["agrees"] != ""
+    assert agrees.sum() > 10
+    assert agrees.is_monotonic_decreasing
+    variants, distance = (table["variant"] != "")[agrees], table["difference"].abs().round(12)
+    assert variants.is_monotonic_increasing
+    assert not distance[agrees][~variants].is_monotonic_increasing
+    assert distance[~agrees].is_monotonic_increasing
+
+
 def test_agreement_by_chance_is_as_frequent_as_said():
     """Numbers drawn where candidates lie: how many agree, and how many were to."""
     *_, Y, top, train = case()

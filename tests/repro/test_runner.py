@@ -308,8 +308,9 @@ def test_sources_are_the_import_closure(root, monkeypatch):
         assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
     assert any("xcrepro/metrics/ranking.py" in files for files in found.values())
     assert not all("xcrepro/models/plt.py" in files for files in found.values())
-    whole = {f"xcrepro/models/{path.name}" for path in (root / "xcrepro/models").glob("*.py")}
-    assert all(whole <= files for files in found.values() if "xcrepro/models/plt.py" in files)
+    for folder in ("data", "metrics", "models", "published"):
+        whole = {path.relative_to(root).as_posix() for path in (root / "xcrepro" / folder).rglob("*.py")}
+        assert all(whole <= files for files in found.values() if whole & files), folder
 
 
 def test_versions_are_those_of_the_dependencies():

@@ -652,6 +652,8 @@ class State:
                     fold.restore({
                         key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == name
                     })  # fmt: skip
+                    if name in ("rows", "labels") and fold.n_rows != header["n_rows"]:
+                        raise ValueError(f"{name} of {fold.n_rows} rows, {header['n_rows']} in its header")
                 rows = [(int(low), int(high)) for low, high in header["rows"]]
                 state._take(
                     folds, whole_number("n_labels", header["n_labels"]), rows, whole_number("n_rows", header["n_rows"])
