@@ -24,9 +24,10 @@ figures: $(READY)  ## every figure and table, offline, from the synthetic twins 
 recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, DIR with a folder for each dataset
 	@test -n "$(DATA)" || { echo "make recorded DATA=DIR: DIR holds a folder for each dataset (data/recorded/README.md)"; exit 2; }
 	$(BIN)/xcrepro run --record --data "$(DATA)"
+	$(BIN)/python -m xcrepro.inputs.twin_statistics "$(DATA)"
 
 test: $(READY) lint  ## unit tests, doctests, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
-	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2
+	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
 	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
 

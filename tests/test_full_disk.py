@@ -126,6 +126,13 @@ def fingerprints(home: Path, turn: int) -> None:
         fingerprints.TABLE = table
 
 
+def counted(home: Path, turn: int) -> None:
+    from xcrepro.inputs import twin_statistics
+
+    os.environ["XCREPRO_ROOT"] = str(home)
+    twin_statistics.write(pd.DataFrame({"dataset": [f"set {i}" for i in range(20 * turn)], "value": 0.5}))
+
+
 def checksum(home: Path, turn: int) -> None:
     from xcrepro.data import download
 
@@ -214,7 +221,7 @@ WRITERS = {
         function.__name__: function
         for function in (
             *(npz, pair, packed, state, calibrator, model, names, vectorized, kept_result, fingerprints, checksum),
-            *(page, item, golden, stamp, record, tidied, started),
+            *(counted, page, item, golden, stamp, record, tidied, started),
         )
     },
 }

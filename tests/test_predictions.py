@@ -142,9 +142,11 @@ def test_duplicates_are_found_after_the_stamp_has_gone_round():
     indices = np.tile(np.array([3, 1, 2]), n)
     scores = sp.csr_matrix((np.ones(3 * n), indices.copy(), np.arange(0, 3 * n + 1, 3)), shape=(n, 4))
     assert len(xc.TopK.from_scores(scores, 2)) == n
-    scores.indices[-1] = 3
-    with pytest.raises(ArgumentError, match="label 3 twice in row 599"):
-        xc.TopK.from_scores(scores, 2)
+    for row in (0, 254, 255, 256, 509, 510, 511, 599):
+        repeated = scores.copy()
+        repeated.indices[3 * row + 2] = 3
+        with pytest.raises(ArgumentError, match=f"label 3 twice in row {row}"):
+            xc.TopK.from_scores(repeated, 2)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 import xcrepro as xc
 from tests import naive
@@ -70,6 +71,23 @@ def test_standard_errors_cover_the_truth():
         assert found.identifiable
         inside += np.abs([found.A - 0.5, found.B - 2.0]) < 2.024 * np.array([found.A_stderr, found.B_stderr])
     assert (np.abs(inside / 200 - 0.95) < 4 * (0.95 * 0.05 / 200) ** 0.5).all(), inside
+
+
+def test_standard_errors_of_few_points_are_those_of_least_squares():
+    """Two of the points' degrees of freedom go into A and B: of five points three are left for the noise."""
+    counts, p = np.array([2.0, 7, 30, 200, 3000]), np.array([0.16, 0.22, 0.33, 0.58, 0.74])
+    for weights in (None, np.array([1.0, 2, 0.5, 4, 1])):
+        found = fit(counts, p, 10_000, weights=weights)
+        sigma = None if weights is None else weights**-0.5
+        start = found.A + 0.05, found.B - 0.05
+        best, covariance = optimize.curve_fit(
+            lambda n, A, B: 1 / inverse(n, 10_000, A, B), counts, p, start, sigma, xtol=1e-13, ftol=1e-13
+        )
+        np.testing.assert_allclose([found.A, found.B], best, rtol=1e-5)
+        np.testing.assert_allclose([found.A_stderr, found.B_stderr], np.sqrt(np.diag(covariance)), rtol=1e-4)
+        assert found.correlation == pytest.approx(
+            covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]), rel=1e-4
+        )
 
 
 def test_points_that_determine_nothing_are_told_apart():
@@ -212,6 +230,10 @@ def test_blocks_of_rows_do_not_matter(monkeypatch):
     cut = estimate_from_hierarchy(data.train.Y, data.parents)
     assert cut.labels.equals(whole.labels)
     assert cut.bins.equals(whole.bins)
+    monkeypatch.setattr(xc.propensity, "_ROWS", 1)
+    for n_rows in (1, 2, 3):
+        found = estimate_from_hierarchy(np.eye(3)[:, ::-1][:n_rows], [-1, 0, 0], min_descendants=1)
+        assert found.labels[["label", "complete_count"]].values.tolist() == [[0, n_rows]]
 
 
 def test_on_the_twin_complete_truth_gives_one_and_observed_truth_too_much():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from xcrepro.data import registry
 from xcrepro.data import twin as module
-from xcrepro.data.twin import twin
+from xcrepro.data.twin import expected_observed_counts, twin
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs.twin_statistics import statistics
 from xcrepro.kernels import twin as kernels
@@ -268,6 +268,25 @@ def test_propensities_are_the_models_with_fewer_missing(inside, small):
         assert seen[part].sum() == pytest.approx(asked[part].sum(), rel=0.25)
 
 
+def test_expected_observed_counts_are_what_a_drawn_twin_scatters_about(small):
+    """Counts of labels in steps of rank, and by hand: all labels of the plan, with the published labels a point."""
+    expected = expected_observed_counts("eurlex-4k", 0.2)
+    assert np.all(np.diff(expected) <= 0)
+    assert expected.min() > 0
+    assert expected.sum() == pytest.approx(small.n_train * small.entry.avg_labels_per_point, rel=1e-6)
+    drawn, about = (np.sort(one)[::-1] for one in (small.label_counts, np.random.default_rng(0).poisson(expected)))
+    for first, last in ((0, 20), (20, 200), (200, 1000)):
+        assert drawn[first:last].sum() == pytest.approx(about[first:last].sum(), rel=0.1)
+    assert drawn.size == pytest.approx((about > 0).sum(), rel=0.1)
+    plan = module._plan(small.entry, small.entry.twin, small.n_train, 0)
+    assert plan.propensity.size == expected.size
+    whole = expected_observed_counts("eurlex-4k")
+    np.testing.assert_allclose(expected / whole[: expected.size], small.n_train / small.entry.n_train)
+    for arguments, wrong in ((("eurlex-4k", 0), "scale"), (("eurlex-4k", True), "scale"), (("nothing",), "name")):
+        with pytest.raises(ArgumentError, match=wrong):
+            expected_observed_counts(*arguments)
+
+
 # ---------------------------------------------------------------- the parts
 
 
@@ -366,7 +385,7 @@ def test_label_features_tell_the_label():
 
 _DIGEST = """
 import hashlib
-from xcrepro.data.twin import twin
+from xcrepro.data.twin import expected_observed_counts, twin
 tw = twin("eurlex-4k", scale=0.2, seed=3)
 digest = hashlib.sha256()
 for split in (tw.train, tw.test):

@@ -81,6 +81,7 @@ def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
         assert datasets.registry_name(ds) == "any"
         first, second = datasets.origin(ds).splitlines()
         assert "real data" in first
+        assert ds.origin.startswith("any (real data), ")  # of what nothing is printed about, this says nothing
         assert second == "  no printed results beside these: 'any' is not in the catalogue: nothing is printed about it"
         assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
 
@@ -115,6 +116,7 @@ def test_other_data_are_not_set_beside_printed_results(mine, made):
     (mine / "dataset.toml").write_text(toml(made, "9.99"))
     ds = datasets.pick("mine", "paper")
     assert "no printed results beside these: avg_labels_per_point is" in datasets.origin(ds)
+    assert "(real data, not those that are printed), " in ds.origin
     assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
     with pytest.raises(DataError, match=r"other data than EURLex-4K(?s:.)*the right name(?s:.)*my-eurlex-4k"):
         datasets.pick("eurlex-4k", folder=write(mine.parent.parent / "other", made))

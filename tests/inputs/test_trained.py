@@ -116,6 +116,9 @@ def test_a_change_of_the_models_own_sources_is_another_training(data, monkeypatc
     monkeypatch.setattr(Path, "read_bytes", lambda self: read.append(self.name) or real(self))
     trained._sources.__wrapped__(FastXML)
     assert sorted(read) == ["base.py", "fastxml.py", "fastxml.py", "predictions.py", "topk.py", "truth.py"]
+    read.clear()
+    trained._sources.__wrapped__(NeuralOneVsAll)  # its optimizer's kernel is two imports away
+    assert sorted(read) == ["adam.py", "adam.py", "base.py", "neural.py", "predictions.py", "topk.py", "truth.py"]
 
 
 @pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from xcrepro.data.dataset import Dataset, Split
+from xcrepro.errors import DataMissing
+from xcrepro.inputs import twin_statistics as item
 from xcrepro.inputs.twin_statistics import statistics
 
 
@@ -64,3 +67,27 @@ def test_against_dense_loops(seed):
         least, most = ((phi > 0.1 + off).sum(1).mean() for off in (1e-9, -1e-9))
         assert least <= found["features with phi > 0.1 a label"] <= most
         assert found["best phi"] == pytest.approx(np.maximum(phi.max(1), 0).mean())
+
+
+def test_the_record_is_what_the_command_makes(real_data, root, tmp_path, monkeypatch):
+    folders = [real_data(name) for name in ("bibtex", "delicious", "eurlex-4k-labels", "tibkat")]
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    made, committed = (pd.read_csv(path) for path in (item.write(item.count(folders[0].parent)), root / item.RECORD))
+    # Another processor may round the last of the decimals to the other side.
+    pd.testing.assert_frame_equal(made, committed, rtol=0, atol=1.5 * 10**-item.DECIMALS)
+
+
+def test_datasets_that_are_not_there_stay_on_record(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    with pytest.raises(DataMissing, match="holds none of bibtex, delicious"):
+        item.count(tmp_path / "none")
+    path = tmp_path / item.RECORD
+    path.parent.mkdir(parents=True)
+    path.write_text("dataset,share,statistic,value\nbibtex,1.0,head share,0.9\ntibkat,1.0,head share,0.014\n")
+    monkeypatch.setattr(item, "real", lambda data: [("bibtex", 1.0, dataset(np.eye(4)[[0] * 5 + [1] * 5]))])
+    assert item.write(item.count(tmp_path)) == path
+    found = pd.read_csv(path)
+    assert found.iloc[0].tolist() == ["bibtex", 1.0, "head share", 0.5]
+    assert found.iloc[-1].tolist() == ["tibkat", 1.0, "head share", 0.014]
+    assert not found["statistic"].isin(["best phi"]).any()  # no features
+    assert found.groupby("dataset").size()["tibkat"] == 1

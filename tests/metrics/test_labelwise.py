@@ -176,6 +176,13 @@ def test_counts_do_not_saturate():
     assert (big + one).tp.tolist() == [[2**40 + 1]]
 
 
+def test_label_entropy_by_hand():
+    """Hits of 2, 1 and 1 at k = 1, and a label without: shares 1/2, 1/4, 1/4."""
+    Y, ids = np.eye(4)[[0, 0, 1, 2]], np.array([[0, 3], [0, 3], [1, 3], [2, 0]], np.int32)
+    top = xc.TopK.from_ids(ids, n_labels=4)
+    assert m.label_entropy(Y, top, (1, 2)).tolist() == pytest.approx([1.5 * np.log(2)] * 2)
+
+
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_counts_give_each_labels_f_beta(beta):
     counts = m.confusion(TRUTH, TOP, (1, 3))

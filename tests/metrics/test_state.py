@@ -329,6 +329,18 @@ def test_a_damaged_file_never_gives_another_result(tmp_path):
     assert refused > 60
 
 
+@pytest.mark.parametrize("array", ["inverse_propensity", "label_counts"])
+def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
+    """The file is whole, its checksums fit; the sums in it were weighted otherwise."""
+    Y, top, w, counts, n_relevant = rows(16)
+    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as stored:
+        arrays = dict(stored)
+    np.savez(tmp_path / "a.npz", **arrays | {array: arrays[array] + 1})
+    with pytest.raises(DataError, match="arrays that do not belong to its header"):
+        xc.State.load(tmp_path / "a.npz")
+
+
 @pytest.mark.parametrize("array", ["rows.sums", "rows.n_rows", "pairs.count", "pairs.score", "pairs.dtype", "header"])
 @pytest.mark.parametrize("how", ["missing", "dtype", "shape", "negative"])
 def test_arrays_that_cannot_be_are_named(array, how, tmp_path):

@@ -111,38 +111,6 @@ def test_attention_says_the_same_whatever_a_row_is_multiplied_with():
     np.testing.assert_allclose(one.scores, other.scores, rtol=1e-5)
 
 
-def test_adam_is_the_printed_algorithm_on_the_rows_it_is_given():
-    rng = np.random.default_rng(2)
-    f = np.float32
-    weights = rng.normal(size=(4, 3)).astype(f)
-    first, second = np.zeros((2, 4, 3), f)
-    rows = np.array([3, 1])
-    want, m, v = weights[rows].astype(float), 0.0, 0.0
-    others = weights[[0, 2]].copy()
-    for t in range(1, 6):
-        gradient = rng.normal(size=(2, 3)).astype(f)
-        gradient[0, 0] = 0
-        scales = f(1 / (1 - 0.9**t)), f(1 / (1 - 0.999**t))
-        kernel.adam_rows(weights, rows, gradient, first, second, f(0.1), f(0.9), f(0.999), *scales, f(1e-8))
-        m = 0.9 * m + 0.1 * gradient.astype(float)
-        v = 0.999 * v + 0.001 * gradient.astype(float) ** 2
-        want -= 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(weights[rows], want, rtol=1e-5)
-    np.testing.assert_array_equal(weights[[0, 2]], others)
-    assert not first[[0, 2]].any()
-    assert not second[[0, 2]].any()
-
-
-def test_moments_that_fade_end_at_zero():
-    f = np.float32
-    weights, gradient, rows = np.ones((1, 1), f), np.ones((1, 1), f), np.zeros(1, np.int64)
-    first, second = np.zeros((2, 1, 1), f)
-    for _ in range(1000):
-        kernel.adam_rows(weights, rows, gradient, first, second, f(0.1), f(0.9), f(0.999), f(1), f(1), f(1e-8))
-        gradient[:] = 0
-    assert first[0, 0] == 0
-
-
 # ---------------------------------------------------------------------- sampled negatives
 
 

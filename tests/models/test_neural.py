@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import xcrepro as xc
 from xcrepro.errors import DataError
-from xcrepro.kernels import neural as kernel
 from xcrepro.models import base, neural
+from xcrepro.models.adam import Adam
 from xcrepro.models.base import unit_rows
 from xcrepro.models.neural import NeuralOneVsAll
 from xcrepro.truth import Truth
@@ -152,34 +152,6 @@ def test_backpropagation_against_finite_differences(case, monkeypatch):
             down = batch_loss(weights, X, Y, mask, loss)
             array[place] = here
             assert got[name][place] == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7), (name, place)
-
-
-def test_adam_is_the_printed_algorithm():
-    rng = np.random.default_rng(2)
-    weights = rng.normal(size=7).astype(np.float32)
-    first, second = np.zeros(7, np.float32), np.zeros(7, np.float32)
-    want, m, v = weights.astype(float), np.zeros(7), np.zeros(7)
-    f = np.float32
-    for t in range(1, 6):
-        gradient = rng.normal(size=7).astype(np.float32)
-        gradient[0] = 0
-        scales = f(1 / (1 - 0.9**t)), f(1 / (1 - 0.999**t))
-        kernel.adam(weights, gradient, first, second, f(0.1), f(0.9), f(0.999), *scales, f(1e-8))
-        m = 0.9 * m + 0.1 * gradient.astype(float)
-        v = 0.999 * v + 0.001 * gradient.astype(float) ** 2
-        want -= 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(weights, want, rtol=1e-5)
-    assert first[0] == second[0] == 0
-
-
-def test_moments_of_what_no_batch_touches_end_at_zero():
-    weights, gradient = np.ones(1, np.float32), np.ones(1, np.float32)
-    first, second = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    f = np.float32
-    for _ in range(1000):
-        kernel.adam(weights, gradient, first, second, f(0.1), f(0.9), f(0.999), f(1), f(1), f(1e-8))
-        gradient[:] = 0
-    assert first[0] == 0
 
 
 # ---------------------------------------------------------------------- training
@@ -322,14 +294,16 @@ def test_embeddings_that_no_point_has_stay_as_drawn_and_change_nothing():
     draw = np.random.default_rng(model.seed)
     unit, truth = unit_rows(X).astype(np.float32), Truth.of(Y)
     weights = model._start(30, truth, draw)
-    drawn, adam = weights["embedding"].copy(), neural._Adam(weights)
+    drawn, optimizer = weights["embedding"].copy(), Adam(weights)
     for _ in range(3):
         order = draw.permutation(40)
         for lo in range(0, 40, 7):
             rows = order[lo : lo + 7]
             mask = (draw.random((rows.size, 8), np.float32) >= 0.3) * np.float32(1 / (1 - 0.3))
-            adam.start_step(0.003 * (1 - adam.steps / 18))
-            neural.backpropagate(weights, unit[rows], truth.to_csr()[rows], model._loss_gradient(), mask, adam.update)
+            optimizer.start_step(0.003 * (1 - optimizer.steps / 18))
+            neural.backpropagate(
+                weights, unit[rows], truth.to_csr()[rows], model._loss_gradient(), mask, optimizer.update
+            )
     for name, array in weights.items():
         np.testing.assert_array_equal(model.weights_[name], array)
     np.testing.assert_array_equal(model.weights_["embedding"][::3], drawn[::3])

@@ -244,6 +244,18 @@ def test_coverage_depends_on_the_order_of_rows_and_starts_anew_each_time(models,
 # ---------------------------------------------------------------------------------------------- training
 
 
+def weights_of(model, place):
+    """Weights and bias of a root's child in a tree of one chunk."""
+    forest = model._forest
+    assert forest.owner.size == 1
+    found = np.zeros(model.n_features_ + 1)
+    for i, feature in enumerate(forest.features):
+        entries = slice(forest.weight_start[i], forest.weight_start[i + 1])
+        found[feature] = forest.weight[entries][forest.child[entries] == place].sum()
+    found[-1] = forest.bias[1 + place]
+    return found
+
+
 @pytest.mark.parametrize(("loss", "C"), [("logistic", 10.0), ("logistic", 0.3), ("squared_hinge", 1.0)])
 def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
     from sklearn.linear_model import LogisticRegression
@@ -252,18 +264,54 @@ def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
     X, Y = data.train.X[:300], sp.csr_matrix(data.train.Y)[:300]
     labels = np.argsort(-np.asarray(Y.sum(0)).ravel())[:4]
     model = PLT(trees=1, loss=loss, C=C, eps=1e-8, max_iter=5000, threshold=0.0).fit(X, Y[:, labels])
-    forest = model._forest
-    assert forest.owner.size == 1
     for place, label in enumerate(labels):
-        got = np.zeros(X.shape[1] + 1)
-        for i, feature in enumerate(forest.features):
-            entries = slice(forest.weight_start[i], forest.weight_start[i + 1])
-            got[feature] = forest.weight[entries][forest.child[entries] == place].sum()
-        got[-1] = forest.bias[1 + place]
+        got = weights_of(model, place)
         peer = LogisticRegression if loss == "logistic" else LinearSVC
         peer = peer(C=C, tol=1e-9, max_iter=20000, **({"solver": "liblinear"} if loss == "logistic" else {}))
         peer.fit(unit(X), Y[:, label].toarray().ravel())
         np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+
+
+@pytest.mark.parametrize("n_labels", [7, 8, 19])
+def test_children_side_by_side_reach_scikit_learns_optimum_too(n_labels):
+    """From 8 labels on, where points share few words; one label that all points have is certain and trains nothing."""
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(n_labels)
+    X = sp.csr_matrix(sp.random(90, 300, 0.02, random_state=1) + sp.eye(90, 300))
+    Y = rng.random((90, n_labels)) < rng.uniform(0.02, 0.6, n_labels)
+    Y[:3] = True
+    Y[:, 5] = True
+    rows = sp.csr_matrix(unit(X))
+    near = plt_train._near(
+        rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data.astype(np.float32), 300
+    )
+    assert near[0].size == 91
+    model = PLT(trees=1, loss="squared_hinge", C=3.0, eps=1e-8, max_iter=5000, threshold=0.0).fit(X, Y)
+    for place in range(n_labels):
+        got = weights_of(model, place)
+        if place == 5:
+            assert not got[:-1].any()
+            assert got[-1] == np.inf
+            continue
+        peer = LinearSVC(C=3.0, tol=1e-9, max_iter=20000).fit(rows, Y[:, place])
+        np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+
+
+def test_points_near_each_other_are_those_that_share_a_feature():
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(sp.random(40, 200, 0.03, random_state=2, dtype=np.float32))
+    given = X.indptr.astype(np.int64), X.indices.astype(np.uint32), X.data
+    start, point, product = plt_train._near(*given, 200)
+    found = np.zeros((40, 40))
+    for i in range(40):
+        near = point[start[i] : start[i + 1]]
+        assert len(set(near)) == near.size
+        found[i, near] = product[start[i] : start[i + 1]]
+    np.testing.assert_allclose(found, (X.astype(float) @ X.T.astype(float)).toarray(), rtol=1e-12)
+    full = sp.csr_matrix(rng.random((40, 30)).astype(np.float32))
+    start, point, product = plt_train._near(full.indptr.astype(np.int64), full.indices.astype(np.uint32), full.data, 30)
+    assert (start.tolist(), point.size, product.size) == ([0], 0, 0)
 
 
 def test_the_node_problems_are_those_of_the_tree(models, data):
@@ -575,13 +623,28 @@ def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, 
 @pytest.mark.parametrize("k", [1, 7, 300])
 def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypatch):
     """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
-    weights = np.random.default_rng(0).random(models[kind].n_labels_)
+    weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:100]
     tops = []
     for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
         monkeypatch.setattr(plt, "_MANY", many)
         monkeypatch.setattr(plt, "_BLOCK", block)
-        tops += [models[kind].predict(data.test.X, k), models[kind].predict(data.test.X, k, weights)]
+        tops += [models[kind].predict(X, k), models[kind].predict(X, k, weights)]
     assert same_bits(tops[0], tops[2])
     assert same_bits(tops[0], tops[4])
     assert same_bits(tops[1], tops[3])
     assert same_bits(tops[1], tops[5])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("update", ["probability", "gain"])
+@pytest.mark.parametrize("per_tree", [False, True])
+def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind, update, per_tree, monkeypatch):
+    """Blocks on several threads, small and large, against the search that opens what it meets."""
+    X, tops = data.test.X[:100], []
+    for few, block, count in ((0, 64, "1"), (10**6, 64, "2"), (10**6, 3, "2")):
+        monkeypatch.setattr(plt, "_FEW_NODES", few)
+        monkeypatch.setattr(plt, "_BLOCK", block)
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        tops.append(models[kind].predict_coverage(X, 4, 0.25, update=update, per_tree=per_tree))
+    assert same_bits(tops[0], tops[1])
+    assert same_bits(tops[0], tops[2])

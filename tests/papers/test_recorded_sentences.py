@@ -239,8 +239,8 @@ def test_the_bound_beside_the_recorded_draws():
     times = table["bound"] / table["observed"]
     [said] = theorem43_bound.findings_recorded(table.assign(observed=table["bound"] / 2), {"bibtex": table})
     assert said == (
-        f"Real data first: as wide as what the draws stay below is the bound recorded on bibtex {times.min():.1f} to "
-        f"{times.max():.1f} times, in this run 2.0 times."
+        "Real data first: the bound is so many times as wide as what the draws stay below: recorded on bibtex "
+        f"{times.min():.1f} to {times.max():.1f}, in this run 2.0."
     )
     assert theorem43_bound.findings_recorded(table, {}) == []
 

@@ -92,6 +92,7 @@ PLANTED = [
     ("abandonment", {("Abandonment", 3): "1.00"}, "Abandonment@3"),
     ("micro_f1", {("micro_F1", 3): 2.0}, "micro_F1@3"),
     ("average_labels", {("avg_labels", 0): "0.50"}, "P@1"),
+    ("average_labels", {("avg_labels", 0): "1.20", ("P", 3): "45.00"}, "P@3"),
     ("macro", {("macro_R", 3): "99.99"}, "macro_R@3"),
     ("macro", {("macro_F1", 3): "99.00"}, "macro_F1@3"),
     ("brier_and_error", {("Brier", 3): "0.01", ("ECE", 3): "40.00"}, "Brier@3"),

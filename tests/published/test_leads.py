@@ -84,6 +84,15 @@ def test_rounding_may_have_made_the_lead():
     assert leads.lead("50.00", "50.00", n=10**9).p_most == 1.0
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "bound"),
+    [("30.00", "20.00", 0.5001), ("80.00", "60.00", 0.6001), ("50.00", "50.00", 1.0), ("50.01", "49.98", 1.0)],
+)
+def test_the_bound_on_the_disagreement_holds_for_all_that_rounds_so(first, second, bound):
+    """Two shares of 0.30 and 0.20 disagree on 0.50 of the points at most; as printed, 0.30005 and 0.20005 on 0.5001."""
+    assert leads.lead(first, second, n=1000).bound == pytest.approx(bound, abs=1e-12)
+
+
 def test_the_order_of_the_two_does_not_matter():
     assert leads.lead("54.23", "52.15", 1000) == leads.lead("52.15", "54.23", 1000)
 

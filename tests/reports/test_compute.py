@@ -89,6 +89,14 @@ def test_bins_have_the_ceiling_of_their_labels(small, made):
         assert row.value <= row.ceiling + 1e-12
 
 
+def test_a_bin_that_no_model_has_anything_in_names_none():
+    bins = pd.DataFrame(
+        {"model": ["a", "b"] * 2, "bin": ["0", "0", "1-9", "1-9"], "k": 5, "value": [0.0, 0.0, 5.0, 10.0]}
+    )
+    said = sentences.bins(bins.assign(**{"ceiling": 50.0, "ceiling is": "exact"}), 5)
+    assert said.endswith("could have: 0: 0% whatever the model; 1-9: b with 20%.")
+
+
 def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
     monkeypatch.setattr(compute, "_EXACT_CEILING", -1)
     bound = compute.bins(made.frame("labelwise"), given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,43 +19,61 @@ CELLS = [
 
 
 @pytest.fixture
-def committed(project, root):
-    """``nbval(said, tolerance)``: the exit status where the first cell's committed output is ``said``."""
+def nbval(project, root):
+    """``nbval(one={"said": ...}, ...)``: how each item's cells end where the first one's committed output is ``said``."""
     shutil.copy(root / "notebooks/conftest.py", project.root / "notebooks/conftest.py")
 
-    def nbval(said: str, tolerance: str = "", **keys: str) -> int:
-        keys |= {"tolerance": f'"{tolerance}"'} if tolerance else {}
-        path = project.add("one", *(source for source, _ in CELLS), **keys)
-        notebook = notebooks.read(path)
-        code = notebooks.code_cells(notebook)
-        for count, cell in enumerate(code, 1):
-            cell["execution_count"] = count
-        code[1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": said}] if said else []
-        code[3]["metadata"]["tags"] = ["nbval-ignore-output"]
-        path.write_text(tidy.tidied(notebook))
-        json.loads(path.read_text())
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval", "--nbval-current-env"]
-        return subprocess.run(
-            [*command, str(project.root / "notebooks")], capture_output=True, cwd=project.root
-        ).returncode
+    def run(**items: dict[str, str]) -> dict[str, set[str]]:
+        for name, keys in items.items():
+            said = keys.pop("said")
+            path = project.add(name, *(source for source, _ in CELLS), **keys)
+            notebook = notebooks.read(path)
+            code = notebooks.code_cells(notebook)
+            for count, cell in enumerate(code, 1):
+                cell["execution_count"] = count
+            code[1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": said}] if said else []
+            code[3]["metadata"]["tags"] = ["nbval-ignore-output"]
+            path.write_text(tidy.tidied(notebook))
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rA",
+            "-p",
+            "no:cacheprovider",
+            "--nbval",
+            "--nbval-current-env",
+        ]
+        done = subprocess.run(
+            [*command, str(project.root / "notebooks")], capture_output=True, text=True, cwd=project.root
+        )
+        ended = re.findall(r"^(PASSED|FAILED|ERROR) \S*?(\w+)\.ipynb", done.stdout, re.MULTILINE)
+        return {name: {word for word, of in ended if of == name} for name in items}
 
-    return nbval
+    return run
 
 
-def test_an_output_without_a_tag_is_compared(committed):
-    assert committed(CELLS[0][1]) == 0
-    assert committed("PLT leads by 0.501 points\n") == 1
-    assert committed("FastXML leads by 0.500 points\n") == 1
-    assert committed("") == 1
+def test_an_output_without_a_tag_is_compared(nbval):
+    assert nbval(
+        same={"said": CELLS[0][1]},
+        number={"said": "PLT leads by 0.501 points\n"},
+        word={"said": "FastXML leads by 0.500 points\n"},
+        nothing={"said": ""},
+        near={"said": "PLT leads by 0.503 points\n", "tolerance": '"wide"'},
+        far={"said": "PLT leads by 0.510 points\n", "tolerance": '"wide"'},
+        takes_long={"said": "planted", "long": "true"},
+    ) == {
+        "same": {"PASSED"},
+        "number": {"PASSED", "FAILED"},
+        "word": {"PASSED", "FAILED"},
+        "nothing": {"PASSED", "FAILED"},
+        "near": {"PASSED"},
+        "far": {"PASSED", "FAILED"},
+        "takes_long": set(),
+    }
 
 
-def test_numbers_may_differ_within_the_items_tolerance(committed):
-    assert committed("PLT leads by 0.503 points\n", "wide") == 0
-    assert committed("PLT leads by 0.510 points\n", "wide") == 1
-
-
-def test_what_takes_long_is_left_out(committed, monkeypatch):
-    nothing_collected = 5
-    assert committed("planted", long="true") == nothing_collected
+def test_what_takes_long_is_compared_where_it_is_asked_for(nbval, monkeypatch):
     monkeypatch.setenv("XCREPRO_LONG", "1")
-    assert committed("planted", long="true") == 1
+    assert nbval(takes_long={"said": "planted", "long": "true"}) == {"takes_long": {"PASSED", "FAILED"}}

@@ -224,7 +224,8 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
     fingerprint = json.loads(whole)["fingerprint"]
 
     def full(self, *_, **__):
-        self.touch()
+        with self.open("w") as file:
+            file.write("{")
         raise OSError("no space left on device")
 
     with monkeypatch.context() as disk:
@@ -307,6 +308,8 @@ def test_sources_are_the_import_closure(root, monkeypatch):
         engine = {name.rpartition("/")[2] for name in files if name.startswith("xcrepro/repro/")}
         assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
     assert any("xcrepro/metrics/ranking.py" in files for files in found.values())
+    for files in found.values():  # what an import imports
+        assert ("xcrepro/metrics/ranking.py" in files) <= ({"xcrepro/truth.py", "xcrepro/kernels/ranking.py"} <= files)
     assert not all("xcrepro/models/plt.py" in files for files in found.values())
     for folder in ("data", "metrics", "models", "published"):
         whole = {path.relative_to(root).as_posix() for path in (root / "xcrepro" / folder).rglob("*.py")}
@@ -403,20 +406,25 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
 
 def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     pid_file = tmp_path / "pid"
-    project.add("slow", f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
+    project.add(
+        "slow",
+        f"import os, time\nopen({str(pid_file)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}.')\ntime.sleep(600)",
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "xcrepro", "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     until = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text()):
+    while not (pid_file.exists() and pid_file.read_text().endswith(".")):
         assert time.monotonic() < until, "the kernel did not start"
         time.sleep(0.1)
-    kernel = int(pid_file.read_text())
+    kernel, child = map(int, pid_file.read_text().removesuffix(".").split())
     # To this process alone, as an interrupted notebook server would.
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130, output
     assert "interrupted" in output
+    # The run ends after its children: one whose master is gone ends by itself, but later.
+    assert not _alive(child)
     until = time.monotonic() + 10
     while _alive(kernel):
         assert time.monotonic() < until, "the kernel is still there"

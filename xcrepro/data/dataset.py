@@ -88,5 +88,6 @@ class Dataset:
     @property
     def origin(self) -> str:
         """What it is, for the foot of a figure or table: ``"Bibtex (real data), 2,515 test points"``."""
-        kind = "real data" if self.comparable else "real data, not those that are printed"
+        printed = any(row.keys() > {"printed_name"} for row in self.published.values())
+        kind = "real data, not those that are printed" if printed and not self.comparable else "real data"
         return f"{self.title} ({kind}), {self.test.Y.shape[0]:,} test points"

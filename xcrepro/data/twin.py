@@ -1,6 +1,7 @@
 """Synthetic twins: data made to a named dataset's published shape, of which everything is known.
 
-:func:`twin` says what a twin keeps of its dataset, what it does not, and how it is made.
+:func:`twin` says what a twin keeps of its dataset, what it does not, and how it is made; :func:`expected_observed_counts`
+how often its labels are expected, without a point drawn.
 """
 
 from __future__ import annotations
@@ -189,15 +190,56 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     >>> bool((tw.train.Y > tw.train.Y_complete).nnz == 0 and tw.label_counts.min() > 0)
     True
     """
-    entry = registry.get(name)
-    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) or not 0 < scale <= 1:
-        raise ArgumentError("scale", "must be a number above 0 and at most 1", repr(scale), "1.0 is the published size")
+    entry, scale = _complete(registry.get(name)), _checked_scale(scale)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
     if not (hierarchy is None or isinstance(hierarchy, bool)):
         raise ArgumentError("hierarchy", "must be None, True or False", repr(hierarchy))
     recipe = entry.twin if hierarchy is None else dataclasses.replace(entry.twin, hierarchy=hierarchy)
-    return _build(_complete(entry), recipe, float(scale), int(seed))
+    return _build(entry, recipe, scale, int(seed))
+
+
+def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
+    """In how many train points each label of a twin is expected to be observed, before any point is drawn.
+
+    Seconds at any size. A twin's own counts scatter around these by two draws, of what its points are about and of what is
+    observed of that; and it has only the labels that some train point came to have.
+
+    Parameters
+    ----------
+    name, scale
+        As for :func:`twin`.
+
+    Returns
+    -------
+    float64, (m,)
+        Falling, all above 0. The sum is the number of train points times the published labels a point; m is larger than the
+        published number of labels, as many labels come to no point.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`twin`.
+
+    Examples
+    --------
+    >>> expected = expected_observed_counts("eurlex-4k", scale=0.05)
+    >>> drawn = twin("eurlex-4k", scale=0.05)
+    >>> bool(abs(expected.sum() / drawn.train.Y.nnz - 1) < 0.02), expected.size > drawn.label_counts.size
+    (True, True)
+    """
+    entry, scale = _complete(registry.get(name)), _checked_scale(scale)
+    return _expected(entry, entry.twin) * (_train_points(entry, scale) / entry.n_train)
+
+
+def _checked_scale(scale: float) -> float:
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) or not 0 < scale <= 1:
+        raise ArgumentError("scale", "must be a number above 0 and at most 1", repr(scale), "1.0 is the published size")
+    return float(scale)
+
+
+def _train_points(entry: Entry, scale: float) -> int:
+    return max(100, round(entry.n_train * scale))
 
 
 def _complete(entry: Entry) -> Entry:
@@ -218,7 +260,7 @@ def _complete(entry: Entry) -> Entry:
 
 
 def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
-    n_train, n_test = max(100, round(entry.n_train * scale)), max(50, round(entry.n_test * scale))
+    n_train, n_test = _train_points(entry, scale), max(50, round(entry.n_test * scale))
     plan = _plan(entry, recipe, n_train, seed)
     points = _points(plan, entry, recipe, n_train, n_test, seed)
     signatures = _signatures(plan, points, recipe, seed)

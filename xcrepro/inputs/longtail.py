@@ -1,5 +1,5 @@
-"""Label counts, from a dataset, its twin, or the small tables in the project: what every long-tail figure starts
-from."""
+"""Label counts, from a dataset, its twin with or without its points, or the small tables in the project: what every
+long-tail figure starts from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin
+from xcrepro.data.twin import Twin, expected_observed_counts
 from xcrepro.inputs import datasets
 
 
@@ -58,6 +58,31 @@ def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str
     Tail
     """
     return from_dataset(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
+
+
+def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
+    """Label counts as a twin has them, drawn alone: no points, so that a second does for the largest dataset.
+
+    Each count is drawn by itself, Poisson, about what is expected of the twin; a label that comes to no point is none. A twin's
+    own counts come of two draws of its points: it has up to some percent more or fewer labels than this.
+
+    Parameters
+    ----------
+    dataset, scale, seed
+        As for :func:`xcrepro.twin`.
+
+    Returns
+    -------
+    Tail
+
+    Examples
+    --------
+    >>> tail = drawn("amazon-670k")
+    >>> tail.name, tail.real, tail.whole, int(tail.counts.min())
+    ('Amazon-670K, twin', False, True, 1)
+    """
+    counts = np.random.default_rng(seed).poisson(expected_observed_counts(dataset, scale))
+    return Tail(f"{registry.get(dataset).printed_name}, twin", counts[counts > 0], False, scale == 1)
 
 
 def counted(dataset: str) -> Tail:

@@ -275,11 +275,13 @@ def _content(*arrays: np.ndarray) -> str:
 def _sources(kind: type[Model]) -> str:
     """Digest of what a training of this class runs through: its modules and their kernels, the containers, the
     libraries."""
-    modules = {sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object}
-    used = {value for module in modules for value in vars(module).values() if isinstance(value, ModuleType)}
-    kernels = {module for module in used if module.__name__.startswith("xcrepro.kernels.")}
+    modules, found = set(), [sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object]
+    while found:
+        modules.add(module := found.pop())
+        used = {value for value in vars(module).values() if isinstance(value, ModuleType)} - modules
+        found += [one for one in used if one.__name__.startswith(("xcrepro.kernels.", "xcrepro.models."))]
     digest = hashlib.sha256()
-    for module in sorted(modules | kernels | {predictions, truth, topk}, key=lambda module: module.__name__):
+    for module in sorted(modules | {predictions, truth, topk}, key=lambda module: module.__name__):
         digest.update(module.__name__.encode() + Path(module.__file__).read_bytes())
     digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
     return digest.hexdigest()

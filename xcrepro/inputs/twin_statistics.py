@@ -1,18 +1,37 @@
-"""The statistics on which conclusions about extreme classification turn: what a twin must share with its dataset."""
+"""The statistics on which conclusions about extreme classification turn: what a twin must share with its dataset.
+
+``python -m xcrepro.inputs.twin_statistics DIR`` counts them in the real data of a folder and puts them on record.
+"""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from xcrepro import metrics, propensity
-from xcrepro.data.dataset import Dataset
+from xcrepro import metrics, paths, propensity
+from xcrepro.data import registry
+from xcrepro.data.dataset import Dataset, Split
+from xcrepro.data.load import load
+from xcrepro.data.read import read_labels
+from xcrepro.errors import DataMissing
 from xcrepro.models.popularity import Popularity
 
 KS = (1, 3, 5)
 # A label in fewer points can be beside another one in all of them, or follow a feature, by chance.
 _COMPANION_POINTS = 5
 _FEATURE_POINTS = 20
+RECORD = "data/recorded/twin_statistics.csv"
+DECIMALS = 3
+# Folders of real data that are loaded by their names.
+_LOADED = ("bibtex", "delicious", "tibkat")
+# EURLex-4K's labels alone, train and test together. Share -> how many of the train and of the test points, in random order.
+_LABELS, _LABELS_OF = "eurlex-4k-labels/Y_all_xcids_3993.txt", "eurlex-4k"
+_SHARES = {1.0: (15_449, 3_865), 0.2: (3_108, 762)}
 
 
 def statistics(ds: Dataset) -> dict[str, float]:
@@ -123,3 +142,95 @@ def _features(X: sparse.csr_matrix | None, Y: sparse.csr_matrix) -> dict[str, fl
         second.append(top[0] / top[1] if top[1] > 0 else 0.0)
     values = np.diff(present.indptr).mean(), np.mean(informative), np.mean(best), np.mean(second)
     return dict(zip(names, values, strict=True))
+
+
+# ---------------------------------------------------------------- on record
+
+
+def real(data: Path) -> Iterator[tuple[str, float, Dataset]]:
+    """The real data in a folder that are counted, in the order of their keys.
+
+    Parameters
+    ----------
+    data : Path
+        Holds a folder for each.
+
+    Yields
+    ------
+    str
+        Key.
+    float
+        Share of its points.
+    Dataset
+    """
+    homes = {name: data / name for name in _LOADED} | {_LABELS_OF: data / _LABELS}
+    for name, home in sorted(homes.items()):
+        if not home.exists():
+            continue
+        if name != _LABELS_OF:
+            yield name, 1.0, load(name, home)
+            continue
+        Y, entry = read_labels(home), registry.get(name)
+        order = np.random.default_rng(0).permutation(Y.shape[0])
+        train, test = np.split(order, [_SHARES[1.0][0]])
+        for share, (n_train, n_test) in _SHARES.items():
+            parts = Y[train[:n_train]], Y[test[:n_test]]
+            yield name, share, Dataset(name, *(Split(None, part) for part in parts), A=entry.A, B=entry.B)
+
+
+def count(data: Path) -> pd.DataFrame:
+    """The statistics of the real data in a folder.
+
+    Parameters
+    ----------
+    data : Path
+        As for :func:`real`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, share, statistic, value (rounded to :data:`DECIMALS`). What needs features is left out where there are none.
+
+    Raises
+    ------
+    DataMissing
+        Where none of the datasets is there.
+    """
+    rows = [
+        (name, share, statistic, round(value, DECIMALS))
+        for name, share, ds in real(data)
+        for statistic, value in statistics(ds).items()
+        if not np.isnan(value)
+    ]
+    if not rows:
+        raise DataMissing(f"{data}: holds none of {', '.join((*_LOADED, _LABELS))}")
+    return pd.DataFrame(rows, columns=["dataset", "share", "statistic", "value"])
+
+
+def write(found: pd.DataFrame) -> Path:
+    """Put statistics on record, in :data:`RECORD`; those of other datasets stay there as they are.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`count`.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = paths.project_root() / RECORD
+    if path.is_file():
+        old = pd.read_csv(path)
+        found = pd.concat([old[~old["dataset"].isin(found["dataset"])], found])
+    found = found.sort_values("dataset", kind="stable")
+    with paths.atomic_path(path) as part:
+        found.to_csv(part, index=False, lineterminator="\n")
+    return path
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Count the statistics of real data and put them on record.")
+    parser.add_argument("data", type=Path, metavar="DIR", help="holds a folder for each dataset")
+    print(f"wrote {write(count(parser.parse_args().data.expanduser()))}")

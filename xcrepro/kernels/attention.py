@@ -1,4 +1,4 @@
-"""Attention over the words of sparse rows, for a block of labels at once, and Adam on the rows that a batch touches.
+"""Attention over the words of sparse rows, for a block of labels at once.
 
 S[w, l] is how much label l looks at word w, U[w, l] what it sees there. Over the words of row i, of weights v:
     mass[i, l] = sum of v exp(S),   score[i, l] = sum of v exp(S) U / mass, 0 where the row has no words.
@@ -8,10 +8,7 @@ Inner loops run along labels, so that no sum changes its order when it goes by v
 import numpy as np
 from numba import njit
 
-# A moment this small is 0: subnormal numbers are slow to compute with.
-_TINY = np.float32(1e-30)
 _ZERO = np.float32(0)
-_ONE = np.float32(1)
 
 
 @njit(nogil=True, cache=True)
@@ -55,19 +52,3 @@ def attend_back(indptr, row, value, exp, U, mass, score, error, dS, dU):
         for j in range(n_labels):
             s[j] = exp[w, j] * (U[w, j] * u[j] - s[j])
             u[j] *= exp[w, j]
-
-
-@njit(nogil=True, cache=True)
-def adam_rows(weights, rows, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
-    """A step of Adam on some rows of weights, (n, dim), and of its moments, in place; the others wait.
-
-    rows: without repetition; gradient: (rows, dim). Scalars: float32; scale1 and scale2 are 1 / (1 - beta^t) of step t.
-    """
-    for r in range(rows.size):
-        w, m, v, g = weights[rows[r]], first[rows[r]], second[rows[r]], gradient[r]
-        for j in range(w.size):
-            a = beta1 * m[j] + (_ONE - beta1) * g[j]
-            b = beta2 * v[j] + (_ONE - beta2) * g[j] * g[j]
-            m[j] = a if abs(a) > _TINY else _ZERO
-            v[j] = b if b > _TINY else _ZERO
-            w[j] -= np.divide(rate * (scale1 * m[j]), np.sqrt(scale2 * v[j]) + epsilon)

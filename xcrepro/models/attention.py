@@ -16,6 +16,7 @@ from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
 from xcrepro.matrices import row_of
+from xcrepro.models import adam
 from xcrepro.models.base import Model, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -32,7 +33,6 @@ _LIMIT = 20.0
 _VANISHING = 1e-25
 # The words' start. Small enough that attention starts out nearly even, large enough to tell words apart at once.
 _EMBEDDING_SCALE = 0.25
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 _WEIGHTS = ("embedding", "query", "output", "bias")
 
 
@@ -130,7 +130,7 @@ class LabelAttention(Model):
         labels = np.flatnonzero(truth.label_counts())
         X, Y = X[:, features], Y[:, labels]
         weights = self._start(features.size, truth.label_counts()[labels], n, rng)
-        adam = _Adam(weights)
+        optimizer = adam.Adam(weights)
         batch = self._rows_a_step(n)
         steps = self.epochs * -(-n // batch)
         with threadpoolctl.threadpool_limits(1, user_api="blas"):
@@ -143,9 +143,9 @@ class LabelAttention(Model):
                     local = {name: array[words if name == "embedding" else chosen] for name, array in weights.items()}
                     relevant = Y[rows][:, chosen].toarray() > 0
                     gradients = backpropagate(local, part, relevant, importance)
-                    adam.step(self.learning_rate * (1 - adam.steps / steps))
+                    optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
                     for name, gradient in gradients.items():
-                        adam.update(name, words if name == "embedding" else chosen, gradient)
+                        optimizer.update(name, words if name == "embedding" else chosen, gradient)
         self.features_, self.labels_ = features, labels
         for name, array in weights.items():
             setattr(self, f"{name}_", array)
@@ -259,27 +259,6 @@ def _attend(X: sparse.csr_matrix, exp: np.ndarray, seen: np.ndarray) -> tuple[np
     score = np.empty_like(mass)
     kernel.attend(X.indptr, X.indices, X.data, exp, seen, mass, score)
     return mass, score
-
-
-class _Adam:
-    """Kingma and Ba's Adam over named arrays, on the rows that a step has gradients of."""
-
-    def __init__(self, weights: dict[str, np.ndarray]) -> None:
-        self._weights = weights
-        self._first = {name: np.zeros_like(array) for name, array in weights.items()}
-        self._second = {name: np.zeros_like(array) for name, array in weights.items()}
-        self.steps = 0
-
-    def step(self, rate: float) -> None:
-        self.steps += 1
-        scales = 1 / (1 - _BETA1**self.steps), 1 / (1 - _BETA2**self.steps)
-        self._scalars = tuple(np.float32(value) for value in (rate, _BETA1, _BETA2, *scales, _EPSILON))
-
-    def update(self, name: str, rows: np.ndarray, gradient: np.ndarray) -> None:
-        weights, first, second = (each[name] for each in (self._weights, self._first, self._second))
-        if weights.ndim == 1:
-            weights, gradient, first, second = (each[:, None] for each in (weights, gradient, first, second))
-        kernel.adam_rows(weights, rows, gradient, first, second, *self._scalars)
 
 
 # ---------------------------------------------------------------------- helpers

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.kernels import neural as kernel
+from xcrepro.models import adam
 from xcrepro.models.base import Model, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
@@ -26,7 +26,6 @@ _BLOCK = 512
 _SCORES = 2**22
 # The first layer's weights. Small enough that tanh starts out nearly linear, large enough to tell points apart at once.
 _EMBEDDING_SCALE = 0.25
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 _ALMOST_ONE = 1.0 - 2.0**-24
 
 _Gradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -129,7 +128,7 @@ class NeuralOneVsAll(Model):
         # An embedding that no training point has stays what it was drawn, and would take as long as any other.
         used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         X, weights = X[:, used], start | {"embedding": start["embedding"][used]}
-        gradient, adam = self._loss_gradient(), _Adam(weights)
+        gradient, optimizer = self._loss_gradient(), adam.Adam(weights)
         steps = self.epochs * -(-n // self.batch)
         with threadpoolctl.threadpool_limits(1, user_api="blas"):
             for _ in range(self.epochs):
@@ -139,8 +138,8 @@ class NeuralOneVsAll(Model):
                     hi = min(lo + self.batch, n)
                     kept = rng.random((hi - lo, self.dim), np.float32) >= self.dropout
                     mask = kept * np.float32(1 / (1 - self.dropout))
-                    adam.start_step(self.learning_rate * (1 - adam.steps / steps))
-                    backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, adam.update)
+                    optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
+                    backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, optimizer.update)
         start["embedding"][used] = weights["embedding"]
         self.weights_ = weights | {"embedding": start["embedding"]}
 
@@ -249,25 +248,6 @@ def backpropagate(
     errors *= 1 - tanh * tanh
     update("embedding", slice(None), X.T @ errors)
     update("hidden_bias", slice(None), errors.sum(axis=0))
-
-
-class _Adam:
-    """Kingma and Ba's Adam over named arrays."""
-
-    def __init__(self, weights: dict[str, np.ndarray]) -> None:
-        self._weights = weights
-        self._first = {name: np.zeros_like(array) for name, array in weights.items()}
-        self._second = {name: np.zeros_like(array) for name, array in weights.items()}
-        self.steps = 0
-
-    def start_step(self, rate: float) -> None:
-        self.steps += 1
-        scales = 1 / (1 - _BETA1**self.steps), 1 / (1 - _BETA2**self.steps)
-        self._scalars = tuple(np.float32(value) for value in (rate, _BETA1, _BETA2, *scales, _EPSILON))
-
-    def update(self, name: str, rows: slice, gradient: np.ndarray) -> None:
-        arrays = self._weights[name][rows], gradient, self._first[name][rows], self._second[name][rows]
-        kernel.adam(*(array.reshape(-1) for array in arrays), *self._scalars)
 
 
 # ---------------------------------------------------------------------- losses

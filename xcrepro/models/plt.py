@@ -28,8 +28,9 @@ from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
-# All nodes are opened, a block of rows at a time, where k times _MANY is L or more and the trees have no more than _FEW_NODES.
-_MANY, _FEW_NODES, _BLOCK = 500, 20_000, 64
+# All nodes are opened, a block of rows at a time, where the trees have no more than _FEW_NODES and k times _MANY is L or more,
+# or the choice is greedy: that opens most of them.
+_MANY, _FEW_NODES, _BLOCK = 500, 30_000, 64
 _SHAPES = ("k-means", "random", "frequency", "flat")
 _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
@@ -127,7 +128,7 @@ class PLT(Model):
             For a k, X or weights that break these rules.
         """
         X = self._features(X)
-        top, proba = self._search(X, whole_number("k", k, 1), weights)
+        [(top, proba)] = self._search(X, whole_number("k", k, 1), weights)
         return (top, proba) if return_proba else top
 
     def predict_coverage(
@@ -180,13 +181,12 @@ class PLT(Model):
         if beta == np.inf:
             update, beta = plt_search.KEEP, 0.0
         if per_tree:
-            tops = [self._search(X, k, None, beta, update, tree)[0] for tree in range(self._forest.leaf.shape[0])]
-            return _mean_score(tops, k)
-        top, proba = self._search(X, k, None, beta, update)
+            return _mean_score([top for top, _ in self._search(X, k, None, beta, update, per_tree=True)], k)
+        [(top, proba)] = self._search(X, k, None, beta, update)
         return (top, proba) if return_proba else top
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        return self._search(X, k, None)[0]
+        return self._search(X, k, None)[0][0]
 
     def _search(
         self,
@@ -195,24 +195,37 @@ class PLT(Model):
         weights,
         beta: float = 0.0,
         update: int = plt_search.KEEP,
-        tree: int | None = None,
-    ):
-        """The search in one tree, or in all."""
+        *,
+        per_tree: bool = False,
+    ) -> list[tuple[TopK, np.ndarray]]:
+        """What one search in all trees finds, and its probabilities; or one search in each tree."""
         if weights is None:
             weights = np.ones(self.n_labels_)
         weights = label_values("weights", weights, self.n_labels_)
-        unit = _rows(unit_rows(X))
-        n = X.shape[0]
-        ids, scores = empty_places(n, k)
-        proba = np.zeros((n, k), np.float32)
-        forest, roots = self._forest, np.arange(self._forest.leaf.shape[0])
-        if tree is not None:
-            forest, roots = forest._replace(leaf=forest.leaf[tree : tree + 1]), roots[tree : tree + 1]
-        best = np.empty(forest.chunk.size)
-        plt_search.best_below(forest, weights, best)
+        unit, n, forest = _rows(unit_rows(X)), X.shape[0], self._forest
+        n_trees = forest.leaf.shape[0]
+        parts = [slice(tree, tree + 1) for tree in range(n_trees)] if per_tree else [slice(None)]
+        jobs = []
+        for part in parts:
+            best = np.empty(forest.chunk.size)
+            plt_search.best_below(forest, weights, best)
+            found = (*empty_places(n, k), np.zeros((n, k), np.float32))
+            trees = forest._replace(leaf=forest.leaf[part]), np.arange(n_trees)[part]
+            jobs.append((trees, (weights.copy(), best), found))
 
-        # Where k is a good part of the labels, nearly all nodes are opened anyhow: then chunk by chunk, many rows each.
-        all_nodes = update == plt_search.KEEP and k * _MANY >= self.n_labels_ and forest.chunk.size <= _FEW_NODES
+        # Where k is a good part of the labels, or the likely labels have lost their weight, most nodes are opened anyhow: then
+        # all are, chunk by chunk, many rows each.
+        many = update != plt_search.KEEP or k * _MANY >= self.n_labels_
+        all_nodes = many and forest.chunk.size <= _FEW_NODES
+
+        def open_all(lo: int, hi: int, known: np.ndarray) -> None:
+            plt_search.open_all(forest, *unit[:3], self._squared_hinge, lo, hi, known)
+
+        def look(lo: int, hi: int, known: np.ndarray) -> None:
+            for trees, state, found in jobs:
+                plt_search.search(
+                    *trees, *unit[:3], *state, beta, update, self._squared_hinge, lo, hi, known, *found,
+                )  # fmt: skip
 
         def rows(lo: int, hi: int) -> None:
             step = _BLOCK if all_nodes else max(1, hi - lo)
@@ -220,17 +233,28 @@ class PLT(Model):
                 last = min(first + step, hi)
                 known = np.empty((last - first, forest.chunk.size) if all_nodes else (0, 0))
                 if all_nodes:
-                    plt_search.open_all(forest, *unit[:3], self._squared_hinge, first, last, known)
-                plt_search.search(
-                    forest, roots, *unit[:3], weights, best, beta, update, self._squared_hinge, first, last, known,
-                    ids, scores, proba,
-                )  # fmt: skip
+                    open_all(first, last, known)
+                look(first, last, known)
+
+        def rows_in_order() -> None:
+            """The nodes of a block are opened on all cores, its rows looked through one after the other."""
+            step = 4 * _BLOCK
+            for first in range(0, n, step):
+                known = np.empty((min(step, n - first), forest.chunk.size))
+                threads.over_rows(
+                    len(known),
+                    lambda lo, hi, first=first, known=known: open_all(first + lo, first + hi, known[lo:hi]),
+                    min_rows=max(1, _BLOCK // 2),
+                )
+                look(first, first + len(known), known)
 
         if update == plt_search.KEEP:
             threads.over_rows(n, rows, min_rows=64)
+        elif all_nodes:
+            rows_in_order()
         else:
             rows(0, n)
-        return TopK(ids, scores, self.n_labels_), proba
+        return [(TopK(ids, scores, self.n_labels_), proba) for _, _, (ids, scores, proba) in jobs]
 
     # ------------------------------------------------------------------ fit
 

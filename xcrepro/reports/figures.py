@@ -275,7 +275,7 @@ def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
             )
         panel.set(xlabel=f"coverage@{k}, %", ylabel=f"P@{k}, %")
         figures.draws(panel, x="Cov", y="P")
-        looks.title(fig, "The price of coverage: beta from infinity (top left) to 0")
+        looks.title(fig, "The price of coverage: beta from infinity (left) to 0")
         looks.legend(fig, panel, ncols=min(len(models), 4))
     return fig
 

@@ -177,7 +177,8 @@ def bins(table: pd.DataFrame, k: int) -> str:
         if best["ceiling"] > 0:
             share = best["value"] / best["ceiling"]
             more = "at least " if best["ceiling is"] == "bound" else ""
-            said.append(f"{name}: {best['model']} with {more}{share:.0%}")
+            whose = f"{best['model']} with {more}{share:.0%}" if best["value"] > 0 else "0% whatever the model"
+            said.append(f"{name}: {whose}")
     return (
         f"The best binned macro-F1@{k} as a share of what any predictions could have: {'; '.join(said)}."
         if said

@@ -28,6 +28,9 @@ def main() -> int:
     except Timeout:
         print(f"{executed} is being written by another process: wait for it to end, or stop it", file=sys.stderr)
         return 1
+    # jsonschema checks international addresses with a package whose import compiles a grammar, a second in every process. No
+    # notebook has such an address, and jsonschema does without where the package is not installed.
+    sys.modules.setdefault("rfc3987_syntax", None)
     from papermill.cli import papermill
 
     papermill(prog_name="papermill")  # ends the process

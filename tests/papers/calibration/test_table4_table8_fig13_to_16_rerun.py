@@ -71,7 +71,7 @@ def test_the_middle_and_what_is_said_of_it(sets):
     assert "between 0.2 and 0.8 lie 100 % of Two towers's" in said[3]
     errors = item.compute_errors(states)
     assert set(errors["metric"]) == {"ECE", "ECE corrected", "Brier", "ACE"}
-    points = item.join_points(item.compute_printed(3).head(0), errors, 3)
+    points = item.join_points(item.compute_printed(3).head(0), errors, states, 3)
     assert set(points["row"]) == {"here, toy"}
     fig = item.plot(points, 3)
     assert [ax.get_ylabel() for ax in fig.axes] == ["ECE@3, %", "Brier@3, %", "ACE@3, %"]
@@ -94,3 +94,29 @@ def test_rows_of_table_8_are_found_for_a_twin_too():
     assert set(found["dataset"]) == {"LF-WikiSeeAlso-320K"}
     assert len(found) == 12
     assert found[found["k"] == 5].set_index("method").loc["NGAME", "ECE"] == "21.3"
+
+
+def test_a_row_of_the_figure_is_headed_by_what_it_is(sets):
+    ds = xc.twin("lf-wikiseealso-320k", scale=0.0005)
+    states = {ds.name: (ds, {}), "toy": next(iter(sets[0].values()))}
+    errors = pd.DataFrame({"dataset": [*states], "k": 5, "metric": "ECE", "value": 1.0})
+    points = item.join_points(item.compute_printed(), errors, states)
+    assert points["row"].unique().tolist() == [
+        "printed, LF-AmazonTitles-131K",
+        "printed, LF-WikiSeeAlso-320K",
+        "here, synthetic twin of LF-WikiSeeAlso-320K × 0.0005",
+        "here, toy",
+    ]
+
+
+def test_a_method_has_one_look_in_all_rows():
+    """A row without GalaXC, whose look would be another's then."""
+    printed = item.compute_printed()
+    fig = item.plot(printed.assign(row="printed, " + printed["dataset"]))
+    drawn = {}
+    for panel in fig.axes:
+        for line in panel.get_lines():
+            if not line.get_label().startswith("_"):
+                drawn.setdefault(line.get_label(), set()).add((line.get_marker(), line.get_color()))
+    assert set(drawn) == {"GalaXC", "NGAME", "Renee"}
+    assert all(len(found) == 1 for found in drawn.values())

@@ -86,6 +86,8 @@ def test_tables_and_sentences():
     flat = table.reset_index()[["family", "k", "rule", "mean", "least", "best", "instances"]]
     said = theorem51.findings(flat, 2e-16)
     assert said[0].startswith("Eq. 22 and the sum over all outcomes agree within 1e-15")
+    # f is no word to begin a sentence with.
+    assert [one.partition(":")[0] for one in said[1:-1]] == [f'Rule "{rule}"' for rule in theorem51.RULES]
     assert said[-1].endswith("the bound of 50 % is kept everywhere and reached.")
     assert "broken here" in theorem51.findings(flat.assign(least=40.0), 0.0)[-1]
 

@@ -33,7 +33,9 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
     assert table["view"].unique().tolist() == [TRAINED, "own, greedy", PERFECT, "perfect, greedy"]
     greedy = [item.of_view(table, f"{source}, greedy")["value"].tolist() for source in ("own", "perfect")]
     assert greedy[0] == greedy[1]  # here the trained model is the perfect one
-    assert (table["metric"] == "ECE").sum() == 2 * 3 * 3
+    for error in ("ECE", "ECE corrected"):
+        assert (table["metric"] == error).sum() == 2 * 3 * 3
+    assert not item.check(table)["metric"].str.startswith("ECE").any()
     first = item.of_view(table).iloc[0]
     assert first["labels %"] == 100 * 10 / n_labels
     head = np.sort(twin.label_counts)[-10:].sum()
@@ -53,7 +55,8 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
 # Below the level; never below; at the level is not below; back up again further down.
 @pytest.mark.parametrize(("one", "five", "labels"), [(50, 80, 7.5), (91, 95, 1), (50, 90, 5), (95, 80, 7.5)])
 def test_labels_needed_is_where_a_metric_first_goes_below_the_level(one, five, labels):
-    without = planted({1: 1.0, 10: 2.0}, "ECE"), planted({1: 0.0, 10: 0.0}, "R")  # an error, and no value
+    errors = (planted({1: 1.0, 10: 2.0}, error) for error in ("ECE", "ECE corrected"))
+    without = *errors, planted({1: 0.0, 10: 0.0}, "R")  # errors, and no value
     [row] = item.compute_labels_needed(pd.concat([*without, planted({1: one, 5: five, 10: 100.0})])).to_numpy().tolist()
     assert row == ["P", pytest.approx(labels), pytest.approx(10 * labels)]
 

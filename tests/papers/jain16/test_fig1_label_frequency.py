@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from xcrepro.data import registry, twin
 from xcrepro.inputs.longtail import Tail
 from xcrepro.papers.jain16 import fig1_label_frequency as fig1
 
@@ -73,3 +77,54 @@ def test_the_caption_as_printed():
     table = fig1.compute_printed().set_index("dataset")
     assert table.loc["WikiLSHTC-325K"].tolist() == [325_056, 246_201, pytest.approx(75.7, abs=0.05)]
     assert table.loc["Amazon-670K"].tolist() == [670_091, 452_262, pytest.approx(67.5, abs=0.05)]
+
+
+def test_expected_labels_are_poisson_sums():
+    """By scipy's distribution, and against a twin that is drawn with its points, which scatters more."""
+    printed = fig1.compute_printed()
+    table = fig1.compute_expected(["eurlex-4k", "mine", "amazon-670k"], [0.2, 1.0, 1.0], printed).set_index("dataset")
+    assert list(table.index) == ["EURLex-4K", "Amazon-670K"]  # "mine" is in no catalogue
+    for name, scale in (("EURLex-4K", 0.2), ("Amazon-670K", 1.0)):
+        expected = twin.expected_observed_counts(name, scale)
+        few = stats.poisson.cdf(4, expected) - stats.poisson.pmf(0, expected)
+        assert table.loc[name, "under 5 points"] == pytest.approx(few.sum())
+        assert table.loc[name, "±"] == pytest.approx(np.sqrt((few * (1 - few)).sum()))
+        assert table.loc[name, "labels"] == pytest.approx(stats.poisson.sf(0, expected).sum())
+    drawn = twin.twin("eurlex-4k", 0.2).label_counts
+    assert table.loc["EURLex-4K", "labels"] == pytest.approx(drawn.size, rel=0.08)
+    assert table.loc["EURLex-4K", "under 5 points"] == pytest.approx((drawn < 5).sum(), rel=0.08)
+    assert table.loc["EURLex-4K", ["caption", "above caption", "at its rank"]].isna().all()
+    row = table.loc["Amazon-670K"]
+    assert row["caption"] == 452_262
+    assert row["above caption"] == pytest.approx(100 * (row["under 5 points"] - 452_262) / 452_262)
+    assert row["at its rank"] == twin.expected_observed_counts("amazon-670k")[670_091 - 452_262 - 1]
+    assert fig1.compute_expected(["amazon-670k"], [0.5], printed)["caption"].isna().all()
+    said = fig1.findings_expected(table.reset_index())
+    assert len(said) == 1
+    assert "% more than the caption's 452,262. By the caption the label at rank 217,829 is the last with 5" in said[0]
+
+
+def test_no_head_brings_amazon_to_its_caption():
+    """What the notebook says of it: a smaller share of the most frequent label leaves the tail too long."""
+    entry = registry.get("amazon-670k")
+    for head in (1e-3, 1e-4):
+        expected = twin._expected(entry, dataclasses.replace(entry.twin, head=head))
+        assert stats.poisson.cdf(4, expected).sum() - stats.poisson.pmf(0, expected).sum() > 1.1 * 452_262
+    enough = stats.poisson.sf(4, twin._expected(entry, entry.twin)).sum()
+    assert enough == pytest.approx((670_091 - 452_262) / 2, rel=0.15)  # labels with five or more: half
+
+
+def test_what_a_run_is_made_from():
+    tails, made = fig1.load(["amazon-670k", "bibtex"], "small", [0.01, 1.0], 3, "")
+    assert [(tail.name, tail.real, tail.whole) for tail in tails] == [
+        ("Amazon-670K, twin", False, False),
+        ("Bibtex, twin", False, True),
+        ("EURLex-4K", True, True),
+        ("Bibtex", True, True),
+    ]
+    assert made == [
+        "label counts drawn as of synthetic twins of Amazon-670K × 0.01 and Bibtex × 1.0 (seed 3)",
+        "label counts of EURLex-4K and Bibtex (real)",
+    ]
+    other = fig1.load(["amazon-670k"], "small", [0.01], 4, "")[0][0]
+    assert other.counts.tolist() != tails[0].counts.tolist()

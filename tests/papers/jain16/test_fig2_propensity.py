@@ -88,8 +88,8 @@ def test_findings_on_eurovoc_and_fits():
     fits = fig2.compute_fits(bins.assign(true=0.6), 15_539, bins)
     assert fits.loc[fits["source"] == "twin", "fits"].tolist() == ["fewer than two bins"] * 2
     assert fig2.findings_fits(fits) == [
-        "Eq. 1 fitted, twin: no pair for true, procedure.",
-        "Eq. 1 fitted, EuroVoc: no pair for procedure.",
+        "Eq. 1 fitted, twin: true, procedure: no A and B fit.",
+        "Eq. 1 fitted, EuroVoc: procedure: no A and B fit.",
     ]
 
 

@@ -39,7 +39,7 @@ def test_bins_hold_every_label_once_and_the_whole_gain(small, tops):
     bins = fig4.compute_bins(small, tops)
     first = bins[bins["k"] == 1]
     assert dict(zip(first["points"], first["labels"], strict=True)) == {"0-2": 2, "3-9": 2}
-    gain = fig4.compute_gain(bins, "tail", "head")
+    gain = fig4.compute_gain(bins, [("tail", "head")])
     one = fig4.compute_labels(small, tops, 1)
     by_bin = gain[gain["k"] == 1].set_index("points")["gain"]
     assert by_bin["0-2"] == pytest.approx(one["tail"][2])
@@ -55,7 +55,7 @@ def test_a_twins_bins_have_its_complete_truth_beside(twin, top, small, tops):
         exact = 100 * metrics.precision(twin.test.Y_complete, top, k)[0]
         assert part["FastXML complete"].sum() == pytest.approx(exact)
         assert exact > 100 * metrics.precision(twin.test.Y, top, k)[0]
-    assert "gain complete" in fig4.compute_gain(bins)
+    assert "gain complete" in fig4.compute_gain(bins, [("PfastreXML", "FastXML")])
     assert "head complete" not in fig4.compute_bins(small, tops)  # of real data nobody knows it
 
 
@@ -65,19 +65,35 @@ def test_bins_have_their_edges(make_dataset, tops):
     assert dict(zip(bins["points"], bins["labels"], strict=True)) == {"0-2": 1, "3-9": 2, "10-29": 1}
 
 
-def test_which_two_models_are_compared(small, tops):
-    """The reader's first and the best baseline; else the paper's two; else the first two by PSP@5; of one model none."""
+def test_which_models_are_compared(small, tops):
+    """Each of the reader's and the best baseline; else the paper's two; else the first two by PSP@5; of one model none."""
     bins = fig4.compute_bins(small, tops)
-    assert fig4.contrast(bins, ["head"]) == ("tail", "head")
-    assert set(fig4.contrast(bins, ["head", "tail"])) == {"head", "tail"}
-    assert fig4.contrast(fig4.compute_bins(small, {"head": tops["head"]}), ["head"]) is None
+    assert fig4.contrasts(bins, ["head"]) == [("tail", "head")]
+    assert [set(pair) for pair in fig4.contrasts(bins, ["head", "tail"])] == [{"head", "tail"}]
+    assert fig4.contrasts(fig4.compute_bins(small, {"head": tops["head"]}), ["head"]) == []
     paper = {"PfastreXML": tops["tail"], "FastXML": tops["head"], "PLT": tops["head"]}
-    assert fig4.contrast(fig4.compute_bins(small, paper), list(paper)) == ("PfastreXML", "FastXML")
+    assert fig4.contrasts(fig4.compute_bins(small, paper), list(paper)) == [("PfastreXML", "FastXML")]
+
+
+def test_each_of_several_own_models_is_compared(small, tops):
+    last = {name: fig4.compute_labels(small, {name: top}, 1)[name].sum() for name, top in tops.items()}
+    best, worst = sorted(last, key=last.get, reverse=True)
+    several = {"one": tops[worst], "two": tops[best], "PLT": tops[worst], "FastXML": tops[best]}
+    bins = fig4.compute_bins(small, several, ks=(1,))
+    pairs = fig4.contrasts(bins, ["PLT", "FastXML"])
+    assert pairs == [("one", "FastXML"), ("two", "FastXML")]
+    assert fig4.contrasts(bins.drop(columns=["PLT", "FastXML"]), ["PLT"]) == [("two", "one")]  # no baseline
+    gain = fig4.compute_gain(bins, pairs).groupby("difference", sort=False)["gain"].sum()
+    assert list(gain.index) == ["one minus FastXML", "two minus FastXML"]
+    assert gain["two minus FastXML"] == 0
+    assert gain["one minus FastXML"] == pytest.approx(last[worst] - last[best])
+    said = [one for one in fig4.findings(small, {1: fig4.measure(small, several, 1)}, pairs) if " minus " in one]
+    assert [one.partition(":")[0] for one in said] == ["PSP@1, one minus FastXML", "PSP@1, two minus FastXML"]
 
 
 def test_a_twins_columns_are_no_models(twin, top):
     bins = fig4.compute_bins(twin, {"one": top, "two": top})
-    assert set(fig4.contrast(bins, ["one", "two"])) == {"one", "two"}
+    assert [set(pair) for pair in fig4.contrasts(bins, ["one", "two"])] == [{"one", "two"}]
 
 
 def test_rare_labels_hold_at_most_half_of_the_instances(make_dataset, twin):
@@ -112,14 +128,18 @@ def test_findings_say_where_a_gain_comes_from(make_dataset):
     only["frequent"][40:] = only["rare"][:40] = [2, 0, 1]
     tops = {name: TopK.from_ids(ids, n_labels=3) for name, ids in ({"both": right} | only).items()}
     measured = {1: fig4.measure(ds, tops, 1)}
-    assert fig4.findings(ds, measured, ("both", "frequent"))[-1].endswith("the gain comes from the rare ones.")
-    assert fig4.findings(ds, measured, ("frequent", "both"))[-1].endswith("the loss comes from the rare ones.")
-    assert fig4.findings(ds, measured, ("both", "rare"))[-1].endswith("the gain comes from the others.")
-    assert fig4.findings(ds, measured, ("both", "both"))[-1].endswith("no clear difference.")
-    turned = fig4.findings(ds, measured, ("rare", "frequent"))[-1]
+    assert fig4.findings(ds, measured, [("both", "frequent")])[-1].endswith("the gain comes from the rare ones.")
+    assert fig4.findings(ds, measured, [("frequent", "both")])[-1].endswith("the loss comes from the rare ones.")
+    assert fig4.findings(ds, measured, [("both", "rare")])[-1].endswith("the gain comes from the others.")
+    assert fig4.findings(ds, measured, [("both", "both")])[-1].endswith("no clear difference.")
+    turned = fig4.findings(ds, measured, [("rare", "frequent")])[-1]
     assert "alone, against" in turned or "no clear difference" in turned
+    # Of two pairs each has its own sentence; together they are corrected more.
+    both = fig4.findings(ds, measured, [("both", "frequent"), ("both", "rare")])[-2:]
+    assert both[0].endswith("the gain comes from the rare ones.")
+    assert both[1].endswith("the gain comes from the others.")
     alone = {1: fig4.measure(ds, {"both": tops["both"]}, 1)}
-    said = fig4.findings(ds, alone, None)
+    said = fig4.findings(ds, alone, [])
     assert "of both alone" in said[1]
     assert len(said) == 2
 

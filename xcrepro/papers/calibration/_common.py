@@ -243,7 +243,7 @@ def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str =
     return f"{what} have no clear relation in any of {cases}, {spread}{why}."
 
 
-def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
+def draw_before_after(ax: Axes, errors: pd.DataFrame, methods: Sequence[str]) -> None:
     """Each model's error against its P@k: filled before, hollow after isotonic regression, a thin line between.
 
     Parameters
@@ -252,8 +252,10 @@ def draw_before_after(ax: Axes, errors: pd.DataFrame) -> None:
     errors : DataFrame
         As :func:`correlate_with_precision` takes it, of one dataset, metric and k. Where it has a column ``reading``,
         "†" stands at the cells that are not drawn as printed.
+    methods : sequence of str
+        All of the figure, so that each has one look in all panels.
     """
-    styles = looks.distinct(errors["method"].unique())
+    styles = looks.distinct(methods)
     for name, part in errors.groupby("method", sort=False):
         look = styles[name]
         ax.plot(part["P"], part["value"], "-", color="0.75", linewidth=0.8, zorder=1)
@@ -291,7 +293,8 @@ def plot_against_precision(errors: pd.DataFrame, k: int, title: str, note: str =
     with figures.new(width=width, height=0.6 + 2 * len(metrics), ax=ax, **shape) as (fig, axes):
         for line, metric in zip(axes, metrics, strict=True):
             for panel, dataset in zip(line, datasets, strict=True):
-                draw_before_after(panel, errors[(errors["dataset"] == dataset) & (errors["metric"] == metric)])
+                part = errors[(errors["dataset"] == dataset) & (errors["metric"] == metric)]
+                draw_before_after(panel, part, errors["method"].unique())
                 if metric in ("ECE", "ACE"):
                     _log_errors(panel, errors.loc[errors["metric"] == metric, "value"])
             line[0].set_ylabel(f"{metric}@{k}, {'nats' if metric == 'NLL' else '%'}")

@@ -230,7 +230,7 @@ def plot_fig3(errors: pd.DataFrame, dataset: str, k: int = 5, ax=None) -> Figure
     errors = errors[(errors["k"] == k) & (errors["dataset"] == dataset)]
     with figures.new(width=looks.WIDE, height=3.4, ncols=3, ax=ax) as (fig, axes):
         for panel, metric in zip(axes, ("ECE", "Brier", "ACE"), strict=True):
-            _common.draw_before_after(panel, errors[errors["metric"] == metric])
+            _common.draw_before_after(panel, errors[errors["metric"] == metric], errors["method"].unique())
             panel.set(xlabel=f"P@{k}, %", ylabel=f"{metric}@{k}, %")
         words = "filled: before, hollow: after isotonic regression; lines: two standard errors"
         looks.legend(fig, axes[0], ncols=4, title=words)

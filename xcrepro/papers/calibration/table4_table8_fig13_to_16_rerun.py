@@ -207,23 +207,29 @@ def compare_with_printed(sets: Iterable[Dataset]) -> pd.DataFrame:
     return tables.spread(found, ["dataset", "k", "method"], "column", "text").fillna("-")
 
 
-def join_points(printed: pd.DataFrame, errors: pd.DataFrame, k: int = 5) -> pd.DataFrame:
+def join_points(
+    printed: pd.DataFrame, errors: pd.DataFrame, sets: Mapping[str, tuple[Dataset, calibrated.States]], k: int = 5
+) -> pd.DataFrame:
     """What figure 3's first row is drawn from.
 
     Parameters
     ----------
     printed, errors : DataFrame
         Of :func:`compute_printed` and :func:`compute_errors`.
+    sets : mapping
+        What the latter took.
     k : int
 
     Returns
     -------
     DataFrame
-        Both, with ``row``: ``"printed, "`` or ``"here, "`` and the dataset.
+        Both, with ``row``: ``"printed, LF-AmazonTitles-131K"``, ``"here, synthetic twin of LF-AmazonTitles-131K × 0.01"``.
     """
     here = errors[(errors["k"] == k) & errors["metric"].isin(METRICS)]
+    # What it is, without its seed and size, which stand in the figure's foot.
+    titles = {name: ds.origin.partition(" (")[0] for name, (ds, _) in sets.items()}
     both = [("printed", printed), ("here", here)]
-    parts = [part.assign(row=f"{name}, " + part["dataset"]) for name, part in both if len(part)]
+    parts = [part.assign(row=f"{name}, " + part["dataset"].replace(titles)) for name, part in both if len(part)]
     found = pd.concat(parts, ignore_index=True).drop(columns="k", errors="ignore")
     return found.assign(reading=found["reading"].fillna("as printed")) if "reading" in found else found
 
@@ -245,7 +251,7 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         for line, name in zip(axes, lines, strict=True):
             for panel, metric in zip(line, METRICS, strict=True):
                 part = points[(points["row"] == name) & (points["metric"] == metric)]
-                _common.draw_before_after(panel, part)
+                _common.draw_before_after(panel, part, points["method"].unique())
                 panel.set(ylabel=f"{metric}@{k}, %")
                 panel.set_ylim(0, None)
             line[0].set_title(name, loc="left")

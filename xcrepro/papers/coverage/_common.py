@@ -381,6 +381,10 @@ def kept_recorded(kept: Measured, recorded: Mapping[str, pd.DataFrame], k: int, 
     return agreement(pairs, values, f"share kept @{k}", "pairs of P and another metric")
 
 
+ERRORS = ("ECE", "ECE corrected")
+"""Metrics of which less is better; the second is :func:`xcrepro.metrics.corrected_ece`."""
+
+
 def measure(
     ds: Dataset, found: Models, rule: str = "top k", calibrated: bool = False, ks: Sequence[int] = KS
 ) -> pd.DataFrame:
@@ -400,7 +404,7 @@ def measure(
     rule : str
         Of :data:`RULES`.
     calibrated : bool
-        Also ECE of the k scores, which must be probabilities; for ``"top k"`` only.
+        Also ECE of the k scores, which must be probabilities, and it without the noise of its hits; for ``"top k"`` only.
     ks : sequence of int
 
     Returns
@@ -424,7 +428,8 @@ def measure(
         value["alpha-coverage"] = metrics.alpha_coverage(truth, top, k, alpha=ALPHA)[0]
         value["n'-coverage"] = metrics.sampled_coverage(truth, top, k, sample_size=max(len(top) // 10, 1))[0]
         if calibrated:
-            value["ECE"] = metrics.ece(truth, top)
+            error = metrics.corrected_ece(truth, top)
+            value |= dict(zip(ERRORS, (error.ece, error.corrected), strict=True))
         rows += [(name, k, n, float(v) * (1 if name == "label entropy" else 100)) for name, v in value.items()]
     table = pd.DataFrame(rows, columns=["metric", "k", "labels", "value"])
     return kept(in_order(table, metric=dict.fromkeys([*METRICS, *table["metric"]]), k=None, labels=None))
@@ -467,9 +472,9 @@ def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Without ECE, and without alpha-coverage, where a single label among few weighs much.
+        Without :data:`ERRORS`, and without alpha-coverage, where a single label among few weighs much.
     """
-    return table[~table["metric"].isin(["ECE", "alpha-coverage"])].reset_index(drop=True)
+    return table[~table["metric"].isin([*ERRORS, "alpha-coverage"])].reset_index(drop=True)
 
 
 # ---------------------------------------------------------------- rules to choose k labels

@@ -262,10 +262,10 @@ def findings(table: pd.DataFrame, gap: float) -> list[str]:
         n = part["instances"].sum()
         mean = (part["mean"] * part["instances"]).sum() / n
         best_ = (part["best"] * part["instances"]).sum() / n
-        name, least = f"{rule[0].upper()}{rule[1:]}", part["least"].min()
+        least = part["least"].min()
         said.append(
-            f"{name}: {mean:.1f} % of the best expected coverage on average over {n} instances, {least:.1f} % at least; "
-            f"nothing is lost in {best_:.0f} % of them."
+            f'Rule "{rule}": {mean:.1f} % of the best expected coverage on average over {n} instances, {least:.1f} % at '
+            f"least; nothing is lost in {best_:.0f} % of them."
         )
     tight_ = table[(table["family"] == "tight") & (table["rule"] == "algorithm 1")]
     under = table[(table["rule"].str.startswith("algorithm 1")) & (table["least"] < 100 * BOUND - 1e-9)]

@@ -149,7 +149,7 @@ def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = "", level
 
     Going down from all labels, the point where the line between two numbers of labels first goes below the level; the
     smallest number that was tried where it never does. A small share: the metric notices late, or not at all.
-    Metrics without a value for all labels are left out, and ECE, which is an error.
+    Metrics without a value for all labels are left out, and those that are errors (ECE).
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def compute_labels_needed(table: pd.DataFrame, k: int = 5, view: str = "", level
         Columns metric, labels, share (percent of all labels); smallest first.
     """
     rows, part = [], of_view(table, view)
-    part = part[(part["k"] == k) & part["kept"].notna() & (part["metric"] != "ECE")]
+    part = part[(part["k"] == k) & part["kept"].notna() & ~part["metric"].isin(_common.ERRORS)]
     for name, one in part.groupby("metric", sort=False):
         n, share = one["labels"].to_numpy(float), one["kept"].to_numpy()
         below = np.flatnonzero(share < level)

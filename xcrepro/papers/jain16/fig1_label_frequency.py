@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, published
 from xcrepro.data import registry
-from xcrepro.inputs import parameters
-from xcrepro.inputs.longtail import Tail, counted
+from xcrepro.data.twin import expected_observed_counts
+from xcrepro.inputs import datasets, parameters
+from xcrepro.inputs.longtail import Tail, counted, drawn, from_dataset
 from xcrepro.papers.jain16._common import PAPER
 from xcrepro.repro import figures
 
@@ -49,9 +50,34 @@ def with_counted(tails: list[Tail], names: Sequence[str] = ("eurlex-4k", "bibtex
     return [*tails, *(tail for tail in map(counted, names) if tail.name not in known)]
 
 
-def describe_counted(tails: list[Tail]) -> list[str]:
-    """Where the counts that come with the project are from: one text, or none without them."""
-    return [f"label counts of {' and '.join(tail.name for tail in tails)} (real data)"] if tails else []
+def load(
+    names: Sequence[str], size: str, scales: Sequence[float], seed: int, folder: str
+) -> tuple[list[Tail], list[object]]:
+    """Label counts of a run: real ones where there is a folder or the size is paper, else drawn as a twin has them.
+
+    Parameters
+    ----------
+    names, size, scales, seed, folder
+        As for :func:`xcrepro.inputs.datasets.pick_many`.
+
+    Returns
+    -------
+    list of Tail
+        Of ``names``, then those that come with the project (:func:`with_counted`).
+    list
+        What they are made from, for ``made_from`` of the item.
+    """
+    if folder or size == "paper":
+        loaded = datasets.pick_many(names, size, scales, seed, folder)
+        tails, made = [from_dataset(ds) for ds in loaded.values()], [loaded]
+    else:
+        scales = list(scales) or [1.0] * len(names)
+        tails = [drawn(name, scale, seed) for name, scale in zip(names, scales, strict=True)]
+        twins = [f"{registry.get(name).printed_name} × {scale!r}" for name, scale in zip(names, scales, strict=True)]
+        made = [f"label counts drawn as of synthetic twins of {' and '.join(twins)} (seed {seed})"]
+    every = with_counted(tails)
+    counted_names = [tail.name for tail in every[len(tails) :]]
+    return every, [*made, *([f"label counts of {' and '.join(counted_names)} (real)"] if counted_names else [])]
 
 
 def compute(tails: list[Tail]) -> pd.DataFrame:
@@ -121,6 +147,41 @@ def compute_printed() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def compute_expected(names: Sequence[str], scales: Sequence[float], printed: pd.DataFrame) -> pd.DataFrame:
+    """How many labels of a twin are expected to occur fewer than 5 times, beside the caption's number.
+
+    Parameters
+    ----------
+    names, scales
+        As for :func:`load`; names that are not in the catalogue are left out.
+    printed : DataFrame
+        From :func:`compute_printed`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, scale, labels (with a point), under 5 points, ± (what Poisson draws scatter), caption, above caption (percent),
+        at its rank (points that the twin expects of the label at the caption's rank, the last with 5 or more); the last three
+        NaN for a scale below 1 and for datasets without a caption.
+    """
+    rows, captions = [], printed.set_index("dataset")[COLUMNS[2]]
+    for name, scale in zip(names, list(scales) or [1.0] * len(names), strict=True):
+        entry = registry.find(name)
+        if entry is None:
+            continue
+        expected = expected_observed_counts(name, scale)
+        none = np.exp(-expected)
+        few = none * sum(expected**n / math.factorial(n) for n in range(1, FEW))
+        caption = captions.get(entry.printed_name, np.nan) if scale == 1 else np.nan
+        above = 100 * (few.sum() / caption - 1)
+        at_rank = np.nan if np.isnan(caption) else expected[entry.n_labels - int(caption) - 1]
+        scatter = math.sqrt((few * (1 - few)).sum())
+        rows.append((entry.printed_name, scale, (1 - none).sum(), few.sum(), scatter, caption, above, at_rank))
+    return pd.DataFrame(
+        rows, columns=["dataset", "scale", *COLUMNS[1:3], "±", "caption", "above caption", "at its rank"]
+    )
+
+
 def compute_slopes(table: pd.DataFrame) -> pd.DataFrame:
     """How fast frequency falls with rank, in three stretches of the ranks: a power law falls at one rate.
 
@@ -148,6 +209,34 @@ def compute_slopes(table: pd.DataFrame) -> pd.DataFrame:
         ]
         rows.append((name, *slopes))
     return pd.DataFrame(rows, columns=["dataset", *SLOPES])
+
+
+def findings_expected(expected: pd.DataFrame) -> list[str]:
+    """How near the twins of full size come to the caption.
+
+    Parameters
+    ----------
+    expected : DataFrame
+        From :func:`compute_expected`.
+
+    Returns
+    -------
+    list of str
+        A sentence for each with a caption.
+    """
+    return [
+        f"{row['dataset']}, the twin's expectation: {row[COLUMNS[2]]:,.0f} ± {row['±']:.0f} labels with fewer than {FEW} "
+        f"points, {abs(row['above caption']):.1f} % {'more' if row['above caption'] > 0 else 'fewer'} than the caption's "
+        f"{row['caption']:,.0f}. By the caption the label at rank {row['rank']:,} is the last with {FEW}; the twin expects "
+        f"{row['at its rank']:.1f} of it."
+        for row in expected.dropna(subset="caption").assign(rank=_last_rank).to_dict("records")
+    ]
+
+
+def _last_rank(expected: pd.DataFrame) -> pd.Series:
+    """The rank of the last label with 5 points, by the caption."""
+    labels = expected["dataset"].map(lambda name: registry.get(name).n_labels)
+    return (labels - expected["caption"]).astype(int)
 
 
 def findings(rare: pd.DataFrame, slopes: pd.DataFrame, printed: pd.DataFrame) -> list[str]:

@@ -489,7 +489,7 @@ def findings_fits(fits: pd.DataFrame) -> list[str]:
             for row in known.to_dict("records")
         ]
         left = part.loc[part["A"].isna(), "estimate"]
-        parts += [f"no pair for {', '.join(left)}"] if len(left) else []
+        parts += [f"{', '.join(left)}: no A and B fit"] if len(left) else []
         said.append(f"Eq. 1 fitted, {source}: {'; '.join(parts)}.")
     return said
 

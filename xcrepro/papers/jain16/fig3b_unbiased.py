@@ -102,7 +102,7 @@ def findings(table: pd.DataFrame, draws: int) -> list[str]:
     off = table["scored"] - table["complete"]
     error = (off / table["sigmas"].replace(0.0, np.nan)).abs().fillna(0.0)
     tests = corrected(
-        Difference("scored", "complete", value, err, draws - 1, _p(sigma, draws))
+        Difference("scored", "complete", value, err, draws - 1, float(t_p_value(sigma, draws - 1)))
         for value, err, sigma in zip(off, error, table["sigmas"], strict=True)
     )
     biased = sum(one.clear for one in tests)
@@ -110,7 +110,7 @@ def findings(table: pd.DataFrame, draws: int) -> list[str]:
     of = f"{len(table)} means over {draws:,} draws"
     said = [
         f"Propensity-scored: {biased or 'none'} of {of} {'is' if biased < 2 else 'are'} clearly off the complete truth (t "
-        f"tests, Holm; smallest p {_written(least)}; largest distance {_points(off.abs().max())})."
+        f"tests, Holm; smallest p {_written(least)}; largest distance {off.abs().max():.1f} points)."
     ]
     part = table[table["k"] == K].sort_values("missing %")
     at = [part.iloc[0], part.iloc[-1]] if len(part) > 1 else [part.iloc[0]]
@@ -158,17 +158,8 @@ def _holding(table: pd.DataFrame) -> str:
     return f"in {within[0]} of {len(table)} rows propensity-scored and in {within[1]} plain"
 
 
-def _p(sigma: float, draws: int) -> float:
-    """Two-sided p of Student's t with draws - 1 degrees of freedom; 1 where nothing differs."""
-    return float(t_p_value(sigma, draws - 1))
-
-
 def _written(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.2g}"
-
-
-def _points(value: float) -> str:
-    return f"{value:.1f} points"
 
 
 def _signed(value: float) -> str:

@@ -135,8 +135,8 @@ def compute_bins(ds: Dataset, tops: Mapping[str, TopK], ks: Sequence[int] = (1, 
     return sums.rename_axis(["k", "points"]).reset_index()
 
 
-def contrast(bins: pd.DataFrame, models: Sequence[str]) -> tuple[str, str] | None:
-    """The two models whose difference is looked at.
+def contrasts(bins: pd.DataFrame, models: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of models whose difference is looked at.
 
     Parameters
     ----------
@@ -147,9 +147,10 @@ def contrast(bins: pd.DataFrame, models: Sequence[str]) -> tuple[str, str] | Non
 
     Returns
     -------
-    tuple of (str, str) or None
-        The reader's first and the baseline with the largest PSP@k at the last k; without own predictions the paper's
-        PfastreXML and FastXML; where one of them is not there, the first two models by that number; None of one model.
+    list of (str, str)
+        Each of the reader's own and the baseline with the largest PSP@k at the last k; without a baseline the first of the
+        reader's own by that number and each of the others. Without own predictions the paper's PfastreXML and FastXML; where
+        one of them is not there, the first two models. Empty of one model.
     """
     names = [name for name in bins.columns if name not in ("k", "points", "labels", "best")]
     names = [name for name in names if not (name.endswith(" complete") and name.removesuffix(" complete") in bins)]
@@ -157,31 +158,38 @@ def contrast(bins: pd.DataFrame, models: Sequence[str]) -> tuple[str, str] | Non
     ranked = sorted(names, key=lambda name: -last[name].sum())
     own, others = [name for name in names if name not in models], [name for name in ranked if name in models]
     if own and others:
-        return own[0], others[0]
+        return [(name, others[0]) for name in own]
+    if own:
+        return [(ranked[0], name) for name in ranked[1:]]
     if {"PfastreXML", "FastXML"} <= set(names):
-        return "PfastreXML", "FastXML"
-    return (ranked[0], ranked[1]) if len(ranked) > 1 else None
+        return [("PfastreXML", "FastXML")]
+    return [(ranked[0], ranked[1])] if len(ranked) > 1 else []
 
 
-def compute_gain(bins: pd.DataFrame, better: str = "PfastreXML", than: str = "FastXML") -> pd.DataFrame:
-    """Where one model gains on another.
+def compute_gain(bins: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Where one model of a pair gains on the other.
 
     Parameters
     ----------
     bins : DataFrame
         From :func:`compute_bins`.
-    better, than : str
-        Two of its models.
+    pairs : sequence of (str, str)
+        One or more, of its models, such as from :func:`contrasts`.
 
     Returns
     -------
     DataFrame
-        k, points, labels, gain (points of PSP@k), of a twin also gain complete (points of P@k on the complete truth).
+        difference (such as PfastreXML minus FastXML), k, points, labels, gain (points of PSP@k), of a twin also gain
+        complete (points of P@k on the complete truth).
     """
-    table = bins[["k", "points", "labels"]].assign(gain=bins[better] - bins[than])
-    if f"{better} complete" in bins:
-        table["gain complete"] = bins[f"{better} complete"] - bins[f"{than} complete"]
-    return table
+    tables = []
+    for better, than in pairs:
+        table = bins[["k", "points", "labels"]].assign(gain=bins[better] - bins[than])
+        if f"{better} complete" in bins:
+            table["gain complete"] = bins[f"{better} complete"] - bins[f"{than} complete"]
+        table.insert(0, "difference", f"{better} minus {than}")
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def rare_below(ds: Dataset) -> int:
@@ -266,7 +274,9 @@ def compute_rare(measured: Mapping[int, Mapping[str, Measured]]) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: tuple[str, str] | None) -> list[str]:
+def findings(
+    ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pairs: Sequence[tuple[str, str]]
+) -> list[str]:
     """What the run says.
 
     Parameters
@@ -274,8 +284,8 @@ def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: 
     ds : Dataset
     measured : mapping of int to mapping
         k -> :func:`measure`.
-    pair : tuple of (str, str) or None
-        From :func:`contrast`.
+    pairs : sequence of (str, str)
+        From :func:`contrasts`; those of one k are corrected together.
 
     Returns
     -------
@@ -291,14 +301,14 @@ def findings(ds: Dataset, measured: Mapping[int, Mapping[str, Measured]], pair: 
         # Where it does not begin with a model's name.
         text = leader.text if leader.clear else f"{leader.text[0].upper()}{leader.text[1:]}"
         said.append(f"{text}.")
-    if pair is None:
-        return said
     for k, parts in measured.items():
-        whole, rare, other = corrected(parts[part].difference(*pair) for part in PARTS)
-        said.append(
-            f"PSP@{k}, {pair[0]} minus {pair[1]}: {_plus(whole)} points, {_plus(rare)} from rare labels, {_plus(other)} from "
-            f"the others: {_from_where(whole, rare, other)}."
-        )
+        tested = corrected(parts[part].difference(*pair) for pair in pairs for part in PARTS)
+        for place, (left, right) in enumerate(pairs):
+            whole, rare, other = tested[len(PARTS) * place :][: len(PARTS)]
+            said.append(
+                f"PSP@{k}, {left} minus {right}: {_plus(whole)} points, {_plus(rare)} from rare labels, {_plus(other)} from "
+                f"the others: {_from_where(whole, rare, other)}."
+            )
     return said
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from xcrepro import looks, propensity
 from xcrepro.errors import ArgumentError
@@ -232,10 +233,9 @@ def findings_recorded(table: pd.DataFrame, recorded: Mapping[str, pd.DataFrame])
     widths = {f"recorded on {dataset}": _times(part) for dataset, part in recorded.items()} | {
         "in this run": _times(table)
     }
-    said = [f"{where} {times} times" for where, times in widths.items() if times]
-    return (
-        [f"Real data first: as wide as what the draws stay below is the bound {', '.join(said)}."] if recorded else []
-    )
+    said = [f"{where} {times}" for where, times in widths.items() if times]
+    start = "Real data first: the bound is so many times as wide as what the draws stay below"
+    return [f"{start}: {', '.join(said)}."] if recorded else []
 
 
 def _times(table: pd.DataFrame) -> str:
@@ -287,6 +287,9 @@ def plot(
                 axis.plot(part["points"], part[column], label=label, **look.line())
             axis.set(xscale="log", yscale="log", title=f"A = {A:g}")
             axis.set_xticks(part["points"], [f"{n}" for n in part["points"]])
+            # Ticks at 1, 3, 10 ...: what is drawn may lie within a decade or two.
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.yaxis.set_major_formatter("{x:g}")
             axis.minorticks_off()
             figures.draws(axis, x="points", y=list(lines))
         looks.label_grid(axes, "test points", unit, shown=len(grid))

@@ -14,7 +14,7 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.inputs import parameters
 from xcrepro.inputs.datasets import printed_name, printed_rows, weights
-from xcrepro.inputs.twin_statistics import KS, statistics
+from xcrepro.inputs.twin_statistics import KS, RECORD, statistics
 from xcrepro.predictions import TopK
 from xcrepro.repro import figures, tables
 
@@ -46,7 +46,7 @@ def real(dataset: str) -> pd.DataFrame:
     DataFrame
         share (of the dataset's points), statistic, value; no rows where nothing was counted.
     """
-    table = pd.read_csv(paths.committed("data/recorded/twin_statistics.csv"))
+    table = pd.read_csv(paths.committed(RECORD))
     return table.loc[table["dataset"] == dataset, ["share", "statistic", "value"]].reset_index(drop=True)
 
 

@@ -1,16 +1,16 @@
-"""One step of Adam, in a single pass over the memory that holds a layer and its two moments."""
+"""One step of Adam, in a single pass over the memory that holds weights and their two moments."""
 
 import numpy as np
 from numba import njit
 
-# A moment this small is 0: what an embedding that no batch touches decays to is subnormal, and slow to compute with.
+# A moment this small is 0: what no batch touches decays to subnormal numbers, and those are slow to compute with.
 _TINY = np.float32(1e-30)
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
 
 
 @njit(nogil=True, cache=True)
-def adam(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
+def flat(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
     """Change weights, first and second in place. Arrays: 1-D float32 of one length. Scalars: float32.
 
     scale1 and scale2 are 1 / (1 - beta^t) of step t, which make up for moments that start at 0.
@@ -23,3 +23,14 @@ def adam(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, e
         first[i], second[i] = m, v
         # A plain / looks for 0 at each element, and nothing goes by vector instructions then.
         weights[i] -= np.divide(rate * (scale1 * m), np.sqrt(scale2 * v) + epsilon)
+
+
+@njit(nogil=True, cache=True)
+def rows(weights, chosen, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
+    """The same on some rows of weights, (n, dim), and of its moments; the others wait.
+
+    chosen: without repetition; gradient: (chosen, dim).
+    """
+    for i in range(chosen.size):
+        row = chosen[i]
+        flat(weights[row], gradient[i], first[row], second[row], rate, beta1, beta2, scale1, scale2, epsilon)
