@@ -341,7 +341,9 @@ def ancestors(parents, n_labels: int) -> sparse.csr_matrix:
     [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
     """
     given = np.asarray(parents)
-    if given.size and given.dtype.kind not in "iu":
+    if given.size == 0:
+        given = np.zeros(given.shape, np.int64)  # nobody above anybody: no matter what nothing is made of
+    if given.dtype.kind not in "iu":
         raise ArgumentError("parents", "must be whole numbers", f"dtype {given.dtype}")
     if given.ndim == 1 and given.size == n_labels:
         children = np.flatnonzero(given != -1)

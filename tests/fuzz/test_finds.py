@@ -16,7 +16,7 @@ import xcrepro as xc
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, sealed
-from xcrepro import calibrate, formats, results, scale
+from xcrepro import calibrate, formats, propensity, results, scale
 from xcrepro.data import download, names, read, registry, splits, stream
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.formats.index import Index
@@ -26,7 +26,7 @@ from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
 from xcrepro.reports import report as reports
-from xcrepro.repro import differences, notebooks, recorded
+from xcrepro.repro import differences, notebooks, recorded, recording
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000
@@ -503,6 +503,20 @@ def test_a_parameter_that_no_path_can_be(name, value):
 def test_a_parameter_that_is_to_be_a_list(name):
     with pytest.raises(ArgumentError, match=f"parameter {name} must be a list"):
         parameters.check({name: 3})
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, '{"a":' * 2000, "m" + '{"a":' * 2000, "(" * 150 + "1", "-" * 100_000 + "1"]
+)
+def test_a_parameter_of_endless_brackets_is_a_text(text):
+    assert recording.value(text) == text
+
+
+def test_an_empty_hierarchy_may_be_of_any_type():
+    for dtype in ("M8[s]", "U3", float, object):
+        assert propensity.ancestors(np.zeros((0, 2), dtype), 3).nnz == 0
+    with pytest.raises(ArgumentError, match="whole numbers"):
+        propensity.ancestors(np.zeros((1, 2), "M8[s]"), 3)
 
 
 def test_an_implied_average_below_nothing(tmp_path):

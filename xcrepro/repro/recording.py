@@ -85,7 +85,7 @@ def value(text: str) -> object:
     """
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two of brackets in brackets in brackets
         return text
 
 
