@@ -406,29 +406,49 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
 
 def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     pid_file = tmp_path / "pid"
-    project.add(
-        "slow",
-        f"import os, time\nopen({str(pid_file)!r}, 'w').write(f'{{os.getpid()}} {{os.getppid()}}.')\ntime.sleep(600)",
-    )
+    project.add("slow", f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
     process = subprocess.Popen(
         [sys.executable, "-m", "xcrepro", "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     until = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text().endswith(".")):
+    while not (pid_file.exists() and pid_file.read_text()):
         assert time.monotonic() < until, "the kernel did not start"
         time.sleep(0.1)
-    kernel, child = map(int, pid_file.read_text().removesuffix(".").split())
+    kernel = int(pid_file.read_text())
     # To this process alone, as an interrupted notebook server would.
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130, output
     assert "interrupted" in output
-    # The run ends after its children: one whose master is gone ends by itself, but later.
-    assert not _alive(child)
     until = time.monotonic() + 10
     while _alive(kernel):
         assert time.monotonic() < until, "the kernel is still there"
         time.sleep(0.1)
+
+
+def test_an_interrupted_run_has_stopped_its_children(project, monkeypatch):
+    """In a process that goes on, as a notebook's does: nothing but the run ends them there."""
+    project.add("slow", "import time\ntime.sleep(600)")
+    started, sleep, interrupts = [], time.sleep, iter([True])
+
+    def start(*arguments, **options):
+        started.append(papermill(*arguments, **options))
+        return started[-1]
+
+    def interrupted(seconds):
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        sleep(seconds)
+
+    papermill = runner.papermill
+    monkeypatch.setattr(runner, "papermill", start)
+    monkeypatch.setattr(time, "sleep", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            runner.run()
+        assert [process.poll() is None for process in started] == [False]
+    finally:
+        runner.stop(started)
 
 
 def _alive(pid: int) -> bool:
