@@ -176,6 +176,14 @@ def test_weights_of_a_net_are_none_that_overflow(tmp_path):
         xc.models.load(tmp_path / "model")
 
 
+@pytest.mark.parametrize("name", ["features", "labels"])
+def test_ids_of_a_net_stand_once_each(tmp_path, name):
+    for change in (lambda ids: ids[::-1], lambda ids: np.minimum(ids, 1)):
+        with_arrays(tmp_path / "model", MODELS[-1], **{name: change})
+        with pytest.raises(DataError, match=f"{name} that are no ids below ., each above the one before"):
+            xc.models.load(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("counts", "sound"), [(np.array([0, 2, 1], np.uint8), True), ([0, 2, -1], False), ([0, 9, 1], False)]
 )

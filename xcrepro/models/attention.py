@@ -206,8 +206,8 @@ class LabelAttention(Model):
         for name, limit in (("features", self.n_features_), ("labels", self.n_labels_)):
             ids = getattr(self, f"{name}_")
             check_array(name, ids, "iu", -1)
-            if ((ids < 0) | (ids >= limit)).any():
-                raise ValueError(f"{name} that are no ids below {limit}")
+            if ((ids < 0) | (ids >= limit)).any() or (ids[1:] <= ids[:-1]).any():
+                raise ValueError(f"{name} that are no ids below {limit}, each above the one before")
 
 
 def backpropagate(
