@@ -124,7 +124,7 @@ def test_what_a_run_is_made_from():
     ]
     assert made == [
         "label counts drawn as of synthetic twins of Amazon-670K × 0.01 and Bibtex × 1.0 (seed 3)",
-        "label counts of EURLex-4K and Bibtex (real)",
+        "label counts of EURLex-4K and Bibtex (real data)",
     ]
     other = fig1.load(["amazon-670k"], "small", [0.01], 4, "")[0][0]
     assert other.counts.tolist() != tails[0].counts.tolist()

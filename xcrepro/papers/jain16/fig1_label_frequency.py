@@ -77,7 +77,7 @@ def load(
         made = [f"label counts drawn as of synthetic twins of {' and '.join(twins)} (seed {seed})"]
     every = with_counted(tails)
     counted_names = [tail.name for tail in every[len(tails) :]]
-    return every, [*made, *([f"label counts of {' and '.join(counted_names)} (real)"] if counted_names else [])]
+    return every, [*made, *([f"label counts of {' and '.join(counted_names)} (real data)"] if counted_names else [])]
 
 
 def compute(tails: list[Tail]) -> pd.DataFrame:
