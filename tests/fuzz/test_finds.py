@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 import shutil
 import sys
 import zipfile
@@ -33,6 +34,10 @@ MANY = b"1" * 5000
 RESULT = (
     b'{"name": "m", "dataset": "d", "values": {"P@1": 0.5}, "options": {}, "version": "0", "note": "", '
     b'"truth": {"fingerprint": "a", "points": 1, "labels": 1, "pairs": 1}}'
+)
+PRINTED = (
+    b"source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
+    b"me:table1,%s,D,m,,P,%s,54.2,%s,corrected,,a typo\n"
 )
 ARFF = b"@relation 'x: -C -1'\n@attribute a %s\n@attribute l {0,1}\n@data\n%s,1\n"
 
@@ -69,6 +74,14 @@ def dataset(path):
         (read_printed, ".csv", b"a\n1,2\n1,2,3\n", "no table"),
         (read_printed, ".csv", b"\xff", "no table"),
         (read_printed, ".csv", b"a\n1,2\n", "more cells than columns"),
+        (read_printed, ".csv", PRINTED % (b"1" * 19, b"1", b"1"), "line 2: found row '1111.*18 digits at most"),
+        (read_printed, ".csv", PRINTED % (b"1", b"1" * 19, b"1"), "line 2: found k '1111.*18 digits at most"),
+        (
+            read_printed,
+            ".csv",
+            PRINTED % (b"1", b"1", DIGITS),
+            "line 2: found value '1111.*a number that float64 can hold",
+        ),
         (differences.read, ".csv", b"a\n1,2\n", "more cells than columns"),
         (calibrate.load, ".json", b'{"format": ' + b"[" * 100_000, "no whole calibrator"),
         # Once a matter of minutes: each in a time that grew with the square or the cube of the length.
@@ -451,6 +464,20 @@ def test_a_block_of_zarr_whose_numbers_are_none(tmp_path, name):
         fuzz.put(files, Door("zarr", None, None, suffix=".zarr"), tmp_path)
         with pytest.raises(DataError, match=name):
             scale.read_block(tmp_path / "input.zarr")
+
+
+def test_a_block_of_zarr_claims_no_places(tmp_path):
+    """Chunks that are not there are looked for, one by one, and filled in."""
+    pytest.importorskip("zarr", reason="not installed: pip install 'xcrepro[scale]'")
+    about = {"format": "xcrepro block 1", **BLOCK}
+    files = inputs.zarr_block({part: np.array(held) for part, held in about.items()})
+    for width in (b"99999999", b"2147483647"):
+        changed = re.sub(rb'("shape": \[\s*1,\s*)1\b', rb"\g<1>" + width, files["ids/zarr.json"], count=1)
+        fuzz.put(files | {"ids/zarr.json": changed}, Door("zarr", None, None, suffix=".zarr"), tmp_path)
+        with pytest.raises(DataError, match=rf"ids of shape \(1, {width.decode()}\) in \d+ bytes"):
+            scale.read_block(tmp_path / "input.zarr")
+    fuzz.put(files, Door("zarr", None, None, suffix=".zarr"), tmp_path)
+    assert scale.read_block(tmp_path / "input.zarr").top.ids.tolist() == [[1]]
 
 
 CELL = '{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"]}}'

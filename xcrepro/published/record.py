@@ -376,8 +376,8 @@ def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> p
     else:
         refuse(~text["source"].isin(known), "source", "an id that sources.csv lists")
         refuse(~text["source"].str.startswith(f"{path.stem}:"), "source", f"an id of {path.stem}")
-    refuse(~text["row"].str.fullmatch(r"[1-9]\d*"), "row", "a whole number from 1")
-    refuse(~text["k"].str.fullmatch(r"([1-9]\d*)?"), "k", "a whole number from 1, or nothing")
+    refuse(~text["row"].str.fullmatch(r"[1-9]\d{0,17}"), "row", "a whole number from 1, 18 digits at most")
+    refuse(~text["k"].str.fullmatch(r"([1-9]\d{0,17})?"), "k", "a whole number from 1, or nothing; 18 digits at most")
     refuse(text["metric"] == "", "metric", "a name")
     for column in ("value", "stderr"):
         refuse(~text[column].str.fullmatch(r"(\d+(\.\d+)?)?"), column, "a number of digits and a point, or nothing")
@@ -390,6 +390,7 @@ def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> p
     typed["row"] = text["row"].astype("int64")
     typed["k"] = _whole(text["k"])
     typed["value"] = text["value"].map(_float).astype("float64")
+    refuse(typed["value"] == math.inf, "value", "a number that float64 can hold")
     as_printed = text["reading"] == "as printed"
     plain = text["printed"].str.replace(",", "")
     refuse(as_printed & (text["value"] != plain), "value", "the printed number where it is read as printed")

@@ -27,7 +27,7 @@ from xcrepro.truth import Truth
 
 FORMAT = "xcrepro block 1"
 SUFFIXES = (".npz", ".parquet", ".zarr")
-_ALWAYS, _PER_ENTRY = 2**20, 1000  # places that a block may have, and more for each row and each prediction
+_ALWAYS, _PER_ENTRY = 2**20, 1000  # places that a block may have; more for each row and prediction, each stored byte
 _ARRAYS = ("truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_row")
 
 
@@ -335,7 +335,13 @@ def _read_zarr(path: Path) -> dict[str, np.ndarray]:
         group = zarr.open_group(str(path), mode="r")
         if group.attrs.get("format") != FORMAT:
             raise DataError(path, f"a Zarr group of format {group.attrs.get('format')!r}", FORMAT)
-        arrays = {name: in_known_types(array[...]) for name, array in group.arrays()}
+        stored = sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and file.name != "zarr.json")
+        arrays = {}
+        for name, array in group.arrays():
+            if array.size > _ALWAYS + _PER_ENTRY * stored:  # what is not stored is filled in, each chunk looked for
+                found = f"{name} of shape {array.shape} in {stored:,} bytes"
+                raise DataError(path, found, "places that are not nearly all empty", do="Write it as .npz")
+            arrays[name] = in_known_types(array[...])
         numbers = {name: group.attrs[name] for name in ("n_labels", "first_row")}
         return arrays | {name: np.asarray(number) for name, number in numbers.items()}
     except DataError:
