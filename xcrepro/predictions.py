@@ -480,7 +480,14 @@ def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
     # The stored order stands: it was made from scores that may have been finer than float32.
     if not (scores[:, 1:] <= scores[:, :-1]).all():
         raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
-    return TopK(top.ids, scores.astype(np.float32, copy=False), top.n_labels)
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.float32, copy=False)
+    if (beyond := np.isinf(rounded) & np.isfinite(scores)).any():
+        row, place = np.argwhere(beyond)[0]
+        raise DataError(
+            path, f"score {scores[row, place]} at row {row}, place {place}", "numbers that float32 can hold"
+        )
+    return TopK(top.ids, rounded, top.n_labels)
 
 
 def _from_ids(path: str | os.PathLike, ids: np.ndarray, scores: np.ndarray | None, n_labels: int) -> TopK:

@@ -435,8 +435,8 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         need(not any(math.isnan(value) for value in given))
         need(all((value == -math.inf) == (label < 0) for label, value in zip(labels, given, strict=True)))
         need(all(low <= high for high, low in itertools.pairwise(given)))
-    with np.errstate(over="ignore"):
-        return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
+        need(all(math.isinf(value) or abs(value) < 2.0**128 - 2.0**103 for value in given))  # half a step above FLT_MAX
+    return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
 
 
 def calibration(arrays: dict[str, np.ndarray]) -> list:
