@@ -19,7 +19,7 @@ from xcrepro.repro.manifest import Entry
 
 LISTING = "notebooks/reproduced.csv"
 EXTENTS = {
-    "whole": "every curve, row and panel is computed here, on real data or on twins of its datasets.",
+    "whole": "every curve, row and panel is computed, on real data or on twins at least a fiftieth as large as its datasets.",
     "in part": "some are computed; what is missing or different stands beside it.",
     "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
     "printed": "the document's own numbers, compared and drawn; none is computed.",

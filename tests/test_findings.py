@@ -78,6 +78,13 @@ def test_where_no_error_is_known_nothing_is_clear():
     assert same.text == "no clear leader in P@1: a is 0.0 ± 0.0 points away from b, which chance explains"
 
 
+def test_a_leader_in_a_sentence_of_its_own():
+    a, far = [5.0, 5.1, 4.9], [1.0, 1.2, 0.8]
+    assert runs(a=a, b=a).leader("nDCG@5").sentence.startswith("No clear leader in nDCG@5: a is 0.0 ± 0.0")
+    assert runs(a=a, far=far).leader("nDCG@5").sentence == "a leads nDCG@5, by 4.00 ± 0.06 points over far."
+    assert runs(a=[5.0]).leader("nDCG@5").sentence == "nDCG@5 of a alone: 5.0 points."
+
+
 def test_runs_that_come_to_the_same_hits_are_not_certain():
     for n, clear in ((2, False), (5, False), (6, True)):
         found = runs(a=[100 * 0.1 * 3] * n, b=[100 * 0.1 * 2.9] * n).difference("a", "b")

@@ -250,6 +250,12 @@ class Leader:
     nearest: Difference | None
     text: str
 
+    @property
+    def sentence(self) -> str:
+        """The text as a sentence of its own; a name at its beginning, a model's or a metric's, keeps its letters."""
+        named = self.clear or self.nearest is None
+        return f"{self.text if named else self.text[0].upper() + self.text[1:]}."
+
 
 def corrected(differences: Iterable[Difference]) -> list[Difference]:
     """The same with Holm's correction over all of them; those without an error stay without.
@@ -302,6 +308,27 @@ def count(differences: Sequence[Difference], claim: str) -> str:
     parts += [f"clearly the other way round in {below}"] if below else []
     parts += [f"not clear in {unclear}"] if unclear else []
     return f"{claim}: {', '.join(parts)}"
+
+
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign, and none where it is rounded to zero.
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> signed(1.26, 1), signed(-0.01, 1)
+    ('+1.3', '0.0')
+    """
+    text = f"{value:+.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:]
 
 
 def chance(p: float) -> str:

@@ -231,6 +231,7 @@ def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
         panel.set_visible(False)
     for panel in axes.flat[max(shown - axes.shape[1], 0) : shown]:
         panel.set_xlabel(x)
+        panel.tick_params(labelbottom=True)  # a shared axis has its numbers in the last row alone, hidden or not
     for panel in axes[:, 0]:
         panel.set_ylabel(y)
 

@@ -219,6 +219,22 @@ def test_datasets_stand_in_one_table():
     ]
 
 
+def test_datasets_with_other_columns_stand_in_other_tables():
+    """One's among the other's, in any order: together. Some of each alone: apart, else half the cells were dashes."""
+
+    def of(dataset: str, *names: str) -> recorded.Record:
+        return record(recorded.mean([noted(pd.DataFrame({name: [1.0] for name in names}))]), dataset=dataset)
+
+    one, part, other, whole = of("a", "P", "20"), of("b", "P"), of("c", "P", "50"), of("d", "P", "50", "80")
+
+    def names(*records: recorded.Record, of: str | None = None) -> list[list[str]]:
+        return [[one.provenance["dataset"] for one in group] for group in recorded.alike(records, of)]
+
+    assert names(one, part, other, whole) == [["a", "b"], ["c", "d"]]
+    assert names(part, whole, other, one) == [["b", "d", "c"], ["a"]]
+    assert names(one, of="errors") == names() == []
+
+
 # ---------------------------------------------------------------- a recorded run
 
 

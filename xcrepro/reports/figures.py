@@ -152,7 +152,7 @@ def bins(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
         panel.set_xticks(range(len(names)), labels)
         panel.set(xlabel="train points of the label", ylabel=f"macro-F1@{k}, %", ylim=(0, None))
         figures.draws(panel, y=["value", "ceiling"])
-        looks.title(fig, "Macro-F1 by train frequency; red: the most that any predictions could have")
+        looks.title(fig, "Macro-F1 by train frequency; level lines: the most that any predictions could have")
         looks.legend(fig, panel, ncols=min(len(models), 4))
     return fig
 

@@ -195,13 +195,16 @@ class Item:
             Which of the recorded tables; by default the first that the item checks.
         """
         found = [recorded.read(path) for path in recorded.files(self.entry.id)]
-        if not (laid_out := recorded.lay_out(found, part)):
+        groups = recorded.alike(found, part)
+        if not groups:
             return
-        shown, said = laid_out
+        shown, words = zip(*(recorded.lay_out(group, part) for group in groups), strict=True)
+        said = "; ".join(dict.fromkeys(filter(None, words)))
         print(f"On real data, recorded in data/recorded/{self.entry.id}{f' ({said})' if said else ''}:")
         for one in found:
             print(f"{recorded.words(one)}, xcrepro {one.provenance['version']}: {one.provenance['command']}")
-        tables.display(shown)
+        for one in shown:
+            tables.display(one)
 
     def recorded(self, part: str | None = None) -> dict[str, pd.DataFrame]:
         """What the item came to on real data, as numbers, to hold this run to.

@@ -380,10 +380,9 @@ def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
     """
     import pandas as pd
 
-    key = next(iter(record.tables), None) if part is None else part
-    if key not in record.tables:
+    if not (held := _table(record, part)):
         return None
-    table = pd.DataFrame(record.tables[key].rows, columns=record.tables[key].names)
+    table = pd.DataFrame(held.rows, columns=held.names)
     for name in table:
         numbers = pd.to_numeric(table[name].replace("", "nan"), errors="coerce")
         if not (numbers.isna() & ~table[name].isin(["", "nan"])).any():
@@ -399,6 +398,41 @@ def words(record: Record) -> str:
     said = record.provenance
     of = "its one split" if said["splits"] == "1" else f"split {said['split']} of {said['splits']} (from 0)"
     return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
+
+
+def alike(records: Sequence[Record], part: str | None = None) -> list[list[Record]]:
+    """The records that can stand in one table together: where the columns of one are among those of the other.
+
+    Two datasets whose columns are, say, numbers of labels of their own would stand in a table that is half dashes.
+
+    Parameters
+    ----------
+    records, part
+        As for :func:`lay_out`.
+
+    Returns
+    -------
+    list of list of Record
+        Records without the table are left out.
+    """
+    groups: list[tuple[set[str], list[Record]]] = []
+    for record in records:
+        if not (table := _table(record, part)):
+            continue
+        names = set(table.names)
+        for columns, group in groups:
+            if names <= columns or names >= columns:
+                columns |= names
+                group.append(record)
+                break
+        else:
+            groups.append((names, [record]))
+    return [group for _, group in groups]
+
+
+def _table(record: Record, part: str | None) -> Table | None:
+    """The table of a record that is meant: by default its first."""
+    return record.tables.get(next(iter(record.tables), None) if part is None else part)
 
 
 def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
@@ -419,11 +453,7 @@ def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.
 
     None in their place where no record has the table.
     """
-    chosen = []
-    for record in records:
-        key = next(iter(record.tables), None) if part is None else part
-        if key in record.tables:
-            chosen.append((record.provenance["dataset"], record.tables[key]))
+    chosen = [(one.provenance["dataset"], table) for one in records if (table := _table(one, part))]
     if not chosen:
         return None
     names = list(dict.fromkeys(name for _, table in chosen for name in table.names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import bid_or_not as item
 
@@ -45,6 +46,12 @@ def test_one_model_is_one_panel_and_one_gain(twin, misjudged):
     assert "clearly so in the one comparison" in said[0]
     assert "with mine." in said[1]
     assert "of mine alone" in said[2]
+
+
+def test_a_gain_of_next_to_nothing_has_no_sign():
+    few, many = (Measured.of_runs({"a, before": [1.0, 1.0], "a, after": [end, end]}) for end in (0.99, 5.0))
+    assert item._extremes(item._gains(few)).startswith("The gain is 0.0 ± 0.0 per 1,000 points with a.")
+    assert item._extremes(item._gains(many)).startswith("The gain is +4.0 ± 0.0 per 1,000 points with a.")
 
 
 def test_a_gain_is_an_average_over_all_costs_on_real_data_too(better_second):

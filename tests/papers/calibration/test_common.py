@@ -15,6 +15,7 @@ from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.papers.calibration import _common as shared
 from xcrepro.predictions import TopK
+from xcrepro.repro import figures
 
 
 def data(scores, hits) -> tuple[SimpleNamespace, TopK]:
@@ -69,6 +70,18 @@ def test_after_is_the_error_of_the_calibrated_pairs(overconfident):
     assert shared.compute_summary(ds, states)["after"].tolist() == [pytest.approx(100 * error)]
     state = shared.compute_bins(ds, states).query("state == 'after'")
     assert (state["confidence"].fillna(0) * state["weight"]).sum() / 100 == pytest.approx(scores.mean(), rel=1e-5)
+
+
+def test_the_errors_stand_where_no_curve_comes_down():
+    rows = pd.DataFrame({"model": "PLT", "k": [1, 5], "ECE": [1.25, 0.5]})
+    for last, left in ((0.9, False), (0.3, True), (np.nan, False)):
+        with figures.new(3, 3) as (_, ax):
+            ax.plot([0.2, 0.6, 0.9], [0.1, 0.7, last])
+            shared.draw_diagonal(ax)
+            shared.write_errors(ax, rows, "ECE")
+        [words] = ax.texts
+        assert words.get_text() == "ECE, %\n@1: 1.2\n@5: 0.5"
+        assert (words.get_position()[0] < 0.5) == (words.get_position()[1] > 0.5) == left
 
 
 def test_directions_by_hand():

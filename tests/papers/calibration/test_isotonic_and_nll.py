@@ -49,5 +49,9 @@ def test_the_record_is_counted(twin, misjudged):
     said = item.findings(table, item.measure(twin, fits), sizes, recorded)
     nll = table.set_index("method")["NLL"]
     assert said[1].startswith(f"As measured it rises in {int(nll['isotonic'] > nll['none'])} of 1")
+    # A rise that three decimals do not show is said to be below them.
+    for rise, words in ((0.0002, "by less than 0.001 nats;"), (0.0123, "by up to 0.012 nats;")):
+        lifted = table.assign(NLL=table["NLL"].where(table["method"] != "isotonic", nll["none"] + rise))
+        assert words in item.findings(lifted, item.measure(twin, fits), sizes, recorded)[1]
     assert f"in {recorded['isotonic raised'].sum()} of {recorded['cases'].sum()} cases" in said[-2]
     assert "loses 1.25 nats to the right probabilities on 10 points" in said[-1]

@@ -109,14 +109,18 @@ def test_a_row_of_the_figure_is_headed_by_what_it_is(sets):
     ]
 
 
-def test_a_method_has_one_look_in_all_rows():
-    """A row without GalaXC, whose look would be another's then."""
+@pytest.mark.parametrize("here", [[], ["PLT", "Neural + labels", "Two towers"], ["PLT", "Renee"]])
+def test_a_method_has_one_look_in_all_rows(here):
+    """A row without GalaXC, whose look would be another's then; where they can be, no two are alike in grey."""
     printed = item.compute_printed()
-    fig = item.plot(printed.assign(row="printed, " + printed["dataset"]))
+    printed = printed.assign(row="printed, " + printed["dataset"])
+    own = pd.DataFrame({"method": here, "P": 1.0, "metric": "ECE", "variant": "none", "value": 1.0, "row": "here, toy"})
+    fig = item.plot(pd.concat([printed, own]))
     drawn = {}
     for panel in fig.axes:
         for line in panel.get_lines():
             if not line.get_label().startswith("_"):
                 drawn.setdefault(line.get_label(), set()).add((line.get_marker(), line.get_color()))
-    assert set(drawn) == {"GalaXC", "NGAME", "Renee"}
+    assert set(drawn) == {"GalaXC", "NGAME", "Renee", *here}
     assert all(len(found) == 1 for found in drawn.values())
+    assert len({look[0] for name in ("GalaXC", "NGAME", "Renee") for look in drawn[name]}) == 3

@@ -85,7 +85,7 @@ def test_findings_say_what_equation_14_buys_only_where_it_is_clear(twin):
     said = item.findings(twin, truth, [0.0], 0.9)
     assert said[0].startswith("truth: P@5 of the plain top 5 is ")
     assert said[1].startswith("truth, equation 14 with 90 % of that kept: Cov@5 ")
-    assert said[2].endswith("is clearly above that of the plain top 5 (Holm) for: none")
+    assert said[2].endswith("is clearly above that of the plain top 5 (Holm) for: none.")
     # All of the precision kept, by the truth itself: nothing changes.
     nothing = item.findings(twin, truth, [], 1.0)
     assert "P@5 does not change clearly (+0.0" in nothing[1]

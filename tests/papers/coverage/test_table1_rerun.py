@@ -65,6 +65,6 @@ def test_findings_hold_p_against_the_averages_over_labels(small, scores):
     said = item.findings(ds, found, item.compute(ds, found), 1)
     assert said[0].startswith("own, with 2 of 4 labels, keeps of its value (%, ± over test points): P@1 66.7 ± ")
     assert said[1].startswith("own: P@1 keeps a larger share than coverage@1 and the macro measures: clearly so in ")
-    assert said[2].startswith("printed, DiSMEC on AmazonCat-13K")
+    assert said[2].startswith("Printed, DiSMEC on AmazonCat-13K")
     # Without a head there is nothing to say of the model.
     assert len(item.findings(ds, {"own": {4: model}}, item.compute(ds, {"own": {4: model}}), 1)) == 1

@@ -45,6 +45,22 @@ def test_print_stands_beside_the_right_cell(made):
     assert share["PLT", "PSP", 3] == 100
 
 
+def test_times_are_those_of_table_2_for_each_dataset(twin, run):
+    found = twins.compute_times({"EURLex-4K": twin, "again": twin}, {"EURLex-4K": run, "again": run})
+    rules = ["PLT", "PS-PLT", "COV-PLT", "COVβ=0.25", "BRS-PLT"]
+    assert list(zip(found["dataset"], found["rule"], strict=True)) == [
+        (name, rule) for name in ("EURLex-4K", "again") for rule in rules
+    ]
+    found = found[found["dataset"] == "again"].set_index("rule")
+    assert found.loc["PLT", "search / PLT"] == 1
+    assert (found["search ms"] > 0).all()
+    assert found.loc["PS-PLT", "printed / PLT"] == pytest.approx(6.03 / 3.17)
+    assert found.loc["COV-PLT", "printed / PLT"] == pytest.approx(6.51 / 3.17)
+    assert found.loc["COVβ=0.25", "printed / PLT"] == pytest.approx(4.67 / 3.17)
+    assert found.loc["BRS-PLT", "printed / PLT"] == pytest.approx(4.63 / 3.17)
+    assert found.loc["BRS-PLT", "search / PLT"] == found.loc["BRS-PLT", "search ms"] / found.loc["PLT", "search ms"]
+
+
 def test_few_hits_are_not_compared(made):
     *_, table = made
     plain = table[(table["rule"] == "PLT") & (table["metric"] == "P") & (table["k"] == 1)].iloc[0]

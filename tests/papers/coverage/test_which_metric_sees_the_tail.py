@@ -49,7 +49,11 @@ def test_views_the_figure_and_real_data_without_the_perfect_model(twin):
         Dataset("own", twin.train, twin.test, A=0.55, B=1.5), {"own": {n_labels: twin.test.observed_marginals}}
     )
     assert real["view"].unique().tolist() == [TRAINED, "own, greedy"]
-    assert [ax.get_visible() for ax in item.plot(real).axes] == [True, True, True, False]
+    without = item.plot(real).axes
+    assert [ax.get_visible() for ax in without] == [True, True, True, False]
+    # The lowest panel of each column has its numbers and their name.
+    assert ["labels trained" in ax.get_xlabel() for ax in without[:3]] == [False, True, True]
+    assert [ax.xaxis.get_tick_params()["labelbottom"] for ax in without[:3]] == [False, True, True]
 
 
 # Below the level; never below; at the level is not below; back up again further down.

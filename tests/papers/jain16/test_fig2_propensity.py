@@ -82,7 +82,7 @@ def test_findings_on_eurovoc_and_fits():
     chance = pd.DataFrame({"procedure": [0.02, 0.3], "low": [0.01, 0.1], "high": [0.03, 0.2]})
     said = fig2.findings_eurovoc(pd.DataFrame({"among descendants": [0.02, 0.04, np.nan]}), chance)
     assert "bins lie at 0.02, 0.30" in said[0]
-    assert "the procedure's value in 1 of 2 bins (0 of its values lie below, 1 above)" in said[1]
+    assert "the procedure's value in 1 of 2 bins (it lies below them in 0, above in 1)" in said[1]
     assert "3 % carry the label too (median of 3 labels)" in said[2]
     bins = pd.DataFrame({"labels": [20], "count": [9.0], "procedure": [0.5]})
     fits = fig2.compute_fits(bins.assign(true=0.6), 15_539, bins)

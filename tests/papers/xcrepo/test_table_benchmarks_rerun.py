@@ -127,12 +127,13 @@ def test_findings_of_one_model_and_no_printed_row():
     drawn = rerun.plot(rerun.compute(found, NOTHING), twin=False)
     assert drawn.get_suptitle() == "P and PSP at 1 and 5 of PLT"
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["ours ± 2 standard errors"]
+    assert drawn.axes[0].get_lines()[0].get_ydata().tolist() == [0.0]  # on its line: nothing stands below it
 
 
 def test_findings_name_a_leader_only_where_there_is_one():
     clear, close = measured(PLT=50.0, FastXML=40.0), measured(PLT=50.0, FastXML=49.999)
     assert rerun.findings(clear, rerun.compute_orders(clear, NOTHING), NOTHING)[0].startswith("PLT leads P@1")
-    assert rerun.findings(close, rerun.compute_orders(close, NOTHING), NOTHING)[0].startswith("no clear leader")
+    assert rerun.findings(close, rerun.compute_orders(close, NOTHING), NOTHING)[0].startswith("No clear leader")
 
 
 def test_own_predictions_are_held_to_the_best_baseline_and_to_no_printed_row(ds, tops):

@@ -579,19 +579,26 @@ def draw_curve(ax: Axes, bins: pd.DataFrame) -> None:
 
 
 def write_errors(ax: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Inside a panel, the ECE at each k.
+    """Inside a panel of reliability, below the diagonal or, where a curve comes down there, above it: the ECE at each k.
 
     Parameters
     ----------
     ax : Axes
+        With its curves drawn.
     rows : DataFrame
         One model's, of :func:`compute_summary`.
     column : str
         The ECE's column, percent.
     """
     words = "\n".join(f"@{row['k']}: {row[column]:.1f}" for _, row in rows.iterrows())
-    look = {"ha": "right", "va": "bottom", "fontsize": looks.TINY, "bbox": looks.PAPER}
-    ax.text(0.97, 0.04, f"ECE, %\n{words}", transform=ax.transAxes, **look)
+    x, y = np.concatenate([line.get_xydata() for line in ax.get_lines()]).T
+    low = ((x > 0.5) & (y < 0.4)).any()
+    place = (
+        {"x": 0.03, "y": 0.96, "ha": "left", "va": "top"}
+        if low
+        else {"x": 0.97, "y": 0.04, "ha": "right", "va": "bottom"}
+    )
+    ax.text(s=f"ECE, %\n{words}", transform=ax.transAxes, fontsize=looks.TINY, bbox=looks.PAPER, **place)
 
 
 def scale_errors(ax: Axes) -> None:

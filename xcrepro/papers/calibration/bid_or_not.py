@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from xcrepro import looks
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
-from xcrepro.findings import Measured, agreement, count
+from xcrepro.findings import Measured, agreement, count, signed
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.papers.calibration import _common
@@ -292,7 +292,7 @@ def _extremes(gains) -> str:
     """The largest and the smallest gain, with their errors."""
     ranked = sorted(gains, key=lambda one: one.value)
     words = [
-        f"{one.value:+.1f}{'' if np.isnan(one.error) else f' ± {one.error:.1f}'} per 1,000 points with"
+        f"{signed(one.value, 1)}{'' if np.isnan(one.error) else f' ± {one.error:.1f}'} per 1,000 points with"
         f" {one.left.removesuffix(', after')}"
         for one in dict.fromkeys((ranked[-1], ranked[0]))
     ]

@@ -184,10 +184,12 @@ def findings(table: pd.DataFrame, measured: Mapping, sizes: pd.DataFrame, real: 
 
     wide = table.pivot(index=["model", "k"], columns="method", values=["NLL", "rest"])
     rise, rest = (wide[name, "isotonic"] - wide["NLL", "none"] for name in ("NLL", "rest"))
+    most = max(rise.max(), 0)
     sentences = [
         f"{compared('none', 'isotonic', 'isotonic regression raises NLL')}.",
-        f"As measured it rises in {_common.describe_count(rise > 0)}, by up to {max(rise.max(), 0):.3f} nats; without the "
-        f"pairs that had 0 or 1 and turned out otherwise, in {_common.describe_count(rest > 0)}.",
+        f"As measured it rises in {_common.describe_count(rise > 0)}, by "
+        f"{'less than 0.001' if most < 0.0005 else f'up to {most:.3f}'} nats; without the pairs that had 0 or 1 and turned "
+        f"out otherwise, in {_common.describe_count(rest > 0)}.",
     ]
     for name, words in (("isotonic, smoothed", "smoothed isotonic regression"), ("Venn-Abers", "Venn-Abers")):
         sentences.append(f"{compared(name, 'isotonic', f'{words} has a lower NLL than isotonic regression')}.")

@@ -251,9 +251,11 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         for line, name in zip(axes, lines, strict=True):
             for panel, metric in zip(line, METRICS, strict=True):
                 part = points[(points["row"] == name) & (points["metric"] == metric)]
-                _common.draw_before_after(panel, part, points["method"].unique())
+                _common.draw_before_after(panel, part, _drawn_with(points, name))
                 panel.set(ylabel=f"{metric}@{k}, %")
                 panel.set_ylim(0, None)
+                for drawn in panel.get_lines():  # an error of 0.1 % is a whole marker, not the upper half of one
+                    drawn.set_clip_on(False)
             line[0].set_title(name, loc="left")
             for panel in line:
                 panel.set_xlabel(f"P@{k}, %")
@@ -261,6 +263,16 @@ def plot(points: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         looks.legend(fig, *axes[:, 0], ncols=4, title=words)
         looks.title(fig, f"Calibration errors at k = {k} against P@{k}, models with words of labels and PLT")
     return fig
+
+
+def _drawn_with(points: pd.DataFrame, row: str) -> np.ndarray:
+    """The methods among which those of a row must be told apart: all printed ones, or all of here, for which there are looks
+    enough; of both where one stands in both under one name, and has one look."""
+    is_printed = points["row"].str.startswith("printed, ")
+    printed, here = (points.loc[part, "method"].unique() for part in (is_printed, ~is_printed))
+    if set(printed) & set(here):
+        return points["method"].unique()
+    return printed if row.startswith("printed, ") else here
 
 
 def findings(
@@ -320,6 +332,6 @@ def findings(
         if len(once):
             row = once.iloc[0]
             texts = [f"{name} {row[name]:.0f} %" for name in names]
-            pairs = f"{row['pairs']} pairs of a test point and a label with one train point"
+            pairs = f"{row['pairs']:,} pairs of a test point and a label with one train point"
             said.append(f"{dataset}: of {pairs}, the first {k} places have: {'; '.join(texts)}.")
     return said

@@ -219,7 +219,8 @@ def plot(table: pd.DataFrame, share: float, ax=None) -> Figure:
                 path, best = part[part["rule"] == ""], part[part["rule"] == FLOOR]
                 panel.plot(path["Cov"], path["P"], **look_of.get(name, LOOK_TRUE).line(), label=name)
                 panel.scatter(best["Cov"], best["P"], 110, **ring, label=f"eq. 14: {100 * share:g} % of expected P@k")
-            looks.name(panel, "top k", (path["Cov"].iloc[-1], path["P"].iloc[-1]), (3, 5))
+            # Below it: from there the path runs to the right, down or first up.
+            looks.name(panel, "top k", (path["Cov"].iloc[-1], path["P"].iloc[-1]), (0, -14), ha="center")
             if len(path) > 1:
                 looks.name(panel, f"β={path['beta'].iloc[0]:g}", (path["Cov"].iloc[0], path["P"].iloc[0]), (-30, -4))
             for rule, look in single.items():
@@ -263,18 +264,18 @@ def findings(
         P = Measured.of_rows(lambda Y, top: 100 * metrics.precision(Y, top, k)[0], ds.test.Y, tops)
         Cov = Measured.of_rows(lambda Y, top: 100 / covered * metrics.coverage(Y, top, k)[0], ds.test.Y, tops)
         said.append(
-            f"{name}: P@{k} of the plain top {k} is {_with_error(P, 'top k')} %; it expects {100 * expected:.1f} %"
+            f"{name}: P@{k} of the plain top {k} is {_with_error(P, 'top k')} %; it expects {100 * expected:.1f} %."
         )
         cost, gain = corrected([P.difference("eq. 14", "top k"), Cov.difference("eq. 14", "top k")])
         said.append(
-            f"{name}, equation 14 with {100 * share:g} % of that kept: Cov@{k} {_change(gain)}, P@{k} {_change(cost)}"
+            f"{name}, equation 14 with {100 * share:g} % of that kept: Cov@{k} {_change(gain)}, P@{k} {_change(cost)}."
         )
         above = P.differences((f"{b:g}", "top k") for b in sorted(betas))
         better = [one.left for one in above if one.verdict == "above"]
         if above:
             which = f"β = {', '.join(better)}" if better else "none"
             said.append(
-                f"{name}: of {len(above)} β, P@{k} is clearly above that of the plain top {k} (Holm) for: {which}"
+                f"{name}: of {len(above)} β, P@{k} is clearly above that of the plain top {k} (Holm) for: {which}."
             )
     return said
 

@@ -131,10 +131,10 @@ def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: i
         if n == full:
             continue
         kept = _common.measure_kept(ds, one, n, k)
-        said += [_common.say_kept(kept, name, n, full, k), f"{name}: {_common.against_precision(kept, k)}"]
+        said += [f"{_common.say_kept(kept, name, n, full, k)}.", f"{name}: {_common.against_precision(kept, k)}."]
     printed = table[table["k"] == k].drop_duplicates("metric").set_index("metric")["printed kept"].dropna()
     parts = ", ".join(f"{name}@{k} {printed[name]:.0f}" for name in _common.KEPT if name in printed)
-    said.append(f"printed, DiSMEC on AmazonCat-13K with 1,000 of 13,330 labels (%): {parts}; no errors are printed")
+    said.append(f"Printed, DiSMEC on AmazonCat-13K with 1,000 of 13,330 labels (%): {parts}; no errors are printed.")
     return said
 
 

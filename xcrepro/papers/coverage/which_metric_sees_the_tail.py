@@ -204,7 +204,6 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
     with figures.new(looks.WIDE, 6.4, nrows=2, ncols=2, sharex=True, sharey=True, ax=ax) as (fig, axes):
         for panel, (title, part, names) in zip(axes.flat, panels, strict=True):
             if part.empty:
-                panel.set_visible(False)
                 continue
             yardsticks = part[part["metric"] == "P"]
             x, grey = yardsticks["labels %"], {"color": "0.75", "linewidth": 3, "zorder": 0}
@@ -218,7 +217,7 @@ def plot(table: pd.DataFrame, k: int = 5, ax=None) -> Figure:
         axes[0, 0].set_xticks(marks, map(str, marks))
         axes[0, 0].xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         words = "labels trained, the most frequent first, % (log scale)"
-        looks.label_grid(axes, words, f"kept of the metric @{k}, %")
+        looks.label_grid(axes, words, f"kept of the metric @{k}, %", shown=len(panels) - ideal.empty)
         texts = ["yardsticks: share of all train positives that these labels have", "share of all labels that they are"]
         fig.legend(greys, texts, loc="outside lower center", ncols=2)
         looks.title(fig, f"What each metric @{k} keeps of its value as the rarest labels leave the training: {model}")
@@ -248,14 +247,14 @@ def findings(ds: Dataset, found: Mapping[str, Models], table: pd.DataFrame, k: i
     for name, one in sources.items():
         for n in sorted({_nearest(table, 0.1), _nearest(table, 0.5)} - {full}):
             kept = _common.measure_kept(ds, one, n, k)
-            said += [_common.say_kept(kept, name, n, full, k) + f"; {_common.against_precision(kept, k)}"]
+            said += [_common.say_kept(kept, name, n, full, k) + f"; {_common.against_precision(kept, k)}."]
     for name in sources:
         needed = compute_labels_needed(table, k, view(name))
         if len(needed) > 1:
             first, last = needed.iloc[0], needed.iloc[-1]
             said.append(
                 f"{name}, fewest and most labels to keep 90 % @{k}: {first['metric']} {first['share']:.0f} % of them, "
-                f"{last['metric']} {last['share']:.0f} % (one training, no error)"
+                f"{last['metric']} {last['share']:.0f} % (one training, no error)."
             )
     return said
 

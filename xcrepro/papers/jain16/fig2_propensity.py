@@ -464,7 +464,7 @@ def findings_eurovoc(labels: pd.DataFrame, chance: pd.DataFrame) -> list[str]:
     return [
         f"EuroVoc: the procedure's bins lie at {values}; every curve of eq. 1 begins at $1/\\log N$ = {least:.2f} and rises.",
         f"EuroVoc: if what lies below is dealt out at random, the middle 95 % hold the procedure's value in {inside} bins "
-        f"({below} of its values lie below, {above} above).",
+        f"(it lies below them in {below}, above in {above}).",
         f"EuroVoc: of the points with a descendant {among:.0f} % carry the label too (median of {len(labels)} labels).",
     ]
 

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from xcrepro import looks, propensity
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin
-from xcrepro.findings import Difference, Measured, corrected
+from xcrepro.findings import Difference, Measured, corrected, signed
 from xcrepro.inputs import baselines, parameters, trained
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics import ranking
@@ -261,18 +261,6 @@ def findings_estimates(table: pd.DataFrame, draws: int) -> list[str]:
         f"One draw moves a model's number at k = {ks[0]} by (standard deviation, points): {', '.join(spreads)}."
     )
     return [*said, _say_orders(table)]
-
-
-def signed(value: float, decimals: int) -> str:
-    """A number with its sign, and none where it is rounded to zero.
-
-    Examples
-    --------
-    >>> signed(1.26, 1), signed(-0.01, 1)
-    ('+1.3', '0.0')
-    """
-    text = f"{value:+.{decimals}f}"
-    return text if text.strip("+-0.") else text[1:]
 
 
 def _bias(row, draws: int) -> Difference:

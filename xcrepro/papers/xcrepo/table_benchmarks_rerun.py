@@ -310,7 +310,7 @@ def findings(
     -------
     list of str
     """
-    said = [f"{measured[column].leader(column).text}." for column in ("P@1", "PSP@5")]
+    said = [measured[column].leader(column).sentence for column in ("P@1", "PSP@5")]
     said += findings_own(measured, given)
     if len(orders):
         said.append(findings_orders(orders))
@@ -459,13 +459,15 @@ def plot(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
     """
     names = list(dict.fromkeys(table["model"]))
     height = 1.9 + 0.24 * len(names)
+    beside = table["printed"].notna().any()
+    above = 0.14 if beside else 0
     with figures.new(looks.PAGE, height, ncols=len(SHOWN), sharey=True, ax=ax) as (fig, axes):
         for axis, column in zip(axes, SHOWN, strict=True):
             metric, _, k = column.partition("@")
             part = table[(table["metric"] == metric) & (table["k"] == int(k))]
             at = np.array([names.index(model) for model in part["model"]], float)
             bar = {"fmt": "o", "color": looks.INK, "elinewidth": 1.0, "markersize": 4.5}
-            axis.errorbar(part["ours"], at - 0.14, xerr=part["error"], label="ours ± 2 standard errors", **bar)
+            axis.errorbar(part["ours"], at - above, xerr=part["error"], label="ours ± 2 standard errors", **bar)
             for doubted, more, fill in ((False, "", looks.RUST), (True, ", † doubted", "none")):
                 value = part["printed"].where(part["doubted"] == doubted)
                 if value.notna().any():
@@ -476,9 +478,8 @@ def plot(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
             axis.set(xlabel=f"{column}, %", ylim=(len(names) - 0.5, -0.5))
             axis.set_title(about, fontsize=looks.SMALL)
             figures.draws(axis, x=("ours", "printed"))
-        beside = ", printed values beside them" if table["printed"].notna().any() else ""
         one = f"of {names[0]}" if len(names) == 1 else f"of {len(names)} models"
-        looks.title(fig, f"P and PSP at 1 and 5 {one}{beside}")
+        looks.title(fig, f"P and PSP at 1 and 5 {one}{', printed values beside them' if beside else ''}")
         axes[0].set_yticks(range(len(names)), names)
         looks.legend(fig)
     return fig

@@ -95,4 +95,4 @@ def findings(measured: Measured, costs: pd.DataFrame) -> list[str]:
     -------
     list of str
     """
-    return [f"{len(costs)} models stand ready. {measured.leader('P@1').text}."]
+    return [f"{len(costs)} models stand ready. {measured.leader('P@1').sentence}"]
