@@ -590,6 +590,22 @@ def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
             State.load(path)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("count", [2**63 - 1, 2**62, 2**52 + 1])
+def test_counts_of_a_state_that_no_sum_can_hold(tmp_path, exact, count):
+    """Their sum was below nothing, and a kernel walked out of its bins: the process was gone."""
+    path = tmp_path / "a.npz"
+    State([1, 3], ["ACE"], exact=exact).add(np.eye(3), xc.TopK.from_scores(np.eye(3) / 2, 3)).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for place in range(arrays["scores.n"].size):
+        counts = arrays["scores.n"].copy()
+        counts[place] = count
+        np.savez(path, **arrays | {"scores.n": counts})
+        with pytest.raises(DataError, match="counts of more than 4,503,599,627,370,496 pairs"):
+            State.load(path)
+
+
 def test_no_message_is_endless():
     with pytest.raises(ArgumentError, match=r"got '1{996}\.\.\.$"):
         parameters.check({"scale": "1" * 5000})

@@ -22,6 +22,7 @@ from xcrepro.kernels import pool as kernel
 MAX_BINS = 100_000
 _STEPS = 2**16  # of smooth_ece
 _WAITING = 2**16  # pairs that wait before they are counted
+_MOST_PAIRS = 2**52  # of a pool that is read: thousands of such pools are merged before int64 ends
 _LINK = "map scores to probabilities first: the links min_max and margin of xcrepro.calibrate"
 _UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 
@@ -362,6 +363,8 @@ class ScorePool:
             raise ValueError("scores outside [0, 1]")
         if not ((n >= 1) & (hits >= 0) & (hits <= n)).all():
             raise ValueError("counts that are no counts")
+        if n.sum(dtype=np.float64) > _MOST_PAIRS:
+            raise ValueError(f"counts of more than {_MOST_PAIRS:,} pairs")
         bits = low.copy().view(_UNSIGNED[low.dtype])
         run = _Run(bits, bits if self.exact else high.copy().view(np.uint32), n.copy(), hits.copy())
         place = run.low
