@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import sys
+import warnings
 import zipfile
 
 import numpy as np
@@ -475,6 +476,14 @@ def test_a_block_of_zarr_whose_numbers_are_none(tmp_path, name):
         fuzz.put(files, Door("zarr", None, None, suffix=".zarr"), tmp_path)
         with pytest.raises(DataError, match=name):
             scale.read_block(tmp_path / "input.zarr")
+
+
+def test_a_block_with_a_nan_that_warns(tmp_path):
+    scores = np.array([[0x7FF0000000000001]], np.uint64).view(np.float64)
+    np.savez(tmp_path / "a.npz", **BLOCK | {"scores": scores})
+    with warnings.catch_warnings(), pytest.raises(DataError, match="NaN"):
+        warnings.simplefilter("error")
+        scale.read_block(tmp_path / "a.npz")
 
 
 def test_a_block_of_zarr_claims_no_places(tmp_path):

@@ -154,7 +154,8 @@ def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK
         top = TopK.from_ids(ids, n_labels=n_labels)
     except ArgumentError as error:
         raise DataError(path, f"ids: {error.got}", f"ids that {error.rule}") from None
-    with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
+    # As everywhere, what float32 cannot hold is infinite; some bits of a NaN, refused below, warn when they are cast.
+    with np.errstate(over="ignore", invalid="ignore"):
         scores = np.ascontiguousarray(scores, np.float32)
     for found, expected, wrong in (
         ("NaN", "a number", np.isnan(scores)),
