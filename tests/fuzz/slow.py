@@ -433,10 +433,11 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         need(all(-1 <= label < int(n_labels) for label in labels) and len({*present}) == len(present))
         need(labels == present + [-1] * (len(labels) - len(present)))
         need(not any(math.isnan(value) for value in given))
-        need(all((value == -math.inf) == (label < 0) for label, value in zip(labels, given, strict=True)))
         need(all(low <= high for high, low in itertools.pairwise(given)))
-        need(all(math.isinf(value) or abs(value) < 2.0**128 - 2.0**103 for value in given))  # half a step above FLT_MAX
-    return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
+        least = -(2.0**128) + 2.0**103  # from half a step below the lowest float32 on it is minus infinity
+        need(all((value <= least) == (label < 0) for label, value in zip(labels, given, strict=True)))
+    with np.errstate(over="ignore"):
+        return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
 
 
 def calibration(arrays: dict[str, np.ndarray]) -> list:
