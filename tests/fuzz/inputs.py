@@ -734,7 +734,7 @@ def mutated_table(rng: random.Random, table):
                     del about[key]
                 table = table.replace_schema_metadata(about)
             continue
-        at, column = table.column_names.index(name), table.column(name)
+        at, column, changed = table.column_names.index(name), table.column(name), table
         change = rng.randrange(9)
         try:
             if change <= 3 and len(column):
@@ -744,24 +744,26 @@ def mutated_table(rng: random.Random, table):
                 else:
                     values[row] = rng.choice(odd)
                 kind = column.type if rng.randrange(2) else None
-                table = table.set_column(at, name, pa.array(values, kind))
+                changed = table.set_column(at, name, pa.array(values, kind))
             elif change == 4:
                 kind = rng.choice(flat)
                 kind = rng.choice((pa.list_(kind), pa.large_list(kind))) if pa.types.is_nested(column.type) else kind
-                table = table.set_column(at, name, column.cast(kind, safe=False))
+                changed = table.set_column(at, name, column.cast(kind, safe=False))
             elif change == 5:
-                table = table.drop_columns([name])
+                changed = table.drop_columns([name])
             elif change == 6:
                 other = rng.choice(("row", "label", "labels", "score", "scores", "truth", "x", name))
-                table = table.append_column(other, column)
+                changed = table.append_column(other, column)
             elif change == 7 and len(table):
                 row = rng.randrange(len(table))
-                table = pa.concat_tables([table[:row], table[row + rng.randrange(2) :], table[: rng.randrange(2)]])
+                changed = pa.concat_tables([table[:row], table[row + rng.randrange(2) :], table[: rng.randrange(2)]])
             elif change == 8:
                 kind = pa.list_(column.type, 1) if rng.randrange(2) else pa.list_(column.type)
-                table = table.set_column(at, name, pa.array([[value] for value in column.to_pylist()], kind))
+                changed = table.set_column(at, name, pa.array([[value] for value in column.to_pylist()], kind))
+            parquet(changed)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            continue  # values that no column can hold together
+            continue  # values that no column can hold together, or that no file can
+        table = changed
     return table
 
 
