@@ -159,6 +159,8 @@ class TopK:
         for fault, place in faults:
             if fault:
                 raise _score_fault(fault, place // n_labels, place % n_labels)
+        if values.dtype == np.float64:
+            ids[best == -np.inf] = -1  # what float32 cannot hold is infinite, and minus infinity is not predicted
         return cls(ids, best, n_labels)
 
     @classmethod
@@ -181,6 +183,8 @@ class TopK:
         for fault, place in faults:
             if fault:
                 raise _score_fault(fault, row_of(indptr, place), int(indices[place]))
+        if data.dtype == np.float64:
+            ids[best == -np.inf] = -1
         return cls(ids, best, n_labels)
 
     # ------------------------------------------------------------------ from rankings
@@ -250,11 +254,12 @@ class TopK:
         if np.isnan(values).any():
             row, place = np.argwhere(np.isnan(values))[0]
             raise _score_fault(kernel.NAN, row, result[row, place])
-        result[values == -np.inf] = -1
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+            rounded = values.astype(np.float32)
+        result[rounded == -np.inf] = -1
         # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
         order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
-        result, values = (np.take_along_axis(array, order, 1) for array in (result, values))
-        return cls(result, values.astype(np.float32), n_labels)
+        return cls(*(np.take_along_axis(array, order, 1) for array in (result, rounded)), n_labels)
 
     @classmethod
     def from_pairs(cls, rows: Iterable, *, n_labels: int, k: int | None = None) -> TopK:
