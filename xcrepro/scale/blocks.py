@@ -115,8 +115,8 @@ def read_block(path: str | os.PathLike) -> Rows:
         do = "write_block, write_blocks and `xcrepro write-blocks` make them"
         raise DataError(path, f"arrays {sorted(arrays)}", f"those of a block, also {', '.join(missing)}", do=do)
     n_labels, first_row = (_number(path, arrays, name) for name in ("n_labels", "first_row"))
-    if not 1 <= n_labels <= MAX_COLUMNS or first_row < -1:
-        raise DataError(path, f"n_labels {n_labels}, first_row {first_row}", "1 or more, and -1 or more")
+    if not 1 <= n_labels <= MAX_COLUMNS or not -1 <= first_row < 2**63:
+        raise DataError(path, f"n_labels {n_labels}, first_row {first_row}", f"1 to {MAX_COLUMNS}, and -1 to 2^63 - 1")
     ids, scores = arrays["ids"], arrays["scores"]
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or scores.shape != ids.shape or scores.dtype.kind != "f":
         found = f"ids {ids.dtype} {ids.shape}, scores {scores.dtype} {scores.shape}"
