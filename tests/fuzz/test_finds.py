@@ -397,6 +397,7 @@ CSR = {"format": b"csr", "shape": [2, 3], "data": [1.0, 2.0], "indices": [2, 0],
         (CSR | {"format": np.array(["csr"])}, "a matrix in"),
         (CSR | {"shape": [2**63 - 1, 3]}, "a row an offset, and one more"),
         (CSR | {"shape": [[2, 3]]}, "two whole numbers"),
+        (CSR | {"shape": [-1, 3], "indptr": np.zeros(0, int)}, "a row an offset, and one more"),
         (CSR | {"indptr": [0.0, 2, 2]}, "offsets float64"),
         (
             CSR | {"shape": [0, -1], "indptr": [0], "data": [], "indices": np.zeros(0, int)},

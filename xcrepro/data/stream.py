@@ -224,7 +224,7 @@ class _Matrix:
         shape, indptr = members["shape"].whole(), members["indptr"].whole()
         self.indices, self.data = members["indices"], members["data"]
         whole = shape.dtype.kind in "iu" and indptr.dtype.kind in "iu"
-        if shape.shape != (2,) or indptr.ndim != 1 or not whole or len(indptr) != int(shape[0]) + 1:
+        if shape.shape != (2,) or indptr.ndim != 1 or not whole or not len(indptr) == int(shape[0]) + 1 > 0:
             found = f"shape {shape.tolist()}, offsets {indptr.dtype} {indptr.shape}"
             raise DataError(path, found, "two whole numbers; a row an offset, and one more")
         self.n_rows, self.width = (int(size) for size in shape)
