@@ -348,6 +348,18 @@ def test_parquet_of_another_form(tmp_path, columns, message):
         formats.read_truth(tmp_path / "a.parquet", n_labels=12)
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit):
+    pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'xcrepro[formats]'")
+
+    for value in (2**62, -(2**62)):
+        columns = {"row": [0], "label": pa.array([value], pa.timestamp(unit))}
+        parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+        with pytest.raises(DataError, match="a damaged Parquet file|a whole number or a name"):
+            formats.read_truth(tmp_path / "a.parquet", n_labels=12)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

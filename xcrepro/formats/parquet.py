@@ -104,7 +104,7 @@ def _records(path: str | os.PathLike, file, columns: list[str]) -> Iterator[dict
     try:
         for batch in file.iter_batches(columns=columns):
             yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:  # the last for dates beyond Python's
         do = "Make or fetch it again"
         raise DataError(path, f"a damaged Parquet file ({error})", "a whole one", do=do) from None
 
