@@ -356,7 +356,7 @@ def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit):
     for value in (2**62, -(2**62)):
         columns = {"row": [0], "label": pa.array([value], pa.timestamp(unit))}
         parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
-        with pytest.raises(DataError, match="a damaged Parquet file|a whole number or a name"):
+        with pytest.raises(DataError, match=r"a damaged Parquet file|a whole number or a name"):
             formats.read_truth(tmp_path / "a.parquet", n_labels=12)
 
 
