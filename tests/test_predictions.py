@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -134,6 +135,21 @@ def test_a_label_twice_is_found_in_any_format():
     for scores in (sp.coo_matrix((twice, ([0, 0], [3, 3])), (1, 4)), sp.csc_matrix((twice, [0, 0], [0, 0, 0, 0, 2]))):
         with pytest.raises(ArgumentError, match="label 3 twice in row 0"):
             xc.TopK.from_scores(scores, 2)
+
+
+def test_what_float32_cannot_hold_is_infinite():
+    """And minus infinity is not predicted, whether it was given or came of rounding."""
+    given = np.array([[0.5, -1e300, 1e300, -np.inf, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for top in (
+            xc.TopK.from_scores(given, 5),
+            xc.TopK.from_scores(sp.csr_matrix(given), 5),
+            xc.TopK.from_ids([[0, 1, 2, 3, 4]], given, n_labels=5),
+            xc.TopK.from_pairs([list(enumerate(given[0]))], n_labels=5),
+        ):
+            assert top.ids.tolist() == [[2, 4, 0, -1, -1]]
+            assert top.scores.tolist() == [[np.inf, 1, 0.5, -np.inf, -np.inf]]
 
 
 def test_duplicates_are_found_after_the_stamp_has_gone_round():

@@ -159,6 +159,8 @@ class TopK:
         for fault, place in faults:
             if fault:
                 raise _score_fault(fault, place // n_labels, place % n_labels)
+        if values.dtype == np.float64:
+            ids[best == -np.inf] = -1  # what float32 cannot hold is infinite, and minus infinity is not predicted
         return cls(ids, best, n_labels)
 
     @classmethod
@@ -181,6 +183,8 @@ class TopK:
         for fault, place in faults:
             if fault:
                 raise _score_fault(fault, row_of(indptr, place), int(indices[place]))
+        if data.dtype == np.float64:
+            ids[best == -np.inf] = -1
         return cls(ids, best, n_labels)
 
     # ------------------------------------------------------------------ from rankings
@@ -250,11 +254,12 @@ class TopK:
         if np.isnan(values).any():
             row, place = np.argwhere(np.isnan(values))[0]
             raise _score_fault(kernel.NAN, row, result[row, place])
-        result[values == -np.inf] = -1
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+            rounded = values.astype(np.float32)
+        result[rounded == -np.inf] = -1
         # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
         order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
-        result, values = (np.take_along_axis(array, order, 1) for array in (result, values))
-        return cls(result, values.astype(np.float32), n_labels)
+        return cls(*(np.take_along_axis(array, order, 1) for array in (result, rounded)), n_labels)
 
     @classmethod
     def from_pairs(cls, rows: Iterable, *, n_labels: int, k: int | None = None) -> TopK:
@@ -472,7 +477,9 @@ def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
     if np.isnan(scores).any():
         row, place = np.argwhere(np.isnan(scores))[0]
         raise DataError(path, f"NaN as score at row {row}, place {place}", "numbers")
-    odd = (scores == -np.inf) != (top.ids < 0)
+    with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
+        rounded = scores.astype(np.float32, copy=False)
+    odd = (rounded == -np.inf) != (top.ids < 0)
     if odd.any():
         row, place = np.argwhere(odd)[0]
         found = f"score {scores[row, place]} for label {top.ids[row, place]} at row {row}, place {place}"
@@ -480,7 +487,7 @@ def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
     # The stored order stands: it was made from scores that may have been finer than float32.
     if not (scores[:, 1:] <= scores[:, :-1]).all():
         raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
-    return TopK(top.ids, scores.astype(np.float32, copy=False), top.n_labels)
+    return TopK(top.ids, rounded, top.n_labels)
 
 
 def _from_ids(path: str | os.PathLike, ids: np.ndarray, scores: np.ndarray | None, n_labels: int) -> TopK:
@@ -532,7 +539,7 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
         found = f"prediction_ids {ids.shape}, scores {scores.shape}, true_positives {marked.shape}"
         raise DataError(path, found, "three equal shapes")
     pairs = pairs.astype(np.int64)
-    largest = max(int(ids.max(initial=-1)), int(pairs[:, 1].max(initial=-1)))
+    largest = max(int(ids.max(initial=0)), int(pairs[:, 1].max(initial=0)))  # ids may be of a type without a sign
     if largest >= MAX_LABELS:
         raise DataError(path, f"label {largest}", f"labels below {MAX_LABELS:,}")
     n_labels = max(largest + 1, 1) if n_labels is None else whole_number("n_labels", n_labels, 1)

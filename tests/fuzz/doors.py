@@ -226,6 +226,9 @@ def prepare_models(folder: Path) -> None:
         xc.models.PLT(),
         xc.models.FastXML(trees=2),
         xc.models.PfastreXML(trees=2),
+        xc.models.NeuralOneVsAll(dim=3, epochs=1),
+        xc.models.TwoTowers(dim=3, epochs=1),
+        xc.models.LabelAttention(dim=3, epochs=1),
     ):
         place = folder / type(model).__name__
         model.fit(X, Y).save(place)

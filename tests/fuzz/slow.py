@@ -147,11 +147,15 @@ def scores(data: bytes) -> list:
     return ranked(rows, width, 3)
 
 
+LEAST = -(2.0**128) + 2.0**103
+"""Half a step below the lowest float32: from here on it is minus infinity."""
+
+
 def ranked(rows: list, width: int, k: int) -> list:
     """ids and scores, best first, ties to the lowest id."""
     ids, values = [], []
     for entries in rows:
-        best = sorted((-score, label) for label, score in entries if score != -math.inf)[:k]
+        best = sorted((-score, label) for label, score in entries if score > LEAST)[:k]
         absent = k - len(best)
         ids.append([label for _, label in best] + [-1] * absent)
         with np.errstate(over="ignore"):
@@ -433,8 +437,8 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         need(all(-1 <= label < int(n_labels) for label in labels) and len({*present}) == len(present))
         need(labels == present + [-1] * (len(labels) - len(present)))
         need(not any(math.isnan(value) for value in given))
-        need(all((value == -math.inf) == (label < 0) for label, value in zip(labels, given, strict=True)))
         need(all(low <= high for high, low in itertools.pairwise(given)))
+        need(all((value <= LEAST) == (label < 0) for label, value in zip(labels, given, strict=True)))
     with np.errstate(over="ignore"):
         return [int(n_labels), ids.tolist(), values.astype(np.float32).tolist()]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import re
 import shutil
@@ -125,6 +124,119 @@ def test_a_repeated_label_where_rows_are_still_learnt(tmp_path):
         formats.read_truth(path, index=Index(learn_rows=True))
 
 
+def test_a_saved_score_beyond_float32(tmp_path):
+    """Minus infinity stands where no label is; the cast warned."""
+    for score, found in ((1e300, np.inf), (-1e300, None), (3.4028235e38, np.finfo(np.float32).max)):
+        np.savez(tmp_path / "a.npz", ids=[[3]], scores=np.array([[score]]), n_labels=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if found is None:
+                with pytest.raises(DataError, match=r"score -1e\+300 for label 3 at row 0, place 0"):
+                    xc.TopK.load(tmp_path / "a.npz")
+            else:
+                assert xc.TopK.load(tmp_path / "a.npz").scores.tolist() == [[found]]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_small_ids_without_a_sign(tmp_path, kind):
+    """They were asked for a -1."""
+    path = tmp_path / "a.npz"
+    ids = np.array([[3]], kind)
+    np.savez(path, prediction_ids=ids, scores=[[0.5]], true_positives=[[False]], labels=np.zeros((0, 2), kind))
+    assert read_calibration_npz(path)[0].ids.tolist() == [[3]]
+
+
+MODELS = [
+    xc.models.Popularity(),
+    xc.models.OneVsRest(),
+    xc.models.PLT(trees=2),
+    xc.models.PfastreXML(trees=2, max_leaf=2),
+    xc.models.NeuralOneVsAll(dim=3, epochs=1),
+    xc.models.TwoTowers(dim=3, epochs=1),
+    xc.models.LabelAttention(dim=3, epochs=1),
+]
+
+
+def with_arrays(folder, model, **changes):
+    """A saved model some of whose arrays another hand changed: name -> what is made of it."""
+    model.fit(np.eye(6, 4, dtype=np.float32), np.eye(6, 3, dtype=np.float32)).save(folder)
+    with np.load(folder / "arrays.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    arrays |= {name: change(arrays[name]) for name, change in changes.items()}
+    files = {"arrays.npz": inputs.npz(arrays), "model.json": (folder / "model.json").read_bytes()}
+    for file, data in sealed(files).items():
+        (folder / file).write_bytes(data)
+    return arrays
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda array: array[None],
+        lambda array: array.astype("U"),
+        lambda array: array.astype("i8").astype("M8[s]"),
+        lambda array: array.astype("f8" if array.dtype.kind in "iu" else "i8"),
+        lambda array: array * (np.nan if array.dtype.kind == "f" else 0.5),
+    ],
+    ids=["one more dimension", "texts", "dates", "another kind", "no numbers"],
+)
+def test_each_array_of_a_model_is_of_the_kind_and_shape_that_was_saved(tmp_path, model, change):
+    """They went as far as a kernel's compiler, or into the scores."""
+    arrays = with_arrays(tmp_path / "model", model)
+    for name in [name for name, array in arrays.items() if array.dtype.kind in "iuf"]:
+        with_arrays(tmp_path / "model", model, **{name: change})
+        with pytest.raises(DataError, match="an incomplete model"):
+            xc.models.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(("model", "name"), [(1, "bias"), (2, "weight"), (3, "p_data"), (3, "m_square"), (4, "output")])
+def test_weights_of_a_model_are_finite(tmp_path, model, name):
+    with_arrays(tmp_path / "model", MODELS[model], **{name: lambda array: np.full_like(array, np.inf)})
+    with pytest.raises(DataError, match="that are not all finite"):
+        xc.models.load(tmp_path / "model")
+
+
+def test_weights_of_a_net_are_none_that_overflow(tmp_path):
+    with_arrays(tmp_path / "model", MODELS[-1], output=lambda array: np.full_like(array, 1e30))
+    with pytest.raises(DataError, match="output that are not float32, 1e\\+15 at most"):
+        xc.models.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["features", "labels"])
+def test_ids_of_a_net_stand_once_each(tmp_path, name):
+    for change in (lambda ids: ids[::-1], lambda ids: np.minimum(ids, 1)):
+        with_arrays(tmp_path / "model", MODELS[-1], **{name: change})
+        with pytest.raises(DataError, match=f"{name} that are no ids below ., each above the one before"):
+            xc.models.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("counts", "sound"), [(np.array([0, 2, 1], np.uint8), True), ([0, 2, -1], False), ([0, 9, 1], False)]
+)
+def test_counts_of_labels_are_sorted_and_are_counts(tmp_path, counts, sound):
+    with_arrays(tmp_path / "model", MODELS[0], label_counts=lambda _: np.asarray(counts))
+    if sound:
+        assert xc.models.load(tmp_path / "model").predict(np.eye(4), 3).ids[0].tolist() == [1, 2, 0]
+    else:
+        with pytest.raises(DataError, match="counts of labels are none of 6 points"):
+            xc.models.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("bias", ["x", [[]], None])
+def test_parameters_of_a_model_that_predicts_are_checked(bias):
+    model = xc.models.FastXML(trees=1).fit(np.eye(6, 4), np.eye(6, 3)).set_params(bias=bias)
+    with pytest.raises(ArgumentError, match="bias must be"):
+        model.predict(np.eye(4), 2)
+
+
+def test_a_model_whose_class_is_a_list(tmp_path):
+    about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
+    (tmp_path / "model.json").write_text(about)
+    with pytest.raises(DataError, match=r"class \[\]"):
+        xc.models.load(tmp_path)
+
+
 @pytest.mark.parametrize(("largest", "message"), [(2**64 - 1, "beyond int64"), (3, "")])
 def test_ids_without_a_sign(tmp_path, largest, message):
     """They met -1, the absent place: an overflow, or the largest of them taken for it."""
@@ -205,23 +317,15 @@ def test_a_large_id_costs_no_byte_a_label(tmp_path):
 @pytest.mark.parametrize("dtype", [">i4", ">f8", np.float16, np.longdouble, np.complex64])
 def test_arrays_come_in_types_that_kernels_know(tmp_path, dtype):
     """A model saved in another order of bytes, or in numbers that numba has not, is read or refused; it does not fail later."""
-    X, Y = np.eye(6, 4, dtype=np.float32), np.eye(6, 3, dtype=np.float32)
-    model = xc.models.FastXML(trees=1).fit(X, Y)
-    model.save(tmp_path / "model")
-    path = tmp_path / "model" / "arrays.npz"
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+    model = xc.models.FastXML(trees=1)
+    arrays = with_arrays(tmp_path / "model", model)
     name = next(name for name in sorted(arrays) if arrays[name].dtype.kind == ("i" if dtype == ">i4" else "f"))
-    out = io.BytesIO()
-    np.savez(out, **{**arrays, name: arrays[name].astype(dtype)})
-    files = {"arrays.npz": out.getvalue(), "model.json": (tmp_path / "model" / "model.json").read_bytes()}
-    for file, data in sealed(files).items():
-        (tmp_path / "model" / file).write_bytes(data)
+    with_arrays(tmp_path / "model", model, **{name: lambda array: array.astype(dtype)})
     if dtype is np.complex64:
         with pytest.raises(DataError, match="complex"):
             xc.models.load(tmp_path / "model")
     else:
-        assert xc.models.load(tmp_path / "model").predict(X, 2).ids.shape == (6, 2)
+        assert xc.models.load(tmp_path / "model").predict(np.eye(4), 2).ids.shape == (4, 2)
 
 
 # -- Parquet, archives, blocks, notebooks and what is kept -----------------------------------------------------------

@@ -295,7 +295,7 @@ def test_saved_and_read(tmp_path, data, model):
     again = xc.models.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(data.test.X, 5).scores, model.predict(data.test.X, 5).scores)
     for name, damaged, rule in (
-        ("output", model.output_[:-1], "output of shape"),
+        ("output", model.output_[:-1], "output of float32 and shape"),
         ("labels", model.labels_ + model.n_labels_, "labels that are no ids"),
         ("features", model.features_ - 1, "features that are no ids"),
     ):

@@ -463,7 +463,10 @@ def test_load_names_what_is_wrong(tmp_path):
         about()
 
     fault(lambda: other_arrays(label_counts=[1]), "an incomplete model .'n_train'")
-    fault(lambda: other_arrays(label_counts=[1], n_train=np.int64(3)), "not one whole number for each label")
+    fault(
+        lambda: other_arrays(label_counts=[1], n_train=np.int64(3)),
+        "counts of labels of int64 and shape .1,., not whole numbers and .4,.",
+    )
     fault(lambda: about(parameters={"no": 1}), "an incomplete model")
 
     def rewritten(old, new):

@@ -280,7 +280,7 @@ def test_a_stored_model_that_does_not_fit_its_description_is_refused(tmp_path, d
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     about |= {"files": base._digests(tmp_path / "model"), "sha256": ""}
     (tmp_path / "model" / "model.json").write_text(base._sealed(json.dumps(about)))
-    with pytest.raises(DataError, match="output of shape"):
+    with pytest.raises(DataError, match="output of float32 and shape"):
         NeuralOneVsAll.load(tmp_path / "model")
 
 

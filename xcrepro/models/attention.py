@@ -17,7 +17,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
 from xcrepro.matrices import row_of
 from xcrepro.models import adam
-from xcrepro.models.base import Model, unit_rows
+from xcrepro.models.base import Model, check_array, check_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -202,12 +202,12 @@ class LabelAttention(Model):
         n_words, n_labels = self.features_.size, self.labels_.size
         shapes = {"embedding": (n_words, self.dim), "query": (n_labels, self.dim), "output": (n_labels, self.dim)}
         for name, shape in (shapes | {"bias": (n_labels,)}).items():
-            if getattr(self, f"{name}_").shape != shape:
-                raise ValueError(f"{name} of shape {getattr(self, f'{name}_').shape}, not {shape}")
+            check_weights(name, getattr(self, f"{name}_"), *shape)
         for name, limit in (("features", self.n_features_), ("labels", self.n_labels_)):
             ids = getattr(self, f"{name}_")
-            if ids.ndim != 1 or ids.dtype.kind not in "iu" or ((ids < 0) | (ids >= limit)).any():
-                raise ValueError(f"{name} that are no ids below {limit}")
+            check_array(name, ids, "iu", -1)
+            if ((ids < 0) | (ids >= limit)).any() or (ids[1:] <= ids[:-1]).any():
+                raise ValueError(f"{name} that are no ids below {limit}, each above the one before")
 
 
 def backpropagate(

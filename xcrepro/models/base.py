@@ -25,6 +25,7 @@ from xcrepro.truth import Truth
 
 _ABOUT = "model.json"
 _ARRAYS = "arrays.npz"
+_LARGEST = 1e15  # weight that no training comes near: millions of products of two add up to what float32 can hold
 
 
 class NotFitted(XCError, ValueError):
@@ -268,7 +269,7 @@ def load(path: str | os.PathLike) -> Model:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         found = f"no readable description ({type(error).__name__}: {error})"
         raise DataError(path / _ABOUT, found, "what Model.save wrote", do="Train it again") from None
-    if kind not in models.CLASSES:
+    if not isinstance(kind, str) or kind not in models.CLASSES:
         raise DataError(path / _ABOUT, f"class {kind!r}", f"one of {', '.join(models.CLASSES)}")
     try:
         if text != _sealed(text):
@@ -307,6 +308,27 @@ def _digests(folder: Path) -> dict[str, str]:
         with path.open("rb") as file:
             found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
+
+
+def check_array(name: str, array: np.ndarray, kinds: str, *shape: int, also: tuple[float, ...] = ()) -> None:
+    """Raise ValueError where an array that was read is of another kind or shape than what was saved, or not finite.
+
+    kinds: ``"iu"`` or ``"f"``, of the dtype. shape: -1 stands for any length. also: what is allowed though it is not
+    finite, such as the bias of what never is so.
+    """
+    fits = array.ndim == len(shape) and all(want in (-1, have) for have, want in zip(array.shape, shape, strict=True))
+    if not fits or array.dtype.kind not in kinds:
+        words = {"iu": "whole numbers", "f": "real numbers"}[kinds]
+        raise ValueError(f"{name} of {array.dtype} and shape {array.shape}, not {words} and {shape}")
+    if not (np.isfinite(array) | np.isin(array, also)).all():
+        raise ValueError(f"{name} that are not all finite")
+
+
+def check_weights(name: str, array: np.ndarray, *shape: int) -> None:
+    """The same for a net's weights, float32, which are multiplied with each other."""
+    check_array(name, array, "f", *shape)
+    if array.dtype != np.float32 or (np.abs(array) > _LARGEST).any():
+        raise ValueError(f"{name} that are not float32, {_LARGEST:g} at most in size")
 
 
 def check_features(X) -> sparse.csr_matrix:

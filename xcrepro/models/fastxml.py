@@ -27,7 +27,7 @@ from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
 from xcrepro.matrices import checked_csr
-from xcrepro.models.base import Model
+from xcrepro.models.base import Model, check_array
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
@@ -124,6 +124,7 @@ class FastXML(Model):
     # ------------------------------------------------------------------ predict
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
+        self._check_parameters()  # they may have changed since fit, or come from a file
         rows, n_features, n_labels = _with_bias(X, self.bias), X.shape[1] + 1, self.n_labels_
         forest = [getattr(self, f"{name}_") for name in FastXML._arrays]
         tail = self._tail()
@@ -146,6 +147,10 @@ class FastXML(Model):
     def _check_read(self) -> None:
         """Refuses trees that the walk down would leave, whoever wrote them."""
         nodes, at = self.left_.size, np.arange(self.left_.size)
+        check_array("nodes", self.left_, "iu", nodes)
+        check_array("roots", self.roots_, "iu", -1)
+        check_array("weights", self.w_data_, "f", -1)
+        check_array("shares", self.p_data_, "f", -1)
         inner = self.left_ != kernel.LEAF
         _check_rows("the classifiers", (nodes, self.n_features_ + 1), self.w_indptr_, self.w_indices_, self.w_data_)
         _check_rows("the leaves", (nodes, self.n_labels_), self.p_indptr_, self.p_indices_, self.p_data_)
@@ -221,6 +226,10 @@ class PfastXML(FastXML):
         return gains
 
     _arrays: ClassVar = (*FastXML._arrays, "inverse_propensity")
+
+    def _check_read(self) -> None:
+        super()._check_read()
+        check_array("inverse propensities", self.inverse_propensity_, "f", self.n_labels_)
 
 
 @dataclass(eq=False)
@@ -313,7 +322,6 @@ class PfastreXML(PfastXML):
         self.m_square_ = np.asarray(means.astype(np.float64).power(2).sum(axis=1)).ravel()
 
     def _tail(self) -> tuple:
-        self._check_parameters()  # they may have changed since fit
         means = (self.m_indptr_, self.m_indices_, self.m_data_, self.m_square_)
         return *means, float(self.alpha), float(self.gamma)
 
@@ -323,8 +331,8 @@ class PfastreXML(PfastXML):
         super()._check_read()
         rows = self.m_indptr_, self.m_indices_, self.m_data_
         _check_rows("the means of the labels", (self.n_labels_, self.n_features_ + 1), *rows)
-        if self.m_square_.shape != (self.n_labels_,):
-            raise ValueError("its means have no lengths")
+        check_array("means", self.m_data_, "f", -1)
+        check_array("lengths of means", self.m_square_, "f", self.n_labels_)
 
 
 def _check_rows(name: str, shape: tuple[int, int], indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:

@@ -28,7 +28,7 @@ from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import linear_train
 from xcrepro.matrices import checked_csr
-from xcrepro.models.base import Model, unit_rows
+from xcrepro.models.base import Model, check_array, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -175,6 +175,8 @@ class OneVsRest(_Linear):
         return {**parts, "bias": self.bias_, "loss": np.str_(self.loss_)}
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, kinds in (("data", "f"), ("indices", "iu"), ("indptr", "iu")):
+            check_array(name, arrays[name], kinds, -1)
         parts = arrays["data"], arrays["indices"], arrays["indptr"]
         self.bias_, self.loss_ = arrays["bias"], str(arrays["loss"])
         self.weights_ = checked_csr("weights", sparse.csr_matrix(parts, shape=(parts[2].size - 1, self.bias_.size)))
@@ -182,8 +184,7 @@ class OneVsRest(_Linear):
     def _check_read(self) -> None:
         if self.weights_.shape != (self.n_features_, self.n_labels_):
             raise ValueError(f"weights of shape {self.weights_.shape}")
-        if self.bias_.shape != (self.n_labels_,):
-            raise ValueError(f"a bias of shape {self.bias_.shape}, not one for each of {self.n_labels_} labels")
+        check_array("bias", self.bias_, "f", self.n_labels_, also=(-np.inf,))
 
 
 @dataclass(eq=False)

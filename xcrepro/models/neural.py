@@ -13,7 +13,7 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.models import adam
-from xcrepro.models.base import Model, unit_rows
+from xcrepro.models.base import Model, check_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -201,8 +201,7 @@ class NeuralOneVsAll(Model):
         shapes = {"embedding": (self.n_features_, self.dim), "hidden_bias": (self.dim,)}
         shapes |= {"output": (self.n_labels_, self.dim), "output_bias": (self.n_labels_,)}
         for name, shape in shapes.items():
-            if arrays[name].shape != shape:
-                raise ValueError(f"{name} of shape {arrays[name].shape}, not {shape}")
+            check_weights(name, arrays[name], *shape)
         self.weights_ = {name: arrays[name] for name in shapes}
 
 

@@ -22,7 +22,7 @@ from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError, system_fault
 from xcrepro.kernels import plt_search, plt_train
-from xcrepro.models.base import Model, unit_rows
+from xcrepro.models.base import Model, check_array, unit_rows
 from xcrepro.models.progress import Progress
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
@@ -446,6 +446,9 @@ class PLT(Model):
     def _check_read(self) -> None:
         """Refuse trees that the search would walk out of, whoever wrote them; ``plt_search`` says what the arrays are."""
         f = self._forest
+        for name, array in [*f._asdict().items(), ("n_points", self._n_points)]:
+            kinds, shape = "f" if name in ("weight", "bias") else "iu", (-1, -1) if name == "leaf" else (-1,)
+            check_array(name, array, kinds, *shape, also=(-np.inf, np.inf) if name == "bias" else ())
         nodes, chunks, n_trees = f.chunk.size, f.owner.size, len(f.leaf)
         sizes = np.diff(f.child_start)
         places = np.repeat(np.arange(chunks), np.maximum(sizes, 0))

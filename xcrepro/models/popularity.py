@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro.models.base import Model
+from xcrepro.models.base import Model, check_array
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
@@ -37,10 +37,11 @@ class Popularity(Model):
     _arrays: ClassVar = ("label_counts", "n_train")
 
     def _check_read(self) -> None:
-        if self.label_counts_.shape != (self.n_labels_,) or self.label_counts_.dtype.kind not in "iu":
-            raise ValueError("its counts are not one whole number for each label")
-        if self.n_train_.shape != () or self.n_train_.dtype.kind not in "iu" or self.n_train_ < 1:
-            raise ValueError("its number of train points is none")
+        check_array("counts of labels", self.label_counts_, "iu", self.n_labels_)
+        check_array("a number of train points", self.n_train_, "iu")
+        if self.n_train_ < 1 or (self.label_counts_ < 0).any() or (self.label_counts_ > self.n_train_).any():
+            raise ValueError(f"its counts of labels are none of {self.n_train_} points")
+        self.label_counts_ = self.label_counts_.astype(np.int64)  # with a sign: they are sorted by their negatives
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self.label_counts_, self.n_train_ = truth.label_counts(), np.int64(truth.n_rows)

@@ -12,7 +12,7 @@ from xcrepro import threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import two_towers as kernels
-from xcrepro.models.base import Model, check_features, unit_rows
+from xcrepro.models.base import Model, check_features, check_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -235,13 +235,9 @@ class TwoTowers(Model):
     _arrays = ("embedding", "weights", "bias")
 
     def _check_read(self) -> None:
-        for array, shape in (
-            (self.embedding_, (self.n_features_, self.dim)),
-            (self.weights_, (self.n_labels_, self.dim)),
-            (self.bias_, (self.n_labels_,)),
-        ):
-            if array.shape != shape or array.dtype != np.float32:
-                raise ValueError(f"an array of {array.dtype} and shape {array.shape}, not of float32 and {shape}")
+        check_weights("embedding", self.embedding_, self.n_features_, self.dim)
+        check_weights("weights", self.weights_, self.n_labels_, self.dim)
+        check_weights("bias", self.bias_, self.n_labels_)
 
 
 def contrastive_loss(
