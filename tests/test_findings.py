@@ -73,6 +73,7 @@ def test_where_no_error_is_known_nothing_is_clear():
     )
     assert found.difference("a", "b").verdict == "not clear"
     assert runs(a=[5.0]).leader("P@1").text == "P@1 of a alone: 5.0 points"
+    assert runs(a=[4.0, 6.0]).leader("P@1").text == "P@1 of a alone: 5.0 ± 1.0 points"
     assert runs(a=[np.nan, np.nan]).leader("P@1").text == "P@1 is not known of any"
     same = runs(a=[1.0, 1.0], b=[1.0, 1.0]).leader("P@1")
     assert same.text == "no clear leader in P@1: a is 0.0 ± 0.0 points away from b, which chance explains"

@@ -219,7 +219,8 @@ class Measured:
         best = max(known, key=lambda name: sign * known[name])
         others = [self.difference(best, name) for name in known if name != best]
         if not others:
-            return Leader(best, False, None, f"{what} of {best} alone: {known[best]:.{decimals}f}{_of(unit)}")
+            of_one = _plus_minus(known[best], self.error(best), decimals)
+            return Leader(best, False, None, f"{what} of {best} alone: {of_one}{_of(unit)}")
         # A lead is clear where it is over each of the others: the one that is hardest to tell from the leader decides.
         nearest = max(others, key=lambda other: (np.isnan(other.p), other.p, -abs(other.value)))
         apart = _plus_minus(abs(nearest.value), nearest.error, decimals)

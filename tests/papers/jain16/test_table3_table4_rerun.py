@@ -90,7 +90,7 @@ def test_findings_follow_the_run(make_dataset):
     assert said[0].startswith("No clear leader in P1 (PSP@1)")
     assert "print" not in " ".join(said)
     found, measured, own, said = _run(ds, {"PLT": right}, ["PLT"])
-    assert said[0] == "P1 (PSP@1) of PLT alone: 100.0 points."
+    assert said[0] == "P1 (PSP@1) of PLT alone: 100.0 ± 0.0 points."
     assert own.empty
     assert rerun.read_rows(ds).empty
     fig = rerun.plot(found, measured, twin=False)

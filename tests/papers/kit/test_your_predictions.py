@@ -111,7 +111,7 @@ def test_the_figure_says_what_it_shows_and_the_findings_whether_errors_rise():
     none = item.compute_differences({}, [], "")
     said = item.findings(ranked, none, rising, [])
     assert said[0].startswith("Of the example's models: a, before leads P@5")
-    assert said[1] == "Before calibration: ECE@5 (lower is better) of a alone: 4.0 points."
+    assert said[1] == "Before calibration: ECE@5 (lower is better) of a alone: 4.00 ± 0.09 points."
     assert said[2] == "Over models, isotonic regression lowers ECE@5: clearly so in the one comparison."
     assert said[3].endswith("is higher at k = 5 than at k = 1: clearly so in the one comparison.")
     assert item.findings(ranked, none, level, [])[3].endswith("not clear in the one comparison.")

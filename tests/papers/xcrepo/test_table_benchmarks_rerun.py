@@ -121,7 +121,7 @@ def test_orders_beside_the_page_leave_out_what_is_doubted(ds):
 def test_findings_of_one_model_and_no_printed_row():
     found = measured(PLT=50.0)
     said = rerun.findings(found, rerun.compute_orders(found, NOTHING), NOTHING)
-    assert said[0] == "P@1 of PLT alone: 50.0 points."
+    assert said[0] == "P@1 of PLT alone: 50.00 ± 0.04 points."
     assert said[-1] == "No printed row of the dataset stands for a model of this run."
     assert len(said) == 3
     drawn = rerun.plot(rerun.compute(found, NOTHING), twin=False)
