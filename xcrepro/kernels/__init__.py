@@ -1,1 +1,43 @@
-"""Numba kernels: one file a job, no file imports another (numba's disk cache would go stale), input trusted."""
+"""Numba kernels: one file a job, input trusted.
+
+A kernel file may import ``elementary``, ``random`` and ``tiles`` of this room and no other. Numba's cache knows a function by its
+own file alone, so the cache folder is named by a digest of all kernel files: editing any of them starts an empty folder, and
+none goes stale.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+
+
+@functools.cache
+def _cache_folder() -> str:
+    """Below ``$NUMBA_CACHE_DIR``, else beside the kernels, else (a folder that cannot be written) the user's cache."""
+    here = Path(__file__).parent
+    content = b"".join(path.name.encode() + path.read_bytes() for path in sorted(here.glob("*.py")))
+    home = numba.config.CACHE_DIR
+    if not home:
+        home = here / "__pycache__"
+        if not os.access(home if home.is_dir() else here, os.W_OK):
+            import platformdirs
+
+            home = Path(platformdirs.user_cache_dir("xcrepro")) / "numba"
+    return str(Path(home) / f"kernels-{hashlib.sha256(content).hexdigest()[:16]}")
+
+
+def kernel(function: Callable | None = None, **options) -> Callable:
+    """``numba.njit``, without the interpreter's lock, cached in the folder of this content of the kernel files."""
+    if function is None:
+        return functools.partial(kernel, **options)
+    # numba chooses the folder when caching is enabled, from a setting that is all code's: so it is put back at once.
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _cache_folder()
+    try:
+        return numba.njit(nogil=True, cache=True, **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before

@@ -1,0 +1,63 @@
+"""exp, log and the like of arrays, the same bits on every machine, for what no kernel computes.
+
+Use these in place of NumPy's, SciPy's and :mod:`math`'s wherever a number decides a prediction, a fitted parameter or a draw:
+theirs differ in the last digit from processor to processor (:mod:`xcrepro.kernels.elementary`). Square roots, sums and the four
+operations are the same everywhere as NumPy has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from xcrepro.kernels import elementary, random
+
+
+def _mapped(kernel: Callable, x) -> np.ndarray | float:
+    values = np.asarray(x, np.float64)
+    out = np.empty(values.shape)
+    kernel(np.ascontiguousarray(values).reshape(-1), out.reshape(-1))
+    return out if values.ndim else float(out)
+
+
+def exp(x) -> np.ndarray | float:
+    """e to the power of each value; float64, a float of a single number. Overflow is infinity, without a warning."""
+    return _mapped(elementary.exps, x)
+
+
+def log(x) -> np.ndarray | float:
+    """Natural logarithms; minus infinity of 0 and NaN below it, without a warning."""
+    return _mapped(elementary.logs, x)
+
+
+def log1p(x) -> np.ndarray | float:
+    """log(1 + x)."""
+    return _mapped(elementary.log1ps, x)
+
+
+def log2(x) -> np.ndarray | float:
+    """Logarithms to base 2, exact for powers of two."""
+    return _mapped(elementary.log2s, x)
+
+
+def power(x, exponent: float) -> np.ndarray | float:
+    """x ** exponent for x > 0, as exp(exponent * log(x)); the error grows with the size of that product."""
+    return exp(exponent * log(x))
+
+
+def sigmoid(x) -> np.ndarray | float:
+    """1 / (1 + exp(-x)), without overflow."""
+    return _mapped(elementary.sigmoids, x)
+
+
+def softplus(x) -> np.ndarray | float:
+    """log(1 + exp(x)), without overflow."""
+    return _mapped(elementary.softplusses, x)
+
+
+def normals(seed: int, stream: int, *shape: int) -> np.ndarray:
+    """Standard normal numbers, float64: those of one stream of a seed; streams are independent of each other."""
+    out = np.empty(shape)
+    random.normals(random.key(seed, stream, 0), out.reshape(-1))
+    return out
