@@ -1,7 +1,7 @@
 """Where things live: the project, what the package brings, the cache; and writing a file so that nobody sees half of it.
 
 A *project* is a folder with ``notebooks/manifest.toml``: a clone, or what ``xcrepro start`` made. Runs write into it. What
-is committed (notebooks, ``data``, golden files) is read from it too; for all that the project does not have an installed
+is committed (notebooks, ``data``, figures) is read from it too; for all that the project does not have an installed
 wheel brings a copy in the same layout, and a clone is itself that copy.
 """
 

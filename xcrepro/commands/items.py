@@ -58,12 +58,16 @@ def add(command) -> None:
     sub.add_argument("--title", default="", help="one line for `xcrepro list`")
 
     sub = command(
-        "accept", _accept, "what items come to now is right: golden files, outputs of the committed notebooks"
+        "accept", _accept, "what items make now is right: write tables, pictures and outputs into what is committed"
     )
-    sub.add_argument("items", nargs="+", help="ids or paper names")
+    sub.add_argument("items", nargs="*", help="ids or paper names, or paths of lessons")
+    sub.add_argument("--all", action="store_true", help="all items, and the lessons")
+    sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
     _size_and_jobs(sub)
 
-    sub = command("check", _check, "golden files of all items, and what committed notebooks must be")
+    sub = command(
+        "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
+    )
     _size_and_jobs(sub)
     sub.add_argument("--long", action="store_true", help="also items that take long")
 
@@ -201,11 +205,25 @@ def _new(arguments) -> int:
 
 
 def _accept(arguments) -> int:
-    from xcrepro.repro import runner
+    from xcrepro import paths
+    from xcrepro.repro import runner, tidy
 
-    small = arguments.size == "small"
-    report = runner.run(arguments.items, arguments.size, jobs=arguments.jobs, accept=True, write_back=small)
-    return 0 if report.ok else 1
+    if arguments.all == bool(arguments.items):
+        raise ArgumentError("items", "must be named, or --all", arguments.items or "none", "xcrepro accept ITEM")
+    lessons = [item for item in arguments.items if item.endswith(".ipynb")]
+    if arguments.all:
+        lessons = [str(paths.project_root() / "notebooks" / "course")]
+    named = [item for item in arguments.items if item not in lessons]
+    ok = True
+    if named or arguments.all:
+        small = arguments.size == "small"
+        given = {"jobs": arguments.jobs, "accept": True, "write_back": small, "long": arguments.long}
+        ok = runner.run(named, arguments.size, **given).ok
+    for lesson in tidy.find(lessons) if lessons else ():
+        fault = runner.accept_lesson(lesson)
+        print(f"{lesson.name}  {fault or 'accepted'}", flush=True)
+        ok &= not fault
+    return 0 if ok else 1
 
 
 def _check(arguments) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.arguments import real_number
 from xcrepro.commands import propensities
 from xcrepro.errors import ArgumentError
 
@@ -20,7 +21,9 @@ def add(command) -> None:
         help="CSV files (of `evaluate --csv`, or behind a figure), results that were kept (.json), or folders of a run's "
         "figures; each is held to the first. Exit status 1 where they differ",
     )
-    sub.add_argument("--rtol", type=float, help="the relative difference that agrees, default 1e-9")
+    sub.add_argument(
+        "--rtol", type=float, help="leave out numbers that differ by at most this share of themselves, default 0"
+    )
     sub.add_argument(
         "--all", action="store_true", help=f"every cell that differs, not just the {_MOST} that differ most"
     )
@@ -61,24 +64,25 @@ def add(command) -> None:
 def _compare(arguments) -> int:
     import pandas as pd
 
-    from xcrepro.repro import differences, golden, tables
+    from xcrepro.repro import same, tables
 
     first, *others = arguments.places
     if not others:
         raise ArgumentError("A B", "must be two places or more", first, "name what it is held to")
-    rtol = golden.RTOL if arguments.rtol is None else arguments.rtol
+    rtol = 0.0 if arguments.rtol is None else real_number("--rtol", arguments.rtol, at_least=0, below=1)
     base, status, frames = _tables(first), 0, []
     for other in others:
-        found = differences.compare(base, _tables(other), rtol)
-        status |= not found.same
-        frames.append(found.cells.assign(held=str(other)))
+        found = same.compare(base, _tables(other))
+        cells = found.cells[~(found.cells["relative"] <= rtol)]
+        status |= not cells.empty or any(found.only)
+        frames.append(cells.assign(held=str(other)))
         if arguments.csv:
             continue
         for place, names in zip((first, other), found.only, strict=True):
             for name in names:
                 print(f"only in {place}: {name}")
-        cells = found.cells
-        print(f"{first} and {other}: {len(cells)} differ, {found.compared} cells compared, relative tolerance {rtol:g}")
+        by = f", by more than {rtol:g} of themselves" if rtol else ""
+        print(f"{first} and {other}: {len(cells)} differ{by}, {found.compared} cells compared")
         if not cells.empty:
             shown = cells.iloc[sorted(range(len(cells)), key=lambda i: _weight(cells.iloc[i]))]
             shown = shown if arguments.all else shown.head(_MOST)
@@ -100,10 +104,10 @@ def _weight(cell) -> tuple[int, float]:
 
 def _tables(place: Path) -> dict:
     """The tables of a place; of a kept result its metrics, options and truth."""
-    from xcrepro.repro import differences
+    from xcrepro.repro import same
 
     if place.suffix != ".json":
-        return differences.read(place)
+        return same.read(place)
     import pandas as pd
 
     from xcrepro import results

@@ -116,8 +116,8 @@ def render(
     table : DataFrame
         The tidy table that was drawn.
     drawn_by : str
-        Of the code that drew it (:func:`digest`); it stands in the SVG. No dates and no version numbers go in, so the
-        same figure in the same environment gives the same bytes.
+        Of the code that drew it (:func:`code_digest`); the SVG says it, with the digest of the data (:func:`drawn_from`). No
+        dates and no version numbers go in, so the same figure in the same environment gives the same bytes.
     origin : str
         What the data are: small print in the figure's foot, and the column ``data`` of the CSV.
     suffixes : sequence of str
@@ -132,12 +132,13 @@ def render(
     DrawingFault
         As :func:`held`.
     """
-    contents = {".csv": tables.csv_text(tables.with_origin(table, origin)).encode()}
+    contents = {".csv": tables.csv_text(tables.with_origin(table, origin), committed=True).encode()}
     held(fig, table)
+    source = f"code {drawn_by}, data {hashlib.sha256(contents['.csv']).hexdigest()[:16]}" if drawn_by else None
     with _style():
         canvas = _write_foot(fig, origin)
         for suffix, metadata in (
-            (".svg", {"Date": None, "Creator": None, "Source": f"drawn by {drawn_by}" if drawn_by else None}),
+            (".svg", {"Date": None, "Creator": None, "Source": source}),
             (".png", {"Software": None}),
         ):
             if suffix not in suffixes:
@@ -172,59 +173,60 @@ def _write_foot(fig: Figure, origin: str):
     return Bbox([[0, -deep], [width, height]])
 
 
-def digest(module: ModuleType | None) -> str:
-    """Digest of the code of an item's module and of the ``_common.py`` beside it, docstrings and comments left out.
+def code_digest(module: ModuleType | None, cells: str = "") -> str:
+    """Digest of all the code that decides how a figure looks: docstrings and comments of files are left out.
 
     Parameters
     ----------
     module : module or None
-        None for an item without one.
+        Of an item; with it counts the ``_common.py`` beside it. None for an item without one.
+    cells : str
+        The code of its notebook.
 
     Returns
     -------
     str
-        16 hexadecimal digits of a SHA-256; empty for None.
+        16 hexadecimal digits of a SHA-256 over these, the package's shared plots and looks, and the style.
     """
-    if module is None:
-        return ""
-    import ast
-
-    here = Path(module.__file__)
-    code = []
-    for path in (here, here.with_name("_common.py")):
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            prose: set[int] = set()
-            for node in ast.walk(ast.parse(text)):
-                if (
-                    isinstance(node, ast.Expr)
-                    and isinstance(node.value, ast.Constant)
-                    and isinstance(node.value.value, str)
-                ):
-                    prose |= set(range(node.lineno, node.end_lineno + 1))
-            lines = (line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in prose)
-            code += [line for line in lines if line and not line.startswith("#")]
+    package = Path(__file__).resolve().parent.parent
+    files = [package / "looks.py", package / "plots.py"]
+    if module is not None:
+        here = Path(module.__file__)
+        files += [here, here.with_name("_common.py")]
+    code = [cells, STYLE.read_text(encoding="utf-8")]
+    code += [_without_prose(path.read_text(encoding="utf-8")) for path in files if path.is_file()]
     return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
 
-def same_drawing(old: bytes, new: bytes) -> bool:
-    """Whether two SVGs are drawn by the same code in the same look, so that they differ by their data alone.
+def _without_prose(text: str) -> str:
+    """Python code without docstrings, comments and blank lines."""
+    import ast
+
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            prose |= set(range(node.lineno, node.end_lineno + 1))
+    lines = (line.strip() for number, line in enumerate(text.splitlines(), 1) if number not in prose)
+    return "\n".join(line for line in lines if line and not line.startswith("#"))
+
+
+_SOURCE = re.compile(rb"<dc:source>(.*?)</dc:source>", re.DOTALL)
+
+
+def drawn_from(svg: bytes) -> bytes:
+    """What an SVG of :func:`render` says of its code and data; a picture is drawn anew only when that changes.
 
     Parameters
     ----------
-    old, new : bytes
-        Contents of two SVG files of :func:`render`.
+    svg : bytes
 
     Returns
     -------
-    bool
-        True where the digests of their code (``drawn_by``) and the sets of their ``style`` attributes are equal.
+    bytes
+        Empty for another file.
     """
-
-    def form(svg: bytes) -> tuple:
-        return re.findall(rb"<dc:source>.*?</dc:source>", svg, re.DOTALL), set(re.findall(rb'style="[^"]*"', svg))
-
-    return form(old) == form(new)
+    found = _SOURCE.search(svg)
+    return found.group(1) if found else b""
 
 
 def display(png: bytes, link: str = "") -> None:

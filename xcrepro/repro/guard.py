@@ -35,8 +35,8 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     """Everything wrong with a notebook, one sentence each.
 
     Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest
-    says of size paper fits it, that the notebook shows its figure, that its cells check exactly the tables that have a
-    golden file, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
+    says of size paper fits it, that the notebook shows its figure, that its cells make exactly the tables that are
+    committed, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
     address or path of a machine in the outputs; no last line with ``;``; at most 10 lines that are not blank in a cell,
     unless it is that of the parameters; the kernel ``python3``; no installs and shell commands; image links that lead to a
     file; no pictures and papermill metadata inside; at most 200,000 bytes; that ``xcrepro tidy`` would change nothing; with
@@ -91,28 +91,30 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
     return []
 
 
+# Place of the part's name among the arguments of each call that makes a committed table.
+_MAKERS = {"item.check": 1, "item.save_figure": 2, "item.save_table": 2}
+
+
 def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
-    """The item's golden files, each held against one ``item.check(table)`` or ``item.check(table, "part")`` in the
-    cells."""
+    """That each committed table is made by a cell, and what cells make is committed; parts are named by plain texts."""
     found, parts, shows = [], set(), 0
     for number, cell in enumerate(notebooks.code_cells(notebook), start=1):
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
             shows += name == "item.show_recorded"
-            if name != "item.check":
+            if name not in _MAKERS:
                 continue
-            given = [*call.args[1:], *(keyword.value for keyword in call.keywords if keyword.arg == "part")]
+            given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
             if not call.args or any(not isinstance(part, ast.Constant) for part in given):
-                found.append(f"code cell {number}: item.check takes the table and, as a plain text, its part")
+                found.append(f"code cell {number}: {name} takes the part's name as a plain text")
                 continue
-            part = given[0].value if given else ""
-            if part in parts:
-                found.append(f"code cell {number} checks {part or 'the main table'!r} a second time")
-            parts.add(part)
-    golden = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.golden_files("small")}
-    found += [f"no cell checks the golden file of {part or 'the main table'!r}" for part in sorted(golden - parts)]
-    found += [f"{part or 'the main table'!r} is checked and has no golden file" for part in sorted(parts - golden)]
+            parts.add(given[0].value if given else "")
+    committed = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.tables()}
+    found += [f"no cell makes the table of {part or 'the main part'!r}" for part in sorted(committed - parts)]
+    found += [
+        f"{part or 'the main part'!r} is made and has no table under figures/" for part in sorted(parts - committed)
+    ]
     if shows != bool(entry.recorded):
         found.append(f"item.show_recorded() stands {shows} times; what is recorded is shown once, before the twin's")
     return found
@@ -215,7 +217,7 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
 def project() -> dict[str, list[str]]:
     """What is wrong in the whole project.
 
-    Looked at: every notebook, with its manifest entry; notebooks the manifest does not know; golden files and figures
+    Looked at: every notebook, with its manifest entry; notebooks the manifest does not know; figures and tables
     without an item; whether ``data/recorded`` has exactly what the manifest says.
 
     Returns
@@ -241,10 +243,8 @@ def project() -> dict[str, list[str]]:
         if entry is None and path.name != MASTER and path.parent.name != LESSONS:
             found.append("no item of manifest.toml uses it")
         report[path.relative_to(root).as_posix()] = found
-    known = {path for entry in entries.values() for size in manifest.SIZES for path in entry.golden_files(size)}
-    known |= {path for entry in entries.values() for path in entry.figures()}
-    standing = [*(root / "tests" / "golden").rglob("*.*"), *(root / "figures").rglob("*.*")]
-    for path in sorted(path for path in standing if path.is_file() and path not in known):
+    known = {path for entry in entries.values() for path in entry.figures()}
+    for path in sorted(path for path in (root / "figures").rglob("*.*") if path.is_file() and path not in known):
         report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
     report |= recording.problems(entries, root)
     return {name: found for name, found in report.items() if found}

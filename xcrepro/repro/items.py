@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING
 
 from xcrepro import paths
 from xcrepro.arguments import one_of
-from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import compare, figures, golden, manifest, notebooks, outputs, record, recorded, tables
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 PAPERS = "xcrepro.papers"
-
-
-class NotCommitted(XCError):
-    """A test's run came to something else than what is committed in ``figures/``."""
 
 
 def folder(size: str, official: bool) -> Path:
@@ -66,7 +62,7 @@ class Item:
     parameters : dict
         Name -> value of this run, tuples as lists.
     official : bool
-        Whether ``parameters`` are the manifest's for their size; only then are results compared with the golden file,
+        Whether ``parameters`` are the manifest's for their size; only then are results compared with what is committed,
         and only then do they go to ``figures/`` (see :func:`folder`).
     """
 
@@ -75,6 +71,8 @@ class Item:
     official: bool
     origins: list[str] = dataclasses.field(default_factory=list, repr=False)
     """What :meth:`made_from` was told, for feet of figures and tables."""
+    made: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    """Name of a table -> its CSV, of all that this run checked or saved."""
 
     @property
     def size(self) -> str:
@@ -143,30 +141,14 @@ class Item:
         """
         return f"{self.entry.id}:{part}" if part else self.entry.id
 
-    def stable(self, table: pd.DataFrame, part: str = "") -> pd.DataFrame:
-        """What ``check`` (of a part: ``check_<part>``) of the item's module leaves of ``table``.
-
-        Parameters
-        ----------
-        table : DataFrame
-        part : str
-            As for :meth:`name`.
-
-        Returns
-        -------
-        DataFrame
-            What the golden file is compared with; ``table`` itself where the module has no such function.
-        """
-        function = getattr(self.module, f"check_{part}" if part else "check", None)
-        return table if function is None else function(table)
-
     # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
     def check(self, table: pd.DataFrame, part: str = "") -> None:
-        """Compare the :meth:`stable` part of ``table`` with its golden file (:func:`xcrepro.repro.golden.check`).
+        """Hold ``table`` to what is committed, ``figures/<id>[-part].csv``, and print one line.
 
-        The tolerance is the manifest's. Tells when there is nothing to compare: the run's parameters are not the
-        manifest's. A run that is recorded (:mod:`xcrepro.repro.recording`) keeps that part of the table.
+        It has to be equal in every cell, numbers in six significant digits (:mod:`xcrepro.repro.same`). What differs is
+        written and makes the run end with status 1, after the notebook's last cell. A run with parameters of its own has
+        nothing to be held to; one that is recorded (:mod:`xcrepro.repro.recording`) keeps the table.
 
         Parameters
         ----------
@@ -176,15 +158,43 @@ class Item:
 
         Raises
         ------
-        GoldenMismatch
-            With the worst cell.
+        ArgumentError
+            Where this run checked or saved another table under the same name.
+        NotTheSame
+            Where ``$XCREPRO_FIGURES`` is set (tests) and the table differs.
         """
-        if self.official:
-            golden.check(self.name(part), self.stable(table, part), self.size, self.entry.tolerance)
+        if not self.official:
+            if recorded.asked():
+                recorded.note(part, table)
+            print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
             return
-        if recorded.asked():
-            recorded.note(part, self.stable(table, part))
-        print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+        if self.size != "small":
+            print(f"{self.name(part)}: nothing is committed for size {self.size}")
+            return
+        text, file = self._claim(table, part), self._committed(part, ".csv")
+        differs = ""
+        # Where the data are from may be said by save_figure or save_table, which write the same file.
+        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8")) != text:
+            differs = self._write(
+                {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
+            )
+        else:
+            record.note("output", str(self.folder / self._file(part, ".csv")))
+        print(f"{self.name(part)}: {differs or f'{same.counted(text)} values equal the committed run'}")
+
+    def _claim(self, table: pd.DataFrame, part: str) -> str:
+        """The table's CSV; refused where this run has made another table of that name."""
+        text, name = tables.csv_text(table, committed=True), self.name(part)
+        if self.made.setdefault(name, text) != text:
+            rule = "must be another name for another table: this run checked or saved one of this name"
+            raise ArgumentError("part", rule, repr(part), "name the part")
+        return text
+
+    def _file(self, part: str, suffix: str) -> str:
+        return self.name(part).replace(":", "-") + suffix
+
+    def _committed(self, part: str, suffix: str) -> Path:
+        return paths.committed(f"figures/{self._file(part, suffix)}")
 
     def show_recorded(self, part: str | None = None) -> None:
         """Show what the item came to on real data (:mod:`xcrepro.repro.recorded`); nothing where nothing is recorded.
@@ -284,8 +294,8 @@ class Item:
         """Write the figure and the table behind it into this run's folder, and show it.
 
         The files are those of :func:`xcrepro.repro.figures.render`.
-        A part's files are ``<id>-<part>.*``. What is committed stays as it is where this run agrees with it within the
-        item's tolerance, in the same drawing.
+        A part's files are ``<id>-<part>.*``. The CSV is compared as :meth:`check` does; the pictures are written when their
+        data or their code changed (:func:`xcrepro.repro.figures.drawn_from`), or all of them where ``$XCREPRO_REDRAW`` is set.
 
         Parameters
         ----------
@@ -301,11 +311,14 @@ class Item:
         ------
         DrawingFault
             Where the figure shows a number that ``table`` does not have.
-        NotCommitted
-            Where ``$XCREPRO_FIGURES`` is set and an official run at size small moves what is committed.
+        ArgumentError, NotTheSame
+            As :meth:`check`.
         """
-        contents = figures.render(fig, table, figures.digest(self.module), origin or self.origin)
-        self._write(contents, table, part)
+        cells = notebooks.code_cells(notebooks.read(self.entry.notebook))
+        code = figures.code_digest(self.module, "\n".join(notebooks.text(cell["source"]) for cell in cells))
+        contents = figures.render(fig, table, code, origin or self.origin)
+        self._claim(table, part)
+        self._write(contents, part)
         figures.display(contents[".png"], self._link(fig, part) if self.official and self.size == "small" else "")
 
     def _link(self, fig: Figure, part: str) -> str:
@@ -332,53 +345,58 @@ class Item:
 
         Raises
         ------
-        NotCommitted
-            As :meth:`save_figure`.
+        ArgumentError, NotTheSame
+            As :meth:`check`.
         """
-        self._write(tables.render(table, decimals, origin or self.origin), table, part)
+        self._claim(table, part)
+        self._write(tables.render(table, decimals, origin or self.origin), part)
 
-    def _write(self, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> None:
-        name = self.name(part).replace(":", "-")
-        committed = paths.project_root() / "figures" if self.official and self.size == "small" else None
-        moved = self._moved(committed / name, contents, table, part) if committed else "not compared"
-        if moved or self.folder != committed:
-            # Together: a picture beside the table of another run would be taken for agreeing.
-            paths.write_together({self.folder / f"{name}{suffix}": content for suffix, content in contents.items()})
-        for suffix in contents:
-            record.note("output", str(self.folder / f"{name}{suffix}"))
-        if committed and moved:
-            if self.folder != committed:
-                raise NotCommitted(
-                    f"figures/{name}: {moved}: run `xcrepro run {self.entry.id}` and look at what changes"
-                )
-            record.note("moved", f"figures/{name}: {moved}")
-
-    def _moved(self, committed: Path, contents: dict[str, bytes], table: pd.DataFrame, part: str) -> str:
-        """Why the files of ``contents`` must be written; empty where the committed ones say the same."""
-        old = {suffix: committed.with_name(committed.name + suffix) for suffix in contents}
-        if missing := [path.name for path in old.values() if not path.is_file()]:
-            return f"{missing[0]} is new"
-        old = {suffix: path.read_bytes() for suffix, path in old.items()}
-        if old == contents:
+    def _write(self, contents: dict[str, bytes], part: str) -> str:
+        """Write a table's or figure's files; how they differ from what is committed, empty where they do not."""
+        files = {suffix: self.folder / self._file(part, suffix) for suffix in contents}
+        for file in files.values():
+            record.note("output", str(file))
+        if not (self.official and self.size == "small"):
+            paths.write_together({files[suffix]: content for suffix, content in contents.items()})
             return ""
-        names, kinds, _ = tables.exact(table)
-        try:
-            before = tables.read_without_origin(old[".csv"].decode(), dict(zip(names, kinds, strict=True)))
-            accepted = tables.csv_text(self.stable(before, part))
-        except (ValueError, KeyError, TypeError) as error:
-            return f"the committed table has another form ({error})"
-        if set(names) != set(before.columns):
-            return f"columns {names}, committed {list(before.columns)}"
-        _, _, worst = golden.compare(self.stable(tables.flat(table), part), accepted, self.entry.tolerance)
-        if worst:
-            return worst.text
-        if ".svg" in contents and not figures.same_drawing(old[".svg"], contents[".svg"]):
-            return "drawn by other code or in another look"
-        for suffix in {".md", ".tex"} & contents.keys():
-            # The numbers are those of the CSV; the words, the signs and the columns are the table's form.
-            if said := outputs.difference(old[suffix].decode(), contents[suffix].decode(), float("inf")):
-                return f"{suffix}: {said}"
-        return ""
+        differs = self._differs(contents, part)
+        accepts = os.environ.get("XCREPRO_ACCEPT") == self.entry.id
+        if os.environ.get("XCREPRO_FIGURES"):
+            paths.write_together({files[suffix]: content for suffix, content in contents.items()})
+        elif accepts or not same.elsewhere() or not all(self._committed(part, suffix).is_file() for suffix in contents):
+            chosen = [suffix for suffix, file in files.items() if suffix in differs or not file.is_file()]
+            paths.write_together({files[suffix]: contents[suffix] for suffix in chosen})
+        if not differs or accepts:
+            return ""
+        said = next(iter(differs.values()))
+        if same.elsewhere():
+            record.note("elsewhere", said)
+        elif os.environ.get("XCREPRO_FIGURES"):
+            raise same.NotTheSame(f"{said}: run `xcrepro run {self.entry.id}` and look at what changes")
+        else:
+            record.note("moved", said)
+        return said
+
+    def _differs(self, contents: dict[str, bytes], part: str) -> dict[str, str]:
+        """Suffix -> how that file differs from the committed one, in words; pictures by what they are drawn from."""
+        found: dict[str, str] = {}
+        redraw = bool(os.environ.get("XCREPRO_REDRAW"))
+        for suffix, content in contents.items():
+            name, file = f"figures/{self._file(part, suffix)}", self._committed(part, suffix)
+            if not file.is_file():
+                found[suffix] = f"{name} is new"
+                continue
+            old = file.read_bytes()
+            if suffix in (".svg", ".png"):
+                if suffix == ".svg" and figures.drawn_from(old) != figures.drawn_from(content):
+                    found[suffix] = f"{name} is of other code or data"
+                elif ".svg" in found:
+                    found[suffix] = f"{name} goes with it"
+                elif redraw and old != content:
+                    record.note("redrawn", name)
+            elif old != content:
+                found[suffix] = f"{name}: {same.difference(old.decode(), content.decode())}"
+        return found
 
 
 class _Said:

@@ -1,9 +1,8 @@
 """The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
 
 An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, the module ``papers/paper/name.py`` of the
-package, the figures ``figures/paper/name*``, the golden files ``tests/golden/<size>/paper/name*.csv`` and the test
-``tests/papers/paper/ test_name.py``. Its parameters and their values at size small stand in the notebook's parameters
-cell. What a run reads and writes is recorded by the run.
+package, the figures and tables ``figures/paper/name*`` and the test ``tests/papers/paper/test_name.py``. Its parameters and
+their values at size small are those of the notebook's parameters cell. What a run reads and writes is recorded by the run.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 
 SIZES = ("small", "paper")
-LARGEST_TOLERANCE = 0.02
-"""Wider than this, a wrong metric would pass."""
 _LISTING = "notebooks/manifest.toml"
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9_]+")
 
@@ -52,10 +49,6 @@ class Entry:
         The folder whose ``notebooks`` it was read from: the project's, or what an installed wheel brings.
     needs : tuple of str
         Items that must have run before it.
-    tolerance : float or None
-        Relative (see :func:`xcrepro.repro.golden.check`); None is the default one.
-    reason : str
-        Why the tolerance is wider than the default; empty where it is not.
     paper : dict or None
         The parameters that differ at size paper; None where the item has no such size.
     long : bool
@@ -72,8 +65,6 @@ class Entry:
     root: Path
     home: Path
     needs: tuple[str, ...] = ()
-    tolerance: float | None = None
-    reason: str = ""
     paper: dict | None = None
     long: bool = False
     seconds: int = 0
@@ -126,27 +117,14 @@ class Entry:
                 raise ManifestError(f"item {self.id}: paper.{name} = {value!r} is the notebook's own: leave it out")
         return {**values, **self.paper, "size": size}
 
-    def golden_files(self, size: str) -> list[Path]:
-        """The item's golden files, of the table without a part first.
-
-        Parameters
-        ----------
-        size : {"small", "paper"}
-
-        Returns
-        -------
-        list of Path
-            Those that are there.
-        """
-        return self._with_parts(f"tests/golden/{size}", ".csv")
+    def tables(self) -> list[Path]:
+        """The committed tables of the item, ``figures/<id>*.csv``, that without a part first."""
+        return [path for path in self.figures() if path.suffix == ".csv"]
 
     def figures(self) -> list[Path]:
         """The files of the item under ``figures/``."""
-        return self._with_parts("figures", "")
-
-    def _with_parts(self, folder: str, suffix: str) -> list[Path]:
         paper, _, name = self.id.partition("/")
-        found = paths.committed_files(f"{folder}/{paper}", f"{name}*{suffix}", self.root)
+        found = paths.committed_files(f"figures/{paper}", f"{name}*", self.root)
         return [path for path in found if path.stem == name or path.stem.startswith(f"{name}-")]
 
 
@@ -167,8 +145,7 @@ def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
     ------
     ManifestError
         Where the file is not there or no TOML; for an unknown or missing key, a wrong type, a notebook that is not
-        there, a need that is unknown or circular, a tolerance without a reason, above :data:`LARGEST_TOLERANCE`, or
-        that no item uses.
+        there, or a need that is unknown or circular.
 
     Examples
     --------
@@ -197,29 +174,13 @@ def _load(root: Path, path: Path, _mtime: int, _size: int) -> dict[str, Entry]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ManifestError(f"{path} is not valid TOML: {error}") from None
-    tolerances = document.pop("tolerance", {})
-    for name, table in tolerances.items():
-        _check_tolerance(f"{path}, tolerance {name}", table)
-    entries = {name: _entry(root, path, name, table, tolerances) for name, table in document.items()}
-    if unused := set(tolerances) - {table.get("tolerance") for table in document.values()}:
-        raise ManifestError(f"{path}: no item has the tolerance {sorted(unused)[0]!r}: remove it")
+    entries = {name: _entry(root, path, name, table) for name, table in document.items()}
     return _in_order(path, entries)
-
-
-def _check_tolerance(where: str, table: object) -> None:
-    if not isinstance(table, dict) or set(table) != {"relative", "why"}:
-        raise ManifestError(f"{where}: must be {{ relative = number, why = text }}; got {table!r}")
-    relative, why = table["relative"], table["why"]
-    if not isinstance(relative, float) or not 0 < relative <= LARGEST_TOLERANCE:
-        raise ManifestError(f"{where}: relative must be above 0 and at most {LARGEST_TOLERANCE}; got {relative!r}")
-    if not isinstance(why, str) or not why.strip():
-        raise ManifestError(f"{where}: why is empty: a wider tolerance is justified in writing")
 
 
 _TYPES = {
     "title": (str, "a text"),
     "needs": (list, "a list of texts"),
-    "tolerance": (str, "the name of a [tolerance.NAME]"),
     "paper": (dict, "a table of parameters"),
     "long": (bool, "true or false"),
     "seconds": (int, "a whole number above 0"),
@@ -227,7 +188,7 @@ _TYPES = {
 }
 
 
-def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> Entry:
+def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
     def refuse(text: str) -> ManifestError:
         return ManifestError(f"{path}, item {id}: {text}")
 
@@ -242,10 +203,6 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
             raise refuse(f"{key} must be {words}; got {value!r}")
     if not table.get("title", "").strip():
         raise refuse("title is missing or empty")
-    tolerance = table.get("tolerance")
-    if tolerance is not None and tolerance not in tolerances:
-        raise refuse(f"tolerance {tolerance!r} has no [tolerance.{tolerance}] with relative and why")
-    of = tolerances.get(tolerance, {"relative": None, "why": ""})
     recorded = table.get("recorded", {})
     if odd := [name for name, values in recorded.items() if not isinstance(values, dict)]:
         raise refuse(f"recorded.{odd[0]} must be a table of parameters; got {recorded[odd[0]]!r}")
@@ -255,8 +212,6 @@ def _entry(root: Path, path: Path, id: str, table: object, tolerances: dict) -> 
         root,
         path.parent.parent,
         needs=tuple(table.get("needs", ())),
-        tolerance=of["relative"],
-        reason=of["why"],
         paper=table.get("paper"),
         long=table.get("long", False),
         seconds=table.get("seconds", 0),

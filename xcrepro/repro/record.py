@@ -17,8 +17,8 @@ def note(kind: str, text: str) -> None:
 
     Parameters
     ----------
-    kind : {"input", "output", "new", "moved"}
-        The first two for a file; the others for what the run has to say of a file or a table.
+    kind : {"input", "output", "moved", "elsewhere", "redrawn"}
+        The first two for a file; the others for how a file differs from what is committed.
     text : str
         The file's path, or what is to be said.
     """

@@ -3,7 +3,7 @@
 A file is one long table of texts with the columns table, row, column, value, sd. Its first rows, of the table
 ``provenance``, say what ran: dataset, split, splits (how many the data have), version, command. The others are the cells
 of the tables that the item checks (:meth:`xcrepro.repro.items.Item.check`), the main one with an empty name: rows from 1,
-floats to six significant digits. ``sd`` is the standard deviation over the splits where the value is their mean, else
+floats with six significant digits. ``sd`` is the standard deviation over the splits where the value is their mean, else
 empty. :mod:`xcrepro.repro.recording` makes the files.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro import paths
 from xcrepro.errors import DataError, XCError
-from xcrepro.repro import tables
+from xcrepro.repro import same, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +31,6 @@ COLUMNS = ("table", "row", "column", "value", "sd")
 PROVENANCE = "provenance"
 """Name of the table that says what ran."""
 FIELDS = ("dataset", "split", "splits", "version", "command")
-DIGITS = 6
-RTOL = 1e-5
-"""Below this two numbers of :data:`DIGITS` significant digits may differ by their rounding."""
 SHOWN_ROWS = 24
 """Of each dataset in a notebook."""
 _ASKED = "XCREPRO_TABLES"
@@ -55,15 +52,11 @@ class Table:
         Values as :func:`xcrepro.repro.tables.cell` writes them.
     sds : list of list of str
         Of the same shape: standard deviation over the splits, empty where there is none.
-    within : dict of str to float
-        Column -> the difference that agrees, for those that have one of their own (:func:`xcrepro.repro.golden.within`).
-        Only a run knows it; it is not written.
     """
 
     names: list[str]
     rows: list[list[str]]
     sds: list[list[str]]
-    within: dict[str, float] = dataclasses.field(default_factory=dict, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +88,7 @@ def note(part: str, table: pd.DataFrame) -> None:
     table : DataFrame
     """
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
-        file.write(json.dumps([part, *tables.exact(table), table.attrs.get("within", {})]) + "\n")
+        file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 
 
 def asked() -> bool:
@@ -109,14 +102,13 @@ def environment(target: Path) -> dict[str, str]:
 
 
 def noted(path: Path) -> dict[str, list]:
-    """What a run wrote: part -> [names, kinds, rows, within], the first three as :func:`xcrepro.repro.tables.exact` has
-    them."""
+    """What a run wrote: part -> [names, kinds, rows], as :func:`xcrepro.repro.tables.exact` has them."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {part: table for part, *table in map(json.loads, lines)}
 
 
 def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
-    """The tables of one run, or of several (one a split) their mean, rounded to :data:`DIGITS` digits.
+    """The tables of one run, or of several (one a split) their mean, as :func:`xcrepro.repro.tables.number` rounds.
 
     A table without rows is left out. A cell that is the same in all runs stays as it is. Where any run has NaN, the mean
     is NaN. The standard deviation is that of the splits, with one degree of freedom less than there are.
@@ -137,14 +129,14 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
 
     Examples
     --------
-    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]], {}]} for value in ("0.5", "0.6")]
+    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
     >>> mean(runs)[""].rows, mean(runs)[""].sds
     ([['PLT', '0.55']], [['', '0.0707107']])
     """
     first, found = runs[0], {}
     if any(list(run) != list(first) for run in runs):
         raise RecordMismatch(f"the splits' runs check other tables: {[list(run) for run in runs]}")
-    for part, (names, kinds, rows, within) in first.items():
+    for part, (names, kinds, rows) in first.items():
         others = [run[part] for run in runs]
         shapes = {(tuple(other[0]), len(other[2])) for other in others}
         if len(shapes) > 1:
@@ -163,13 +155,13 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
             for r in range(len(rows))
         ]
         values, sds = ([[cell[i] for cell in row] for row in cells] for i in (0, 1))
-        found[part] = Table(list(names), values, sds, within)
+        found[part] = Table(list(names), values, sds)
     return found
 
 
 def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]:
     if len(set(texts)) == 1:
-        return (_rounded(float(texts[0])) if kind == "float" else texts[0]), ""
+        return (tables.number(float(texts[0])) if kind == "float" else texts[0]), ""
     if kind not in ("int", "float"):
         raise RecordMismatch(
             f"table {part!r}, {where}: {sorted(set(texts))} on different splits have no mean; record one split"
@@ -177,11 +169,7 @@ def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]
     numbers = [float(text) for text in texts]
     if not all(map(math.isfinite, numbers)):
         return "nan", "nan"
-    return _rounded(statistics.fmean(numbers)), _rounded(statistics.stdev(numbers))
-
-
-def _rounded(value: float) -> str:
-    return repr(float(f"{value:.{DIGITS}g}"))
+    return tables.number(statistics.fmean(numbers)), tables.number(statistics.stdev(numbers))
 
 
 # ---------------------------------------------------------------- the files
@@ -205,15 +193,21 @@ def write(path: Path, record: Record) -> None:
     path : Path
     record : Record
     """
+    with paths.atomic_path(path) as temporary:
+        temporary.write_text(_text(record), encoding="utf-8", newline="\n")
+
+
+def _text(record: Record, version: str | None = None) -> str:
+    """The content of its file; ``version`` in place of the kit's that made it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows((PROVENANCE, 1, name, record.provenance[name], "") for name in FIELDS)
+    said = record.provenance | ({"version": version} if version is not None else {})
+    writer.writerows((PROVENANCE, 1, name, said[name], "") for name in FIELDS)
     for part, table in record.tables.items():
         for number, (row, sds) in enumerate(zip(table.rows, table.sds, strict=True), 1):
             writer.writerows((part, number, *cell) for cell in zip(table.names, row, sds, strict=True))
-    with paths.atomic_path(path) as temporary:
-        temporary.write_text(out.getvalue(), encoding="utf-8", newline="\n")
+    return out.getvalue()
 
 
 def read(path: Path) -> Record:
@@ -289,71 +283,36 @@ def frames(id: str, part: str | None = None, root: Path | None = None) -> pd.Dat
     return pd.concat(found, names=["dataset"]).reset_index("dataset").reset_index(drop=True)
 
 
-def compare(now: Record, committed: Record, rtol: float | None = None) -> str:
-    """Hold a record against the committed one.
-
-    Texts and whole numbers are exact; numbers with a point agree within ``rtol`` of themselves (or of 0.001), standard
-    deviations within ``rtol`` of their mean; a column with a difference of its own by that. What ran must be the same,
-    the version of the kit apart.
+def compare(now: Record, committed: Record) -> str:
+    """Hold a record against the committed one: it has to be equal, the version of the kit apart.
 
     Parameters
     ----------
     now, committed : Record
-    rtol : float, optional
-        The item's tolerance; at least :data:`RTOL` is allowed.
 
     Returns
     -------
     str
-        How many values agree.
+        How many values are equal; where this environment promises no equality (:func:`xcrepro.repro.same.elsewhere`), how
+        they differ.
 
     Raises
     ------
     RecordMismatch
-        With the first cell that differs.
+        With the first line that differs.
     """
-    rtol = max(rtol or 0.0, RTOL)
-    for name in FIELDS:
-        if name != "version" and now.provenance[name] != committed.provenance[name]:
-            raise RecordMismatch(f"{name}: recorded {committed.provenance[name]}, now {now.provenance[name]}")
-    if list(now.tables) != list(committed.tables):
-        raise RecordMismatch(f"tables: recorded {list(committed.tables)}, now {list(now.tables)}")
-    total = 0
-    for part, table in now.tables.items():
-        old = committed.tables[part]
-        if (table.names, len(table.rows)) != (old.names, len(old.rows)):
-            raise RecordMismatch(
-                f"table {part!r}: recorded {len(old.rows)} rows of {old.names}, now {len(table.rows)} of {table.names}"
-            )
-        for r, row in enumerate(table.rows):
-            for c, name in enumerate(table.names):
-                total += 1
-                cells = row[c], old.rows[r][c], table.sds[r][c], old.sds[r][c]
-                if not _agree(*cells, rtol, table.within.get(name, 0.0)):
-                    shown = [text + (f" ± {sd}" if sd else "") for text, sd in zip(cells[:2], cells[2:], strict=True)]
-                    raise RecordMismatch(
-                        f"table {part!r}, row {r + 1}, column {name}: recorded {shown[1]}, now {shown[0]}, "
-                        f"allowed difference relative {rtol:g}"
-                    )
-    return f"{total} of {total} values agree"
+    text = _text(now, version="")
+    differs = same.difference(_text(committed, version=""), text)
+    if differs and not same.elsewhere():
+        raise RecordMismatch(f"recorded otherwise: {differs}")
+    total = sum(len(row) for table in now.tables.values() for row in table.rows)
+    return str(differs) if differs else f"{total} of {total} values are equal"
 
 
-def _agree(now: str, old: str, sd: str, old_sd: str, rtol: float, within: float) -> bool:
-    if (now, sd) == (old, old_sd):
-        return True
-    a, b = (_float(text, whole=within > 0) for text in (now, old))
-    if a is None or b is None:
-        return False
-    allowed = max(within, rtol * max(abs(a), abs(b), 0.001)) * 1.000001
-    # A value that is the same on all splits, or all but, has a standard deviation of 0.
-    spread = abs((_float(sd) or 0.0) - (_float(old_sd) or 0.0))
-    return (now == old or abs(a - b) <= allowed) and spread <= allowed
-
-
-def _float(text: str, whole: bool = False) -> float | None:
-    """A number with a point or an exponent, NaN and infinity; None for texts and, unless ``whole``, for whole numbers."""
+def _float(text: str) -> float | None:
+    """A number with a point or an exponent, NaN and infinity; None for texts and whole numbers."""
     try:
-        return float(text) if whole or not text.lstrip("-").isdigit() else None
+        return float(text) if not text.lstrip("-").isdigit() else None
     except ValueError:
         return None
 

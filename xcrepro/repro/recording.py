@@ -323,7 +323,7 @@ def _kept(path: Path) -> dict | None:
 def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:
     """Run and write recordings one after the other; a line for each run and each file.
 
-    A committed record that the run agrees with, within the item's tolerance, is left as it is. One that fails is said,
+    A committed record that the run equals is left as it is. One that fails is said,
     and the others go on.
 
     Parameters
@@ -361,7 +361,7 @@ def _settle(recording: Recording, record: recorded.Record, commit: bool) -> str:
     why = "new"
     if target.is_file():
         try:
-            agreed = recorded.compare(record, recorded.read(target), recording.entry.tolerance)
+            agreed = recorded.compare(record, recorded.read(target))
             return f"{shown}: {agreed}"
         except XCError as error:
             why = str(error)

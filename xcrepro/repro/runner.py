@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from xcrepro import cluster, paths, threads
 from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, DataError, XCError, system_fault
-from xcrepro.repro import golden, manifest, notebooks, outputs, record, stamps, tidy
 from xcrepro.repro import items as items_
+from xcrepro.repro import manifest, notebooks, record, same, stamps, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +46,9 @@ class Result:
     Attributes
     ----------
     id : str
-    outcome : {"ok", "unchanged", "failed", "not run", "not offered", "left out", "would run"}
-        Ran; skipped; failed (also: it is new); something it needs failed; no such size; takes long and was not asked
-        for; in a dry run, would run.
+    outcome : {"ok", "unchanged", "differs", "failed", "not run", "not offered", "left out", "would run"}
+        Ran; skipped; ran and made something else than what is committed; failed; something it needs failed; no such size; takes
+        long and was not asked for; in a dry run, would run.
     why : str
         The reason for running, skipping or failing.
     seconds : float
@@ -56,7 +56,7 @@ class Result:
     notebook : Path or None
         The executed notebook; None where there is none.
     said : tuple of str
-        What the run has to say besides: files that moved beyond the tolerance and were written, files that are new.
+        What the run has to say besides: each file and cell that is not as committed, pictures that were drawn with other bytes.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def bad(self) -> bool:
-        """Whether the item does not stand: it failed, or was not run because another did."""
+        """Whether there is no result: it failed, or was not run because another did."""
         return self.outcome in ("failed", "not run")
 
 
@@ -89,8 +89,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no item is :attr:`Result.bad`."""
-        return not any(result.bad for result in self.results)
+        """Whether each item ran, and made what is committed."""
+        return not any(result.bad or result.outcome == "differs" for result in self.results)
 
     def summary(self) -> str:
         """One line, such as ``4 items: 1 ok, 3 unchanged (5.0 s)``."""
@@ -103,8 +103,13 @@ class Report:
         return f"{len(outcomes)} items: {said} ({self.seconds:.1f} s)"
 
     def failures(self) -> str:
-        """A paragraph for every item that failed; empty when none did."""
-        return "\n".join(f"{result.id} {result.outcome}: {result.why}" for result in self.results if result.bad)
+        """A paragraph for every item that failed or differs; empty when none did."""
+        parts = [f"{result.id} {result.outcome}: {result.why}" for result in self.results if result.bad]
+        for result in self.results:
+            if result.outcome == "differs":
+                how = f"look at it (git diff); if it is right: xcrepro accept {result.id}"
+                parts.append("\n  ".join([f"{result.id} is not as committed:", *result.said, how]))
+        return "\n".join(parts)
 
     def table(self) -> pd.DataFrame:
         """A row an item.
@@ -125,20 +130,20 @@ class Report:
         Returns
         -------
         str
-            ``all items stand``.
+            ``all items are as committed``.
 
         Raises
         ------
         RunFailed
-            With the failures, where an item failed or was not run.
+            With the failures, where an item failed, was not run, or differs from what is committed.
         """
         if not self.ok:
-            bad = sum(result.bad for result in self.results)
-            raise RunFailed(f"{bad} of {len(self.results)} items do not stand\n{self.failures()}")
-        return "all items stand"
+            bad = sum(result.bad or result.outcome == "differs" for result in self.results)
+            raise RunFailed(f"{bad} of {len(self.results)} items failed or differ\n{self.failures()}")
+        return "all items are as committed"
 
 
-_ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "not run", "failed")
+_ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "differs", "not run", "failed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,10 +196,10 @@ def run(
         Notebooks at once, at most and by default one a core; the cores are shared out among them.
     parameters : dict, optional
         Name -> value, for the named items (not for what they need) in place of the manifest's. A run that then differs
-        from the manifest is the reader's own: always run, compared with no golden file, kept in
+        from the manifest is the reader's own: always run, compared with nothing, kept in
         ``build/notebooks/other`` and ``build/figures/other``, in a folder named after them.
     accept : bool
-        The named items write their golden files anew instead of comparing with them.
+        The named items (all of them where none is named) write what is to be committed instead of comparing with it.
     write_back : bool
         Put the outputs, tidied, into the committed notebooks (size small only).
     dry : bool
@@ -214,8 +219,8 @@ def run(
     Raises
     ------
     ArgumentError
-        For unknown items, sizes and parameters, a parameter of another type than its default, ``accept`` without items
-        or with ``parameters``, and ``write_back`` of anything but the committed runs.
+        For unknown items, sizes and parameters, a parameter of another type than its default, ``accept`` with ``parameters``,
+        and ``write_back`` of anything but the committed runs.
     ManifestError, DataError
         For a manifest or a notebook with a fault.
     XCError
@@ -228,8 +233,8 @@ def run(
     if jobs is not None:
         whole_number("jobs", jobs, 1)
     _check_engine(engine, scheduler)
-    if accept and (parameters or not items):
-        raise ArgumentError("accept", "needs named items with their own parameters", f"{items!r}, {parameters!r}")
+    if accept and parameters:
+        raise ArgumentError("accept", "is for items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):
         raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
     entries = manifest.load(root)
@@ -244,7 +249,10 @@ def run(
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
     with alone(root), places(engine, scheduler, jobs, len(plan)) as (at_once, threads_each, start):
-        jobs_ = _Scheduler(root, plan, results, at_once, threads_each, set(named) if accept else set(), start)
+        accepted = set(named) if accept else set()
+        jobs_ = _Scheduler(
+            root, plan, results, at_once, threads_each, accepted, start, compare_notebooks=not write_back
+        )
         jobs_.say() if dry else jobs_.run()
         if write_back and not dry:
             for name in named:
@@ -433,8 +441,10 @@ def _wait(child: Child) -> None:
 class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
-    def __init__(self, root, plan, results, at_once, threads_each, accepted, start=start_here) -> None:
-        self.start_process = start
+    def __init__(
+        self, root, plan, results, at_once, threads_each, accepted, start=start_here, compare_notebooks=True
+    ) -> None:
+        self.start_process, self.compare_notebooks = start, compare_notebooks
         self.root, self.plan, self.results = root, plan, dict(results)
         self.at_once, self.accepted = at_once, accepted
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
@@ -536,18 +546,19 @@ class _Scheduler:
             self.running[name] = child
             return
         notes = child.notes()
-        if name in self.accepted:
-            # The golden files just written are part of it.
-            child.fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, child.fingerprint["needs"])
+        moved, other = notes.get("moved", []), notes.get("elsewhere", [])
+        if not fault and job.official and job.values["size"] == "small" and self.compare_notebooks:
+            (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
         if fault:
             self.digests[name] = ""
         elif job.official:
-            stamp = stamps.write(job.entry, child.fingerprint, notes.get("input", []), notes.get("output", []))
+            write = stamps.made if moved else stamps.write  # one that differs is to run, and to say so, again
+            stamp = write(job.entry, child.fingerprint, notes.get("input", []), notes.get("output", []))
             self.digests[name] = stamp.digest()
         else:
             self.digests[name] = stamps.Stamp(child.fingerprint, {}, {}).digest()
-        outcome, why = ("failed", fault) if fault else ("ok", child.why)
-        said = tuple(f"written: {text}" for text in notes.get("moved", []))
+        outcome, why = ("failed", fault) if fault else ("differs" if moved else "ok", child.why)
+        said = (*moved, *other, *(f"drawn with other bytes: {text}" for text in notes.get("redrawn", [])))
         self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed, said))
 
     def _record(self, result: Result) -> None:
@@ -555,10 +566,10 @@ class _Scheduler:
         self.shown += 1
         total = str(len(self.plan))
         line = f"[{self.shown:>{len(total)}}/{total}] {result.id}  {result.outcome}"
-        if result.outcome in ("ok", "failed"):
+        if result.outcome in ("ok", "differs", "failed"):
             line += f" {result.seconds:.1f} s"
         print(line + (f"  ({result.why})" if result.why and result.outcome != "failed" else ""), flush=True)
-        for text in result.said:
+        for text in result.said if result.outcome != "differs" else ():  # the report's end has those
             print(f"    {text}", flush=True)
 
 
@@ -634,8 +645,6 @@ class Child:
             lines = self.log.read_text(errors="replace").strip().splitlines() or ["no output"]
             return f"papermill ended with {self.process.returncode}: {lines[-1]}\n  see {stamps.short(self.root, self.log)}"
         notes, see = self.notes(), f"\n  see {stamps.short(self.root, self.executed)}"
-        if new := notes.get("new"):
-            return "\n  ".join(["it is new", *new]) + see
         written = set(notes.get("output", []))
         if missing := [
             path for path in self.committed if str(path) not in written and not os.environ.get("XCREPRO_FIGURES")
@@ -691,9 +700,23 @@ def stop(processes: list[subprocess.Popen]) -> None:
         let_go(process)
 
 
+def _output_differences(entry: manifest.Entry, executed: Path) -> list[str]:
+    """Each cell whose outputs are not those of the committed notebook; none where the code was edited while it ran."""
+    notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
+    if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
+        return []
+    name, found = stamps.short(entry.root, entry.notebook), []
+    pairs = zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True)
+    for number, (cell, done) in enumerate(pairs, 1):
+        if tidy.VOLATILE not in notebooks.tags(cell):
+            before, after = (tidy.output_text(each.get("outputs", [])) for each in (cell, done))
+            if differs := same.difference(before, after):
+                found.append(f"{name}, code cell {number}, {differs}")
+    return found
+
+
 def _write_back(entry: manifest.Entry, executed: Path) -> None:
-    """The outputs of the executed notebook into the committed one, whose prose may be newer; what says the same within
-    the tolerance stays as it is."""
+    """The outputs of the executed notebook into the committed one, whose prose may be newer."""
     notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
     if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
         raise XCError(
@@ -701,9 +724,23 @@ def _write_back(entry: manifest.Entry, executed: Path) -> None:
             f"ran); run it again"
         )
     for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
-        before, after = tidy.outputs(cell.get("outputs", [])), tidy.outputs(done["outputs"])
-        if outputs.cell_difference(before, after, entry.tolerance or golden.RTOL):
-            cell["outputs"] = after
-        cell["execution_count"] = done["execution_count"]
+        cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
     with paths.atomic_path(entry.notebook) as part:
         part.write_text(tidy.tidied(notebook, entry.notebook), encoding="utf-8", newline="\n")
+
+
+def accept_lesson(lesson: Path) -> str:
+    """Run a lesson and put its outputs, tidied, into its notebook; what went wrong, empty where nothing did."""
+    root = paths.project_root()
+    executed = root / "build" / "notebooks" / "course" / lesson.name
+    executed.parent.mkdir(parents=True, exist_ok=True)
+    arguments = [str(lesson), str(executed), "--no-progress-bar", "--cwd", str(lesson.parent)]
+    process = papermill(arguments, env=environment_of(root, threads.count()))
+    process.wait()
+    let_go(process)
+    if process.returncode:
+        failure = notebooks.failure(notebooks.read(executed)) if executed.is_file() else None
+        return ": ".join(failure) if failure else f"papermill ended with {process.returncode}"
+    with paths.atomic_path(lesson) as part:
+        part.write_text(tidy.tidied(notebooks.read(executed), lesson), encoding="utf-8", newline="\n")
+    return ""

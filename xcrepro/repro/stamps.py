@@ -24,7 +24,7 @@ from xcrepro.repro import manifest, notebooks, recorded
 
 PACKAGE = Path(xcrepro.__file__).resolve().parent
 WHOLE = ("data", "metrics", "models", "published")
-ENGINE = ("compare.py", "figures.py", "golden.py", "items.py", "recorded.py", "tables.py")
+ENGINE = ("compare.py", "figures.py", "items.py", "recorded.py", "same.py", "tables.py")
 _SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
 _LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
 
@@ -207,14 +207,12 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
     Returns
     -------
     dict
-        Of what JSON can hold: code, parameters, tolerance, sources, golden, recorded, versions, needs.
+        Of what JSON can hold: code, parameters, sources, recorded, versions, needs.
     """
     return {
         "code": notebooks.code_hash(notebooks.read(entry.notebook)),
         "parameters": values,
-        "tolerance": entry.tolerance,
         "sources": sources(entry),
-        "golden": _hashes(entry.root, entry.golden_files(values["size"])),
         # One that was not there when the item ran shall be shown too.
         "recorded": _hashes(entry.root, recorded.files(entry.id, entry.root)),
         "versions": installed,
@@ -225,6 +223,11 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
 def path(entry: manifest.Entry, size: str) -> Path:
     """Where the stamp of an item lies, ``build/stamps/<size>/<id>.json``, whether it is there or not."""
     return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
+
+
+def made(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
+    """The stamp that :func:`write` writes, not written."""
+    return Stamp(fingerprint, *(_hashes(entry.root, map(Path, files)) for files in (inputs, outputs)))
 
 
 def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
@@ -243,8 +246,7 @@ def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outpu
     Stamp
         What was written.
     """
-    hashes = (_hashes(entry.root, map(Path, files)) for files in (inputs, outputs))
-    stamp = Stamp(fingerprint, *hashes)
+    stamp = made(entry, fingerprint, inputs, outputs)
     with paths.atomic_path(path(entry, fingerprint["parameters"]["size"])) as part:
         part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
     return stamp
@@ -291,12 +293,9 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
     new, was = json.loads(json.dumps(new)), old.fingerprint
     if was.get("code") != new["code"]:
         return "the notebook's code changed"
-    if was.get("tolerance") != new["tolerance"]:
-        return f"tolerance {was.get('tolerance')} -> {new['tolerance']}"
     for key, words in (
         ("parameters", "parameter"),
         ("sources", "source"),
-        ("golden", "input"),
         ("recorded", "input"),
         ("versions", "installed"),
     ):

@@ -14,7 +14,7 @@ def start(folder: str | Path) -> list[Path]:
     """Copy the notebooks and their manifest into ``folder``, which is a project from then on.
 
     Runs in it write ``figures`` and ``build`` there, never into what was installed. Printed numbers, label counts and
-    golden files are read from the package until the folder has its own.
+    committed figures are read from the package until the folder has its own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables: one exact text form (CSV), one rounded form for people (notebook, markdown, LaTeX)."""
+"""Tables: one form that is committed and compared (CSV, six digits), one for people (notebook, markdown, LaTeX)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,33 @@ def kind(column: pd.Series) -> str:
     return "text"
 
 
-def cell(value: object, kind: str) -> str:
+DIGITS = 6
+"""Significant digits of a float in what is committed."""
+_ZERO = 1e-14
+
+
+def number(value: float) -> str:
+    """A float as it is committed: six significant digits, and 0 for what is 0 but for rounding (below 1e-14).
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    str
+        The shortest text of the rounded number; ``nan`` and ``inf`` as Python writes them, no minus before zero.
+
+    Examples
+    --------
+    >>> number(1 / 3), number(-5.6e-17), number(2515.0), number(float("nan"))
+    ('0.333333', '0.0', '2515.0', 'nan')
+    """
+    value = float(value)
+    return "0.0" if abs(value) < _ZERO else repr(float(f"{value:.{DIGITS}g}"))
+
+
+def cell(value: object, kind: str, committed: bool = False) -> str:
     """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty.
 
     Parameters
@@ -122,6 +148,8 @@ def cell(value: object, kind: str) -> str:
     value : object
     kind : {"bool", "int", "float", "text"}
         Of its column (:func:`kind`).
+    committed : bool
+        Write floats as :func:`number` does.
 
     Returns
     -------
@@ -136,18 +164,20 @@ def cell(value: object, kind: str) -> str:
     import pandas as pd
 
     if kind == "float":
-        return "nan" if pd.isna(value) else repr(float(value))
+        return "nan" if pd.isna(value) else number(value) if committed else repr(float(value))
     if pd.isna(value):
         return ""
     return str(int(value)) if kind == "int" else str(value)
 
 
-def exact(table: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
+def exact(table: pd.DataFrame, committed: bool = False) -> tuple[list[str], list[str], list[list[str]]]:
     """Column names, their kinds, and the rows as exact texts.
 
     Parameters
     ----------
     table : DataFrame
+    committed : bool
+        As for :func:`cell`.
 
     Returns
     -------
@@ -165,17 +195,20 @@ def exact(table: pd.DataFrame) -> tuple[list[str], list[str], list[list[str]]]:
     """
     table = flat(table)
     kinds = [kind(table[name]) for name in table.columns]
-    columns = [[cell(value, k) for value in table[name]] for name, k in zip(table.columns, kinds, strict=True)]
+    pairs = zip(table.columns, kinds, strict=True)
+    columns = [[cell(value, k, committed) for value in table[name]] for name, k in pairs]
     return list(table.columns), kinds, [list(row) for row in zip(*columns, strict=True)]
 
 
-def csv_text(table: pd.DataFrame) -> str:
-    """The CSV of a table at full precision: what golden files and the data behind a figure are written in.
+def csv_text(table: pd.DataFrame, committed: bool = False) -> str:
+    """The CSV of a table: at full precision for a reader, with six digits where it is committed and compared.
 
     Parameters
     ----------
     table : DataFrame
         As :func:`exact` takes it.
+    committed : bool
+        As for :func:`cell`.
 
     Returns
     -------
@@ -190,7 +223,7 @@ def csv_text(table: pd.DataFrame) -> str:
     1,0.5
     3,0.3333333333333333
     """
-    names, _, rows = exact(table)
+    names, _, rows = exact(table, committed)
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([names, *rows])
     return out.getvalue()
@@ -414,7 +447,7 @@ def _escaped(text: str, signs: Mapping[str, str]) -> str:
 
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
-    ".csv": lambda table, _, origin: csv_text(with_origin(table, origin)),
+    ".csv": lambda table, _, origin: csv_text(with_origin(table, origin), committed=True),
     ".md": markdown,
     ".tex": latex,
 }
@@ -450,7 +483,7 @@ def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
 
 
 def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
-    """Suffix -> content of the table's files: ``.csv`` (exact), ``.md`` and ``.tex`` (rounded).
+    """Suffix -> content of the table's files: ``.csv`` (six digits), ``.md`` and ``.tex`` (rounded).
 
     Parameters
     ----------
@@ -466,57 +499,17 @@ def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dic
     return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
 
 
-def read_without_origin(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
-    """:func:`read` of what :func:`render` wrote, without the column that says where it is from.
-
-    Parameters
-    ----------
-    text, kinds
-        As for :func:`read`.
-
-    Returns
-    -------
-    DataFrame
-    """
-    found = read(text, {ORIGIN: "text", **kinds})
-    return found if ORIGIN in kinds else found.drop(columns=ORIGIN, errors="ignore")
-
-
-def read(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
-    """The table whose :func:`csv_text` is ``text``.
-
-    Parameters
-    ----------
-    text : str
-    kinds : mapping of str to str
-        Column -> its :func:`kind`.
-
-    Returns
-    -------
-    DataFrame
-        Whole numbers as ``Int64``, so that one may be missing; a missing text is None.
-
-    Raises
-    ------
-    KeyError
-        For a column that is not in ``kinds``.
-    ValueError
-        Where a value is not of its column's kind.
+def without_origin(text: str) -> str:
+    """The CSV text of a written table without its last column, if that says where it is from.
 
     Examples
     --------
-    >>> read("k,P\\n1,0.5\\n", {"k": "int", "P": "float"}).to_dict("list")
-    {'k': [1], 'P': [0.5]}
+    >>> without_origin("k,data\n1,TIB\n"), without_origin("k\n1\n")
+    ('k\n1\n', 'k\n1\n')
     """
-    import pandas as pd
-
-    as_kind = {
-        "int": lambda value: int(value) if value else pd.NA,
-        "float": float,
-        "bool": "True".__eq__,
-        "text": lambda value: value or None,
-    }
-    names, *rows = list(csv.reader(io.StringIO(text))) or [[]]
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    table = pd.DataFrame({name: [*map(as_kind[kinds[name]], c)] for name, c in zip(names, columns, strict=True)})
-    return table.astype({name: "Int64" for name in names if kinds[name] == "int"})
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows or rows[0][-1:] != [ORIGIN]:
+        return text
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(row[:-1] for row in rows)
+    return out.getvalue()

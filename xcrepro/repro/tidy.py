@@ -133,6 +133,19 @@ def outputs(given: Iterable[dict]) -> list[dict]:
     return kept
 
 
+def output_text(given: Iterable[dict]) -> str:
+    """A cell's outputs in the form in which they are committed, as one text to be compared."""
+    parts = []
+    for output in outputs(given):
+        if output["output_type"] == "stream":
+            parts.append(notebooks.text(output["text"]))
+        elif output["output_type"] == "error":
+            parts.append(f"{output['ename']}: {output['evalue']}")
+        else:
+            parts += [notebooks.text(text) for _, text in sorted(output["data"].items())]
+    return "\n".join(parts)
+
+
 def _lines(text: str) -> list[str]:
     # Only "\n" ends a line here: splitlines() would also cut at form feeds and the like.
     parts = text.split("\n")
