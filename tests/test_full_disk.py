@@ -170,14 +170,6 @@ def item(home: Path, turn: int) -> None:
     it.save_table(table)
 
 
-def golden(home: Path, turn: int) -> None:
-    from xcrepro.repro import golden
-
-    project(home)
-    os.environ["XCREPRO_ACCEPT"] = "demo/one"
-    golden.check("demo/one", pd.DataFrame({"k": range(50 * turn), "P": 0.5 * turn}))
-
-
 def stamp(home: Path, turn: int) -> None:
     from xcrepro.repro import manifest, stamps
 
@@ -221,7 +213,7 @@ WRITERS = {
         function.__name__: function
         for function in (
             *(npz, pair, packed, state, calibrator, model, names, vectorized, kept_result, fingerprints, checksum),
-            *(counted, page, item, golden, stamp, record, tidied, started),
+            *(counted, page, item, stamp, record, tidied, started),
         )
     },
 }

@@ -27,7 +27,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from xcrepro.repro import golden, guard, manifest, notebooks, outputs, tidy
+from xcrepro.repro import guard, manifest, notebooks, same, tidy
 
 websocket = pytest.importorskip(
     "websocket", reason="websocket-client, which jupyter_server brings along, is not installed"
@@ -37,7 +37,6 @@ WAYS = ("clone", "wheel")
 FOLDERS = ("the notebook's folder", "the project", "an unrelated folder")
 QUICK = ("xcrepo/table_datasets", "reeval/fig2_micro_macro_f1", "coverage/frontier")
 # As nbval's in notebooks/conftest.py: what trained models come to, rounded to the last digit.
-LESSON_TOLERANCE = 0.02
 SECONDS_A_CELL = 900
 NOT_THE_RUNS = b"planted in place of the committed picture"
 
@@ -271,12 +270,12 @@ def _pictures(notebook: dict) -> list[bytes]:
     return [base64.b64decode(notebooks.text(picture)) for picture in shown if picture]
 
 
-def _check(committed: Path, saved: dict, pictures: list[bytes], rtol: float) -> None:
+def _check(committed: Path, saved: dict, pictures: list[bytes]) -> None:
     before, after = (notebooks.code_cells(notebook) for notebook in (notebooks.read(committed), saved))
     assert [cell["execution_count"] for cell in after] == list(range(1, len(after) + 1))
     for number, (was, now) in enumerate(zip(before, after, strict=True), start=1):
         if tidy.VOLATILE not in notebooks.tags(was):
-            said = outputs.cell_difference(tidy.outputs(was["outputs"]), tidy.outputs(now["outputs"]), rtol)
+            said = same.difference(tidy.output_text(was["outputs"]), tidy.output_text(now["outputs"]))
             assert not said, f"code cell {number}: {said}"
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 3000 for picture in pictures)
     digests = [hashlib.sha256(picture).hexdigest() for picture in pictures]
@@ -311,7 +310,7 @@ def test_an_item_runs_from_top_to_bottom(opened, installed, root, way, folder, i
         else:
             path.unlink(missing_ok=True)  # a started folder has no figures before a run
     saved, pictures = opened(way, folder, id)
-    _check(root / "notebooks" / f"{id}.ipynb", saved, pictures, entry.tolerance or golden.RTOL)
+    _check(root / "notebooks" / f"{id}.ipynb", saved, pictures)
     assert len(pictures) == len(committed), f"{len(pictures)} pictures shown, {len(committed)} made"
     if way == "clone":
         assert all(path.read_bytes() == NOT_THE_RUNS for path in committed), (
@@ -336,7 +335,7 @@ def test_a_lesson_runs_from_top_to_bottom(opened, root, way, lesson):
     (path,) = (root / "notebooks").glob(f"{lesson}*.ipynb")
     folder = FOLDERS[(int(lesson[-1]) + WAYS.index(way)) % 3]
     saved, pictures = opened(way, folder, path.relative_to(root / "notebooks").with_suffix("").as_posix())
-    _check(path, saved, pictures, LESSON_TOLERANCE)
+    _check(path, saved, pictures)
     assert pictures, "a lesson has pictures"
 
 

@@ -16,7 +16,7 @@ def faults(root):
         return guard.project()
 
 
-def test_notebooks_and_golden_files_have_nothing_to_mend(faults):
+def test_notebooks_and_figures_have_nothing_to_mend(faults):
     assert faults == {}, "\n".join(f"{name}: {text}" for name, texts in faults.items() for text in texts)
 
 

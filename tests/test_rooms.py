@@ -97,7 +97,7 @@ def test_engines_are_imported_only_when_asked_for(root, package):
 
 
 def test_every_item_is_one_name(root):
-    """Module, notebook, test, and golden file and picture where it computes and draws; no other file stands there."""
+    """Module, notebook, test, and table and picture where it computes and draws; no other file stands there."""
     items = manifest.load(root)
     pictures = set()
     for id, entry in items.items():
@@ -110,7 +110,7 @@ def test_every_item_is_one_name(root):
             names |= {node.name} if isinstance(node, ast.FunctionDef) else set()
             names |= {target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)}
         assert any(re.fullmatch(r"compute(_\w+)?", name) for name in names), f"{id} computes nothing"
-        assert entry.golden_files("small"), f"{id} has no golden file"
+        assert entry.tables(), f"{id} has no table under figures/"
         draws = any(re.fullmatch(r"plot(_\w+)?", name) for name in names)
         assert draws == any(path.suffix == ".png" for path in entry.figures()), id
         pictures |= {id} if draws else set()

@@ -61,9 +61,8 @@ def test_the_wheel_holds_what_the_package_reads(wheel, root):
     if tracked.returncode:
         pytest.skip("not a git clone")
     files = [name for name in tracked.stdout.splitlines() if (root / name).is_file()]
-    brought = {
-        f"xcrepro/_project/{name}" for name in files if name.startswith(("data/", "notebooks/", "tests/golden/"))
-    }
+    brought = {f"xcrepro/_project/{name}" for name in files if name.startswith(("data/", "figures/", "notebooks/"))}
+    brought.add("xcrepro/_project/constraints.txt")
     code = {name for name in files if name.startswith("xcrepro/")}
     # What is not committed yet, on a branch in work, may be in the wheel too; nothing of it may be missing.
     assert (brought | code) <= names
@@ -96,14 +95,14 @@ def test_printed_numbers_and_counts(installed):
 
 
 def test_an_item_runs_outside_of_a_project(installed):
-    """It writes into the cache, not where the command was typed, and is held to the wheel's golden file."""
+    """It writes into the cache, not where the command was typed, and is held to the wheel's tables."""
     out = command(installed, "run", "reeval/fig2_micro_macro_f1")
     home = installed.home / "cache" / "xcrepro" / "project"
     assert f"no project here: this writes into {home}" in out
     assert "1 items: 1 ok" in out
     assert (home / "figures/reeval/fig2_micro_macro_f1.png").stat().st_size > 10_000
     executed = (home / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").read_text()
-    assert "values agree" in executed
+    assert "values equal the committed run" in executed
     assert "all unchanged" in command(installed, "run", "reeval/fig2_micro_macro_f1")
     # The notebooks that were installed are nobody's to change.
     assert "xcrepro start DIR" in command(installed, "accept", "reeval/fig2_micro_macro_f1", status=2)
@@ -115,15 +114,16 @@ def test_a_started_folder_is_a_project(installed, tmp_path):
     assert "must be empty or not there yet" in command(installed, "start", folder, status=2)
     assert (folder / "notebooks/reeval/table3_table4.ipynb").is_file()
     assert (folder / "notebooks/manifest.toml").is_file()
-    # A golden file of the folder's own stands before the wheel's.
-    name = "tests/golden/small/reeval/fig2_micro_macro_f1.csv"
+    # A table of the folder's own stands before the wheel's.
+    name = "figures/reeval/fig2_micro_macro_f1.csv"
     own = folder / name
     own.parent.mkdir(parents=True)
     text = (installed.site / "xcrepro" / "_project" / name).read_text()
     own.write_text(text.replace(text.splitlines()[1], text.splitlines()[2], 1))
     out = command(installed, "run", "reeval/fig2_micro_macro_f1", cwd=folder / "notebooks" / "reeval", status=1)
     assert "no project here" not in out
-    assert "GoldenMismatch" in out
+    assert "reeval/fig2_micro_macro_f1 is not as committed" in out
+    assert own.read_text() == text
     assert (folder / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").is_file()
 
 

@@ -61,14 +61,7 @@ class Project:
         self._write()
 
     def _write(self) -> None:
-        self.manifest("\n\n".join(['[tolerance.wide]\nrelative = 0.01\nwhy = "trained"', *self.entries.values()]
-                                   if "wide" in str(self.entries) else self.entries.values()))  # fmt: skip
-
-    def golden(self, name: str, text: str, size: str = "small") -> Path:
-        path = self.root / "tests" / "golden" / size / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
+        self.manifest("\n\n".join(self.entries.values()))
 
     def figure(self, name: str, text: str) -> Path:
         """A committed file under ``figures/``."""

@@ -125,9 +125,9 @@ def test_wrong_input_is_one_message_and_status_2(project, capsys, arguments, mes
 def test_check_says_what_is_wrong(project, capsys):
     assert main(["check"]) == 0
     assert "notebooks: nothing to mend" in capsys.readouterr().out
-    project.golden("demo/gone", "a\n1\n")
+    project.figure("demo/gone.csv", "a\n1\n")
     assert main(["check"]) == 1
-    assert "tests/golden/small/demo/gone.csv: no item of manifest.toml has this file" in capsys.readouterr().out
+    assert "figures/demo/gone.csv: no item of manifest.toml has this file" in capsys.readouterr().out
 
 
 def test_help_is_quick_and_loads_no_numba():

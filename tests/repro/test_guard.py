@@ -29,8 +29,8 @@ def good(project):
     """A notebook with nothing wrong, as a dict to plant faults in; written by ``save``."""
     project.add("one", paper="{ seed = 1 }")
     project.figure("demo/one.png", "png")
-    project.golden("demo/one", "a\n1\n")
-    project.golden("demo/one-part", "a\n1\n")
+    project.figure("demo/one.csv", "a\n1\n")
+    project.figure("demo/one-part.csv", "a\n1\n")
     cells = [
         project.markdown("# A title\n\nSee the [glossary](../glossary.md)."),
         project.code('size = "small"\nseed = 0', "parameters", count=1),
@@ -80,14 +80,17 @@ def change(number: int, key: str, value: object):
         (source(1, 'size = "small"\nseed = "a"'), "parameter seed must be of type str"),
         (source(1, 'size = "paper"\nseed = 0'), 'must begin with size = "small"'),
         (source(1, 'size = "small"'), "paper has 'seed'"),
-        (source(2, "item.check(a)"), "no cell checks the golden file of 'part'"),
-        (source(2, "print('demo/one: 1 of 1 values agree')\nitem.check(b, 'part')"), "golden file of 'the main table'"),
+        (source(2, "item.check(a)"), "no cell makes the table of 'part'"),
+        (
+            source(2, "print('1 of 1 agree')\nitem.check(b, 'part')"),
+            "no cell makes the table of 'the main part'",
+        ),
         (
             source(2, "item.check(a)\nitem.check(b, part='part')\nitem.check(c, 'x')"),
-            "'x' is checked and has no golden",
+            "'x' is made and has no table under figures/",
         ),
-        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.check(a)"), "'the main table' a second time"),
-        (source(2, "item.check(a)\nitem.check(b, 'pa' + 'rt')"), "as a plain text, its part"),
+        (source(2, "item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table under figures/"),
+        (source(2, "item.check(a)\nitem.check(b, 'pa' + 'rt')"), "the part's name as a plain text"),
         (change(3, "execution_count", 7), "execution counts are [1, 2, 7], not 1 to 3"),
         (change(2, "execution_count", None), "execution counts are"),
         (source(2, "x = 1;"), "code cell 2 ends with `;`"),
@@ -161,12 +164,12 @@ def test_planted_faults_that_tidying_would_hide(good, plant, message):
 def test_the_project_as_a_whole(good, capsys):
     _, _, project = good
     assert guard.project() == {}
-    project.golden("demo/gone", "a\n1\n")
+    project.figure("demo/gone.csv", "a\n1\n")
     project.figure("demo/onecsv.png", "png")
     path = project.root / "notebooks/demo/one.ipynb"
     path.with_name("loose.ipynb").write_text(path.read_text())
     found = guard.project()
-    assert found["tests/golden/small/demo/gone.csv"] == ["no item of manifest.toml has this file"]
+    assert found["figures/demo/gone.csv"] == ["no item of manifest.toml has this file"]
     assert found["figures/demo/onecsv.png"] == ["no item of manifest.toml has this file"]
     assert found["notebooks/demo/loose.ipynb"] == ["no item of manifest.toml uses it"]
 

@@ -7,16 +7,16 @@ import pytest
 from xcrepro import paths
 from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import golden, guard, manifest, recorded, runner, tidy
+from xcrepro.repro import guard, manifest, recorded, runner, tidy
 from xcrepro.repro.start import start
 
 
 @pytest.fixture
 def brought(project, tmp_path, monkeypatch):
-    """A wheel that brings one item, a golden file and a record, and a working folder that is no project."""
+    """A wheel that brings one item, its tables and a record, and a working folder that is no project."""
     project.add("one", "1 + 1")
-    project.golden("demo/one", "k\n1\n")
-    project.golden("demo/one-part", "k\n1\n")
+    project.figure("demo/one.csv", "k\n1\n")
+    project.figure("demo/one-part.csv", "k\n1\n")
     (project.root / "notebooks" / ".ipynb_checkpoints").mkdir()
     (project.root / "notebooks" / ".ipynb_checkpoints" / "one.ipynb").write_text("{}")
     (project.root / "notebooks" / "glossary.md").write_text("words")
@@ -48,8 +48,8 @@ def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
     entry = manifest.load()["demo/one"]
     assert (entry.root, entry.home) == (tmp_path / "cache" / "project", brought.root)
     assert entry.notebook == brought.root / "notebooks" / "demo" / "one.ipynb"
-    assert [path.name for path in entry.golden_files("small")] == ["one-part.csv", "one.csv"]
-    assert golden.path("demo/one").parent.parent.parent.parent.parent == brought.root
+    assert [path.name for path in entry.tables()] == ["one-part.csv", "one.csv"]
+    assert all(path.is_relative_to(brought.root) for path in entry.tables())
     assert not (tmp_path / "cache").exists()
 
 
@@ -78,12 +78,11 @@ def test_a_started_folder_has_the_notebooks_alone(brought, tmp_path, monkeypatch
     entry = manifest.load()["demo/one"]
     assert entry.root == entry.home == own
     # Each file that it gets stands before the one of that name that was brought, the others stay.
-    own_golden = own / "tests" / "golden" / "small" / "demo" / "one.csv"
-    own_golden.parent.mkdir(parents=True)
-    own_golden.write_text("k\n2\n")
-    assert golden.path("demo/one") == own_golden
-    assert golden.path("demo/one:part").is_relative_to(brought.root)
-    assert entry.golden_files("small")[1] == own_golden
+    own_table = own / "figures" / "demo" / "one.csv"
+    own_table.parent.mkdir(parents=True)
+    own_table.write_text("k\n2\n")
+    assert entry.tables()[1] == own_table
+    assert entry.tables()[0].is_relative_to(brought.root)
     (own / "data" / "recorded" / "demo" / "one").mkdir(parents=True)
     (own / "data" / "recorded" / "demo" / "one" / "b.csv").write_text("own")
     assert [path.read_text() for path in recorded.files("demo/one")] == ["brought", "own"]
@@ -109,4 +108,4 @@ def test_a_clone_is_what_it_brings(root, monkeypatch, tmp_path):
     assert root == paths._BROUGHT
     assert paths.project_root() == root
     # A folder that `xcrepro start` made from it: what that does not have is the clone's.
-    assert paths.committed("tests/golden", tmp_path) == root / "tests" / "golden"
+    assert paths.committed("figures", tmp_path) == root / "figures"

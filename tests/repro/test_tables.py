@@ -1,4 +1,4 @@
-"""Tables and golden files: the exact form, the rounded form, and every way a table may differ."""
+"""Tables: the exact form, the form that is committed, the rounded form; numbers beside print."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import compare, golden, record, tables
+from xcrepro.repro import compare, tables
 
 TABLE = pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.1, float("nan")], "best": [True, False]})
 
@@ -84,118 +84,38 @@ def test_latex_and_markdown_escape():
 
 def test_render_gives_all_files_or_none():
     assert list(tables.render(TABLE)) == [".csv", ".md", ".tex"]
-    assert tables.render(TABLE)[".csv"] == tables.csv_text(TABLE).encode()
+    assert tables.render(TABLE)[".csv"] == tables.csv_text(TABLE, committed=True).encode()
     with pytest.raises(ArgumentError):
         tables.render(TABLE, decimals=99)
 
 
-def test_a_written_table_is_read_as_it_was():
-    names, kinds, _ = tables.exact(TABLE)
-    again = tables.read(tables.csv_text(TABLE), dict(zip(names, kinds, strict=True)))
-    pd.testing.assert_frame_equal(again, TABLE, check_dtype=False)
-    assert tables.csv_text(again) == tables.csv_text(TABLE)
-    with pytest.raises(ValueError, match="invalid literal"):
-        tables.read("k\nx\n", {"k": "int"})
-    with pytest.raises(KeyError):
-        tables.read("other\nx\n", {"k": "int"})
-
-
-@pytest.fixture
-def accepted(project):
-    project.golden("demo/t", tables.csv_text(TABLE))
-    return project
-
-
-def test_golden_agrees(accepted, capsys):
-    assert golden.check("demo/t", TABLE) == "demo/t: 4 of 4 values agree"
-    assert capsys.readouterr().out == "demo/t: 4 of 4 values agree\n"
-    golden.check("demo/t", TABLE.assign(P=[0.1 * (1 + 9e-10), float("nan")]))
-    golden.check("demo/t", TABLE.assign(k=np.array([1, 5], np.int32), P=TABLE["P"].astype(object).astype(float)))
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("value", "text"),
     [
-        ({"P": [0.1 * (1 + 2e-9), math.nan]}, r"3 of 4 values agree.*row 0 \(method=PLT, k=1, best=True\), column P"),
-        ({"P": [0.1, 0.0]}, "accepted nan, now 0.0"),
-        ({"P": [math.nan, math.nan]}, "accepted 0.1, now nan, NaN and infinity exact"),
-        ({"P": [math.inf, math.nan]}, "now inf"),
-        ({"k": [1, 6]}, r"column k: accepted 5, now 6, exact"),
-        ({"k": [1.5, 5.0]}, "column k"),
-        ({"method": ["plt", "BR"]}, r"4 of 4 values agree; the worst is row 0 .*accepted PLT, now plt"),
-        ({"best": [False, False]}, "column best"),
-        ({"extra": [1, 2]}, "columns are"),
+        (1 / 3, "0.333333"),
+        (123456789.0, "123457000.0"),
+        (2515.0, "2515.0"),
+        (1.23456789e-9, "1.23457e-09"),
+        (-5.6e-17, "0.0"),
+        (-0.0, "0.0"),
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
     ],
 )
-def test_golden_differs(accepted, change, message):
-    before = golden.path("demo/t").read_bytes()
-    with pytest.raises(golden.GoldenMismatch, match=message):
-        golden.check("demo/t", TABLE.assign(**change))
-    assert golden.path("demo/t").read_bytes() == before
+def test_what_is_committed_has_six_digits(value, text):
+    assert tables.number(value) == text
+    table = pd.DataFrame({"x": [value], "k": [1234567]})
+    assert tables.csv_text(table, committed=True) == f"x,k\n{text},1234567\n"
+    assert tables.render(table)[".csv"].decode() == f"x,k\n{text},1234567\n"
 
 
-def test_golden_counts_may_differ_by_so_much(accepted):
-    near = TABLE.assign(k=TABLE["k"] + [2, -2])
-    with pytest.raises(golden.GoldenMismatch, match="exact"):
-        golden.check("demo/t", near)
-    assert golden.check("demo/t", golden.within(near, {"k": 2})) == "demo/t: 4 of 4 values agree"
-    with pytest.raises(golden.GoldenMismatch, match=r"column k.*allowed difference 1\b"):
-        golden.check("demo/t", golden.within(near, {"k": 1}))
-    with pytest.raises(golden.GoldenMismatch, match="column P"):
-        golden.check("demo/t", golden.within(TABLE.assign(P=[0.11, float("nan")]), {"k": 2}))
-    golden.check("demo/t", golden.within(TABLE.assign(P=[0.11, float("nan")]), {"P": 0.02}))
-    with pytest.raises(ArgumentError, match="must name columns"):
-        golden.within(TABLE, {"hits": 1})
-    assert near.attrs == {}
-
-
-def test_golden_wants_the_same_rows_in_the_same_order(accepted):
-    with pytest.raises(golden.GoldenMismatch, match="1 rows, accepted 2"):
-        golden.check("demo/t", TABLE.head(1))
-    with pytest.raises(golden.GoldenMismatch, match="accepted PLT, now BR"):
-        golden.check("demo/t", TABLE.iloc[::-1].reset_index(drop=True))
-    with pytest.raises(golden.GoldenMismatch, match="columns are"):
-        golden.check("demo/t", TABLE[["k", "method", "P", "best"]])
-
-
-def test_golden_shows_the_worst_cell(project):
-    table = pd.DataFrame({"x": [1.0, 1.0, 0.0]})
-    project.golden("demo/t", tables.csv_text(table))
-    with pytest.raises(golden.GoldenMismatch) as caught:
-        golden.check("demo/t", pd.DataFrame({"x": [1.01, 1.5, 1e-4]}), rtol=0.02)
-    assert caught.value.cell == (1, "x")
-    # Near zero the tolerance is that of 0.001, so that a zero may carry rounding and no more.
-    golden.check("demo/t", pd.DataFrame({"x": [1.01, 1.0, 1e-5]}), rtol=0.02)
-
-
-def test_a_broken_golden_file_is_a_difference(project):
-    project.golden("demo/t", "")
-    with pytest.raises(golden.GoldenMismatch, match=r"accepted \[\]"):
-        golden.check("demo/t", TABLE)
-    project.golden("demo/t", "method,k,P,best\nPLT,1\nBR,5,nan,False\n")
-    with pytest.raises(golden.GoldenMismatch, match="row 0"):
-        golden.check("demo/t", TABLE)
-
-
-def test_golden_is_never_made_silently(project, monkeypatch, tmp_path):
-    notes = tmp_path / "notes"
-    monkeypatch.setenv("XCREPRO_RECORD", str(notes))
-    assert "new, 2 rows that nobody has accepted yet" in golden.check("demo/t:part", TABLE)
-    assert record.read(notes) == {
-        "new": ["demo/t:part has no golden file yet: look at it, and if it is right: xcrepro accept demo/t"]
-    }
-    assert golden.check("demo/t", TABLE, size="paper") == "demo/t: no reference for size paper"
-    monkeypatch.setenv("XCREPRO_ACCEPT", "demo/other")
-    golden.check("demo/t", TABLE)
-    assert not (project.root / "tests/golden").exists()
-    monkeypatch.setenv("XCREPRO_ACCEPT", "demo/t")
-    golden.check("demo/t:part", TABLE)
-    assert (project.root / "tests/golden/small/demo/t-part.csv").read_text() == tables.csv_text(TABLE)
-
-
-def test_a_table_of_texts_counts_all_its_cells(project):
-    project.golden("demo/t", "a,b\nx,y\n")
-    assert golden.check("demo/t", pd.DataFrame({"a": ["x"], "b": ["y"]})) == "demo/t: 2 of 2 values agree"
+def test_the_origin_is_taken_off_again():
+    table = pd.DataFrame({"a": ["x, y", 'say "z"'], "P": [0.5, 0.25]})
+    text = tables.csv_text(tables.with_origin(table, "TIB, 5 points"))
+    assert tables.without_origin(text) == tables.csv_text(table)
+    assert tables.without_origin(tables.csv_text(table)) == tables.csv_text(table)
+    assert tables.without_origin("") == ""
 
 
 @pytest.mark.parametrize(
@@ -245,12 +165,6 @@ def test_published_counts_and_shows_the_rest(capsys):
     assert compare.published("demo/t", numbers, decimals=1) == "demo/t: 1 of 3 published values within rounding"
     with pytest.raises(ArgumentError, match="must have the column 'paper'"):
         compare.published("demo/t", table, printed="paper")
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_rows_more_or_fewer_than_accepted(rows):
-    table = pd.DataFrame({"k": range(rows), "P": 0.5})
-    assert golden.compare(table, "k,P\n0,0.5\n1,0.5\n")[2].text == f"{rows} rows, accepted 2"
 
 
 def test_a_column_without_any_value_is_not_shown():

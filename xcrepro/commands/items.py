@@ -211,8 +211,9 @@ def _accept(arguments) -> int:
     if arguments.all == bool(arguments.items):
         raise ArgumentError("items", "must be named, or --all", arguments.items or "none", "xcrepro accept ITEM")
     lessons = [item for item in arguments.items if item.endswith(".ipynb")]
-    if arguments.all:
-        lessons = [str(paths.project_root() / "notebooks" / "course")]
+    course = paths.project_root() / "notebooks" / "course"
+    if arguments.all and course.is_dir():
+        lessons = [str(course)]
     named = [item for item in arguments.items if item not in lessons]
     ok = True
     if named or arguments.all:

@@ -34,7 +34,7 @@ PINNED = ("numpy", "scipy", "pandas", "matplotlib", "numba", "llvmlite")
 """What has to be installed in the version of ``constraints.txt`` for equality to be promised."""
 COLUMNS = ("table", "row", "column", "first", "second", "difference", "relative")
 # A number by itself: not the digits of a name such as fig3 or Wiki10-31K.
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*[A-Za-z_])")
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*[A-Za-z_])")
 
 
 class NotTheSame(XCError):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xcrepro.__main__ import main
-from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.repro import differences, tables
+from xcrepro.errors import DataError, DataMissing
+from xcrepro.repro import same, tables, tidy
 
 VALUES = st.sampled_from([0.0, 1e-12, 0.25, 0.250000000001, 0.3, 1.0, -2.0, math.nan, math.inf])
 
@@ -22,30 +22,27 @@ def as_texts(rows: dict) -> pd.DataFrame:
     )
 
 
-def agree(a: float, b: float, rtol: float) -> bool:
-    if math.isnan(a) or math.isnan(b):
-        return math.isnan(a) and math.isnan(b)
-    return a == b or abs(a - b) <= rtol * max(abs(a), abs(b), 0.001)
+def agree(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 @settings(deadline=None)
 @given(
     st.dictionaries(st.tuples(st.sampled_from("PR"), st.sampled_from([1, 3, 5])), VALUES, min_size=1),
     st.dictionaries(st.tuples(st.sampled_from("PR"), st.sampled_from([1, 3, 5])), VALUES, min_size=1),
-    st.sampled_from([0.0, 1e-9, 0.5]),
     st.randoms(),
 )
-def test_every_cell_is_compared_by_its_name(first, second, rtol, random):
+def test_every_cell_is_compared_by_its_name(first, second, random):
     if not set(first) & set(second):
         return  # by place then: the test below
     items = list(second.items())
     random.shuffle(items)
-    found = differences.compare({"": as_texts(first)}, {"": as_texts(dict(items))}, rtol)
+    found = same.compare({"": as_texts(first)}, {"": as_texts(dict(items))})
     names = {f"metric={m}, k={k}": (m, k) for m, k in {**first, **second}}
     if len({m for m, _ in first}) == len(first) and len({m for m, _ in second}) == len(second):
         return  # the metric alone tells the rows apart, and k is a value
     alone = set(first) ^ set(second)
-    apart = {key for key in set(first) & set(second) if not agree(first[key], second[key], rtol)}
+    apart = {key for key in set(first) & set(second) if not agree(first[key], second[key])}
     assert {names[row] for row in found.cells["row"]} == alone | apart
     assert len(found.cells) == len(alone | apart)
     assert found.compared == len(set(first) & set(second))
@@ -61,8 +58,8 @@ def frame(text: str) -> pd.DataFrame:
     return pd.DataFrame(lines[1:], columns=lines[0], dtype=str)
 
 
-def cells(a: str, b: str, **options) -> list[tuple]:
-    found = differences.compare({"": frame(a)}, {"": frame(b)}, **options).cells
+def cells(a: str, b: str) -> list[tuple]:
+    found = same.compare({"": frame(a)}, {"": frame(b)}).cells
     return [tuple(row) for row in found[["row", "column", "first", "second"]].itertuples(index=False)]
 
 
@@ -70,9 +67,10 @@ def test_a_count_that_moved_is_a_value():
     assert cells("model,hits,P\nPLT,7,0.5", "model,hits,P\nPLT,8,0.5") == [("model=PLT", "hits", "7", "8")]
 
 
-def test_whole_numbers_are_exact_and_texts_too():
-    assert cells("m,n\na,1000000", "m,n\na,1000001", rtol=0.5) == [("m=a", "n", "1000000", "1000001")]
-    assert cells("m,n\na,1000000", "m,n\na,1000001.0", rtol=0.5) == []
+def test_numbers_are_equal_however_they_are_written():
+    assert cells("m,n\na,1000000", "m,n\na,1000001") == [("m=a", "n", "1000000", "1000001")]
+    assert cells("m,n\na,1000000", "m,n\na,1e6") == []
+    assert cells("m,P\na,0.5", "m,P\na,0.50") == cells("m,P\na,nan", "m,P\na,NaN") == []
     assert cells("m,best\na,x", "m,best\na,y") == [("m=a", "best", "x", "y")]
 
 
@@ -93,22 +91,20 @@ def test_what_is_read(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "run" / "jain16" / "a.csv").write_text("m,P\na,0.5\n")
     (tmp_path / "run" / ".hidden" / "b.csv").write_text("m,P\na,0.5\n")
-    assert list(differences.read(tmp_path / "run")) == ["jain16/a.csv"]
-    assert list(differences.read(tmp_path / "run" / "jain16" / "a.csv")) == [""]
+    assert list(same.read(tmp_path / "run")) == ["jain16/a.csv"]
+    assert list(same.read(tmp_path / "run" / "jain16" / "a.csv")) == [""]
     with pytest.raises(DataMissing, match="no such file or folder"):
-        differences.read(tmp_path / "gone")
+        same.read(tmp_path / "gone")
     with pytest.raises(DataMissing, match="no CSV file below"):
-        differences.read(tmp_path / "empty")
+        same.read(tmp_path / "empty")
     for content in (b"", b"a,b\n1,2,3\n4,5,6,7\n", "m\n".encode("utf-16")):
         (tmp_path / "odd.csv").write_bytes(content)
         with pytest.raises(DataError, match=r"odd\.csv: found no table"):
-            differences.read(tmp_path / "odd.csv")
-    with pytest.raises(ArgumentError, match="rtol"):
-        differences.compare({}, {}, 1.0)
+            same.read(tmp_path / "odd.csv")
 
 
 def test_the_command(tmp_path, capsys):
-    for name, value in (("one", 0.5), ("two", 0.5 + 1e-12), ("three", 0.6)):
+    for name, value in (("one", 0.5), ("two", 0.5), ("three", 0.6)):
         (tmp_path / name / "figures").mkdir(parents=True)
         (tmp_path / name / "figures" / "t.csv").write_text(f"metric,k,value\nP,1,{value!r}\nP,3,0.1\n")
     (tmp_path / "three" / "figures" / "more.csv").write_text("a\n1\n")
@@ -121,6 +117,67 @@ def test_the_command(tmp_path, capsys):
     assert "figures/t.csv  metric=P, k=1  value   0.5    0.6     0.100000000" in out
     assert main(["compare", places[0], places[2], "--csv", "--rtol", "0.5"]) == 1  # a table that the first has not
     assert capsys.readouterr().out == "table,row,column,first,second,difference,relative,held\n"
+    assert main(["compare", places[0], places[1], "--rtol", "1"]) == 2
+    assert "--rtol" in capsys.readouterr().err
     assert main(["compare", places[0]]) == 2
     assert "two places or more" in capsys.readouterr().err
     assert main(["compare", places[0], str(tmp_path / "gone.json")]) == 2
+
+
+# ---------------------------------------------------------------- texts that are committed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "relative"),
+    [
+        ("k,P\n1,0.5\n", "k,P\n1,0.6\n", "line 2: '1,0.6' instead of '1,0.5'", 1 / 6),
+        ("P@1 0.50\nP@5 0.25", "P@1 0.51\nP@5 0.35", "line 1: 'P@1 0.51' instead of 'P@1 0.50'", 0.1 / 0.35),
+        ("P 1,234.5", "P 1,235.0", "line 1: 'P 1,235.0' instead of 'P 1,234.5'", 0.5 / 1235),
+        ("PLT leads", "FastXML leads", "line 1: 'FastXML leads' instead of 'PLT leads'", math.inf),
+        ("fig3 0.5", "fig4 0.5", "line 1", math.inf),
+        ("a", "a\nb", "line 2: 'b' instead of nothing", math.inf),
+        ("a\nb", "a", "line 2: nothing instead of 'b'", math.inf),
+        ("x nan", "x 0.5", "line 1", math.inf),
+        ("0.0", "-0.0", "line 1", 0.0),
+    ],
+)
+def test_the_first_difference_and_the_largest_number(old, new, said, relative):
+    found = same.difference(old, new)
+    assert found.text.startswith(said)
+    assert found.relative == pytest.approx(relative)
+    assert same.difference(old, old) is None
+
+
+def test_outputs_are_compared_as_they_are_committed():
+    said = {"output_type": "stream", "name": "stdout", "text": "0.5\n"}
+    shown = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"text/plain": ["0.5"], "text/html": ["<b>0.5</b>"]},
+    }
+    other = {**shown, "data": {"text/plain": ["0.5"], "text/html": ["<b>0.7</b>"]}}
+    warned = {"output_type": "stream", "name": "stderr", "text": "slow\n"}
+    assert tidy.output_text([said, warned, shown]) == tidy.output_text([said, shown])
+    assert tidy.output_text([shown]) != tidy.output_text([other])
+    assert tidy.output_text([said]) != tidy.output_text([])
+
+
+def test_other_versions_are_named(tmp_path, monkeypatch):
+    try:
+        assert same.elsewhere() == (), "the environment is not that of constraints.txt"
+        lines = (same.paths.committed("constraints.txt")).read_text().splitlines()
+        (tmp_path / "constraints.txt").write_text(
+            "\n".join(l for l in lines if not l.startswith("scipy")).replace("numpy==", "numpy==0.")
+        )
+        monkeypatch.setattr(same.paths, "committed", lambda name: tmp_path / name)
+        monkeypatch.setattr(same.platform, "machine", lambda: "arm64")
+        same.elsewhere.cache_clear()
+        numpy, scipy, platform = same.elsewhere()
+        assert numpy.startswith("numpy ")
+        assert ", committed with 0." in numpy
+        assert scipy.startswith("scipy ")
+        assert platform == "arm64 Linux, committed on x86_64 Linux"
+        assert "numbers differ by 0.5 of themselves at most (numpy" in str(same.difference("P 1", "P 2"))
+        assert "words differ (numpy" in str(same.difference("P", "R"))
+    finally:
+        same.elsewhere.cache_clear()
