@@ -33,9 +33,6 @@ def test_six_shapes_on_a_small_twin(tmp_path, monkeypatch):
     assert found.loc["random", "ECE@3"] == pytest.approx(100 * error, rel=1e-5)
     np.testing.assert_allclose(found["over"] + found["under"], found["ECE@3"])
     assert (found[["± P@3", "± ECE@3"]] > 0).all(axis=None)
-    checked = rerun.check(found.reset_index())
-    assert not any("±" in name for name in checked)
-    assert not (checked[["isotonic", "over", "under", "ECE@3"]] < 3).any(axis=None)
 
 
 def test_the_papers_claims_stand_beside_what_came_out(twin, misjudged):

@@ -35,7 +35,6 @@ def test_readings_list_what_is_not_as_printed_and_nothing_else():
     count = sum((printed_table(number)["reading"] != "as printed").sum() for number in tables2_to_8.TABLES)
     assert len(readings) == count > 10
     assert (readings["why"] != "").all()
-    assert "why" not in tables2_to_8.check_readings(readings)
 
 
 def test_cells_printed_twice_are_found_to_differ_only_where_they_do(put):

@@ -42,7 +42,6 @@ def test_a_twins_columns_have_their_estimand_beside_them(twin, top, small, tops)
             assert table.columns.get_loc(f"{letter}{k} complete") == table.columns.get_loc(f"{letter}{k}") + 1
     scored, rest = rerun.split(table)
     assert [len(scored.columns), list(rest)] == [13, ["model", "C1", "C3", "C5"]]  # nothing is printed
-    assert rerun.check(table).columns.tolist() == [*scored.columns, "C1", "C3", "C5"]
     assert not [name for name in rerun.compute(small, tops) if "complete" in name]  # of real data nobody knows it
 
 

@@ -29,13 +29,6 @@ def test_the_table_is_evaluate_in_percent(twin, report):
     assert table["Popularity", "label entropy", 1] == expected["label entropy", 1]
 
 
-def test_what_is_checked_are_the_values_of_the_stable_metrics(report):
-    kept = item.check(item.compute(report))
-    assert list(kept.columns) == ["model", "metric", "k", "value"]
-    assert set(kept["metric"]) == set(item.STABLE)
-    assert len(kept) == 2 * 2 * len(item.STABLE)
-
-
 def test_every_part_that_draws_is_held_to_its_table(report):
     parts = item.drawn_parts(report)
     assert parts == ["ranking", "pairs", "bins", "bands", "calibration", "reliability", "price"]

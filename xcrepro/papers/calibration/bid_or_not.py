@@ -127,12 +127,6 @@ def compute_table(found: pd.DataFrame, costs: Sequence[float] = SOME) -> pd.Data
     return found.sort_values("cost", kind="stable", ignore_index=True)
 
 
-def check_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Profits from 300 on; smaller ones as NaN, because a hit or two would move them by percents, and no shares."""
-    money = ["all", "before", "after", "best"]
-    return table[["model", "cost", *money]].assign(**{name: table[name].where(table[name] >= 300) for name in money})
-
-
 def compute_loss(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """What wrong probabilities cost, averaged over all costs from 0 to 1.
 
@@ -162,11 +156,6 @@ def compute_loss(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
         back = 100 * (1 - after / before) if before else np.nan
         rows.append((name, best, before, after, back, gain.value, gain.error))
     return pd.DataFrame(rows, columns=["model", "best", "lost before", "lost after", "got back %", "gain", "±"])
-
-
-def check_loss(loss: pd.DataFrame) -> pd.DataFrame:
-    """The money; not the share and the gain, small differences of large numbers."""
-    return loss[["model", "best", "lost before", "lost after"]]
 
 
 def measure_average(ds: Dataset, states: calibrated.States) -> Measured:

@@ -69,9 +69,6 @@ def compute(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     return _common.add_errors(_common.compute_summary(ds, states), calibrated.measured_states(ds, states))
 
 
-check = _common.drop_errors
-
-
 def measure_direction(ds: Dataset, states: calibrated.States) -> Measured:
     """Mean score and share of hits of every model before calibration.
 

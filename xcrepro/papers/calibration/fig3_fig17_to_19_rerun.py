@@ -88,15 +88,6 @@ def _standard_errors(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "k", "metric", "variant", "±"])
 
 
-def check_errors(errors: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors, and corrected errors below 3 points, which hang on some ten hits."""
-    small = (errors["metric"] == "ECE corrected") & (errors["value"] < 3)
-    return errors.drop(columns="±", errors="ignore").assign(value=errors["value"].mask(small))
-
-
-check_fig3 = check_k1 = check_k3 = check_k5 = check_errors
-
-
 def compute(errors: pd.DataFrame) -> pd.DataFrame:
     """:func:`compute_errors` for people.
 

@@ -153,24 +153,6 @@ def compute(
     return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """What has to come out again: without errors, and without small ones of ECE, which hang on some ten hits.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compute`.
-
-    Returns
-    -------
-    DataFrame
-        ECE and its parts below 3 points are NaN.
-    """
-    table = _common.hide_small_errors(table)
-    small = [name for name in ("isotonic", "over", "under") if name in table]
-    return table.assign(**{name: table[name].where(table[name] >= 3.0) for name in small})
-
-
 def findings(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) -> list[str]:
     """What the shapes do to calibration and precision, beside what the paper finds.
 

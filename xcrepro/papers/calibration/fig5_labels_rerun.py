@@ -16,7 +16,6 @@ from xcrepro.errors import ArgumentError
 from xcrepro.findings import BLOCKS, Difference, corrected, count
 from xcrepro.inputs import baselines, calibrated, datasets, parameters
 from xcrepro.metrics.significance import t_p_value
-from xcrepro.papers.calibration import _common
 from xcrepro.repro import figures
 
 MORE, FEWER = "more labels", "fewer points"
@@ -205,10 +204,6 @@ def _average(
     if len(seeds) > 1:
         found["±"] = groups["ECE"].std()["ECE"] / np.sqrt(len(seeds))
     return found
-
-
-check_more = _common.drop_errors
-check = check_fewer = check_more
 
 
 def compute(more: pd.DataFrame, fewer: pd.DataFrame) -> pd.DataFrame:

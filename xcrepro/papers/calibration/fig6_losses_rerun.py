@@ -154,9 +154,6 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], states: calibrated.States) ->
     return pd.DataFrame(rows)
 
 
-check = _common.drop_errors
-
-
 def measure_trainings(ds: Dataset, runs: Sequence[Mapping[str, TopK]]) -> dict[str, Measured]:
     """P@k and ECE@k of every loss over trainings of other seeds, each before calibration on the same test points.
 
@@ -202,11 +199,6 @@ def compute_trainings(measured: Mapping[str, Measured], k: int) -> pd.DataFrame:
             row |= {f"{metric}@{k}": found.values[loss], f"sd {metric}@{k}": runs.std(ddof=1) if runs.size else np.nan}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def check_trainings(table: pd.DataFrame) -> pd.DataFrame:
-    """The means; a deviation of few trainings moves by much with the last digits of one."""
-    return table[[name for name in table if not name.startswith("sd ")]]
 
 
 def add_deviations(table: pd.DataFrame, trainings: pd.DataFrame) -> pd.DataFrame:

@@ -56,9 +56,6 @@ def compute_table(ds: Dataset, states: calibrated.States, measured: Mapping[int,
     return _common.add_errors(_common.compute_summary(ds, states), measured)
 
 
-check_table = _common.drop_errors
-
-
 def divide_by_sum(top: TopK) -> TopK:
     """Equation 2: each row's scores divided by their sum.
 
@@ -132,11 +129,6 @@ def compute_reductions(ds: Dataset, reduced: Mapping[str, TopK], ks: Sequence[in
         scores, hits = calibration.pairs(ds.test.Y, top)
         loss[name] = calibration.nll(scores, hits) * scores.size / len(top)
     return found.assign(loss=found["model"].map(loss))
-
-
-def check_reductions(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the truth, which no training moves."""
-    return table[table["model"].str.startswith("truth,")].reset_index(drop=True)
 
 
 def findings_reductions(ds: Dataset, reduced: Mapping[str, TopK], k: int = 5) -> list[str]:

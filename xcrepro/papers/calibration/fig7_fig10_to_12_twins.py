@@ -20,8 +20,6 @@ check_parameters = parameters.check
 STANDS_FOR = {"Neural": "Renee", "Attention": "AttentionXML", "PLT": "PLT", "DiSMEC": "DiSMEC"}
 """Baseline -> the model of the paper's figure."""
 FIGURES = {"Neural": "7", "Attention": "10", "PLT": "11", "DiSMEC": "12"}
-STABLE = 15.0
-"""Percent from which on a hit more or less of some 600 at k = 1 stays within the item's tolerance."""
 Sets = Mapping[str, tuple[Dataset, calibrated.States]]
 """Dataset -> it, and its models from :func:`xcrepro.inputs.calibrated.before_after`."""
 
@@ -93,14 +91,6 @@ def _printed() -> dict[tuple, float]:
     rows = rows[rows["metric"] == "ECE"]
     keys = zip(rows["dataset"], rows["method"], rows["k"].astype(int), rows["variant"], strict=True)
     return dict(zip(keys, rows["value"], strict=True))
-
-
-def check_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean score, share of hits and ECE, NaN below :data:`STABLE` percent: so few test points move what is smaller."""
-    kept = table[["dataset", "model", "k", "mean score", "hit rate", "ECE"]].copy()
-    for column in ("mean score", "hit rate", "ECE"):
-        kept[column] = kept[column].where(kept[column] >= STABLE)
-    return kept
 
 
 def describe_direction(table: pd.DataFrame) -> pd.DataFrame:

@@ -103,12 +103,6 @@ def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without small errors, and without what hangs on a pair or two that turned out otherwise: isotonic regression's."""
-    table = _common.hide_small_errors(table.drop(columns=["sure", "wrong", "price"]))
-    return table.assign(NLL=table["NLL"].where(table["method"] != "isotonic"))
-
-
 def compute_sizes(
     points: Sequence[int] = (100, 300, 1000, 3000, 10_000), repeats: int = 30, seed: int = 0
 ) -> pd.DataFrame:

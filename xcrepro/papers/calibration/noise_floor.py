@@ -288,12 +288,6 @@ def compute_models(ds: Dataset, tops: calibrated.Tops, ks: Sequence[int] = (1, 5
     return pd.DataFrame(rows, columns=["model", "k", "state", "ECE", "floor", "corrected", "low", "high", "true"])
 
 
-def check_models(table: pd.DataFrame) -> pd.DataFrame:
-    """Without small errors, which hang on some ten hits."""
-    columns = ["ECE", "floor", "corrected", "true"]
-    return table.drop(columns=["low", "high"]).assign(**{name: table[name].where(table[name] >= 3) for name in columns})
-
-
 def findings(
     found: pd.DataFrame, shapes: pd.DataFrame, folds: pd.DataFrame, valid: pd.DataFrame, models: pd.DataFrame
 ) -> list[str]:

@@ -68,23 +68,6 @@ def compute(ds: Dataset, states: calibrated.States, measured: Mapping[int, Measu
     return _by_k(pd.DataFrame(rows))
 
 
-def check(fall: pd.DataFrame) -> pd.DataFrame:
-    """Whether ECE@k falls by 5 times or more, for the models that start so high that noise does not decide it.
-
-    Parameters
-    ----------
-    fall : DataFrame
-        From :func:`compute`; rows that start above 1.5 times 5 points are kept.
-
-    Returns
-    -------
-    DataFrame
-        k, model, falls 5 times or more (bool).
-    """
-    high = fall[fall["ECE"] > 1.5 * STARTS_ABOVE].reset_index(drop=True)
-    return high[["k", "model"]].assign(**{"falls 5 times or more": high["ratio"] >= FACTOR})
-
-
 def compare_falls(fall: pd.DataFrame, measured: Mapping[int, Measured]) -> list[Difference]:
     """Of each error that starts above 5 points, a fifth of it less what is left: positive where it falls so far.
 
@@ -129,11 +112,6 @@ def compute_table(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     before, after = (calibrated.measure_all(ds, states, metrics, state) for state in calibrated.STATES)
     table = _by_k(before.join(after[metrics].add_suffix("-I")))
     return table[["k", "model", *(name + mark for name in metrics for mark in ("", "-I"))]]
-
-
-def check_table(table: pd.DataFrame) -> pd.DataFrame:
-    """What a hit more or less does not move: P@k, Brier scores, NLL before, and the large errors before calibration."""
-    return _common.hide_small_errors(table.drop(columns=["P-I", "ECE-I", "ECE corrected-I", "ACE-I", "NLL-I"]))
 
 
 def _by_k(table: pd.DataFrame) -> pd.DataFrame:
@@ -226,9 +204,6 @@ def compute_direction(ds: Dataset, states: calibrated.States) -> pd.DataFrame:
     """
     metrics = ["confidence", "accuracy", "ECE over", "ECE under"]
     return _by_k(calibrated.measure_all(ds, states, metrics))[["k", "model", *metrics]]
-
-
-check_direction = _common.hide_small_errors
 
 
 def describe_direction(direction: pd.DataFrame) -> pd.DataFrame:

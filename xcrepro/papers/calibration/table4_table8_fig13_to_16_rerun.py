@@ -22,10 +22,8 @@ from xcrepro.truth import Truth
 
 check_parameters = fig3_fig17_to_19_rerun.check_parameters
 compute = fig3_fig17_to_19_rerun.compute
-check_errors = fig3_fig17_to_19_rerun.check_errors
 compute_bins = _common.compute_bins
 plot_reliability = fig7_fig10_to_12_rerun.plot
-check_summary = _common.hide_small_errors
 
 MODELS = ("PLT", "PLT + labels", "Neural + labels", "Two towers, encoder", "Two towers")
 """Those of a run by default; all but the first use the labels' words."""

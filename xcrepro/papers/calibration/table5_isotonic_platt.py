@@ -115,9 +115,6 @@ def compute(ds: Dataset, fits: Fits, measured: Mapping) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-check = _common.hide_small_errors
-
-
 def compare(measured: Mapping, other: str, metric: str = "ECE", over: str = "isotonic") -> list[Difference]:
     """Of each model and k the other method's error less that of ``over``: positive where ``over`` is the better one.
 

@@ -124,11 +124,6 @@ def compute(ds: Dataset, fits: Fits, measured: Mapping[tuple[str, str], Measured
     return pd.DataFrame(rows)
 
 
-def check(found: pd.DataFrame) -> pd.DataFrame:
-    """Precision and the large errors."""
-    return _common.hide_small_errors(found.drop(columns=[f"change of P@{k}" for k in KS]))
-
-
 def compute_printed_changes() -> pd.DataFrame:
     """The paper's table 6 as changes of P@k by separate calibration.
 

@@ -49,11 +49,6 @@ def compute_readings() -> pd.DataFrame:
     return every[columns].rename(columns={"note": "why"}).reset_index(drop=True)
 
 
-def check_readings(readings: pd.DataFrame) -> pd.DataFrame:
-    """All but the reasons, which are prose."""
-    return readings.drop(columns="why")
-
-
 def compute_repeats() -> pd.DataFrame:
     """Cells that stand in two places.
 

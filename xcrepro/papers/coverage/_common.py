@@ -461,22 +461,6 @@ def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.
     return tables.spread(table if k is None else table[table["k"] == k], rows, "labels", value)
 
 
-def stable_metrics(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that another run of the training leaves as they are but for a percent or so, for comparison.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`measure`.
-
-    Returns
-    -------
-    DataFrame
-        Without :data:`ERRORS`, and without alpha-coverage, where a single label among few weighs much.
-    """
-    return table[~table["metric"].isin([*ERRORS, "alpha-coverage"])].reset_index(drop=True)
-
-
 # ---------------------------------------------------------------- rules to choose k labels
 
 

@@ -137,11 +137,6 @@ def compute(ds: Dataset, chosen: Mapping[str, TopK], measured: Mapping[str, Meas
     return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the errors, which a hit more or less moves further than the numbers."""
-    return table.drop(columns=[name for name in table if name.endswith(" error")])
-
-
 def findings(table: pd.DataFrame, measured: Mapping[str, Measured]) -> list[str]:
     """Who leads each measure, whether entropy and diversity say what coverage says, and what they cost.
 

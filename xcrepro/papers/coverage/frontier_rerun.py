@@ -168,11 +168,6 @@ def compute_constrained(ds: Dataset, found: Mapping[str, sparse.csr_matrix], sha
     return pd.DataFrame(rows, columns=["source", "k", "beta", "P kept", "P", "Cov", "Cov gain"])
 
 
-def check_constrained(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the gain: a difference of two coverages, which one label more or less moves beyond the tolerance."""
-    return table.drop(columns="Cov gain")
-
-
 def compute_drawn(path: pd.DataFrame, others: pd.DataFrame, constrained: pd.DataFrame) -> pd.DataFrame:
     """What :func:`plot` draws: the path over beta, then the rules without a beta, then the constrained selections.
 

@@ -42,11 +42,6 @@ def compute(ds: Dataset, found: Mapping[str, Models]) -> pd.DataFrame:
     return table.merge(_printed(), on=["metric", "k"], how="left", validate="many_to_one").fillna({"doubt": ""})
 
 
-def check_kept(table: pd.DataFrame) -> pd.DataFrame:
-    """Our values alone, a column a number of labels, without the metrics that another training moves further."""
-    return wide(_common.stable_metrics(table))
-
-
 def _printed() -> pd.DataFrame:
     """Table 1 under the names used here."""
     t = _common.printed_and_doubted(1)

@@ -264,11 +264,6 @@ def compute_means(table: pd.DataFrame, measured: Mapping[str, Measures] | None =
     return means
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The means alone, a row a model and rule, a column a metric and k. ``table``: from :func:`compute_means`."""
-    return _lay_out(table, "mean")
-
-
 def lay_out(table: pd.DataFrame) -> pd.DataFrame:
     """The means as texts, as tables 2 and 3 print them.
 
@@ -539,11 +534,6 @@ def compute_updates(ds: Dataset, found: Sequence[Run]) -> pd.DataFrame:
         rows.append((way, run.number, k, *expected, float(np.log1p(hits).mean()), value["P"], value["Cov"]))
     columns = ["update", "run", "k", "expected P", "expected Cov", "log utility", "P", "Cov"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def check_updates(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over the runs. ``table``: from :func:`compute_updates`."""
-    return table.drop(columns="run").groupby(["update", "k"], sort=False).mean().reset_index()
 
 
 def findings_updates(table: pd.DataFrame) -> list[str]:

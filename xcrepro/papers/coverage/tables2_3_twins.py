@@ -37,8 +37,6 @@ from xcrepro.predictions import TopK
 from xcrepro.repro import figures
 
 METRICS = ("P", "PSP", "Cov")
-STABLE = 300
-"""Hits, or labels covered, behind a number from which on one more or less stays within the item's tolerance."""
 Chosen = Mapping[str, Mapping[int, Mapping[str, TopK]]]
 """Dataset -> k -> rule -> the k labels of every test point."""
 
@@ -145,15 +143,6 @@ def _printed(loaded: Mapping[str, Dataset]) -> dict[tuple, float]:
         if one.dataset in names:
             found[names[one.dataset], rule, one.metric, int(one.k)] = one.value
     return found
-
-
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Values with :data:`STABLE` hits behind them; NaN in the place of the others. PSP by the hits of P."""
-    hits = table[table["metric"] == "P"].set_index(["dataset", "rule", "k"])["behind"]
-    behind = [row.behind if row.metric != "PSP" else hits[row.dataset, row.rule, row.k] for row in table.itertuples()]
-    kept = table[["dataset", "rule", "metric", "k", "value"]].copy()
-    kept["value"] = kept["value"].where(np.array(behind) >= STABLE)
-    return kept
 
 
 def lay_out(table: pd.DataFrame) -> pd.DataFrame:

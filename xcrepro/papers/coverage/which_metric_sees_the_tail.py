@@ -90,11 +90,6 @@ def view(model: str, rule: str = "top k") -> str:
     return f"{model}, {rule}"
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The first model's values, a column a number of labels, without what another training moves further."""
-    return _common.wide(_common.stable_metrics(of_view(table)))
-
-
 def of_view(table: pd.DataFrame, name: str = "") -> pd.DataFrame:
     """The rows of one view; of the first by default."""
     return table[table["view"] == (name or table["view"].iloc[0])]
@@ -134,9 +129,6 @@ def compute_half(table: pd.DataFrame, k: int = 5) -> pd.DataFrame:
     """
     part = table[(table["labels"] == _nearest(table, 0.5)) & (table["k"] == k)]
     return tables.spread(part, ["metric", "labels"], "view", "kept")
-
-
-check_half = _common.stable_metrics
 
 
 def _nearest(table: pd.DataFrame, share: float) -> int:

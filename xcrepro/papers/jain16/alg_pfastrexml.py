@@ -389,11 +389,6 @@ def compute(ds: Dataset, tops: Mapping[str, TopK], measured: Mapping[int, Measur
     return pd.DataFrame(rows)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the errors, which a hit more or less moves further than the numbers."""
-    return table.drop(columns=[f"P{k} error" for k in KS])
-
-
 def compute_grid(ds: Dataset, model: PfastreXML, alphas: Sequence[float], gammas: Sequence[float]) -> pd.DataFrame:
     """PSP@1, PSP@5 and coverage@5 by alpha and gamma, which act when predicting: the trees stay.
 

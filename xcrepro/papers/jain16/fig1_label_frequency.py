@@ -104,11 +104,6 @@ def compute(tails: list[Tail]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the percentages, which follow from the ranks."""
-    return table.drop(columns="rank %")
-
-
 def compute_rare(tails: list[Tail]) -> pd.DataFrame:
     """How many labels occur fewer than 5 times, never-seen ones included: the claim in the caption of fig. 1.
 

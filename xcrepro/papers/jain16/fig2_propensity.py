@@ -82,11 +82,6 @@ def compute(per_decade: int = 8, real: Dataset | None = None) -> pd.DataFrame:
     return table.assign(propensity=1 / table["weight"])[columns]
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without A and B, which are given."""
-    return table.drop(columns=["A", "B"])
-
-
 def _weights(counts: np.ndarray, n: int, A: float, B: float) -> pd.DataFrame:
     power, log = math.log(n) * counts**-A, np.log(n / counts)
     return pd.DataFrame({"count": counts, "weight": propensity.inverse(counts, n, A, B), "power": power, "log": log})

@@ -80,11 +80,6 @@ def compute(
     return pd.concat(parts, ignore_index=True)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the deviation in standard errors: a difference near 0, which one turned ranking changes by much."""
-    return table.drop(columns="sigmas")
-
-
 def findings(table: pd.DataFrame, draws: int) -> list[str]:
     """What came out, as sentences: whether the means are those of the complete truth, and how far one draw may be off.
 

@@ -115,11 +115,6 @@ def compute_right(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["model"] == SCORED) & (table["assumed"] == table["A"])].reset_index(drop=True)
 
 
-def check_right(table: pd.DataFrame) -> pd.DataFrame:
-    """The levels: a split that another processor turns moves the small differences by much."""
-    return table[["A", "missing %", "FastXML", "nDCG"]]
-
-
 def compute_wrong(table: pd.DataFrame) -> pd.DataFrame:
     """Fig. 3d: everything trained on the reference curve, PfastXML with right and wrong propensities.
 
@@ -134,11 +129,6 @@ def compute_wrong(table: pd.DataFrame) -> pd.DataFrame:
         Those of its rows.
     """
     return table[table["A"] == REFERENCE].reset_index(drop=True)
-
-
-def check_wrong(table: pd.DataFrame) -> pd.DataFrame:
-    """The levels, as :func:`check_right`."""
-    return table[["model", "assumed", "FastXML", "nDCG"]]
 
 
 def findings(trainings: pd.DataFrame) -> list[str]:

@@ -219,11 +219,6 @@ def compute(models: Sequence[str], complete: np.ndarray, values: np.ndarray, apa
     return pd.DataFrame(rows, columns=[*ERRORS, *ORDERS[2:]])
 
 
-def check_errors(table: pd.DataFrame) -> pd.DataFrame:
-    """The levels: a difference near 0 is changed by much by one turned ranking."""
-    return table.drop(columns=["bias", "least", "largest"])
-
-
 def findings_estimates(table: pd.DataFrame, draws: int) -> list[str]:
     """What the estimators come to, and whether they order models rightly.
 
@@ -693,11 +688,6 @@ def findings_guesses(ds: Dataset, guesses: pd.DataFrame, exchange: pd.DataFrame)
 
 def _points(row: pd.Series) -> str:
     return f"{int(row['points']):,} train point{'s' if row['points'] > 1 else ''}"
-
-
-def check_guesses(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the hits, a whole number has no tolerance and P is the same in percent, and without differences near 0."""
-    return table[["guess", "P", "PSP", "P complete"]]
 
 
 def _with_last(top: TopK, pools: Sequence[np.ndarray], rare: np.ndarray, rng: np.random.Generator) -> TopK:

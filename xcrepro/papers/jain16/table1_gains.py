@@ -130,14 +130,6 @@ def _table(gains, complete: np.ndarray, forms: dict[str, np.ndarray]) -> pd.Data
     return table.assign(**{f"{form} %": 100 * table[form] / table["complete"].abs() for form in forms})
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the percentages, which follow from the rest."""
-    return table.drop(columns=["scored %", "plain %"])
-
-
-check_corollary = check
-
-
 def compute_sigmas(table: pd.DataFrame, draws: int) -> pd.DataFrame:
     """How far the means lie from the complete truth, in standard errors, and whether chance explains it.
 

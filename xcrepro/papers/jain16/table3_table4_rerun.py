@@ -81,11 +81,6 @@ def _values(metrics: Sequence[str], Y, top: TopK, w: np.ndarray | None = None) -
     return 100 * np.concatenate(list(ranking.values(metrics, Y, top, KS, w).values()))
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without what is printed."""
-    return table.drop(columns=[f"{column} printed" for column in DRAWN])
-
-
 def split(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Table 3's columns and the rest, to be shown one below the other.
 

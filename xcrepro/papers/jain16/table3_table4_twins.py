@@ -20,10 +20,6 @@ from xcrepro.truth import Truth
 
 check_parameters = parameters.check
 DRAWN = ("P5", "C5")
-STABLE = 400
-"""Hits behind a number from which on one more or less, even of the rarest label, stays within the item's tolerance."""
-COVERED = 20.0
-"""Percent of coverage from which on, of some 600 labels that can be covered, one more or less stays within it."""
 
 
 def predict(loaded: Mapping[str, Dataset], models: Sequence[str], seed: int = 0) -> dict[str, dict[str, TopK]]:
@@ -84,15 +80,6 @@ def compute(
     scored = [column for one in rerun.SCORED for column in (one, f"{one} error")]
     hits, printed = [f"hits {k}" for k in KS], [f"{column} printed" for column in DRAWN]
     return table[["dataset", "points", "model", *hits, *scored, *rerun.COVERED, *printed]]
-
-
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Dataset, points, model, and the numbers that have :data:`STABLE` hits behind them; NaN in the place of the others."""
-    kept = table[["dataset", "points", "model"]].copy()
-    for column in (*rerun.SCORED, *rerun.COVERED):
-        least = COVERED if column in rerun.COVERED else 0.0
-        kept[column] = table[column].where((table[f"hits {column[1]}"] >= STABLE) & (table[column] >= least))
-    return kept
 
 
 def compute_claims(

@@ -154,16 +154,6 @@ def compute(twins: Mapping[str, Twin], tops: Mapping[str, Mapping[str, TopK]]) -
     return pd.DataFrame(rows, columns=["dataset", "model", "metric", "k", "printed as", *_ROW])
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """What does not follow from the rest of :func:`compute`'s table."""
-    return table[["dataset", "model", "metric", "k", "target", "twin"]]
-
-
-def check_statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """What does not follow from the rest of :func:`compute_statistics`'s table."""
-    return table[["dataset", "statistic", "target", "twin"]]
-
-
 # ---------------------------------------------------------------- for the reader
 
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from xcrepro.predictions import TopK
 
-STABLE = ("P", "R", "nDCG", "PSP", "PSnDCG", "macro-F1", "micro-F1", "coverage", "label entropy")
-"""Metrics that a hit more or less does not move beyond the tolerance."""
-
 
 def check_parameters(values: Mapping[str, object]) -> None:
     """The shared rules; that a file of labels comes with predictions, and ``train_truth`` with ``truth``.
@@ -104,12 +101,6 @@ def compute(report: Report) -> pd.DataFrame:
     table = report.frame()[["model", "metric", "k", "value", "low", "high"]]
     scale = [100.0 if name not in METRICS or sentences.unit(name) == "%" else 1.0 for name in table["metric"]]
     return table.assign(**{name: table[name] * scale for name in ("value", "low", "high")})
-
-
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """What must come out again: the values of :data:`STABLE`."""
-    kept = table[table["metric"].isin(STABLE)]
-    return kept[["model", "metric", "k", "value"]].reset_index(drop=True)
 
 
 def drawn_parts(report: Report) -> list[str]:

@@ -260,13 +260,6 @@ def compute_table(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> pd.DataF
     return calibrated.errors(ds, calibrated.before_after(ds, tops, range(1, k + 1)), METRICS)
 
 
-def check_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Without intervals; of the corrected ECE what is 3 points or more, as less hangs on some ten hits."""
-    table = table[~table["metric"].isin(calibrated.CORRECTED[1:])].reset_index(drop=True)
-    small = table["metric"] == calibrated.CORRECTED[0]
-    return table.assign(**{state: table[state].mask(small & (table[state] < 3)) for state in calibrated.STATES})
-
-
 def measure(ds: Dataset, tops: Mapping[str, TopK], k: int = 5) -> dict[int, Measured]:
     """ECE at 1 to ``k`` before and after isotonic regression, with its error.
 

@@ -222,24 +222,6 @@ def others(models: Mapping[str, object], baseline: str) -> dict[str, object]:
     return {name: top for name, top in models.items() if name != baseline}
 
 
-def stable_models(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all models but PfastreXML.
-
-    Its trees branch otherwise when inputs change in the seventh digit, which moves its averages over labels by 6 %
-    (those of the others by less than 1 %).
-
-    Parameters
-    ----------
-    table : DataFrame
-        With a column method.
-
-    Returns
-    -------
-    DataFrame
-    """
-    return table[table["method"] != "PfastreXML"].reset_index(drop=True)
-
-
 def measure(
     statistics: Callable[[object, TopK], Mapping[str, float]], Y, tops: Mapping[str, TopK]
 ) -> dict[str, Measured]:

@@ -91,11 +91,6 @@ def _printed_shares(dataset: str) -> np.ndarray:
     return 100 * labels / labels.sum()
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the printed shares, which are the record's and no result."""
-    return table.drop(columns=PRINTED)
-
-
 def compute_claims(table: pd.DataFrame) -> pd.DataFrame:
     """The introduction's sentences on Wiki10-31K, for every dataset: labels with 100 points or more, and with under 10.
 

@@ -64,11 +64,6 @@ def compute(measured: Mapping[tuple[str, int], Mapping[str, Measured]]) -> pd.Da
     return found.merge(reeval.compute_printed_bars().rename(columns={"value": "printed"}), "left", on=KEYS)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """:func:`xcrepro.papers.reeval._common.stable_models`, without errors, and printed numbers, which are no result."""
-    return reeval.stable_models(table).drop(columns=["error", "printed"])
-
-
 def compute_leads(measured: Mapping[tuple[str, int], Mapping[str, Measured]], baseline: str = BASELINE) -> pd.DataFrame:
     """Each model against the baseline in both averages of figure 2.
 

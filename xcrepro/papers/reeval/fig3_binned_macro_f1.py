@@ -17,9 +17,9 @@ from xcrepro.inputs import ranked
 from xcrepro.inputs.datasets import weights
 from xcrepro.metrics.significance import t_p_value
 from xcrepro.papers.reeval import _common as reeval
-from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, predict, runs, stable_models
+from xcrepro.papers.reeval._common import BASELINE, Loaded, Tops, others, panel_title, predict, runs
 from xcrepro.predictions import TopK
-from xcrepro.repro import figures, golden
+from xcrepro.repro import figures
 from xcrepro.truth import Truth
 
 LEVEL = 0.01
@@ -112,15 +112,6 @@ def measure(ds: Dataset, tops: Mapping[str, TopK], k: int) -> dict[str, Measured
     return reeval.measure(by_bin, ds.test.Y, tops)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """Stable models, without differences and errors, and the rarest labels' bin, where one hit is a fifth of the value.
-
-    That bin is held by its hits: :func:`check_hits`. The baseline's values stand beside the others'.
-    """
-    kept = stable_models(table[(table["bin"] != registry.BINS[0]) & table["difference"].notna()])
-    return kept[["dataset", "k", "method", "bin", "labels", "value", "baseline", "ceiling"]]
-
-
 # ---------------------------------------------------------------- what can be reached, and what is hit
 
 
@@ -160,17 +151,6 @@ def hits_by_label(Y, top: TopK, k: int) -> np.ndarray:
     """How often each label is relevant and among the first k: int64, (L,)."""
     first = top.head(k).ids
     return np.bincount(first[Truth.of(Y).hits(np.ascontiguousarray(first))], minlength=Y.shape[1])
-
-
-HITS = 4
-"""Hits that a bin may have more or fewer than accepted: another processor's rounding turns some close rankings. Inputs changed
-in the seventh digit moved PfastreXML's by one, on a twin of a quarter of the points, and the SVM's and PLT's by none."""
-
-
-def check_hits(table: pd.DataFrame) -> pd.DataFrame:
-    """All counts; those of models within :data:`HITS`."""
-    models = table.columns[list(table.columns).index("pairs") + 1 :]
-    return golden.within(table, dict.fromkeys(models, HITS))
 
 
 # ---------------------------------------------------------------- two tests
@@ -311,11 +291,6 @@ def compute_costs(ds: Dataset, k: int, costs: Sequence[float], seed: int = 0) ->
             binned = binned[(binned["bin"] != "0") & (binned["labels"] > 0)].set_index("bin")["value"]
             rows.append({"loss": loss, "C": float(C), "micro_F1": values[0], "macro_F1": values[1], **(100 * binned)})
     return pd.DataFrame(rows, columns=None if rows else ["loss", "C", "micro_F1", "macro_F1"])
-
-
-def check_costs(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the bins, where few hits decide."""
-    return table[["loss", "C", "micro_F1", "macro_F1"]]
 
 
 # ---------------------------------------------------------------- findings

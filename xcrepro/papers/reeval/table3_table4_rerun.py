@@ -50,9 +50,6 @@ def compute(loaded: Loaded, tops: Tops) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-check = reeval.stable_models
-
-
 def measure(loaded: Loaded, tops: Tops) -> ByColumn:
     """The columns of :func:`compute` with a jackknife over the test points.
 

@@ -273,11 +273,6 @@ def compute(pairs: Pairs, tops: Mapping[str, TopK]) -> pd.DataFrame:
     return table.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)
 
 
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """All but the standard errors."""
-    return table.drop(columns="±")
-
-
 def findings(pairs: Pairs, tops: Mapping[str, TopK], table: pd.DataFrame) -> list[str]:
     """What the filter is worth.
 

@@ -196,11 +196,6 @@ def compute_printed(
     return pd.DataFrame(rows, columns=[*columns, "explained by"])
 
 
-def check_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The values; what may explain a difference moves with a hit more or less."""
-    return table[["model", "method", "metric", "k", "ours", "printed"]]
-
-
 def _reason(difference: float, split: float, ties: float, shift: float) -> str:
     away = abs(difference)
     if away <= 0.005:
@@ -287,11 +282,6 @@ def _order(measured: Measured, left: str, right: str) -> Difference | None:
         return None
     # All are above where each is: the least of them decides.
     return measured.difference(min(lefts, key=lambda name: measured.values[name]), right)
-
-
-def check_orders(table: pd.DataFrame) -> pd.DataFrame:
-    """The numbers; a verdict can turn on the last digit."""
-    return table[["claim", "order", "metric", "left", "right"]]
 
 
 def findings(
@@ -438,11 +428,6 @@ def compute(measured: Mapping[str, Measured], printed: pd.DataFrame) -> pd.DataF
     known = printed[["model", "metric", "k", "printed", "doubt"]].astype({"printed": float})
     table = table.merge(known, on=["model", "metric", "k"], how="left")
     return table.assign(doubted=table["doubt"].eq("†")).drop(columns="doubt")
-
-
-def check(table: pd.DataFrame) -> pd.DataFrame:
-    """The values; the jackknife's error moves with a hit more or less."""
-    return table.drop(columns="error")
 
 
 def plot(table: pd.DataFrame, twin: bool, ax=None) -> Figure:
