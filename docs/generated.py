@@ -204,7 +204,7 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
         [
             "# Documents and items",
             "",
-            "Every table and figure that was remade is one *item*: a notebook, a module, a figure or table, and golden values of the "
+            "Every table and figure that was remade is one *item*: a notebook, a module, a figure or table, and the committed numbers of the "
             "same name. An item says what its numbers rest on:",
             "",
             *(f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used),

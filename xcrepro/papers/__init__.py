@@ -1,4 +1,4 @@
-"""What every item computes and draws: ``<paper>/<item>.py``, named after its notebook, figure, golden file and test.
+"""What every item computes and draws: ``<paper>/<item>.py``, named after its notebook, figures and test.
 
 An item's module has ``compute(...) -> DataFrame`` and, where they apply, ``plot(table, ..., ax=None) -> Figure`` and
 ``check(table) -> DataFrame``, the part of the table that another processor must give again. A further table,
