@@ -96,5 +96,5 @@ def product(A, B, out: np.ndarray | None = None) -> np.ndarray | float:
 def normals(seed: int, stream: int, *shape: int) -> np.ndarray:
     """Standard normal numbers, float64: those of one stream of a seed; streams are independent of each other."""
     out = np.empty(shape)
-    random.normals(random.key(seed, stream, 0), out.reshape(-1))
+    random.normals(np.uint64(random.key(seed, stream, 0)), out.reshape(-1))
     return out

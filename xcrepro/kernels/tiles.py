@@ -1,8 +1,8 @@
 """Dense products, the same bits on every machine: each output is one sum of products, from 0 on, in rising order of its terms.
 
-Libraries of matrix products cut a sum by the width of the processor's registers, and fuse products with sums. Here a tile of outputs
-lies in registers while its terms go by one after the other: vector instructions run over outputs, never along a sum, so that
-their width cannot matter.
+Libraries of matrix products cut a sum by the width of the processor's registers, and fuse products with sums. Here a tile of
+outputs lies in registers while its terms go by one after the other: vector instructions run over outputs, never along a sum,
+so that their width cannot matter.
 """
 
 from __future__ import annotations
