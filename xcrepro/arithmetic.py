@@ -15,9 +15,9 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import elementary, random, tiles
 
 
-def _mapped(kernel: Callable, x) -> np.ndarray | float:
-    values = np.asarray(x, np.float64)
-    out = np.empty(values.shape)
+def _mapped(kernel: Callable, x, dtype: type = np.float64) -> np.ndarray | float:
+    values = np.asarray(x, dtype)
+    out = np.empty(values.shape, dtype)
     kernel(np.ascontiguousarray(values).reshape(-1), out.reshape(-1))
     return out if values.ndim else float(out)
 
@@ -55,6 +55,21 @@ def sigmoid(x) -> np.ndarray | float:
 def softplus(x) -> np.ndarray | float:
     """log(1 + exp(x)), without overflow."""
     return _mapped(elementary.softplusses, x)
+
+
+def exp32(x) -> np.ndarray:
+    """As :func:`exp`, of float32 and in float32."""
+    return _mapped(elementary.exps32, x, np.float32)
+
+
+def tanh32(x) -> np.ndarray:
+    """The hyperbolic tangent, of float32 and in float32."""
+    return _mapped(elementary.tanhs32, x, np.float32)
+
+
+def sigmoid32(x) -> np.ndarray:
+    """As :func:`sigmoid`, of float32 and in float32."""
+    return _mapped(elementary.sigmoids32, x, np.float32)
 
 
 def product(A, B, out: np.ndarray | None = None) -> np.ndarray | float:

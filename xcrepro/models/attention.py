@@ -13,7 +13,6 @@ from xcrepro import arithmetic, threads
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
-from xcrepro.kernels import elementary
 from xcrepro.matrices import row_of
 from xcrepro.models import adam
 from xcrepro.models.base import Model, check_array, check_weights, unit_rows
@@ -223,8 +222,7 @@ def backpropagate(
         query, output = weights["query"][at], weights["output"][at]
         look, exp, seen = _look(embedding, query, output)
         mass, score = _attend(X, exp, seen)
-        error = score + weights["bias"][at]
-        elementary.sigmoids32(error.reshape(-1), error.reshape(-1))
+        error = arithmetic.sigmoid32(score + weights["bias"][at])
         error -= relevant[:, at]
         error *= importance[at] / np.float32(n)
         d_look, d_seen = np.empty_like(exp), np.empty_like(exp)
@@ -244,8 +242,7 @@ def backpropagate(
 def _look(embedding: np.ndarray, query: np.ndarray, output: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(words, labels): how much a label looks at a word, exp of that within its limits, and what it sees there."""
     look = arithmetic.product(embedding, query.T)
-    exp = np.clip(look, -_LIMIT, _LIMIT)
-    elementary.exps32(exp.reshape(-1), exp.reshape(-1))
+    exp = arithmetic.exp32(np.clip(look, -_LIMIT, _LIMIT))
     return look, exp, arithmetic.product(embedding, output.T)
 
 

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.kernels import elementary
 from xcrepro.kernels import neural as kernel
 from xcrepro.models import adam
 from xcrepro.models.base import Model, check_weights, rank_by_products, unit_rows
@@ -235,8 +234,7 @@ def _half(z: np.ndarray) -> np.ndarray:
 def _hidden(weights: dict[str, np.ndarray], X: sparse.csr_matrix) -> np.ndarray:
     hidden = X @ weights["embedding"]
     hidden += weights["hidden_bias"]
-    elementary.tanhs32(hidden.reshape(-1), hidden.reshape(-1))
-    return hidden
+    return arithmetic.tanh32(hidden)
 
 
 def _map_scores(top: TopK, link: Callable[[np.ndarray], np.ndarray]) -> TopK:
