@@ -1,4 +1,4 @@
-"""What the models with networks or trees learn and predict has the same bits on another processor, with another number of threads."""
+"""What networks, trees and linear models learn and predict has the same bits on another processor, on any number of threads."""
 
 from __future__ import annotations
 
