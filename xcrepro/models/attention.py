@@ -15,7 +15,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
 from xcrepro.matrices import row_of
 from xcrepro.models import adam
-from xcrepro.models.base import Model, check_array, check_weights, unit_rows
+from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -152,12 +152,10 @@ class LabelAttention(Model):
 
     def _start(self, n_words: int, counts: np.ndarray, n: int) -> dict[str, np.ndarray]:
         share = (counts + 0.5) / (n + 1.0)
-        embedding = arithmetic.normals(self.seed, 0, n_words, self.dim)
-        output = arithmetic.normals(self.seed, 1, counts.size, self.dim)
         return {
-            "embedding": (embedding * _EMBEDDING_SCALE).astype(np.float32),
+            "embedding": drawn_weights(self.seed, 0, _EMBEDDING_SCALE, n_words, self.dim),
             "query": np.zeros((counts.size, self.dim), np.float32),  # attention starts as the words' own weights
-            "output": (output * (0.5 / math.sqrt(self.dim))).astype(np.float32),
+            "output": drawn_weights(self.seed, 1, 0.5 / math.sqrt(self.dim), counts.size, self.dim),
             "bias": arithmetic.log(share / (1.0 - share)).astype(np.float32),
         }
 

@@ -347,6 +347,13 @@ def check_features(X) -> sparse.csr_matrix:
     return result
 
 
+def drawn_weights(seed: int, stream: int, deviation: float, *shape: int) -> np.ndarray:
+    """Normal numbers of this standard deviation, float32: those of one stream of a seed."""
+    weights = arithmetic.normals(seed, stream, *shape)
+    weights *= deviation
+    return weights.astype(np.float32)
+
+
 def rank_by_products(
     rows: Callable[[slice], np.ndarray], n: int, weights: np.ndarray, bias: np.ndarray, k: int
 ) -> TopK:

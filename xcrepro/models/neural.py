@@ -13,7 +13,7 @@ from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.kernels import neural as kernel
 from xcrepro.models import adam
-from xcrepro.models.base import Model, check_weights, rank_by_products, unit_rows
+from xcrepro.models.base import Model, check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -142,12 +142,10 @@ class NeuralOneVsAll(Model):
         share = (truth.label_counts() + 0.5) / (truth.n_rows + 1.0)
         # The output that is best where nothing is known of a row: for squared hinge the best constant is 2 p - 1.
         bias = 2.0 * share - 1.0 if self.loss == "squared_hinge" else arithmetic.log(share / (1.0 - share))
-        embedding = arithmetic.normals(self.seed, 0, n_features, self.dim)
-        output = arithmetic.normals(self.seed, 1, truth.n_labels, self.dim)
         return {
-            "embedding": (embedding * _EMBEDDING_SCALE).astype(np.float32),
+            "embedding": drawn_weights(self.seed, 0, _EMBEDDING_SCALE, n_features, self.dim),
             "hidden_bias": np.zeros(self.dim, np.float32),
-            "output": (output * (0.5 / math.sqrt(self.dim))).astype(np.float32),
+            "output": drawn_weights(self.seed, 1, 0.5 / math.sqrt(self.dim), truth.n_labels, self.dim),
             "output_bias": bias.astype(np.float32),
         }
 

@@ -12,7 +12,7 @@ from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import two_towers as kernels
-from xcrepro.models.base import Model, check_features, check_weights, rank_by_products, unit_rows
+from xcrepro.models.base import Model, check_features, check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -151,7 +151,7 @@ class TwoTowers(Model):
         X = unit_rows(X).astype(np.float32)
         rng = np.random.default_rng(self.seed)
         known = np.bincount(X.indices, minlength=X.shape[1]) + np.bincount(words.indices, minlength=X.shape[1]) > 0
-        table = (arithmetic.normals(self.seed, 0, X.shape[1], self.dim) / math.sqrt(self.dim)).astype(np.float32)
+        table = drawn_weights(self.seed, 0, 1 / math.sqrt(self.dim), X.shape[1], self.dim)
         table[~known] = 0
         self._learn_embeddings(X, words, truth, table, rng)
         labels, _ = _embed(words, table)
