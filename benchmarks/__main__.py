@@ -21,6 +21,7 @@ JOBS = (
     "cross_fit",
     "trees",
     "linear",
+    "products",
     "startup",
     "scale",
     "intervals",

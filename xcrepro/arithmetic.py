@@ -1,4 +1,4 @@
-"""exp, log and the like of arrays, the same bits on every machine, for what no kernel computes.
+"""exp, log, products and the like of arrays, the same bits on every machine, for what no kernel computes.
 
 Use these in place of NumPy's, SciPy's and :mod:`math`'s wherever a number decides a prediction, a fitted parameter or a draw:
 theirs differ in the last digit from processor to processor (:mod:`xcrepro.kernels.elementary`). Square roots, sums and the four
@@ -11,12 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xcrepro.kernels import elementary, random
+from xcrepro.errors import ArgumentError
+from xcrepro.kernels import elementary, random, tiles
 
 
-def _mapped(kernel: Callable, x) -> np.ndarray | float:
-    values = np.asarray(x, np.float64)
-    out = np.empty(values.shape)
+def _mapped(kernel: Callable, x, dtype: type = np.float64) -> np.ndarray | float:
+    values = np.asarray(x, dtype)
+    out = np.empty(values.shape, dtype)
     kernel(np.ascontiguousarray(values).reshape(-1), out.reshape(-1))
     return out if values.ndim else float(out)
 
@@ -56,8 +57,59 @@ def softplus(x) -> np.ndarray | float:
     return _mapped(elementary.softplusses, x)
 
 
+def exp32(x) -> np.ndarray:
+    """As :func:`exp`, of float32 and in float32."""
+    return _mapped(elementary.exps32, x, np.float32)
+
+
+def tanh32(x) -> np.ndarray:
+    """The hyperbolic tangent, of float32 and in float32."""
+    return _mapped(elementary.tanhs32, x, np.float32)
+
+
+def sigmoid32(x) -> np.ndarray:
+    """As :func:`sigmoid`, of float32 and in float32."""
+    return _mapped(elementary.sigmoids32, x, np.float32)
+
+
+def product(A, B, out: np.ndarray | None = None) -> np.ndarray | float:
+    """``A @ B`` of dense matrices and vectors: each output the sum of its products from 0 on, in rising order.
+
+    Parameters
+    ----------
+    A, B : array_like
+        Of one or two axes and any strides. Where both are float32 so is the result, and every step; else all is float64.
+    out : ndarray, optional
+        Where the result of two matrices goes.
+
+    Returns
+    -------
+    ndarray or float
+
+    Raises
+    ------
+    ArgumentError
+        Where B has not as many rows as A has columns.
+
+    Examples
+    --------
+    >>> product([[1, 2], [3, 4]], [10, 1])
+    array([12., 34.])
+    """
+    A, B = np.asarray(A), np.asarray(B)
+    kind = np.float32 if A.dtype == B.dtype == np.float32 else np.float64
+    rows, columns = np.atleast_2d(A.astype(kind, copy=False)), B.astype(kind, copy=False)
+    columns = columns if B.ndim == 2 else columns[:, None]
+    if rows.shape[1] != columns.shape[0]:
+        raise ArgumentError("B", "must have as many rows as A has columns", f"shapes {A.shape} and {B.shape}")
+    result = np.empty((rows.shape[0], columns.shape[1]), kind) if out is None else out
+    tiles.product(rows, columns, result)
+    result = result.reshape(A.shape[:-1] + B.shape[1:])
+    return result if result.ndim else float(result)
+
+
 def normals(seed: int, stream: int, *shape: int) -> np.ndarray:
     """Standard normal numbers, float64: those of one stream of a seed; streams are independent of each other."""
     out = np.empty(shape)
-    random.normals(random.key(seed, stream, 0), out.reshape(-1))
+    random.normals(np.uint64(random.key(seed, stream, 0)), out.reshape(-1))
     return out

@@ -23,6 +23,16 @@ def count() -> int:
     return os.cpu_count() or 1
 
 
+def over_stretches(n_rows: int, size: int, work: Callable[[int, slice], object]) -> None:
+    """Call ``work(number, slice)`` for each stretch of ``size`` rows: the stretches are the same for any number of threads."""
+
+    def some(first: int, last: int) -> None:
+        for number in range(first, last):
+            work(number, slice(number * size, min((number + 1) * size, n_rows)))
+
+    over_rows(-(-n_rows // size), some, min_rows=1)
+
+
 def over_rows(n_rows: int, work: Callable[[int, int], object], *, min_rows: int = 8192) -> list:
     """Call ``work(lo, hi)`` for consecutive blocks that cover ``range(n_rows)``.
 

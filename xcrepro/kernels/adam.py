@@ -1,7 +1,8 @@
 """One step of Adam, in a single pass over the memory that holds weights and their two moments."""
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 # A moment this small is 0: what no batch touches decays to subnormal numbers, and those are slow to compute with.
 _TINY = np.float32(1e-30)
@@ -9,7 +10,7 @@ _ZERO = np.float32(0)
 _ONE = np.float32(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def flat(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
     """Change weights, first and second in place. Arrays: 1-D float32 of one length. Scalars: float32.
 
@@ -25,7 +26,7 @@ def flat(weights, gradient, first, second, rate, beta1, beta2, scale1, scale2, e
         weights[i] -= np.divide(rate * (scale1 * m), np.sqrt(scale2 * v) + epsilon)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rows(weights, chosen, gradient, first, second, rate, beta1, beta2, scale1, scale2, epsilon):
     """The same on some rows of weights, (n, dim), and of its moments; the others wait.
 

@@ -6,12 +6,13 @@ Inner loops run along labels, so that no sum changes its order when it goes by v
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 _ZERO = np.float32(0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def attend(indptr, index, value, exp, U, mass, score):
     """Fill mass and score, (rows, labels). index: the words, rows of exp and U, (words, labels), where exp is exp(S)."""
     n_labels = exp.shape[1]
@@ -30,7 +31,7 @@ def attend(indptr, index, value, exp, U, mass, score):
                 s[j] = np.divide(s[j], m[j])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def attend_back(indptr, row, value, exp, U, mass, score, error, dS, dU):
     """Fill dS and dU, (words, labels): derivatives by S and U of what has the derivative ``error`` by score.
 

@@ -269,6 +269,13 @@ def softplusses(values, out):
 
 
 @kernel
+def exps32(values, out):
+    """exp32 of every value."""
+    for i in range(values.size):
+        out[i] = exp32(values[i])
+
+
+@kernel
 def sigmoids32(values, out):
     """sigmoid32 of every value."""
     for i in range(values.size):

@@ -6,23 +6,16 @@ one counter per tree, so a tree depends on its seed and on nothing else.
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import exp, log, sigmoid, softplus
+from xcrepro.kernels.random import STEP, mix
 
 LEAF = -1
 MAX_STEPS = 100  # of Newton's method for a separator, and of a node's alternation
 
 
-@njit(nogil=True, cache=True)
-def random_bits(state):
-    """The next state and 64 random bits (splitmix64)."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    bits = state
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, bits ^ (bits >> np.uint64(31))
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def falling(keys):
     """The order of falling ``keys`` (float64), equal ones by their place: a merge sort, np.argsort compiles for seconds."""
     n = keys.size
@@ -47,7 +40,7 @@ def falling(keys):
     return order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def falling_sums(sums):
     """:func:`falling` of ``sums`` that are 0 or more: those that are 0 come last and are not sorted."""
     n = sums.size
@@ -71,7 +64,7 @@ def falling_sums(sums):
     return order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rising(ids, slot_of):
     """The ids, sorted; ``slot_of`` is below 0 for every other id."""
     result = np.empty(ids.size, np.int32)
@@ -92,7 +85,7 @@ def rising(ids, slot_of):
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def alternate(y_indptr, y_indices, members, slot_of, gains, ideal, discount, side, trace):
     """Better ``side`` (one -1 or +1 a member) in place until the nDCG of the partition stops rising.
 
@@ -144,17 +137,17 @@ def alternate(y_indptr, y_indices, members, slot_of, gains, ideal, discount, sid
     return trace.size
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _loss(margin, side, cost):
     total = 0.0
     for i in range(margin.size):
         m = margin[i] * side[i]
         c = cost[1] if side[i] > 0 else cost[0]
-        total += c * (np.log1p(np.exp(-m)) if m > 0.0 else np.log1p(np.exp(m)) - m)
+        total += c * softplus(-m)
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     """The separator: argmin over w of |w|_1 + sum over members of cost * log(1 + exp(-side w x)).
 
@@ -221,8 +214,7 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     for _ in range(MAX_STEPS):
         for i in range(n):
             c = cost[1] if side[i] > 0 else cost[0]
-            m = margin[i] * side[i]
-            off = 1.0 / (1.0 + np.exp(m)) if m < 0.0 else np.exp(-m) / (1.0 + np.exp(-m))
+            off = sigmoid(-margin[i] * side[i])
             pull[i] = -c * side[i] * off
             bend[i] = c * off * (1.0 - off)
         n_active = 0
@@ -334,7 +326,7 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     return used, weights
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _room(array, size):
     """``array`` with room for ``size`` entries: itself, or a copy of at least twice its length."""
     if size <= array.size:
@@ -345,7 +337,7 @@ def _room(array, size):
     return larger
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grow(
     x_indptr, x_indices, x_data, n_features, y_indptr, y_indices, label_gains, ideal, discount,
     seed, max_leaf, C, tol, labels_per_leaf,
@@ -400,8 +392,8 @@ def grow(
         if n_here > max_leaf and nnz < n_slots * n_here:
             side = np.empty(n_here, np.int8)
             for i in range(n_here):
-                state, bits = random_bits(state)
-                side[i] = 1 if bits >> np.uint64(63) else -1
+                state += STEP
+                side[i] = 1 if mix(state) >> np.uint64(63) else -1
             alternate(y_indptr, y_indices, here, label_slot, gains, ideal, discount, side, trace)
             for i in range(n_here):
                 n_plus += side[i] > 0
@@ -465,7 +457,7 @@ def grow(
     return n_nodes, left, w_indptr, w_indices, w_data, p_indptr, p_indices, p_data
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def predict(
     x_indptr, x_indices, x_data, n_features, n_labels, roots, left, w_indptr, w_indices, w_data,
     p_indptr, p_indices, p_data, m_indptr, m_indices, m_data, m_square, alpha, gamma, lo, hi, ids, scores,
@@ -515,7 +507,7 @@ def predict(
                 if square > 0.0:
                     away = max(1.0 - 2.0 * dot / np.sqrt(square) + m_square[label], 0.0)
                 half = 0.5 * gamma * away
-                rank = alpha * np.log(value) - (1.0 - alpha) * (half + np.log1p(np.exp(-half)))
+                rank = alpha * log(value) - (1.0 - alpha) * softplus(half)
             # Equal ranks by the trees' value (two values may share a logarithm), then by the lowest label.
             place = found
             while place > 0 and (
@@ -535,6 +527,6 @@ def predict(
                 if found < k:
                     found += 1
         for place in range(found):
-            scores[row, place] = best[place] if alpha == 1.0 else np.exp(best[place])
+            scores[row, place] = best[place] if alpha == 1.0 else exp(best[place])
         for j in range(x_indptr[row], x_indptr[row + 1]):
             x[x_indices[j]] = 0.0

@@ -15,10 +15,10 @@ be no more than that above its minimum.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import log, softplus
 
 _ROUNDS = 1000  # steps of a label at most
 _STUCK = 3  # steps in a row that do not lower the objective, after which rounding is what moves it
@@ -29,7 +29,7 @@ _FLAT = 0.1  # what a line search leaves of the slope
 _TILE = 64  # features that are turned from side by side to one lane after the other at a time
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _dot(indptr, indices, data, direction, out):
     """out[i, l] = direction[:, l] . (x_i, 1)."""
     bias = direction[direction.shape[0] - 1]
@@ -51,7 +51,7 @@ def _dot(indptr, indices, data, direction, out):
                 z[l] += v * d[l]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_up(indptr, indices, data, coefficient, out):
     """out[:, l] = sum over i of coefficient[i, l] (x_i, 1)."""
     for f in range(out.shape[0]):
@@ -84,7 +84,7 @@ def _add_up(indptr, indices, data, coefficient, out):
         last[l] = bias[l]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _misses(margin, miss):
     """1 / (1 + exp(m)) of a row of margins.
 
@@ -111,7 +111,7 @@ def _misses(margin, miss):
         miss[l] = np.divide(e if m > 0.0 else 1.0, 1.0 + e)  # a plain / looks for 0, one lane after the other
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _slopes(logistic, C, sign, output, change, step, slope, curvature):
     """First and second derivatives, by the step t, of C sum loss(y (z + t v)), for each lane."""
     lanes = step.size
@@ -139,7 +139,7 @@ def _slopes(logistic, C, sign, output, change, step, slope, curvature):
         curvature[l] *= C
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _move(logistic, C, sign, output, change, step, loss, curved):
     """Take the step; then ``change`` holds the derivatives of the losses by the outputs. Adds up losses and second derivatives.
 
@@ -166,8 +166,7 @@ def _move(logistic, C, sign, output, change, step, loss, curved):
             if large:
                 for l in range(lanes):
                     if miss[l] > 0.05:
-                        m = margin[l]
-                        loss[l] += math.log1p(math.exp(-m)) if m > 0.0 else math.log1p(math.exp(m)) - m
+                        loss[l] += softplus(-margin[l])
         else:
             for l in range(lanes):
                 short = 1.0 - margin[l]
@@ -180,7 +179,7 @@ def _move(logistic, C, sign, output, change, step, loss, curved):
         curved[l] *= C
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
     """The points in the sample of each lane's Hessian: rows[l, :size[l]], and what they count there.
 
@@ -200,7 +199,7 @@ def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
                 size[l] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _square(v):
     """|v|^2, by four sums: one alone waits for its last addition at each entry."""
     a = b = c = d = 0.0
@@ -217,7 +216,7 @@ def _square(v):
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _direction(indptr, indices, data, rows, curvature, residual, step, heading, image):
     """The step for one lane: H s = -gradient, with H = 1 + the sum of curvature x_i x_i' over the sample's points.
 
@@ -268,7 +267,7 @@ def _direction(indptr, indices, data, rows, curvature, residual, step, heading, 
         across = length + turn * turn * square
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _turn(gradient, residual):
     """residual[l] = -gradient[:, l]: what one lane alone goes over lies together. A tile stays in the cache."""
     for start in range(0, gradient.shape[0], _TILE):
@@ -278,7 +277,7 @@ def _turn(gradient, residual):
                 residual[l, f] = -gradient[f, l]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _complete(gradient, w, length, norm):
     """gradient += w; then the squared lengths of both, for each lane.
 
@@ -294,7 +293,7 @@ def _complete(gradient, w, length, norm):
             norm[l] += v[l] * v[l]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _along(gradient, w, steps, direction, across, square, first):
     """The lanes' steps side by side; and their products with w, with themselves and with the gradient."""
     across[:] = 0.0
@@ -314,7 +313,7 @@ def _along(gradient, w, steps, direction, across, square, first):
                 first[l] += g[l] * d
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def train(indptr, indices, data, total, label_start, positive, logistic, C, eps, draw, lanes, threshold):
     """Train the classifiers of some labels.
 
@@ -386,7 +385,7 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
                 count[l] = rows.size
                 share = rows.size / n
                 if logistic:
-                    b = math.log(share / (1.0 - share))
+                    b = log(share / (1.0 - share))
                     wrong, missed = C * share, C * (1.0 - share)
                     curved[l] = C * share * (1.0 - share) * n
                 else:

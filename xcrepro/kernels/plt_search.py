@@ -11,11 +11,12 @@ ends when that mean, widened by ``_SLACK`` for rounding, is below the k-th score
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import exp, sigmoid
 
 # Rounding eta to float32 moves it by 6e-8 of itself, or by less than 1e-45 where it is denormal.
 _SLACK, _TINY = 1.000001, 1e-44
@@ -31,7 +32,7 @@ Forest = namedtuple(
 )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def best_below(forest, weights, best):
     """best[v]: the greatest weight of the labels under node v."""
     for v in range(best.size):
@@ -43,7 +44,7 @@ def best_below(forest, weights, best):
         best[forest.owner[c]] = greatest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _open(forest, c, index, value, lo, hi, hinge, probability):
     """Path probabilities of chunk c's nodes for the point index[lo:hi], value[lo:hi], features rising."""
     first, last = forest.child_start[c], forest.child_start[c + 1]
@@ -86,12 +87,12 @@ def _open(forest, c, index, value, lo, hi, hinge, probability):
     for i in range(sums.size):
         if hinge:
             short = max(0.0, 1.0 - sums[i])
-            sums[i] = p * math.exp(-short * short)
+            sums[i] = p * exp(-short * short)
         else:
-            sums[i] = p / (1.0 + math.exp(-sums[i]))
+            sums[i] = p * sigmoid(sums[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _push(keys, nodes, size, key, node):
     """Into a heap with its greatest key first."""
     i = size
@@ -101,7 +102,7 @@ def _push(keys, nodes, size, key, node):
     keys[i], nodes[i] = key, node
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pop(keys, nodes, size):
     """Take out the first of a heap that then has ``size`` entries: the last takes its place."""
     key, node = keys[size], nodes[size]
@@ -117,7 +118,7 @@ def _pop(keys, nodes, size):
     keys[i], nodes[i] = key, node
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sink(scores, labels, etas, size, score, label, eta):
     """Put an entry in place of the first, the worst, of a heap of ``size`` entries: lowest score, of equals highest id."""
     i = 0
@@ -132,7 +133,7 @@ def _sink(scores, labels, etas, size, score, label, eta):
     scores[i], labels[i], etas[i] = score, label, eta
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _offer(scores, labels, etas, found, score, label, eta):
     """Keep a label if it is among the best so far; returns how many are kept."""
     k = scores.size
@@ -151,7 +152,7 @@ def _offer(scores, labels, etas, found, score, label, eta):
     return found + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
     """probability[row - lo]: of all nodes for rows [lo, hi), roots 1. A chunk's weights serve one row after the other."""
     probability[:] = 1.0
@@ -160,7 +161,7 @@ def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
             _open(forest, c, index, value, indptr[row], indptr[row + 1], hinge, probability[row - lo])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def search(forest, roots, indptr, index, value, weights, best, beta, update, hinge, lo, hi, known, ids, scores, etas):
     """Rows [lo, hi): the k = ids.shape[1] best labels, their scores and their probabilities, best first.
 

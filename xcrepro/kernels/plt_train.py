@@ -6,16 +6,16 @@ with features renumbered 0, 1, ... within the chunk: what the solvers walk over 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import log
 
 _FEW, _MANY = (0,) * 2, (0,) * 8  # as long as there are children trained side by side
 _MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gather(indptr, indices, data, rows, n_features):
     """The given rows with features renumbered: (features in use, rising; indptr; local feature ids; values)."""
     local = np.full(n_features, -1, np.int32)
@@ -46,7 +46,7 @@ def gather(indptr, indices, data, rows, n_features):
     return features, start, index, value
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _rank(values, rank):
     """The order in which ``values`` rise, equal ones by place. A heap sort: NumPy's takes ten times as long to compile."""
     n = rank.size
@@ -74,7 +74,7 @@ def _rank(values, rank):
         rank[i] = item
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cluster(features, start, index, value, first, eps, max_iter):
     """Balanced spherical k-means of labels, gathered rows of unit label features; k = ``first.size``.
 
@@ -136,14 +136,14 @@ def cluster(features, start, index, value, first, eps, max_iter):
             for c in range(arity):
                 norm[c] += centroid[f, c] * centroid[f, c]
         for c in range(arity):
-            norm[c] = 1.0 / math.sqrt(norm[c]) if norm[c] > 0.0 else 0.0
+            norm[c] = 1.0 / np.sqrt(norm[c]) if norm[c] > 0.0 else 0.0
         for f in range(features.size):
             for c in range(arity):
                 centroid[f, c] *= norm[c]
     return chosen
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shuffle(order, n, state):
     """Fisher-Yates on the first n, by a linear congruential generator; returns its new state."""
     for i in range(n - 1):
@@ -155,7 +155,7 @@ def _shuffle(order, n, state):
     return state
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _output(start, index, value, w, i):
     """w . x_i, with the bias last in w; by four sums, one alone waits for its last addition at each entry."""
     features, values = index[start[i] : start[i + 1]], value[start[i] : start[i + 1]]
@@ -171,7 +171,7 @@ def _output(start, index, value, w, i):
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _move(start, index, value, w, i, step):
     features, values = index[start[i] : start[i + 1]], value[start[i] : start[i + 1]]
     for j in range(values.size):
@@ -179,7 +179,7 @@ def _move(start, index, value, w, i, step):
     w[-1] += step
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
     """l2-regularised logistic regression by dual coordinate descent (Yu, Huang and Lin 2011, algorithm 5).
 
@@ -207,7 +207,7 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
             old = rest[i] if flip else a[i]
             slope = -b if flip else b
             z = 0.1 * old if C - old < 0.5 * C else old
-            gradient = q * (z - old) + slope + math.log(z / (C - z))
+            gradient = q * (z - old) + slope + log(z / (C - z))
             worst = max(worst, abs(gradient))
             moved = False
             for _ in range(100):
@@ -217,7 +217,7 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
                 steps += 1
                 try_z = z - gradient / (q + C / (C - z) / z)
                 z = try_z if try_z > 0.0 else 0.1 * z
-                gradient = q * (z - old) + slope + math.log(z / (C - z))
+                gradient = q * (z - old) + slope + log(z / (C - z))
             if moved:
                 if flip:
                     rest[i], a[i] = z, C - z
@@ -231,7 +231,7 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
             inner_eps = max(least, 0.1 * inner_eps)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _squared_hinges(start, index, value, square, sign, n_children, C, eps, max_iter, state, w, lanes):
     """l2-regularised squared hinge loss of several children by dual coordinate descent with shrinking (Hsieh et al. 2008).
 
@@ -308,7 +308,7 @@ def _squared_hinges(start, index, value, square, sign, n_children, C, eps, max_i
             ceiling[:] = np.inf
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def train(features, start, index, value, positive_start, positive, squared, C, eps, max_iter, threshold, seed):
     """Train a chunk's classifiers on its gathered points.
 

@@ -1,14 +1,16 @@
 """Two towers: sums of word embeddings, their AdaGrad step, the contrastive loss, and one-vs-all classifiers."""
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import exp32, log, sigmoid
 
 _ONE = np.float32(1)
 # Under the root of a step: a coordinate whose gradients are all this small stays where it is.
 _TINY = np.float32(1e-12)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def embed(lo, hi, indptr, indices, data, table, out, lengths):
     """Rows lo to hi of ``out``: weighted sums of rows of ``table``, scaled to length 1; ``lengths``: before that.
 
@@ -32,7 +34,7 @@ def embed(lo, hi, indptr, indices, data, table, out, lengths):
                 row[d] = np.float32(row[d] / length)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def backward(lo, hi, embedded, lengths, gradient):
     """Turn the gradient by an embedding of length 1 into that by the sum it was made from, in place."""
     dim = embedded.shape[1]
@@ -47,7 +49,7 @@ def backward(lo, hi, embedded, lengths, gradient):
             gradient[i, d] = (gradient[i, d] - along * embedded[i, d]) / np.float32(lengths[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def adagrad(lo, hi, words, starts, rows, weights, gradient, table, squares, rate):
     """AdaGrad's step of the embeddings of words[lo:hi].
 
@@ -68,7 +70,7 @@ def adagrad(lo, hi, words, starts, rows, weights, gradient, table, squares, rate
             table[word, d] -= rate * total[d] / np.sqrt(squares[word, d] + _TINY)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def contrast(lo, hi, scores, positives, indptr, indices, candidates):
     """Turn scores of points lo to hi into derivatives of -log softmax of their positive, in place; gives the losses' sum.
 
@@ -90,16 +92,17 @@ def contrast(lo, hi, scores, positives, indptr, indices, candidates):
         own = row[positive] - largest
         mass = 0.0
         for c in range(row.size):
-            row[c] = np.exp(row[c] - largest)
+            row[c] = exp32(row[c] - largest)
+        for c in range(row.size):
             mass += row[c]
-        total += np.log(mass) - own
+        total += log(mass) - own
         for c in range(row.size):
             row[c] = np.float32(row[c] / mass)
         row[positive] -= _ONE
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit_classifiers(
     lo, hi, starts, points, relevant, embedded, start_weights, start_bias, strength, steps, weights, biases
 ):
@@ -128,7 +131,7 @@ def fit_classifiers(
                 margin = ahead[dim]
                 for d in range(dim):
                     margin += ahead[d] * row[d]
-                error = 1.0 / (1.0 + np.exp(-margin)) - (1.0 if relevant[place] else 0.0)
+                error = sigmoid(margin) - (1.0 if relevant[place] else 0.0)
                 for d in range(dim):
                     slope[d] += error * row[d]
                 slope[dim] += error

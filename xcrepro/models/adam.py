@@ -28,11 +28,13 @@ class Adam:
         self._first = {name: np.zeros_like(array) for name, array in weights.items()}
         self._second = {name: np.zeros_like(array) for name, array in weights.items()}
         self.steps = 0
+        self._left = 1.0, 1.0  # of the moments' start: the betas to the power of the steps
 
     def start_step(self, rate: float) -> None:
         """The updates that follow are of one step, of this learning rate."""
         self.steps += 1
-        scales = 1 / (1 - _BETA1**self.steps), 1 / (1 - _BETA2**self.steps)
+        self._left = self._left[0] * _BETA1, self._left[1] * _BETA2
+        scales = (1 / (1 - left) for left in self._left)
         self._scalars = tuple(np.float32(value) for value in (rate, _BETA1, _BETA2, *scales, _EPSILON))
 
     def update(self, name: str, rows: slice | np.ndarray, gradient: np.ndarray) -> None:

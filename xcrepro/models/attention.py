@@ -7,17 +7,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
-import threadpoolctl
 from scipy import sparse
-from scipy.special import expit
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
 from xcrepro.matrices import row_of
 from xcrepro.models import adam
-from xcrepro.models.base import Model, check_array, check_weights, unit_rows
+from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -87,8 +85,8 @@ class LabelAttention(Model):
     The defaults were chosen on the synthetic twins of EURLex-4K and Wiki10-31K: with fewer steps the network learns too little,
     with many more passes it learns the training points by heart.
 
-    The same seed gives the same bits on one machine whatever the number of threads (matrix products run on one BLAS
-    thread each). Adam's moments of a word or label wait while no batch has it.
+    The same seed gives the same bits on every machine, whatever the number of threads. Adam's moments of a word or label wait
+    while no batch has it.
 
     Examples
     --------
@@ -129,23 +127,22 @@ class LabelAttention(Model):
         features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         labels = np.flatnonzero(truth.label_counts())
         X, Y = X[:, features], Y[:, labels]
-        weights = self._start(features.size, truth.label_counts()[labels], n, rng)
+        weights = self._start(features.size, truth.label_counts()[labels], n)
         optimizer = adam.Adam(weights)
         batch = self._rows_a_step(n)
         steps = self.epochs * -(-n // batch)
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            for _ in range(self.epochs):
-                order = rng.permutation(n)
-                for lo in range(0, n, batch):
-                    rows = order[lo : lo + batch]
-                    words, part = _present(_drop_words(X[rows], self.dropout, rng))
-                    chosen, importance = _choose_labels(Y[rows], self.negatives, rng)
-                    local = {name: array[words if name == "embedding" else chosen] for name, array in weights.items()}
-                    relevant = Y[rows][:, chosen].toarray() > 0
-                    gradients = backpropagate(local, part, relevant, importance)
-                    optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
-                    for name, gradient in gradients.items():
-                        optimizer.update(name, words if name == "embedding" else chosen, gradient)
+        for _ in range(self.epochs):
+            order = rng.permutation(n)
+            for lo in range(0, n, batch):
+                rows = order[lo : lo + batch]
+                words, part = _present(_drop_words(X[rows], self.dropout, rng))
+                chosen, importance = _choose_labels(Y[rows], self.negatives, rng)
+                local = {name: array[words if name == "embedding" else chosen] for name, array in weights.items()}
+                relevant = Y[rows][:, chosen].toarray() > 0
+                gradients = backpropagate(local, part, relevant, importance)
+                optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
+                for name, gradient in gradients.items():
+                    optimizer.update(name, words if name == "embedding" else chosen, gradient)
         self.features_, self.labels_ = features, labels
         for name, array in weights.items():
             setattr(self, f"{name}_", array)
@@ -153,15 +150,13 @@ class LabelAttention(Model):
     def _rows_a_step(self, n: int) -> int:
         return min(self.batch, max(1, n * self.epochs // self.steps))
 
-    def _start(self, n_words: int, counts: np.ndarray, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def _start(self, n_words: int, counts: np.ndarray, n: int) -> dict[str, np.ndarray]:
         share = (counts + 0.5) / (n + 1.0)
-        embedding = rng.standard_normal((n_words, self.dim), np.float32)
-        output = rng.standard_normal((counts.size, self.dim), np.float32)
         return {
-            "embedding": embedding * np.float32(_EMBEDDING_SCALE),
+            "embedding": drawn_weights(self.seed, 0, _EMBEDDING_SCALE, n_words, self.dim),
             "query": np.zeros((counts.size, self.dim), np.float32),  # attention starts as the words' own weights
-            "output": output * np.float32(0.5 / math.sqrt(self.dim)),
-            "bias": np.log(share / (1.0 - share)).astype(np.float32),
+            "output": drawn_weights(self.seed, 1, 0.5 / math.sqrt(self.dim), counts.size, self.dim),
+            "bias": arithmetic.log(share / (1.0 - share)).astype(np.float32),
         }
 
     # ------------------------------------------------------------------ prediction
@@ -171,14 +166,13 @@ class LabelAttention(Model):
         n, n_labels = X.shape[0], self.labels_.size
         ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
         stretch = max(1, _SCORES // n_labels)
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            for lo in range(0, n, stretch):
-                at = slice(lo, min(lo + stretch, n))
-                # Ranked by z: in float32 a sigmoid calls everything above 17 equal.
-                top = TopK.from_scores(self._margins(X[at]), k)
-                absent = top.ids < 0
-                ids[at] = np.where(absent, -1, self.labels_[top.ids])
-                scores[at] = np.where(absent, -np.inf, expit(top.scores))
+        for lo in range(0, n, stretch):
+            at = slice(lo, min(lo + stretch, n))
+            # Ranked by z: in float32 a sigmoid calls everything above 17 equal.
+            top = TopK.from_scores(self._margins(X[at]), k)
+            absent = top.ids < 0
+            ids[at] = np.where(absent, -1, self.labels_[top.ids])
+            scores[at] = np.where(absent, -np.inf, arithmetic.sigmoid(top.scores))
         return TopK(ids, scores, self.n_labels_)
 
     def _margins(self, X: sparse.csr_matrix) -> np.ndarray:
@@ -187,13 +181,11 @@ class LabelAttention(Model):
         embedding, n, n_labels = self.embedding_[words], X.shape[0], self.labels_.size
         z = np.empty((n, n_labels), np.float32)
 
-        def work(first: int, last: int) -> None:
-            for block in range(first, last):
-                at = slice(block * _BLOCK, min((block + 1) * _BLOCK, n_labels))
-                _, exp, seen = _look(embedding, self.query_[at], self.output_[at])
-                z[:, at] = _attend(X, exp, seen)[1] + self.bias_[at]
+        def work(_: int, at: slice) -> None:
+            _, exp, seen = _look(embedding, self.query_[at], self.output_[at])
+            z[:, at] = _attend(X, exp, seen)[1] + self.bias_[at]
 
-        threads.over_rows(-(-n_labels // _BLOCK), work, min_rows=1)
+        threads.over_stretches(n_labels, _BLOCK, work)
         return z
 
     # ------------------------------------------------------------------ files
@@ -222,35 +214,34 @@ def backpropagate(
     embedding, by_word = weights["embedding"], X.tocsc()
     n, n_labels = relevant.shape
     found = {name: np.empty_like(weights[name]) for name in ("query", "output", "bias")}
-    n_blocks = -(-n_labels // _BLOCK)
-    parts = np.empty((n_blocks, *embedding.shape), embedding.dtype)
+    parts = np.empty((-(-n_labels // _BLOCK), *embedding.shape), np.float32)
 
-    def work(first: int, last: int) -> None:
-        for block in range(first, last):
-            at = slice(block * _BLOCK, min((block + 1) * _BLOCK, n_labels))
-            query, output = weights["query"][at], weights["output"][at]
-            look, exp, seen = _look(embedding, query, output)
-            mass, score = _attend(X, exp, seen)
-            error = expit(score + weights["bias"][at])
-            error -= relevant[:, at]
-            error *= importance[at] / np.asarray(n, embedding.dtype)
-            d_look, d_seen = np.empty_like(exp), np.empty_like(exp)
-            words = by_word.indptr, by_word.indices, by_word.data
-            kernel.attend_back(*words, exp, seen, mass, score, error, d_look, d_seen)
-            d_look *= np.abs(look) < _LIMIT
-            found["query"][at], found["output"][at] = d_look.T @ embedding, d_seen.T @ embedding
-            found["bias"][at] = error.sum(axis=0)
-            np.matmul(d_seen, output, out=parts[block])
-            parts[block] += d_look @ query
+    def work(number: int, at: slice) -> None:
+        query, output = weights["query"][at], weights["output"][at]
+        look, exp, seen = _look(embedding, query, output)
+        mass, score = _attend(X, exp, seen)
+        error = arithmetic.sigmoid32(score + weights["bias"][at])
+        error -= relevant[:, at]
+        error *= importance[at] / np.float32(n)
+        d_look, d_seen = np.empty_like(exp), np.empty_like(exp)
+        words = by_word.indptr, by_word.indices, by_word.data
+        kernel.attend_back(*words, exp, seen, mass, score, error, d_look, d_seen)
+        d_look *= np.abs(look) < _LIMIT
+        arithmetic.product(d_look.T, embedding, found["query"][at])
+        arithmetic.product(d_seen.T, embedding, found["output"][at])
+        found["bias"][at] = error.sum(axis=0)
+        arithmetic.product(d_seen, output, parts[number])
+        parts[number] += arithmetic.product(d_look, query)
 
-    threads.over_rows(n_blocks, work, min_rows=1)
+    threads.over_stretches(n_labels, _BLOCK, work)
     return {"embedding": parts.sum(axis=0), **found}
 
 
 def _look(embedding: np.ndarray, query: np.ndarray, output: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(words, labels): how much a label looks at a word, exp of that within its limits, and what it sees there."""
-    look = embedding @ query.T
-    return look, np.exp(np.clip(look, -_LIMIT, _LIMIT)), embedding @ output.T
+    look = arithmetic.product(embedding, query.T)
+    exp = arithmetic.exp32(np.clip(look, -_LIMIT, _LIMIT))
+    return look, exp, arithmetic.product(embedding, output.T)
 
 
 def _attend(X: sparse.csr_matrix, exp: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

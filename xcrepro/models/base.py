@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 import xcrepro
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import whole_number
 from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError, XCError
@@ -25,6 +27,7 @@ from xcrepro.truth import Truth
 
 _ABOUT = "model.json"
 _ARRAYS = "arrays.npz"
+_SCORES = 2**22  # of a stretch of rows that ranking holds at a time, a thread
 _LARGEST = 1e15  # weight that no training comes near: millions of products of two add up to what float32 can hold
 
 
@@ -342,6 +345,30 @@ def check_features(X) -> sparse.csr_matrix:
         row, feature = row_of(result.indptr, place), result.indices[place]
         raise ArgumentError("X", "must be finite", f"{result.data[place]} at row {row}, feature {feature}")
     return result
+
+
+def drawn_weights(seed: int, stream: int, deviation: float, *shape: int) -> np.ndarray:
+    """Normal numbers of this standard deviation, float32: those of one stream of a seed."""
+    weights = arithmetic.normals(seed, stream, *shape)
+    weights *= deviation
+    return weights.astype(np.float32)
+
+
+def rank_by_products(
+    rows: Callable[[slice], np.ndarray], n: int, weights: np.ndarray, bias: np.ndarray, k: int
+) -> TopK:
+    """The k labels of largest inner product and bias of each of n rows, of which ``rows`` gives a stretch, float32."""
+    ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+    by_term = np.ascontiguousarray(weights.T)
+
+    def rank(_: int, at: slice) -> None:
+        z = arithmetic.product(rows(at), by_term)
+        z += bias
+        top = TopK.from_scores(z, k)
+        ids[at], scores[at] = top.ids, top.scores
+
+    threads.over_stretches(n, max(1, min(256, _SCORES // bias.size)), rank)
+    return TopK(ids, scores, bias.size)
 
 
 def unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:

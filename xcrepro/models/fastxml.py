@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro import propensity, threads
+from xcrepro import arithmetic, propensity, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import fastxml as kernel
@@ -87,7 +87,7 @@ class FastXML(Model):
         self._check_parameters()
         rows = _with_bias(X, self.bias)
         gains = self._label_gains(truth)
-        discount = 1.0 / np.log2(np.arange(truth.n_labels) + 2.0)
+        discount = 1.0 / arithmetic.log2(np.arange(truth.n_labels) + 2.0)
         perfect = np.append(1.0, np.cumsum(discount))  # a row without labels has no gain to divide
         ideal = perfect[truth.sizes] if self.ideal == "labels" else np.full(truth.n_rows, perfect[-1])
         seeds = np.random.default_rng(self.seed).integers(2**63, size=self.trees)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 
+from xcrepro import arithmetic
 from xcrepro import threads as cores
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data.sources import npz_arrays
@@ -166,7 +166,7 @@ class OneVsRest(_Linear):
             top = TopK.from_scores((margins if dense else margins.toarray()) + bias, k)
             ids[lo : lo + step], scores[lo : lo + step] = top.ids, top.scores
         if self.loss_ == "logistic":
-            scores = np.where(ids < 0, -np.inf, expit(scores)).astype(np.float32)
+            scores = np.where(ids < 0, -np.inf, arithmetic.sigmoid(scores)).astype(np.float32)
         return TopK(ids, scores, n_labels)
 
     def _state(self) -> dict[str, np.ndarray]:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-import threadpoolctl
 from scipy import sparse
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
+from xcrepro.kernels import neural as kernel
 from xcrepro.models import adam
-from xcrepro.models.base import Model, check_weights, unit_rows
+from xcrepro.models.base import Model, check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -22,13 +22,11 @@ LOSSES = ("bce", "squared_hinge", "focal", "asymmetric")
 # The output layer is worked on in blocks of this many labels, whatever the number of threads: the blocks decide in
 # which order sums are added up. A block of scores of one batch stays in the cache.
 _BLOCK = 512
-# Scores of a stretch of rows that prediction holds at a time, a thread.
-_SCORES = 2**22
 # The first layer's weights. Small enough that tanh starts out nearly linear, large enough to tell points apart at once.
 _EMBEDDING_SCALE = 0.25
-_ALMOST_ONE = 1.0 - 2.0**-24
 
-_Gradient = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+# Turns z (labels, rows) into derivatives in place; the relevant pairs are (labels, rows).
+_Gradient = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 @dataclass(eq=False)
@@ -71,9 +69,7 @@ class NeuralOneVsAll(Model):
     A row without features is scored by the biases alone: near the labels' frequencies. A row without labels is an
     example against every label. A label never seen gets a score near its smoothed frequency, 0.5 / (n + 1).
 
-    The same seed gives the same bits on one machine whatever the number of threads (matrix products run on one BLAS
-    thread each). Another processor or BLAS may round products in float32 differently; training carries that on, so there
-    scores agree to some digits only.
+    The same seed gives the same bits on every machine, whatever the number of threads.
 
     Examples
     --------
@@ -110,13 +106,13 @@ class NeuralOneVsAll(Model):
 
     def _loss_gradient(self) -> _Gradient:
         if self.loss == "squared_hinge":
-            return _squared_hinge
+            return kernel.squared_hinge
         positive, negative, shift = {
             "bce": (0.0, 0.0, 0.0),
             "focal": (self.gamma, self.gamma, 0.0),
             "asymmetric": (self.gamma_positive, self.gamma_negative, self.shift),
         }[self.loss]
-        return lambda z, rows, labels: _cross_entropy(z, rows, labels, positive, negative, shift)
+        return lambda z, labels, rows: kernel.cross_entropy(z, labels, rows, positive, negative, shift)
 
     # ------------------------------------------------------------------ training
 
@@ -124,35 +120,32 @@ class NeuralOneVsAll(Model):
         self._check()
         rng = np.random.default_rng(self.seed)
         X, Y, n = unit_rows(X).astype(np.float32), truth.to_csr(), truth.n_rows
-        start = self._start(X.shape[1], truth, rng)
+        start = self._start(X.shape[1], truth)
         # An embedding that no training point has stays what it was drawn, and would take as long as any other.
         used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         X, weights = X[:, used], start | {"embedding": start["embedding"][used]}
         gradient, optimizer = self._loss_gradient(), adam.Adam(weights)
         steps = self.epochs * -(-n // self.batch)
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            for _ in range(self.epochs):
-                order = rng.permutation(n)
-                X_order, Y_order = X[order], Y[order]
-                for lo in range(0, n, self.batch):
-                    hi = min(lo + self.batch, n)
-                    kept = rng.random((hi - lo, self.dim), np.float32) >= self.dropout
-                    mask = kept * np.float32(1 / (1 - self.dropout))
-                    optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
-                    backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, optimizer.update)
+        for _ in range(self.epochs):
+            order = rng.permutation(n)
+            X_order, Y_order = X[order], Y[order]
+            for lo in range(0, n, self.batch):
+                hi = min(lo + self.batch, n)
+                kept = rng.random((hi - lo, self.dim), np.float32) >= self.dropout
+                mask = kept * np.float32(1 / (1 - self.dropout))
+                optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
+                backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, optimizer.update)
         start["embedding"][used] = weights["embedding"]
         self.weights_ = weights | {"embedding": start["embedding"]}
 
-    def _start(self, n_features: int, truth: Truth, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def _start(self, n_features: int, truth: Truth) -> dict[str, np.ndarray]:
         share = (truth.label_counts() + 0.5) / (truth.n_rows + 1.0)
         # The output that is best where nothing is known of a row: for squared hinge the best constant is 2 p - 1.
-        bias = 2.0 * share - 1.0 if self.loss == "squared_hinge" else np.log(share / (1.0 - share))
-        embedding = rng.standard_normal((n_features, self.dim), np.float32)
-        output = rng.standard_normal((truth.n_labels, self.dim), np.float32)
+        bias = 2.0 * share - 1.0 if self.loss == "squared_hinge" else arithmetic.log(share / (1.0 - share))
         return {
-            "embedding": embedding * np.float32(_EMBEDDING_SCALE),
+            "embedding": drawn_weights(self.seed, 0, _EMBEDDING_SCALE, n_features, self.dim),
             "hidden_bias": np.zeros(self.dim, np.float32),
-            "output": output * np.float32(0.5 / math.sqrt(self.dim)),
+            "output": drawn_weights(self.seed, 1, 0.5 / math.sqrt(self.dim), truth.n_labels, self.dim),
             "output_bias": bias.astype(np.float32),
         }
 
@@ -160,7 +153,7 @@ class NeuralOneVsAll(Model):
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         margins = self._margins(X, k)
-        return margins if self.loss == "squared_hinge" else _map_scores(margins, _sigmoid)
+        return margins if self.loss == "squared_hinge" else _map_scores(margins, arithmetic.sigmoid)
 
     def predict_proba(self, X, k: int = 100) -> sparse.csr_matrix:
         """As :meth:`Model.predict_proba`, for all four losses.
@@ -169,28 +162,14 @@ class NeuralOneVsAll(Model):
         is not the calibration document's treatment of such scores, (s - min) / (max - min) over all of a test set's;
         that can be had from ``predict``.
         """
-        link = _half if self.loss == "squared_hinge" else _sigmoid
+        link = _half if self.loss == "squared_hinge" else arithmetic.sigmoid
         return _map_scores(self._margins(self._features(X), whole_number("k", k, 1)), link).to_csr()
 
     def _margins(self, X: sparse.csr_matrix, k: int) -> TopK:
         """The k best by z: a sigmoid in float32 calls everything above 17 equal."""
         X = unit_rows(X).astype(np.float32)
-        net, n_labels = self.weights_, self.n_labels_
-        rows = max(1, min(256, _SCORES // n_labels))
-        n = X.shape[0]
-        ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-
-        def rank(first: int, last: int) -> None:
-            for block in range(first, last):
-                at = slice(block * rows, min((block + 1) * rows, n))
-                z = _hidden(net, X[at]) @ net["output"].T
-                z += net["output_bias"]
-                top = TopK.from_scores(z, k)
-                ids[at], scores[at] = top.ids, top.scores
-
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            threads.over_rows(-(-n // rows), rank, min_rows=1)
-        return TopK(ids, scores, n_labels)
+        net = self.weights_
+        return rank_by_products(lambda at: _hidden(net, X[at]), X.shape[0], net["output"], net["output_bias"], k)
 
     # ------------------------------------------------------------------ files
 
@@ -221,27 +200,21 @@ def backpropagate(
     n, n_labels = X.shape[0], Y.shape[1]
     tanh = _hidden(weights, X)
     hidden = tanh * mask
-    rows = np.repeat(np.arange(n), np.diff(Y.indptr))
-    by_label = np.argsort(Y.indices, kind="stable")
-    rows, labels = rows[by_label], Y.indices[by_label]
-    edges = np.append(np.arange(0, n_labels, _BLOCK), n_labels)
-    pairs = np.searchsorted(labels, edges)
-    parts = np.empty((edges.size - 1, *hidden.shape), hidden.dtype)
+    by_label = Y.tocsc()
+    labels = np.repeat(np.arange(n_labels), np.diff(by_label.indptr))
+    parts = np.empty((-(-n_labels // _BLOCK), *hidden.shape), np.float32)
 
-    def work(first: int, last: int) -> None:
-        for block in range(first, last):
-            lo, hi = edges[block], edges[block + 1]
-            relevant = slice(pairs[block], pairs[block + 1])
-            output = weights["output"][lo:hi]
-            z = hidden @ output.T
-            z += weights["output_bias"][lo:hi]
-            errors = loss_gradient(z, rows[relevant], labels[relevant] - lo)
-            errors /= n
-            np.matmul(errors, output, out=parts[block])
-            update("output", slice(lo, hi), errors.T @ hidden)
-            update("output_bias", slice(lo, hi), errors.sum(axis=0))
+    def work(number: int, block: slice) -> None:
+        output, pairs = weights["output"][block], slice(*by_label.indptr[[block.start, block.stop]])
+        errors = arithmetic.product(output, hidden.T)
+        errors += weights["output_bias"][block, None]
+        loss_gradient(errors, labels[pairs] - block.start, by_label.indices[pairs])
+        errors /= np.float32(n)
+        arithmetic.product(errors.T, output, parts[number])
+        update("output", block, arithmetic.product(errors, hidden))
+        update("output_bias", block, errors.sum(axis=1))
 
-    threads.over_rows(edges.size - 1, work, min_rows=1)
+    threads.over_stretches(n_labels, _BLOCK, work)
     errors = parts.sum(axis=0)
     errors *= mask
     errors *= 1 - tanh * tanh
@@ -249,62 +222,17 @@ def backpropagate(
     update("hidden_bias", slice(None), errors.sum(axis=0))
 
 
-# ---------------------------------------------------------------------- losses
-
-
-def _squared_hinge(z: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(n, L) derivatives of the loss by z; the relevant pairs are (rows, labels)."""
-    gradient = 2 * np.maximum(1 + z, 0)
-    gradient[rows, labels] = -2 * np.maximum(1 - z[rows, labels], 0)
-    return gradient
-
-
-def _cross_entropy(
-    z: np.ndarray, rows: np.ndarray, labels: np.ndarray, positive: float, negative: float, shift: float
-) -> np.ndarray:
-    """As above, for cross-entropy with its focusing exponents and shift (all 0: plain cross-entropy)."""
-    gradient = _irrelevant(z, negative, shift)
-    gradient[rows, labels] = _relevant(z[rows, labels], positive)
-    return gradient
-
-
-def _relevant(z: np.ndarray, gamma: float) -> np.ndarray:
-    q = _sigmoid(-z)
-    if gamma == 0:
-        return -q
-    log_p = np.minimum(z, 0) - np.log1p(np.exp(-np.abs(z)))
-    return q**gamma * (gamma * (1 - q) * log_p - q)
-
-
-def _irrelevant(z: np.ndarray, gamma: float, shift: float) -> np.ndarray:
-    p = _sigmoid(z)
-    if gamma == 0 and shift == 0:
-        return p
-    q = _sigmoid(-z)
-    # Where p is not above the shift the loss is 0; the floor keeps what is computed there, and thrown away, finite.
-    shifted = np.clip(p - shift, 1e-12, _ALMOST_ONE)
-    ratio = q / (q + shift) if shift else 1  # of 1 - p to 1 - shifted, also where both are too small to divide
-    gradient = p * shifted**gamma * (ratio - gamma * q * np.log1p(-shifted) / shifted)
-    gradient[p <= shift] = 0
-    return gradient
-
-
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1, small) / (1 + small)
+# ---------------------------------------------------------------------- helpers
 
 
 def _half(z: np.ndarray) -> np.ndarray:
     return np.clip((1 + z) / 2, 0, 1)
 
 
-# ---------------------------------------------------------------------- helpers
-
-
 def _hidden(weights: dict[str, np.ndarray], X: sparse.csr_matrix) -> np.ndarray:
     hidden = X @ weights["embedding"]
     hidden += weights["hidden_bias"]
-    return np.tanh(hidden, out=hidden)
+    return arithmetic.tanh32(hidden)
 
 
 def _map_scores(top: TopK, link: Callable[[np.ndarray], np.ndarray]) -> TopK:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 import xcrepro
-from xcrepro import paths, threads
+from xcrepro import arithmetic, paths, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError, system_fault
@@ -339,7 +339,7 @@ class PLT(Model):
             means = sparse.csr_matrix(positives.T @ unit)
             means.sort_indices()
             features = _rows(unit_rows(means))
-        levels = np.ceil(np.log(max(n_labels / self.max_leaf, 1)) / np.log(self.arity))
+        levels = np.ceil(arithmetic.log(max(n_labels / self.max_leaf, 1)) / arithmetic.log(self.arity))
         progress = Progress(len(trees) * n_labels * levels, f"PLT, growing {len(trees)} trees")
 
         def split(job: tuple[int, int]) -> np.ndarray:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-import threadpoolctl
 from scipy import sparse
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import two_towers as kernels
-from xcrepro.models.base import Model, check_features, check_weights, unit_rows
+from xcrepro.models.base import Model, check_features, check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
 OUTPUTS = ("classifiers", "encoder")
 
-# Scores of a stretch of rows that ranking holds at a time, a thread.
-_SCORES = 2**22
+# Products of a stretch of pairs of a point and a label that are held at a time.
+_PRODUCTS = 2**20
 # Newton's steps of the two numbers that make log-odds of cosines: the fit ends long before.
 _NEWTON = 50
 # Steps of each classifier.
@@ -78,9 +78,7 @@ class TwoTowers(Model):
     without points either is scored by c alone. A point without known words is at 0 too: its labels are ranked by the
     biases, or tie. A word that neither points nor labels of the training have counts for nothing.
 
-    The same seed gives the same bits on one machine whatever the number of threads (matrix products run on one BLAS
-    thread each). Another processor or BLAS may round products differently; training carries that on, so there scores agree
-    to some digits only.
+    The same seed gives the same bits on every machine, whatever the number of threads.
 
     Examples
     --------
@@ -153,16 +151,15 @@ class TwoTowers(Model):
         X = unit_rows(X).astype(np.float32)
         rng = np.random.default_rng(self.seed)
         known = np.bincount(X.indices, minlength=X.shape[1]) + np.bincount(words.indices, minlength=X.shape[1]) > 0
-        table = rng.standard_normal((X.shape[1], self.dim), np.float32) * np.float32(self.dim**-0.5)
+        table = drawn_weights(self.seed, 0, 1 / math.sqrt(self.dim), X.shape[1], self.dim)
         table[~known] = 0
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            self._learn_embeddings(X, words, truth, table, rng)
-            labels, _ = _embed(words, table)
-            self.embedding_ = table
-            if self.output == "encoder":
-                self.weights_, self.bias_ = labels, np.zeros(truth.n_labels, np.float32)
-            else:
-                self.weights_, self.bias_ = self._learn_classifiers(X, labels, truth)
+        self._learn_embeddings(X, words, truth, table, rng)
+        labels, _ = _embed(words, table)
+        self.embedding_ = table
+        if self.output == "encoder":
+            self.weights_, self.bias_ = labels, np.zeros(truth.n_labels, np.float32)
+        else:
+            self.weights_, self.bias_ = self._learn_classifiers(X, labels, truth)
 
     def _words_of_labels(self, X: sparse.csr_matrix, truth: Truth) -> sparse.csr_matrix:
         """Rows of length 1, float32: what was given, or the mean of each label's points."""
@@ -182,7 +179,7 @@ class TwoTowers(Model):
         Y, steps, done = truth.to_csr(), self.epochs * -(-labels.size // self.batch), 0
         for epoch in range(self.epochs):
             if self.hard and epoch % self.refresh == 0:
-                near = _rank(X, table, _embed(words, table)[0], None, self._n_near(truth)).ids
+                near = self._near(X, table, _embed(words, table)[0])
             order = rng.permutation(labels.size)
             for lo in range(0, order.size, self.batch):
                 pairs = order[lo : lo + self.batch]
@@ -199,13 +196,15 @@ class TwoTowers(Model):
                 _update(sparse.vstack(batch[:2], format="csr"), np.vstack(gradients), table, squares, rate)
                 done += 1
 
-    def _n_near(self, truth: Truth) -> int:
-        return min(self.shortlist, truth.n_labels)
+    def _near(self, X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The ids of the labels nearest to each point."""
+        n_labels = labels.shape[0]
+        return _rank(X, table, labels, np.zeros(n_labels, np.float32), min(self.shortlist, n_labels)).ids
 
     def _learn_classifiers(
         self, X: sparse.csr_matrix, labels: np.ndarray, truth: Truth
     ) -> tuple[np.ndarray, np.ndarray]:
-        near = _rank(X, self.embedding_, labels, None, self._n_near(truth)).ids
+        near = self._near(X, self.embedding_, labels)
         # The pairs: what is relevant, and what is near.
         shape = truth.n_rows, truth.n_labels
         rows = np.repeat(np.arange(truth.n_rows), near.shape[1])
@@ -225,9 +224,8 @@ class TwoTowers(Model):
     # ------------------------------------------------------------------ prediction
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):
-            top = _rank(unit_rows(X).astype(np.float32), self.embedding_, self.weights_, self.bias_, k)
-        scores = np.where(top.ids < 0, -np.inf, _logistic(top.scores)).astype(np.float32)
+        top = _rank(unit_rows(X).astype(np.float32), self.embedding_, self.weights_, self.bias_, k)
+        scores = np.where(top.ids < 0, -np.inf, arithmetic.sigmoid(top.scores)).astype(np.float32)
         return TopK(top.ids, scores, top.n_labels)
 
     # ------------------------------------------------------------------ files
@@ -256,12 +254,12 @@ def contrastive_loss(
     """
     points, point_lengths = _embed(X, table)
     labels, label_lengths = _embed(words, table)
-    scores = points @ labels.T
+    scores = arithmetic.product(points, labels.T)
     scores /= np.float32(temperature)
     # In the calling thread: sums of batches are too small to be cut.
     loss = kernels.contrast(0, len(scores), scores, positives, Y.indptr, Y.indices, candidates) / len(scores)
     scores /= np.float32(temperature * len(scores))
-    by_points, by_labels = scores @ labels, scores.T @ points
+    by_points, by_labels = arithmetic.product(scores, labels), arithmetic.product(scores.T, points)
     kernels.backward(0, len(by_points), points, point_lengths, by_points)
     kernels.backward(0, len(by_labels), labels, label_lengths, by_labels)
     return loss, (by_points, by_labels)
@@ -285,24 +283,27 @@ def fit_scale(cosines: np.ndarray, relevant: np.ndarray) -> tuple[float, float]:
     """
     x = np.concatenate([cosines, [1.0, -1.0]])
     y = np.concatenate([relevant.astype(np.float64), [0.5, 0.5]])
-    design = np.stack([x, np.ones(x.size)], axis=1)
-    found = np.zeros(2)
+    scale = offset = 0.0
 
-    def loss(at: np.ndarray) -> float:
-        margin = design @ at
-        return float((np.logaddexp(0, margin) - y * margin).sum())
+    def loss(scale: float, offset: float) -> float:
+        margin = scale * x + offset
+        return float((arithmetic.softplus(margin) - y * margin).sum())
 
     for _ in range(_NEWTON):
-        p = _logistic(design @ found)
-        slope = design.T @ (p - y)
-        step = np.linalg.solve(design.T @ (design * (p * (1 - p))[:, None]) + 1e-9 * np.eye(2), slope)
+        p = arithmetic.sigmoid(scale * x + offset)
+        error, bend = p - y, p * (1 - p)
+        slope, level = float((error * x).sum()), float(error.sum())
+        # The matrix of second derivatives: of the scale, of both, of the offset.
+        a, b, c = float((bend * x * x).sum()) + 1e-9, float((bend * x).sum()), float(bend.sum()) + 1e-9
+        volume = a * c - b * b
+        step = (c * slope - b * level) / volume, (a * level - b * slope) / volume
         size = 1.0
-        while loss(found - size * step) > loss(found) and size > 1e-6:
+        while loss(scale - size * step[0], offset - size * step[1]) > loss(scale, offset) and size > 1e-6:
             size /= 2
-        found -= size * step
-        if abs(size * step).max() < 1e-10:
+        scale, offset = scale - size * step[0], offset - size * step[1]
+        if size * max(map(abs, step)) < 1e-10:
             break
-    return float(found[0]), float(found[1])
+    return scale, offset
 
 
 # ---------------------------------------------------------------------- helpers
@@ -324,36 +325,17 @@ def _embed(rows: sparse.csr_matrix, table: np.ndarray) -> tuple[np.ndarray, np.n
     return out, lengths
 
 
-def _rank(X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray, bias: np.ndarray | None, k: int) -> TopK:
-    """The k labels of the largest inner product (and bias) of each row."""
-    n, n_labels = X.shape[0], labels.shape[0]
-    rows = max(1, min(256, _SCORES // n_labels))
+def _rank(X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray, bias: np.ndarray, k: int) -> TopK:
+    """The k labels of the largest inner product and bias of each row."""
     embedded, _ = _embed(X, table)
-    ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-
-    def rank(first: int, last: int) -> None:
-        for block in range(first, last):
-            at = slice(block * rows, min((block + 1) * rows, n))
-            z = embedded[at] @ labels.T
-            if bias is not None:
-                z += bias
-            top = TopK.from_scores(z, k)
-            ids[at], scores[at] = top.ids, top.scores
-
-    threads.over_rows(-(-n // rows), rank, min_rows=1)
-    return TopK(ids, scores, n_labels)
+    return rank_by_products(lambda at: embedded[at], len(embedded), labels, bias, k)
 
 
 def _cosines(embedded: np.ndarray, labels: np.ndarray, points: np.ndarray, of_label: np.ndarray) -> np.ndarray:
     """Of each pair of a point and a label, a stretch of pairs at a time."""
     found = np.empty(points.size)
-    stretch = max(1, _SCORES // embedded.shape[1])
+    stretch = max(1, _PRODUCTS // embedded.shape[1])
     for lo in range(0, points.size, stretch):
         at = slice(lo, lo + stretch)
-        found[at] = np.einsum("ij,ij->i", embedded[points[at]], labels[of_label[at]])
+        found[at] = (embedded[points[at]] * labels[of_label[at]]).sum(axis=1)
     return found
-
-
-def _logistic(z: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1, small) / (1 + small)
