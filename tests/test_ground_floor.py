@@ -157,19 +157,6 @@ def test_package_code_does_not_assert(root):
             assert not line.lstrip().startswith("assert "), f"{path}:{number}"
 
 
-def test_kernels_import_no_other_kernel_file(root):
-    """But the three that all may use: whoever changes one of these starts an empty cache of all kernels."""
-    files = sorted((root / "xcrepro" / "kernels").glob("*.py"))
-    assert len(files) > 3
-    shared = {"xcrepro.kernels", *(f"xcrepro.kernels.{name}" for name in ("elementary", "random", "tiles"))}
-    for path in files:
-        text = path.read_text()
-        assert set(re.findall(r"^\s*(?:from|import) (xcrepro\S*)", text, re.MULTILINE)) <= shared, path
-        assert "fastmath" not in text
-        assert "parallel=True" not in text
-        assert "prange" not in text
-
-
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
 def test_extra_memory_of_a_large_call():
     """The top 5 and four metrics of 50,000 x 100 scores need little beyond the 40 MB of the scores themselves."""

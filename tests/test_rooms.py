@@ -9,7 +9,7 @@ import pytest
 
 from xcrepro.repro import guard, manifest
 
-GROUND = {"errors", "paths", "threads", "arguments", "cluster"}
+GROUND = {"errors", "paths", "threads", "arguments", "cluster", "arithmetic", "distributions"}
 
 
 def imported(path) -> set[str]:

@@ -42,6 +42,11 @@ def log2(x) -> np.ndarray | float:
     return _mapped(elementary.log2s, x)
 
 
+def expm1(x) -> np.ndarray | float:
+    """exp(x) - 1."""
+    return _mapped(elementary.expm1s, x)
+
+
 def power(x, exponent: float) -> np.ndarray | float:
     """x ** exponent for x > 0, as exp(exponent * log(x)); the error grows with the size of that product."""
     return exp(exponent * log(x))
@@ -112,4 +117,26 @@ def normals(seed: int, stream: int, *shape: int) -> np.ndarray:
     """Standard normal numbers, float64: those of one stream of a seed; streams are independent of each other."""
     out = np.empty(shape)
     random.normals(np.uint64(random.key(seed, stream, 0)), out.reshape(-1))
+    return out
+
+
+def poissons(seed: int, means) -> np.ndarray:
+    """Poisson numbers, int64, one for each mean; each depends on the seed, its place and its mean alone."""
+    means = np.ascontiguousarray(means, np.float64)
+    out = np.empty(means.shape, np.int64)
+    random.poissons(seed, 0, means.reshape(-1), out.reshape(-1))
+    return out
+
+
+def betas(a: float, b: float, shape, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of the beta law, float64, from a generator's uniform ones: Johnk's way, quick where a and b are not above 2."""
+    out = np.empty(shape)
+    flat, filled = out.reshape(-1), 0
+    while filled < flat.size:
+        one, other = (power(rng.random(flat.size - filled), 1.0 / each) for each in (a, b))
+        both = one + other
+        kept = (both > 0.0) & (both <= 1.0)
+        found = one[kept] / both[kept]
+        flat[filled : filled + found.size] = found
+        filled += found.size
     return out

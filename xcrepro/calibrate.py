@@ -35,7 +35,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
@@ -349,7 +349,7 @@ class Platt(Calibrator):
         self.a_, self.b_ = -float(slope), -float(intercept)
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
-        return _sigmoid(-(self.a_ * scores.astype(np.float64) + self.b_))
+        return arithmetic.sigmoid(-(self.a_ * scores.astype(np.float64) + self.b_))
 
     def _fault(self) -> str:
         return "" if np.ndim(self.a_) == np.ndim(self.b_) == 0 else "a_ or b_ that is no number"
@@ -392,12 +392,12 @@ class Beta(Calibrator):
 
     def _predict(self, scores: np.ndarray) -> np.ndarray:
         rise, fall = self._features(scores)
-        return _sigmoid(self.a_ * rise + self.b_ * fall + self.c_)
+        return arithmetic.sigmoid(self.a_ * rise + self.b_ * fall + self.c_)
 
     @staticmethod
     def _features(scores: np.ndarray) -> np.ndarray:
         inside = np.clip(_probabilities(scores, "Beta").astype(np.float64), _EDGE, 1.0 - _EDGE)
-        return np.stack([np.log(inside), -np.log1p(-inside)])
+        return np.stack([arithmetic.log(inside), -arithmetic.log1p(-inside)])
 
     def _fault(self) -> str:
         if not np.ndim(self.a_) == np.ndim(self.b_) == np.ndim(self.c_) == 0:
@@ -431,8 +431,8 @@ def _logistic(
     for _ in range(100):
         if np.abs(gradient).max() <= 1e-12 * total or polished == 2:
             break
-        step = np.linalg.solve(hessian, gradient)
-        gain = float(gradient @ step) / total
+        step = _solved(hessian, gradient)
+        gain = float((gradient * step).sum()) / total
         if gain <= 1e-11:
             # So close to the optimum the gain drowns in the rounding of the loss, and full steps are the right ones.
             theta = theta - step
@@ -450,7 +450,7 @@ def _logistic(
             break
         loss = lower
     weights = theta[:-1] / scale
-    return np.append(weights, theta[-1] - weights @ middle)
+    return np.append(weights, theta[-1] - (weights * middle).sum())
 
 
 def _loss(features: np.ndarray, n: np.ndarray, hits: np.ndarray, theta: np.ndarray) -> float:
@@ -458,9 +458,17 @@ def _loss(features: np.ndarray, n: np.ndarray, hits: np.ndarray, theta: np.ndarr
     return kernel.logistic_sums(features, n, hits, 0.0, 1.0, theta, np.empty(d + 1), np.empty((d + 1, d + 1)))
 
 
-def _sigmoid(values: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(values))
-    return np.where(values < 0, small, 1.0) / (1.0 + small)
+def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The x with ``matrix @ x = right``, positive definite and of a few rows: by elimination, which needs no pivots then."""
+    matrix, x = matrix.copy(), right.copy()
+    for i in range(x.size):
+        for below in range(i + 1, x.size):
+            share = matrix[below, i] / matrix[i, i]
+            matrix[below] -= share * matrix[i]
+            x[below] -= share * x[i]
+    for i in reversed(range(x.size)):
+        x[i] = (x[i] - (matrix[i, i + 1 :] * x[i + 1 :]).sum()) / matrix[i, i]
+    return x
 
 
 # ---------------------------------------------------------------------------------------------- binning
@@ -941,7 +949,9 @@ def margin(scores, loss: str = "logistic") -> np.ndarray:
     one_of("loss", loss, ("logistic", "exponential", "squared_hinge"))
     if loss == "squared_hinge":
         return _mapped(scores, lambda kept: np.clip((1.0 + kept.astype(np.float64)) / 2.0, 0.0, 1.0))
-    return _mapped(scores, lambda kept: _sigmoid(kept.astype(np.float64) * (2.0 if loss == "exponential" else 1.0)))
+    return _mapped(
+        scores, lambda kept: arithmetic.sigmoid(kept.astype(np.float64) * (2.0 if loss == "exponential" else 1.0))
+    )
 
 
 def _mapped(scores, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

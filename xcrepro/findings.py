@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro import distributions
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error, t_p_value
@@ -457,7 +458,7 @@ def relation(x: Sequence[float], y: Sequence[float], what: str) -> str:
         return f"{what}: too few different points for a relation ({x.size})"
     from scipy import stats  # only here: it takes a second to import
 
-    tau, p = stats.kendalltau(x, y)
+    tau, p = distributions.rounded(stats.kendalltau(x, y))
     found = f"(Kendall tau {tau:.2f} over {x.size} points, p = {p:.2g})"
     if p >= LEVEL:
         return f"{what}: no clear relation {found}"
@@ -469,7 +470,7 @@ def _plus_minus(value: float, error: float, decimals: int) -> str:
         return f"{value:.{decimals}f}"
     # A small difference keeps a digit of its error, so that it does not read 0.0 ± 0.0.
     if error > 0:
-        decimals = max(decimals, min(4, int(np.ceil(-np.log10(error)))))
+        decimals = max(decimals, min(4, -int(f"{error:.17e}".partition("e")[2])))
     return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 

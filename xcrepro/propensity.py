@@ -15,12 +15,14 @@ WikiTitles sets, 0.6 / 2.6 for the Amazon product sets, 0.55 / 1.5 for all other
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
+from xcrepro import arithmetic
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.truth import Truth
@@ -74,7 +76,7 @@ def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.
         label, do = int(np.argmax(bad)), "count labels on the train split, whose size is n_points"
         rule = f"must be train counts between 0 and n_points = {n_points}, with N_l + B > 0"
         raise ArgumentError("label_counts", rule, f"{counts[label]:g} for label {label}", do)
-    return 1.0 + (math.log(n_points) - 1.0) * (B + 1.0) ** A * (counts + B) ** -A
+    return 1.0 + (arithmetic.log(n_points) - 1.0) * arithmetic.power((B + 1.0) / (counts + B), A)
 
 
 # ---------------------------------------------------------------------- A and B from points
@@ -154,8 +156,6 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
     >>> round(found.A, 6), round(found.B, 6), found.identifiable
     (0.5, 0.4, True)
     """
-    from scipy.optimize import least_squares
-
     counts = np.asarray(label_counts, np.float64)
     p = np.asarray(propensity, np.float64)
     if counts.ndim != 1 or counts.size < 2:
@@ -173,48 +173,76 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
     used = w > 0
     counts, p, w = counts[used], p[used], w[used] / w[used].mean()
     low = min(1.0, counts.min())  # B has to stay above minus this
-    log_c = math.log(math.log(n_points) - 1.0)
+    log_c = arithmetic.log(arithmetic.log(n_points) - 1.0)
 
     def curve(A: float, B: float) -> tuple[np.ndarray, np.ndarray]:
         """The curve, and (m, 2) its derivatives by A and B."""
-        ratio = np.log((B + 1.0) / (counts + B))
-        value = 1.0 / (1.0 + np.exp(log_c + A * ratio))
+        ratio = arithmetic.log((B + 1.0) / (counts + B))
+        value = arithmetic.sigmoid(-(log_c + A * ratio))
         slope = -value * (1.0 - value)
         return value, np.column_stack([slope * ratio, slope * A * (1.0 / (B + 1.0) - 1.0 / (counts + B))])
 
     # Searched in log A and log(B + low): both stay in their range by themselves, and scale does not matter.
     def parameters(x: np.ndarray) -> tuple[float, float]:
-        return math.exp(x[0]), math.exp(x[1]) - low
+        return arithmetic.exp(x[0]), arithmetic.exp(x[1]) - low
 
     def errors(x: np.ndarray) -> np.ndarray:
         return np.sqrt(w) * (curve(*parameters(x))[0] - p)
 
     def jacobian(x: np.ndarray) -> np.ndarray:
-        return np.sqrt(w)[:, None] * curve(*parameters(x))[1] * np.exp(x)
+        return np.sqrt(w)[:, None] * curve(*parameters(x))[1] * arithmetic.exp(x)
 
-    bounds = np.log([_A_RANGE, _B_RANGE]).T
-    starts = sorted((np.log([A, B + low]) for A, B in _STARTS), key=lambda x: float(np.sum(errors(x) ** 2)))
-    tight = {"xtol": 1e-14, "ftol": 1e-14, "gtol": 1e-14, "max_nfev": 500}
-    tries = [least_squares(errors, x, jacobian, bounds, **tight) for x in starts[:3]]
-    found = min(tries, key=lambda result: result.cost)
-    A, B = parameters(found.x)
-    J = np.sqrt(w)[:, None] * curve(A, B)[1]
-    squares = J.T @ J
-    determinant = squares[0, 0] * squares[1, 1] - squares[0, 1] ** 2
-    rms = math.sqrt(2.0 * found.cost / counts.size)
+    bounds = arithmetic.log([_A_RANGE, _B_RANGE]).T
+    starts = [arithmetic.log([A, B + low]) for A, B in _STARTS]
+    starts.sort(key=lambda x: float((errors(x) * errors(x)).sum()))
+    tries = [_least_squares(errors, jacobian, x, bounds) for x in starts[:3]]
+    x, cost = min(tries, key=lambda found: found[1])
+    A, B = parameters(x)
+    squares = _products(np.sqrt(w)[:, None] * curve(A, B)[1])
+    determinant = squares[0, 0] * squares[1, 1] - squares[0, 1] * squares[0, 1]
+    rms = math.sqrt(cost / counts.size)
     why = ""
     if np.unique(counts[counts != 1]).size < 2:
         why = "two different counts besides 1 are needed: at N_l = 1 the curve is 1/log N for every A and B"
-    elif (np.abs(found.x - bounds) < 1e-6).any():
+    elif (np.abs(x - bounds) < 1e-6).any():
         why = "the best A or B lies at the end of its range: the points do not follow a rising curve of this family"
     elif not determinant > _ANGLE * squares[0, 0] * squares[1, 1]:
         why = "over these counts a change of A is undone by a change of B"
     if why:
         return Fit(A, B, math.inf, math.inf, math.nan, rms, counts.size, n_points, False, why)
-    noise = 2.0 * found.cost / (counts.size - 2) if counts.size > 2 else math.nan
+    noise = cost / (counts.size - 2) if counts.size > 2 else math.nan
     A_stderr, B_stderr = (math.sqrt(noise * squares[i, i] / determinant) for i in (1, 0))
     correlation = float(-squares[0, 1] / math.sqrt(squares[0, 0] * squares[1, 1]))
     return Fit(A, B, A_stderr, B_stderr, correlation, rms, counts.size, n_points, identifiable=True)
+
+
+def _products(columns: np.ndarray) -> np.ndarray:
+    """(2, 2): the inner products of two columns."""
+    return (columns[:, :, None] * columns[:, None, :]).sum(axis=0)
+
+
+def _least_squares(errors: Callable, jacobian: Callable, x: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
+    """The x within bounds (2, 2) to which Levenberg and Marquardt's steps lead from a start, and its sum of squares."""
+    found = errors(x)
+    cost, damping = float((found * found).sum()), 1e-3
+    for _ in range(500):
+        J = jacobian(x)
+        downhill, squares = -(J * found[:, None]).sum(axis=0), _products(J)
+        # What lies at a bound and would leave stays there.
+        free = ~(((x <= bounds[0]) & (downhill < 0)) | ((x >= bounds[1]) & (downhill > 0)))
+        downhill, width, b = np.where(free, downhill, 0.0), np.diag(squares), squares[0, 1] if free.all() else 0.0
+        lower = False
+        while not lower and damping < 1e20:
+            a, c = np.where(free & (width > 0), width * (1.0 + damping), 1.0)
+            step = np.array([c * downhill[0] - b * downhill[1], a * downhill[1] - b * downhill[0]]) / (a * c - b * b)
+            there = np.clip(x + step, *bounds)
+            those = errors(there)
+            lower = float((those * those).sum()) < cost
+            damping = max(damping / 10.0, 1e-12) if lower else damping * 4.0
+        if not lower:
+            break
+        x, found, cost = there, those, float((those * those).sum())
+    return x, cost
 
 
 # ---------------------------------------------------------------------- points from a hierarchy

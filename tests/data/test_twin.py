@@ -290,24 +290,6 @@ def test_expected_observed_counts_are_what_a_drawn_twin_scatters_about(small):
 # ---------------------------------------------------------------- the parts
 
 
-def test_exponential_and_logarithm():
-    x = np.concatenate([np.linspace(-700, 700, 20_001), [0.0, 1e-300, -1e-17]])
-    np.testing.assert_allclose(module._exp(x), np.exp(x), rtol=5e-15)
-    assert module._exp([-800.0])[0] == 0
-    y = np.concatenate([np.exp(x[::7]), [1.0, np.nextafter(1, 2), 5e-324, 1e308]])
-    np.testing.assert_allclose(module._log(y), np.log(y), rtol=1e-14, atol=1e-16)
-
-
-@given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=40), st.floats(-1e3, 1e3))
-def test_many_sigmoids_at_once_are_the_bits_of_each(z, shift):
-    z, out = np.array(z), np.empty(len(z))
-    kernels._sigmoids(z, z.size, shift, np.empty(z.size, np.int64), out)
-    one = np.ones(1)
-    for value, found in zip(z.tolist(), out.tolist(), strict=True):
-        kernels.exp(np.array([-(value + shift)]), one)
-        assert found == 1.0 / (1.0 + one[0])
-
-
 @hypothesis_settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.tuples(st.floats(-30, 30), st.floats(0.1, 1)), min_size=2, max_size=20),

@@ -17,7 +17,6 @@ import xcrepro as xc
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.pairs import SCORE_OF_HITS, PairSums
-from xcrepro.kernels import calibration as kernel
 from xcrepro.metrics import calibration as cal
 from xcrepro.metrics import registry
 from xcrepro.predictions import read_calibration_npz
@@ -236,16 +235,6 @@ def test_marginal_ece_equals_the_oracle(data):
     want = [error_of(groups(full[:, l], truth[:, l], bins, closed, dtype), "l1", None) for l in range(n_labels)]
     close(cal.marginal_ece(P, truth, bins, closed=closed), math.fsum(want))
     close(cal.marginal_ece(full, sp.csr_array(truth), bins, "mean", closed), math.fsum(want) / n_labels)
-
-
-def test_the_kernels_logarithm():
-    rng = np.random.default_rng(0)
-    x = np.concatenate([2.0 ** -rng.uniform(0, 1000, 500), 1 - 2.0 ** -rng.uniform(1, 53, 200), [1.0, 0.5]])
-    found = np.empty(x.size)
-    kernel.logs(x, x.size, np.empty(x.size), found)
-    for got, want in zip(found, map(math.log, x), strict=True):
-        assert got == pytest.approx(want, rel=4e-16, abs=3e-16)
-    assert found[-2] == 0.0
 
 
 # ---------------------------------------------------------------- by hand, as the calibration@k authors compute it

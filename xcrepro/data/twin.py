@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.registry import Entry, TwinShape
@@ -387,7 +387,7 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
         at += list(np.cumsum(in_bin)[:3] + 0.5)
         height += [999.5, 99.5, 9.5]
         n_labels = int(in_bin.sum())
-    at, log_height = np.array([*at, n_labels + 0.5]), _log([*height, 1.0])
+    at, log_height = np.array([*at, n_labels + 0.5]), arithmetic.log([*height, 1.0])
     total = entry.n_train * entry.avg_labels_per_point
     # Ranks one by one where the curve is steep, then in groups: fits need only sums.
     ranks = np.arange(1, _LONGEST * n_labels + 1, dtype=np.float64)
@@ -395,7 +395,7 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
     group, size = (edges[:-1] + edges[1:] + 1) / 2, np.diff(edges)
 
     def curve(rank: np.ndarray, power: float, end: float, top: float) -> np.ndarray:
-        x, points = _power(rank, power), _power(at, power)
+        x, points = arithmetic.power(rank, power), arithmetic.power(at, power)
         y = np.concatenate([[top], log_height[1:-1], [end]])
         # Line by line, the last one beyond its end; not np.interp, which may round otherwise on other processors.
         piece = np.clip(np.searchsorted(points, x, side="right") - 1, 0, points.size - 2)
@@ -404,13 +404,13 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
         return line if recipe.tail is None else np.where(rank <= at[-1], line, -np.inf)
 
     def counts(rank: np.ndarray, *shape: float) -> np.ndarray:
-        return np.where((c := _exp(curve(rank, *shape))) >= _LEAST, c, 0.0)
+        return np.where((c := arithmetic.exp(curve(rank, *shape))) >= _LEAST, c, 0.0)
 
     def end_of(power: float, top: float) -> float:
         if recipe.tail is not None:
-            return float(_log([recipe.tail])[0])
+            return arithmetic.log(recipe.tail)
         return _bisect(
-            lambda end: (size * (1 - _exp(-counts(group, power, end, top)))).sum(),
+            lambda end: (size * (1 - arithmetic.exp(-counts(group, power, end, top)))).sum(),
             n_labels,
             -10.0,
             min(float(log_height[-2]), top) - 0.01,
@@ -455,7 +455,7 @@ def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: 
     mass = np.concatenate([[0.0], topic_mass])[plan.topic_starts[1:]]
     share = np.minimum(plan.frequency[: plan.n_general] / n_train, _MOST)
     # Points with more labels have the general ones more often: ``share`` at the average number, nearly so on average.
-    general = 1 - _exp(np.arange(1, int(sizes.max()) + 1)[:, None] / average * _log(1 - share))
+    general = 1 - arithmetic.exp(np.arange(1, int(sizes.max()) + 1)[:, None] / average * arithmetic.log(1 - share))
     # Room for all that a point can be about: some more than are observed.
     width = min(2 * int(sizes.max()) + 8, n_labels)
     labels, counts = np.empty((n, width), np.int32), np.empty(n, np.int64)
@@ -483,7 +483,7 @@ def _label_numbers(mean: float, deviation: float, most: int) -> np.ndarray:
     def chance(bend: float) -> np.ndarray:
         def at(tilt: float) -> np.ndarray:
             log = tilt * (number - mean) - bend * (number - mean) ** 2
-            weight = _exp(log - log.max())
+            weight = arithmetic.exp(log - log.max())
             return weight / weight.sum()
 
         return at(_bisect(lambda tilt: (at(tilt) * number).sum(), mean, -50.0, 50.0))
@@ -534,7 +534,7 @@ def _features(
         return in_points
 
     in_points = sum(threads.over_rows(n, lambda lo, hi: write(lo, hi, False), min_rows=1024))
-    idf = _log(1.0 + n_train / np.maximum(in_points, 1))
+    idf = arithmetic.log(1.0 + n_train / np.maximum(in_points, 1))
     np.cumsum(sizes, out=indptr[1:])
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     threads.over_rows(n, lambda lo, hi: write(lo, hi, True), min_rows=1024)
@@ -564,7 +564,7 @@ def _truth(
     row, label = np.nonzero(named)[0], points.labels[named]
     each = points.sizes / np.bincount(row, propensity[label], n)
     wanted = np.bincount(label, each[row], n_labels)
-    prior = _log(wanted / n)
+    prior = arithmetic.log(wanted / n)
 
     flat = signatures.words.ravel()
     by_word = np.argsort(flat, kind="stable")
@@ -641,27 +641,8 @@ def _depth(parents: np.ndarray) -> np.ndarray:
 
 def _propensities(expected: np.ndarray, n_train: int, A: float, B: float, missing: float) -> np.ndarray:
     """The model of jain16, eq. (1), with ``missing`` times its odds that a relevant label is missing: (L,) in (0, 1]."""
-    C = (float(_log([n_train])[0]) - 1) * float(_power(np.array([B + 1]), A)[0])
-    return 1 / (1 + missing * C * _power(expected + B, -A))
-
-
-def _exp(values) -> np.ndarray:
-    return _with(kernels.exp, values)
-
-
-def _log(values) -> np.ndarray:
-    return _with(kernels.log, values)
-
-
-def _power(values, power: float) -> np.ndarray:
-    return _exp(power * _log(values))
-
-
-def _with(kernel: Callable, values) -> np.ndarray:
-    values = np.asarray(values, np.float64)
-    out = np.empty(values.shape)
-    kernel(values.ravel(), out.ravel())
-    return out
+    C = (arithmetic.log(n_train) - 1) * arithmetic.power(B + 1, A)
+    return 1 / (1 + missing * C * arithmetic.power(expected + B, -A))
 
 
 def _uniforms(seed: int, stream: int, n: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from xcrepro import arithmetic
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.lines import check_text, shown, text_lines
 from xcrepro.data.names import LabelNames, write_label_names
@@ -256,18 +257,28 @@ def _names(parts: list[_Points]) -> LabelNames:
 
 
 def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features, sublinear):
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = TfidfVectorizer(
-        min_df=min_df, ngram_range=(1, ngrams), max_features=max_features, sublinear_tf=sublinear, dtype=np.float32
-    )
+    vectorizer = CountVectorizer(min_df=min_df, ngram_range=(1, ngrams), max_features=max_features)
     try:
         train = vectorizer.fit_transform(texts["train"])
     except ValueError as error:  # scikit-learn's way to say that no term is left
         do = "Lower --min-df (min_df=), or look whether the texts are under other keys"
         raise DataError(source, f"no terms ({error})", f"terms in {min_df} train points", do=do) from None
-    found = {part: train if part == "train" else vectorizer.transform(of) for part, of in texts.items()}
+    counts = {part: train if part == "train" else vectorizer.transform(of) for part, of in texts.items()}
+    # The smoothed inverse document frequency of scikit-learn's TfidfVectorizer.
+    rarity = 1.0 + arithmetic.log((1 + train.shape[0]) / (1 + np.bincount(train.indices, minlength=train.shape[1])))
+    found = {part: _weighed(of, rarity, sublinear) for part, of in counts.items()}
     return found, vectorizer.get_feature_names_out().tolist()
+
+
+def _weighed(counts: sparse.csr_matrix, rarity: np.ndarray, sublinear: bool) -> sparse.csr_matrix:
+    """Rows of unit length, float32, of counts times the rarity of their terms."""
+    counts.sort_indices()
+    value = (1.0 + arithmetic.log(counts.data) if sublinear else counts.data) * rarity[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(row, value * value, counts.shape[0]))
+    return sparse.csr_matrix(((value / length[row]).astype(np.float32), counts.indices, counts.indptr), counts.shape)
 
 
 def _label_matrix(points: _Points, names: LabelNames) -> sparse.csr_matrix:

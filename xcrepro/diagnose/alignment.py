@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
+from xcrepro import distributions
 from xcrepro.diagnose.fingerprints import recognise
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import registry
@@ -218,10 +219,8 @@ class _Case:
 
 def _p_better(other: np.ndarray, given: np.ndarray) -> float:
     """The sign test's p-value that ``other`` has no more hits, row by row."""
-    from scipy.stats import binom
-
     up, down = int((other > given).sum()), int((other < given).sum())
-    return float(binom.sf(up - 1, up + down, 0.5))
+    return distributions.beta(up, down + 1, 0.5) if up else 1.0
 
 
 def _is_better(other: np.ndarray, given: np.ndarray, comparisons: int = 1) -> bool:
@@ -471,7 +470,9 @@ def _no_information(case: _Case) -> Finding | None:
     # Shuffled rows leave the labels as frequent as they are in the truth; permuted labels do not.
     predicted = np.bincount(ids[ids >= 0], minlength=case.truth.n_labels)[: case.truth.n_labels]
     both = [rankdata(counts) for counts in (predicted, case.truth.label_counts())]
-    alike = float(np.corrcoef(*both)[0, 1]) if min(counts.std() for counts in both) > 0 else 0.0
+    one, other = (ranks - ranks.mean() for ranks in both)
+    scale = np.sqrt((one * one).sum() * (other * other).sum())
+    alike = (one * other).sum() / scale if scale > 0 else 0.0
     if alike > 0.2:
         cause = "Labels are predicted as often as they occur, so the rows are in another order: write both in one order"
     elif alike < -0.2:

@@ -20,6 +20,7 @@ from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin, twin
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.kernels import random
 from xcrepro.paths import atomic_path
 from xcrepro.truth import Truth
 
@@ -337,11 +338,9 @@ def _of_counts(truth: Truth) -> str:
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """uint64 -> uint64, one to one, every bit of the one in every bit of the other (the finalizer of SplitMix64)."""
-    z = numbers + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    out = np.empty_like(numbers)
+    random.mixes(numbers, out)
+    return out
 
 
 def of_dataset(ds: Dataset, split: str = "") -> Sequence[Known]:

@@ -83,7 +83,7 @@ class HitLabels:
         if beta == 1.0:
             return self._plain_sums
         out = np.empty((kernel.N_COLUMNS, self.ks.size))
-        kernel.label_sums(self.tp, self.predicted, self.true, beta**2, out)
+        kernel.label_sums(self.tp, self.predicted, self.true, beta * beta, out)
         return out
 
     @cached_property

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from xcrepro import threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block, read_only
@@ -57,7 +57,6 @@ class PairSums:
             "square": np.zeros((*shape, 1 + kernel.PARTS), np.int64),
             "loss": np.zeros((self.ks.size, 1 + kernel.PARTS), np.int64),
             "capped": np.zeros(self.ks.size, np.int64),
-            "lifted": np.zeros(self.ks.size, np.int64),
         }
         self._dtype: np.dtype | None = None
 
@@ -88,7 +87,7 @@ class PairSums:
             bucket,
             bin_edges(self.bins, self.closed, scores.dtype),
             self.loss,
-            math.exp(-self.cap),
+            arithmetic.exp(-self.cap),
         )
         most = kernel.MOST // k // max(int(times.max(initial=1)), 1)
         for first in range(0, n, max(most, 1)):
@@ -108,7 +107,6 @@ class PairSums:
             for _, tables, totals in parts:
                 self._state["count"] += tables[..., kernel.COUNT]
                 self._state["capped"] += totals[:, kernel.CAPPED]
-                self._state["lifted"] += totals[:, kernel.LIFTED]
                 for name, of, start in _SUMS:
                     array = tables if of == "table" else totals
                     self._state[name][..., 1:] += array[..., start : start + kernel.PARTS]
@@ -214,7 +212,6 @@ class Pairs:
         )
         capped = int(state["capped"])
         self.log_loss = float(_rounded(_exactly("loss", state["loss"]))[0])
-        self.log_loss += int(state["lifted"]) * kernel.LIFT
         self.log_loss += capped * self.cap if capped else 0.0  # none times an infinite cap is 0 here
         if not of.loss:
             self.log_loss = math.nan

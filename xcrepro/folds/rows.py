@@ -47,7 +47,8 @@ class RowSums:
     ) -> None:
         self.ks = np.asarray(ks, np.int64)
         self.columns = np.array(sorted(set(columns)), np.int64)
-        self._beta2 = real_number("beta", beta, above=0) ** 2
+        beta = real_number("beta", beta, above=0)
+        self._beta2 = beta * beta
         if inverse_propensity is None and self.columns.max(initial=0) >= kernel.WEIGHTED:
             do = "xcrepro.propensity.inverse(label_counts, n_points, A, B)"
             raise ArgumentError("inverse_propensity", "must be given for a propensity-scored metric", None, do)

@@ -7,16 +7,18 @@ each cut-off, and for each contiguous fold of cross-fitting.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from xcrepro import calibrate
+from xcrepro import arithmetic, calibrate
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
+from xcrepro.kernels import cosine
 from xcrepro.kernels import pool as kernel
 
 MAX_BINS = 100_000
@@ -498,7 +500,8 @@ class ScorePool:
         if moved == 0.0:
             return 0.0
         value = self.smooth_ece()
-        above = (value + moved + math.sqrt((value + moved) ** 2 + 4.0 * steep)) / 2.0
+        both = value + moved
+        above = (both + math.sqrt(both * both + 4.0 * steep)) / 2.0
         below = moved + steep / value if value > 0 else math.inf
         return max(above - value, min(below, value))
 
@@ -587,20 +590,29 @@ def _residuals(scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> np.ndarra
 
 def _smooth(residuals: np.ndarray, bandwidth: float | None) -> float:
     """smECE of mean residuals on the steps, at a bandwidth or at the fixed point."""
-    from scipy.fft import dct
-
     # Reflected at both ends, the residuals are an even function of period 2: Gaussian smoothing multiplies its cosine
     # coefficients by exp(-(pi j s)^2 / 2). A type 1 transform counts the two ends half, so they go in twice.
     ends = residuals.copy()
     ends[[0, -1]] *= 2.0
-    coefficients = dct(ends, type=1)
+    coefficients = cosine_transform(ends)
     frequency = np.pi * np.arange(coefficients.size)
 
     def error(s: float) -> float:
-        curve = np.abs(dct(coefficients * np.exp(-0.5 * (frequency * s) ** 2), type=1)) / 2.0
+        curve = np.abs(cosine_transform(coefficients * arithmetic.exp(-0.5 * (frequency * s) ** 2))) / 2.0
         return float((curve.sum() - (curve[0] + curve[-1]) / 2.0) / _STEPS)
 
     return error(bandwidth) if bandwidth is not None else _crossing(error)
+
+
+_cosines = functools.cache(cosine.cosines)
+
+
+def cosine_transform(values: np.ndarray) -> np.ndarray:
+    """The cosine transform of type 1 along the last axis, of 2^m + 1 values."""
+    out = np.empty(values.shape)
+    shape = -1, values.shape[-1]
+    cosine.transforms(np.ascontiguousarray(values).reshape(shape), _cosines(shape[1] - 1), out.reshape(shape))
+    return out
 
 
 def _crossing(error: Callable[[float], float]) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcrepro import arithmetic
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin, expected_observed_counts
@@ -81,7 +82,7 @@ def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
     >>> tail.name, tail.real, tail.whole, int(tail.counts.min())
     ('Amazon-670K, twin', False, True, 1)
     """
-    counts = np.random.default_rng(seed).poisson(expected_observed_counts(dataset, scale))
+    counts = arithmetic.poissons(seed, expected_observed_counts(dataset, scale))
     return Tail(f"{registry.get(dataset).printed_name}, twin", counts[counts > 0], False, scale == 1)
 
 

@@ -1,8 +1,8 @@
 """Numba kernels: one file a job, input trusted.
 
-A kernel file may import ``elementary``, ``random`` and ``tiles`` of this room and no other. Numba's cache knows a function by its
-own file alone, so the cache folder is named by a digest of all kernel files: editing any of them starts an empty folder, and
-none goes stale.
+A kernel file may import ``elementary``, ``random`` and ``tiles`` of this room and no other. Numba's cache knows a function by
+its own file alone, so the cache folder is named by a digest of all kernel files: editing any of them starts an empty folder,
+and none goes stale.
 """
 
 from __future__ import annotations

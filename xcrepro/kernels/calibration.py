@@ -1,12 +1,13 @@
 """Sums over (score, hit) pairs for the calibration metrics, in one pass and without rounding: whole numbers in int64.
 
 A real number is parted into whole multiples of 2^-40, 2^-80, ...: one part is all there is of most float32 scores, two of their
-squares. Only +, -, *, / and comparisons are used, the logarithm included (``logs``), so that the bits depend neither on the
-order of the pairs nor on a machine's mathematical library.
+squares. So the bits do not depend on the order of the pairs.
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import log
 
 PARTS = 4  # of a sum; what lies below the last is cut off
 BITS = 40  # of each part; of the first behind the point:
@@ -20,20 +21,17 @@ FIELDS = SQUARE + PARTS
 # Of the totals
 LOSS = 0  # sum of -log(probability of what happened), of the pairs that are not capped
 CAPPED = PARTS  # how many are
-LIFTED = PARTS + 1  # how many probabilities were multiplied by 2^100 before the logarithm: each lacks LIFT
-TOTALS = PARTS + 2
-LIFT = 100.0 * 0.6931471805599453
+TOTALS = PARTS + 1
 MOST = 2**20  # pairs in one table, as often as they count: each part of a number is at most 2^42
 
 # Faults of `marginal`
 OUTSIDE = 1  # a probability outside [0, 1], or NaN
 DUPLICATE = 2
 
-_LN2 = 0.6931471805599453
 _BATCH = 64  # logarithms that are taken together, in vector instructions
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_rest(rest, fields, place, times):
     """Add what two parts left over, in units of the second, to the further ones."""
     for part in range(2, PARTS):
@@ -43,35 +41,14 @@ def _add_rest(rest, fields, place, times):
         rest -= whole
 
 
-@njit(nogil=True, cache=True)
-def logs(x, n, mantissas, out):
-    """``out[:n]``: natural logarithms of normal ``x[:n]`` in (0, 1], each right to 2e-16 of it or of 1, whichever is more.
-
-    With x = 2^e m, m in [sqrt(1/2), sqrt(2)): e log 2 + 2 atanh((m - 1) / (m + 1)). No branch, so that compilers take several
-    at once; ``mantissas`` is room for n.
-    """
-    bits, of_mantissas = x.view(np.int64), mantissas.view(np.int64)
+# NumPy's rules of division: with a check of every divisor the loop of logarithms could not run several numbers at once.
+@kernel(error_model="numpy")
+def _add_losses(happened, often, n, total):
+    """Add -log of ``happened[:n]``, each as often as it counts, to the totals; ``happened`` is filled with the logarithms."""
     for i in range(n):
-        out[i] = (bits[i] >> 52) - 1022
-        of_mantissas[i] = (bits[i] & 0xFFFFFFFFFFFFF) | (1022 << 52)
+        happened[i] = log(happened[i])
     for i in range(n):
-        small = np.float64(mantissas[i] < 0.7071067811865476)
-        m = mantissas[i] * (1.0 + small)
-        z = (m - 1.0) / (m + 1.0)
-        q = z * z
-        series = 1.0 / 21.0 + q * (1.0 / 23.0 + q * (1.0 / 25.0))
-        series = 1.0 / 15.0 + q * (1.0 / 17.0 + q * (1.0 / 19.0 + q * series))
-        series = 1.0 / 9.0 + q * (1.0 / 11.0 + q * (1.0 / 13.0 + q * series))
-        series = 1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * series))
-        out[i] = (out[i] - small) * _LN2 + (2.0 * z + 2.0 * z * q * series)
-
-
-@njit(nogil=True, cache=True)
-def _add_losses(happened, often, n, mantissas, losses, total):
-    """Add -log of ``happened[:n]``, each as often as it counts, to the totals."""
-    logs(happened, n, mantissas, losses)
-    for i in range(n):
-        rest = -losses[i] * 2.0**LOSS_BITS
+        rest = -happened[i] * 2.0**LOSS_BITS
         whole = np.int64(rest)
         total[LOSS] += often[i] * whole
         rest = (rest - whole) * 2.0**BITS
@@ -82,7 +59,7 @@ def _add_losses(happened, often, n, mantissas, losses, total):
             _add_rest(rest, total, LOSS, often[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
     """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
 
@@ -98,7 +75,6 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
     # Of each bucket, what happened's probabilities that wait for their logarithms
     waits, weights = np.empty((totals.shape[0], _BATCH)), np.empty((totals.shape[0], _BATCH), np.int64)
     waiting = np.zeros(totals.shape[0], np.int64)
-    mantissas, losses = np.empty(_BATCH), np.empty(_BATCH)
     for row in range(lo, hi):
         often = times[row] if times.size else 1
         for place in range(places):
@@ -144,22 +120,19 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
             if happened <= floor:
                 totals[t, CAPPED] += often
                 continue
-            if happened < 2.0**-1000:  # a mantissa of its own needs a normal number
-                happened *= 2.0**100
-                totals[t, LIFTED] += often
             n = waiting[t]
             waits[t, n] = happened
             weights[t, n] = often
             waiting[t] = n + 1
             if n + 1 == _BATCH:
-                _add_losses(waits[t], weights[t], _BATCH, mantissas, losses, totals[t])
+                _add_losses(waits[t], weights[t], _BATCH, totals[t])
                 waiting[t] = 0
     for t in range(waiting.size):
-        _add_losses(waits[t], weights[t], waiting[t], mantissas, losses, totals[t])
+        _add_losses(waits[t], weights[t], waiting[t], totals[t])
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def marginal(indptr, rows, data, true_indptr, true_rows, n_rows, edges, bins, lo, hi, out):
     """``out[label]``: the binned calibration error of each label in [lo, hi), columns of two CSC matrices with rising rows.
 

@@ -1,10 +1,11 @@
 """Which k of a row's candidates to predict when each has a weight that choosing it may change; what that is worth."""
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _insert(gains, labels, offsets, place, gain, label, offset):
     """Put an entry in at ``place`` of a row that is ranked before it, and move it up to where it belongs."""
     while place > 0 and (gain > gains[place - 1] or (gain == gains[place - 1] and label < labels[place - 1])):
@@ -17,7 +18,7 @@ def _insert(gains, labels, offsets, place, gain, label, offset):
     offsets[place] = offset
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, offsets):
     """Fill ``gains``, ``labels`` and ``offsets`` (into ``data``) with the row's best; how many there are.
 
@@ -47,7 +48,7 @@ def _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, off
 KEEP, PROBABILITY, GAIN = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, scores, chosen):
     """Rows order[lo], ..., order[hi - 1], one after the other: the k labels of largest gain (weights[l] + beta) * p_l.
 
@@ -78,7 +79,7 @@ def select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, sco
 _TINY = 2.0**-512
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _miss(label, p, back, failure, scaled, scale, sure):
     """Put the factor 1 - p into the label's failure, or take it out again (``back``). Factors of 0 are counted apart."""
     if p == 1.0:
@@ -101,7 +102,7 @@ def _miss(label, p, back, failure, scaled, scale, sure):
         failure[label] = scaled[label] * _TINY if scale[label] == 1 else scaled[label]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
     """One more pass after ``select`` with ``PROBABILITY``: each row gives its labels back and chooses anew, against all other
     rows. Returns the number of rows whose labels changed."""
@@ -137,7 +138,7 @@ def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
     return changed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lookup(indptr, indices, data, ids, lo, hi, values):
     """``values[row, place]``: what the row stores for the label at that place; untouched where it stores nothing."""
     k = ids.shape[1]
@@ -152,7 +153,7 @@ def lookup(indptr, indices, data, ids, lo, hi, values):
                     break
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expected(ids, marginals, k, failure):
     """(hits, covered): the expected number of hits in the first k places, and of labels with a hit there.
 

@@ -1,8 +1,9 @@
 """exp, log, log1p, tanh and what is made of them, the same bits on every machine.
 
-Those of C libraries and of NumPy differ in the last digit from processor to processor, because each has its own polynomials and
-some fuse a product with a sum. These are additions, products, divisions and square roots of IEEE numbers in a fixed order, which
-every machine computes alike. What they are at the edges (NaN, infinity, overflow, numbers below the normal ones) is what NumPy has.
+Those of C libraries and of NumPy differ in the last digit from processor to processor, because each has its own polynomials
+and some fuse a product with a sum. These are additions, products, divisions and square roots of IEEE numbers in a fixed order,
+which every machine computes alike. What they are at the edges (NaN, infinity, overflow, numbers below the normal ones) is what
+NumPy has.
 
 Largest errors in units in the last place, as the tests measure them against exact arithmetic: see ``ERRORS``.
 """
@@ -14,7 +15,7 @@ import numpy as np
 from xcrepro.kernels import kernel
 
 ERRORS = {
-    "exp": 2.5, "log": 3.0, "log1p": 3.0, "log2": 3.5, "tanh": 2.5, "sigmoid": 3.0, "softplus": 4.5,
+    "exp": 2.5, "log": 3.0, "log1p": 3.0, "log2": 3.5, "tanh": 2.5, "expm1": 5.0, "sigmoid": 3.5, "softplus": 4.5,
     "exp32": 1.0, "tanh32": 5.5, "sigmoid32": 2.5,
 }  # fmt: skip
 
@@ -123,9 +124,8 @@ def log1p(x):
     u = 1.0 + x
     m, e = _parts(u if u > 0.0 else 1.0)
     power = np.float64(e)
-    lost = (
-        x - (u - 1.0)
-    ) / u  # to first order what log(u) lacks; NaN where u is 0 or infinite, which the last lines put right
+    # To first order what log(u) lacks; NaN where u is 0 or infinite, which the last lines put right.
+    lost = (x - (u - 1.0)) / u
     value = power * _LN2_HIGH + (_twice_artanh((m - 1.0) / (m + 1.0)) + (power * _LN2_LOW + lost))
     value = _edges_of_log(u, value)
     # -0, NaN and numbers too small to halve are what they were.
@@ -144,6 +144,13 @@ def tanh(x):
     far = 1.0 - 2.0 / (exp(a + a) + 1.0)
     far = far if x > 0.0 else -far
     return near if a < 0.625 else (far if x == x else x)
+
+
+@kernel(error_model="numpy")
+def expm1(x):
+    """exp(x) - 1, also where exp(x) has lost digits of x."""
+    value = tanh(0.5 * x) * (exp(x) + 1.0)
+    return value if abs(x) > 1e-300 else x
 
 
 @kernel(error_model="numpy")
@@ -250,6 +257,13 @@ def log2s(values, out):
     """log2 of every value."""
     for i in range(values.size):
         out[i] = log2(values[i])
+
+
+@kernel
+def expm1s(values, out):
+    """expm1 of every value."""
+    for i in range(values.size):
+        out[i] = expm1(values[i])
 
 
 @kernel

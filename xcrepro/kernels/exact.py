@@ -7,14 +7,15 @@ below 2^(e-27) with a long mantissa) the caller goes another, slower way.
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 BITS = 40  # of each of the two parts
 ROWS = 2048  # at most, in one call
 DONE, TOO_LARGE, INEXACT = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def split(values, n, exponents, high, low):
     """Part the first n rows: ``values[i, c] = (high[i, c] 2^-40 + low[i, c] 2^-80) 2^exponents[c]``.
 
@@ -46,7 +47,7 @@ def split(values, n, exponents, high, low):
     return INEXACT if rest else DONE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add(values, n, exponents, high, low):
     """The same parts, added over the first n rows (at most ROWS) to the int64 ``high`` and ``low`` (m,), if it returns DONE."""
     m = values.shape[1]

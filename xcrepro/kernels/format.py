@@ -8,17 +8,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 _SPACE, _NEWLINE, _COMMA, _MINUS, _PLUS, _DOT, _ZERO, _COLON, _E = 32, 10, 44, 45, 43, 46, 48, 58, 101
 _POWERS = np.array([float(f"1e{i}") for i in range(65)])
+_LEAST = -45  # the exponent of the smallest float32
+_TENS = np.array([float(f"1e{i}") for i in range(_LEAST, 40)])
 
 # The most bytes one entry can take: a ten-digit id, a colon, "-1.23456789e-38", a blank.
 ENTRY_BYTES = 28
 LABEL_BYTES = 11
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bits, out):
     """Write rows [lo, hi) into ``out`` (uint8) and return how many bytes they took.
 
@@ -77,7 +80,8 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
             # Six digits of a normal number lie nearer than any shorter number that reads back, so that the six-digit form
             # without trailing zeros is the shortest one; nine digits always suffice. (A number in the very middle could be
             # shorter by a digit; it is passed over. Only whole numbers beyond 2^24 have such.)
-            size = math.floor(math.log10(value))
+            size = ((math.frexp(value)[1] - 1) * 30103) // 100000  # floor(log10(value)), or one less
+            size += value >= _TENS[size + 1 - _LEAST]
             whole = 0
             scale = 0
             for n_digits in range(6 if pattern >> 23 else 1, 10):

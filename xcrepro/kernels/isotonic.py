@@ -5,7 +5,9 @@ that block means are compared exactly, by their cross products; the pooled block
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import exp, log, log1p
 
 STRIDE = 64
 _ROOT = 3_037_000_499  # the largest whole number whose square is below 2^63
@@ -13,7 +15,7 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def counts(scores, codes, without, distinct, n, hits):
     """Pairs of the folds other than ``without``, counted: fills and returns the distinct scores, pairs and hits. ``scores``
     rise; codes: 2 * fold + hit of each pair, int32."""
@@ -30,7 +32,7 @@ def counts(scores, codes, without, distinct, n, hits):
     return distinct[:m], n[:m], hits[:m]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _product(a, b):
     """a * b for 0 <= a, b < 2^63, as the upper and the lower 64 bits."""
     a, b = np.uint64(a), np.uint64(b)
@@ -40,7 +42,7 @@ def _product(a, b):
     return (a >> _HALF) * (b >> _HALF) + (middle >> _HALF) + (other >> _HALF), (other << _HALF) | (low & _LOW)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _below(a, b, c, d):
     """a / b < c / d for 0 <= a <= b, 0 <= c <= d, exactly."""
     if b <= _ROOT and d <= _ROOT:
@@ -50,7 +52,7 @@ def _below(a, b, c, d):
     return left_high < right_high or (left_high == right_high and left_low < right_low)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _push(hits, sizes, ends, depth, hit, size, end):
     """Put a block on the stack, pooled with those before it until the means rise strictly. Returns the new depth."""
     while depth > 0 and not _below(hits[depth - 1], sizes[depth - 1], hit, size):
@@ -61,7 +63,7 @@ def _push(hits, sizes, ends, depth, hit, size, end):
     return depth + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pool(scores, n, hits):
     """The blocks of the isotonic regression of counts: ``scores`` rise strictly, n is 1 or more.
 
@@ -75,7 +77,7 @@ def pool(scores, n, hits):
     for i in range(n.size):
         total += n[i]
     # At most 1.1 total^(2/3) fractions can rise strictly with denominators that add up to the total.
-    capacity = min(n.size, int(2.0 * total ** (2.0 / 3.0)) + 2)
+    capacity = min(n.size, int(2.0 * exp(log(total) * (2.0 / 3.0))) + 2)
     rough_hits, rough_sizes = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     all_hits, all_sizes = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     rough_ends, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
@@ -111,7 +113,7 @@ def pool(scores, n, hits):
     return first, last, all_hits[:depth].copy(), all_sizes[:depth].copy()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def interpolate(knots, values, scores, lo, hi, out):
     """``out[i]`` for ``scores[i]``, i in [lo, hi): linear between the strictly rising knots, constant beyond the ends.
 
@@ -137,7 +139,7 @@ def interpolate(knots, values, scores, lo, hi, out):
             out[i] = min(values[left] + share * (values[right] - values[left]), values[right])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def logistic_sums(features, n, hits, low, high, theta, gradient, hessian):
     """Cross-entropy of 1 / (1 + exp(-theta . (features, 1))) against the target ``high`` of a hit and ``low`` of a miss.
 
@@ -155,13 +157,13 @@ def logistic_sums(features, n, hits, low, high, theta, gradient, hessian):
             row[j] = features[j, i]
             logit += theta[j] * row[j]
         # exp() of a negative number only, so that nothing overflows.
-        small = np.exp(-abs(logit))
+        small = exp(-abs(logit))
         chance = 1.0 / (1.0 + small)
         if logit < 0:
             chance = small / (1.0 + small)
         pairs = np.float64(n[i])
         target = hits[i] * high + (n[i] - hits[i]) * low
-        loss += pairs * (max(logit, 0.0) + np.log1p(small)) - target * logit
+        loss += pairs * (max(logit, 0.0) + log1p(small)) - target * logit
         spread = pairs * small / ((1.0 + small) * (1.0 + small))
         residual = pairs * chance - target
         for j in range(d + 1):

@@ -10,14 +10,15 @@ cells, ``label * n_events + event``.
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 # The columns of label_sums: sums over labels of ...
 PRECISION, RECALL, F_BETA, COVERED = 0, 1, 2, 3
 N_COLUMNS = 4
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def place_keys(found, ids, bucket, shift, weights, keys, counts):
     """The event of each place that ``bucket`` has and that is not empty; returns how many there are.
 
@@ -38,7 +39,7 @@ def place_keys(found, ids, bucket, shift, weights, keys, counts):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def truth_keys(indptr, indices, weights, keys, counts):
     """The relevant labels of the rows whose weight is not 0, and that weight; returns how many there are."""
     n = 0
@@ -51,7 +52,7 @@ def truth_keys(indptr, indices, weights, keys, counts):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_up(keys, given, counts):
     """Make sorted keys distinct, in place, and write their counts; returns how many are left. ``given`` may be empty."""
     n = -1
@@ -66,7 +67,7 @@ def add_up(keys, given, counts):
     return n + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge(keys_a, counts_a, keys_b, counts_b, keys, counts):
     """Two lists of rising keys as one; returns how many keys it has."""
     a = b = n = 0
@@ -93,7 +94,7 @@ def merge(keys_a, counts_a, keys_b, counts_b, keys, counts):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_to_cells(keys, counts, shift, n_events, cells):
     """Add a list to a table. ``counts`` may be empty."""
     mask = (1 << shift) - 1
@@ -101,7 +102,7 @@ def add_to_cells(keys, counts, shift, n_events, cells):
         cells[(keys[i] >> shift) * n_events + (keys[i] & mask)] += counts[i] if counts.size else 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_cells(cells, shift, n_events, keys, counts):
     """A table as a list of rising keys."""
     n = 0
@@ -114,7 +115,7 @@ def list_cells(cells, shift, n_events, keys, counts):
                 n += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, tp):
     """The labels with a hit, rising, and their counts at each k; returns how many there are. ``counts`` may be empty.
 
@@ -164,7 +165,7 @@ def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, 
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hits_of_cells(cells, labels, predicted, tp):
     """:func:`hits_of_list` for a table."""
     n_ks = tp.shape[1]
@@ -185,7 +186,7 @@ def hits_of_cells(cells, labels, predicted, tp):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def spread(keys, counts, shift, predicted, tp):
     """Add a list to (K, L) tables; a place in the rows of its bucket and of all after it."""
     mask = (1 << shift) - 1
@@ -198,7 +199,7 @@ def spread(keys, counts, shift, predicted, tp):
                 tp[bucket, label] += count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def label_sums(tp, predicted, true, beta2, out):
     """``out[column, i]``: sums over labels, given as (labels, K) tables of those with a hit at the largest k.
 
@@ -217,7 +218,7 @@ def label_sums(tp, predicted, true, beta2, out):
         out[PRECISION, i], out[RECALL, i], out[F_BETA, i], out[COVERED, i] = precision, recall, f_beta, covered
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
     """``out[bin, i]``: sums of F1 over the labels of each bin; the bin is how many ``starts`` the label's count reaches."""
     for s in range(tp.shape[0]):
@@ -230,7 +231,7 @@ def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
                 out[b, i] += 2.0 * tp[s, i] / (1.0 * true[s] + predicted[s, i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hit_histograms(tp, out):
     """``out[i, hits]``: labels with that many hits at the i-th k."""
     for s in range(tp.shape[0]):
@@ -238,7 +239,7 @@ def hit_histograms(tp, out):
             out[i, tp[s, i]] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def frequency_bins(counts, starts, bins, sizes):
     """``bins[label]``: how many of the rising ``starts`` its count reaches; ``sizes[bin]``: labels there.
 
@@ -264,14 +265,14 @@ def frequency_bins(counts, starts, bins, sizes):
     sizes[starts.size] = reach[starts.size]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_rows(cell, row, weights, cells):
     """``cells[cell[i]] += weights[row[i]]``; quickest where ``cell`` rises."""
     for i in range(cell.size):
         cells[cell[i]] += weights[row[i]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def reachable(indptr, indices, label_indptr, label_rows, ks):
     """How many different labels the rows can show when each has ``k`` places for labels of its own, for each rising k.
 

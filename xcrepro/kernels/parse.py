@@ -8,7 +8,8 @@ fault and says where; what is wrong there is worked out in Python, which happens
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 # Slots of the array `out`.
 ROWS, LINES, LABELS, ENTRIES, ODD, UNSORTED_ROWS, UNSORTED_ROW, FAULT, FAULT_AT = range(9)
@@ -33,13 +34,13 @@ _POWERS = np.array([float(f"1e{i}") for i in range(-_LARGEST_POWER, _LARGEST_POW
 PADDING = 8
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _byte(text, p):
     # An unsigned index spares the check for a negative one, here and below.
     return np.int64(text[np.uint64(p)])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _digits(text, p):
     """How many of the eight bytes from ``p`` on are digits before the first other byte, and the number they spell.
 
@@ -70,7 +71,7 @@ def _digits(text, p):
     return np.int64(count), np.int64(word)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def parse_block(
     text, end, labelled, n_labels, first_label, n_ids, first_id, labels, label_lens, ids, values, lens, odd, out
 ):

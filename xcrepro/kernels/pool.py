@@ -6,7 +6,8 @@ an entry is one score; with it, all scores of a cell (float32 only).
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 SHIFT = 10  # bits that a cell leaves out of the 23 of a float32's mantissa
 _FIRST = 0x33800000 >> SHIFT  # the cell of 2^-24
@@ -20,7 +21,7 @@ MOVE = 3
 ROWS = 4
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cell(bits):
     """The cell of a float32: leading bits of min(s, 1 - s), mirrored at 1/2; one cell for all below 2^-24."""
     if bits < np.uint32(0x3F000000):
@@ -31,20 +32,20 @@ def _cell(bits):
     return 2 * _HALF - max(np.int64(rest >> np.uint32(SHIFT)) - _FIRST + 1, 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(bits, grid):
     """What entries rise by: the cell, or the score itself."""
     return np.uint64(_cell(np.uint32(bits))) if grid else np.uint64(bits)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cells(bits, out):
     """``out[i]``: the cell of each float32."""
     for i in range(bits.size):
         out[i] = _cell(bits[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count(keys, weights, grid):
     """The run of rising ``keys``; ``weights`` says how often each counts, 1 or more, or is empty: once. Without a grid its
     lowest scores are its highest, one array. Returns the run with room behind it, and its length."""
@@ -70,7 +71,7 @@ def count(keys, weights, grid):
     return low, high, n, hits, m + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge(low, high, n, hits, other_low, other_high, other_n, other_hits, grid):
     """The run of two runs, as :func:`count` returns it."""
     room = n.size + other_n.size
@@ -103,7 +104,7 @@ def merge(low, high, n, hits, other_low, other_high, other_n, other_hits, grid):
     return out_low, out_high, out_n, out_hits, m
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def without(scores, low, n, hits, part_low, part_n, part_hits, places, left, left_n, left_hits):
     """A run less a part of it: fills and returns scores, pairs and hits of the entries where pairs are left. ``scores`` holds
     each entry's own; ``places`` is filled with the entry to which each entry of the part belongs."""
@@ -119,7 +120,7 @@ def without(scores, low, n, hits, part_low, part_n, part_hits, places, left, lef
     return left[:m], left_n[:m], left_hits[:m]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def equal_mass(scores, n, hits, spread, cuts, table):
     """Fill ``table`` (ROWS, bins): COUNT, HITS and SCORE of the pairs [cuts[b], cuts[b + 1]) in order of score.
 

@@ -1,7 +1,9 @@
 """Per-row values of the ranking metrics: one number a (row, column, k), which the kernels of ``exact.py`` add up."""
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import log2
 
 # The columns. S(w, d) is the sum over hits up to k of weight times discount. From 100 on they need label weights (inverse
 # propensities), from 200 on the number of relevant labels in the complete truth, too.
@@ -34,7 +36,7 @@ PS_F_SET = 203
 PS_F_PRINTED = 204
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, beta2, ks, columns, lo, hi, out):
     """Fill ``out[row - lo, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
 
@@ -43,7 +45,9 @@ def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, be
     """
     places = found.shape[1]
     k_max = ks[-1]
-    discount = 1.0 / np.log2(np.arange(k_max) + 2.0)
+    discount = np.empty(k_max)
+    for place in range(k_max):
+        discount[place] = 1.0 / log2(place + 2.0)
     # perfect[m]: discounted gain of m relevant labels at the first m places
     perfect = np.zeros(k_max + 1)
     for place in range(k_max):

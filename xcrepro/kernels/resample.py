@@ -5,7 +5,9 @@ be weighed apart, on different machines, in any order. Sums are taken row after 
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.random import STEP, mix
 
 # Rows of the table of a bin, and the totals of a sample: as in the calibration kernel.
 COUNT, HITS, SCORE, SQUARE, SCORE_OF_HITS = 0, 1, 2, 3, 4
@@ -13,35 +15,25 @@ ROWS = 5
 SQUARED_ERROR, LOG_LOSS, CAPPED = 0, 1, 2
 TOTALS = 3
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, as SplitMix64 counts
 
-
-@njit(nogil=True, cache=True)
-def _mixed(x):
-    """The finaliser of SplitMix64: each bit of ``x`` moves each bit of the result with a chance of one half."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def poisson(seed, rows, bounds, lo, hi, out):
     """``out[i, s]`` for i in [lo, hi): the weight of row number ``rows[i]`` in sample s.
 
     ``bounds[j]`` is 2^64 times the chance of at most j: the weight is above j where the hash is at or above it.
     """
-    key = _mixed(np.uint64(seed) + _STEP)
+    key = mix(np.uint64(seed) + STEP)
     for i in range(lo, hi):
-        of_row = _mixed(key ^ _mixed(np.uint64(rows[i]) + _STEP))
+        of_row = mix(key ^ mix(np.uint64(rows[i]) + STEP))
         for s in range(out.shape[1]):
-            bits = _mixed(of_row + _STEP * np.uint64(s + 1))
+            bits = mix(of_row + STEP * np.uint64(s + 1))
             weight = 0
             while weight < bounds.size and bits >= bounds[weight]:
                 weight += 1
             out[i, s] = weight
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weighted_sums(values, weights, out):
     """``out[s, c] = sum over rows of weights[s, row] * values[row, c]``, row after row."""
     out[:] = 0.0
@@ -53,7 +45,7 @@ def weighted_sums(values, weights, out):
                     out[s, c] += weight * values[row, c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_sums(bins, scores, found, losses, capped, bucket, weights, tables, totals):
     """Fill ``tables[s, bucket, ROWS, bin]`` and ``totals[s, bucket, TOTALS]``: each place's pair, its row weighed.
 

@@ -5,7 +5,8 @@ of a sparse matrix, ``row * L + label`` of a dense one). The rows before the fau
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 OK, NAN, DUPLICATE = 0, 1, 2
 
@@ -15,7 +16,7 @@ OK, NAN, DUPLICATE = 0, 1, 2
 _BYTES = 1 << 21
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_ids(indptr, indices, n_labels, lo, hi):
     """Is no id twice in a row, in rows [lo, hi)?
 
@@ -56,7 +57,7 @@ def check_ids(indptr, indices, n_labels, lo, hi):
     return OK, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _repeated(indices, start, stop, hashed, stamp):
     """The first place whose id stood before it, or -1. An entry is (stamp, id): what another row left counts as empty."""
     for j in range(start, stop):
@@ -70,7 +71,7 @@ def _repeated(indices, start, stop, hashed, stamp):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _insert(best, labels, place, score, label):
     """Put an entry in at ``place`` of a row that is ranked before it, and move it up to where it belongs."""
     while place > 0 and (score > best[place - 1] or (score == best[place - 1] and label < labels[place - 1])):
@@ -81,7 +82,7 @@ def _insert(best, labels, place, score, label):
     labels[place] = label
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def csr(indptr, indices, data, lo, hi, ids, scores):
     k = ids.shape[1]
     best = np.empty(k, data.dtype)
@@ -111,7 +112,7 @@ def csr(indptr, indices, data, lo, hi, ids, scores):
     return OK, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def dense(values, lo, hi, ids, scores):
     k = ids.shape[1]
     n_labels = values.shape[1]

@@ -1,11 +1,11 @@
 """What every metric asks of a ground-truth CSR: is it canonical, what hits, what could have been hit."""
 
-from numba import njit
+from xcrepro.kernels import kernel
 
 CLEAN, UNTIDY, NEGATIVE, NAN = 0, 1, 2, 3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def inspect(indptr, indices, data, lo, hi):
     """``(state, place)`` of rows [lo, hi): CLEAN when labels rise strictly and every value is positive; UNTIDY when
     they need sorting, deduplicating or dropping of zeros; else the first fault and its offset."""
@@ -26,7 +26,7 @@ def inspect(indptr, indices, data, lo, hi):
     return state, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def best_weights(indptr, indices, weights, lo, hi, best):
     """``best[row - lo]``: the largest weights among the row's labels, falling, padded with 0: what a perfect ranking takes."""
     k = best.shape[1]
@@ -48,7 +48,7 @@ def best_weights(indptr, indices, weights, lo, hi, best):
             best[row - lo, place] = weight
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weight_sums(indptr, indices, weights, lo, hi, sums):
     """``sums[row]``: the weights of all the row's labels, added in label order."""
     for row in range(lo, hi):
@@ -58,7 +58,7 @@ def weight_sums(indptr, indices, weights, lo, hi, sums):
         sums[row] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hits(indptr, indices, ids, lo, hi, found):
     """``found[row, place]``: 1 where the label at that place is relevant. Absent places (-1) miss."""
     k = ids.shape[1]
@@ -85,7 +85,7 @@ def hits(indptr, indices, ids, lo, hi, found):
             found[row, place] = left < stop and indices[left] == label
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def duplicate_place(ids, lo, hi):
     """The first ``row * k + place`` whose label stands earlier in its row, or -1."""
     k = ids.shape[1]

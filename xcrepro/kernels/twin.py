@@ -1,132 +1,39 @@
 """The synthetic twin's loops: random numbers by counting, labels and words of points, probabilities, draws.
 
 Every random number is a hash of (seed, stream, item, count), so that no result depends on how rows are divided among
-threads, nor on the version of any random generator. Exponentials and logarithms are our own: those of C libraries and of
-NumPy differ in the last digit from processor to processor, which can move a draw.
+threads.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_M1 = np.uint64(0xBF58476D1CE4E5B9)
-_M2 = np.uint64(0x94D049BB133111EB)
-_S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
-_UNIT = 2.0**-53
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import exp, log
+from xcrepro.kernels.random import key as key_of
+from xcrepro.kernels.random import uniform
 
 # Streams: what a random number is for. The values only have to differ.
 LABEL_IDS, TOPICS, COMPANIONS, SIZES, TOPIC_WORDS, SIGNATURES, WORD_IDS, LABELS, TEXT, OBSERVED, MISSED = range(11)
 
 
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-
-
-# NumPy's rules of division: with a check of every divisor the loop of _sigmoids could not run four numbers at once.
-@njit(nogil=True, cache=True, error_model="numpy")
-def _exp_parts(x):
-    """(n, m) with e to the power x = m * 2**n, m to about 1e-15 of it: by additions and products, which are exact
-    everywhere."""
-    n = np.floor(x / (_LN2_HIGH + _LN2_LOW) + 0.5)
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    # Taylor's series to the 12th power, |r| < 0.35: the next term is below 1e-15.
-    total = 1.0 / 479001600.0
-    total = total * r + 1.0 / 39916800.0
-    total = total * r + 1.0 / 3628800.0
-    total = total * r + 1.0 / 362880.0
-    total = total * r + 1.0 / 40320.0
-    total = total * r + 1.0 / 5040.0
-    total = total * r + 1.0 / 720.0
-    total = total * r + 1.0 / 120.0
-    total = total * r + 1.0 / 24.0
-    total = total * r + 1.0 / 6.0
-    total = total * r + 0.5
-    total = total * r + 1.0
-    total = total * r + 1.0
-    return n, total
-
-
-@njit(nogil=True, cache=True)
-def _exp(x):
-    """e to the power x, the same bits everywhere; 0 below -700, above 700 that of 700."""
-    if x < -700.0:
-        return 0.0
-    n, total = _exp_parts(min(x, 700.0))
-    return math.ldexp(total, int(n))
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _sigmoids(z, n, shift, bits, out):
-    """out[i] = 1 / (1 + _exp(-(z[i] + shift))), the same bits, without a branch. ``bits``: room for n int64."""
-    power = bits.view(np.float64)
+# NumPy's rules of division: with a check of every divisor the loop could not run several numbers at once.
+@kernel(error_model="numpy")
+def _sigmoids(z, n, shift, out):
+    """out[i] = 1 / (1 + exp(-(z[i] + shift)))."""
     for i in range(n):
-        e, out[i] = _exp_parts(min(max(-(z[i] + shift), -700.0), 700.0))
-        bits[i] = (np.int64(np.int32(e)) + 1023) << 52  # as a float64 it is 2 to the power e
-    for i in range(n):
-        out[i] = 1.0 / (1.0 + out[i] * power[i])
+        out[i] = 1.0 / (1.0 + exp(-(z[i] + shift)))
 
 
-@njit(nogil=True, cache=True)
-def _log(x):
-    """The natural logarithm of x > 0: 2 artanh((m - 1) / (m + 1)) of the mantissa m, and the exponent."""
-    m, e = math.frexp(x)
-    if m < 0.7071067811865476:
-        m *= 2.0
-        e -= 1
-    s = (m - 1.0) / (m + 1.0)
-    square = s * s
-    total = 0.0
-    for i in range(23, 0, -2):
-        total = total * square + 1.0 / i
-    return e * _LN2_HIGH + (2.0 * s * total + e * _LN2_LOW)
-
-
-@njit(nogil=True, cache=True)
-def exp(values, out):
-    """_exp of every value."""
-    for i in range(values.size):
-        out[i] = _exp(values[i])
-
-
-@njit(nogil=True, cache=True)
-def log(values, out):
-    """_log of every value, all above 0."""
-    for i in range(values.size):
-        out[i] = _log(values[i])
-
-
-@njit(nogil=True, cache=True)
-def _mix(x):
-    """The output function of SplitMix64: every bit of x reaches every bit of the result."""
-    x = (x ^ (x >> _S30)) * _M1
-    x = (x ^ (x >> _S27)) * _M2
-    return x ^ (x >> _S31)
-
-
-@njit(nogil=True, cache=True)
-def _key(seed, stream, item):
-    """Where the random numbers of one item of one stream start."""
-    return _mix(_mix(_mix(np.uint64(seed) + _STEP) + np.uint64(stream) * _STEP) + np.uint64(item) * _STEP)
-
-
-@njit(nogil=True, cache=True)
-def _uniform(key, count):
-    """The count-th number of a key, uniform on [0, 1)."""
-    return (_mix(key + np.uint64(count + 1) * _STEP) >> _S11) * _UNIT
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def uniforms(seed, stream, out):
     """Fill out with the numbers of item 0 of a stream."""
-    key = _key(seed, stream, 0)
+    key = key_of(seed, stream, 0)
     for i in range(out.size):
-        out[i] = _uniform(key, i)
+        out[i] = uniform(key, i)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find(cumulative, lo, hi, x):
     """The first i in [lo, hi) with cumulative[i] > x; hi - 1 if there is none."""
     hi -= 1
@@ -139,7 +46,7 @@ def _find(cumulative, lo, hi, x):
     return lo
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fresh(words, used, candidate, n_words):
     """The candidate, or the next word after it that is not yet among words[:used]."""
     i = 0
@@ -152,20 +59,20 @@ def _fresh(words, used, candidate, n_words):
     return candidate
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def deal_topics(seed, n_general, n_topics, frequency, topic):
     """Each label's topic: of two drawn at random the one with the fewer points yet; the first ``n_general`` have none."""
-    key = _key(seed, TOPICS, 0)
+    key = key_of(seed, TOPICS, 0)
     mass = np.zeros(n_topics, np.float64)
     for l in range(topic.size):
         topic[l] = -1
         if l >= n_general:
-            one, other = int(_uniform(key, 2 * l) * n_topics), int(_uniform(key, 2 * l + 1) * n_topics)
+            one, other = int(uniform(key, 2 * l) * n_topics), int(uniform(key, 2 * l + 1) * n_topics)
             topic[l] = one if mass[one] <= mass[other] else other
             mass[topic[l]] += frequency[l]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, companion, follow, own):
     """Each label's companion, a more frequent one of its topic (-1: none), and how often the label brings it along.
 
@@ -180,11 +87,11 @@ def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, 
         first, stop = topic_starts[t], topic_starts[t + 1]
         for at in range(stop - 1, first, -1):
             l = by_topic[at]
-            key = _key(seed, COMPANIONS, l)
-            follow[l] = most * _uniform(key, 0)
+            key = key_of(seed, COMPANIONS, l)
+            follow[l] = most * uniform(key, 0)
             brought = follow[l] * room * frequency[l]
             for attempt in range(1, 9):
-                u = _uniform(key, attempt)
+                u = uniform(key, attempt)
                 other = by_topic[at - 1 - int(u * u * (at - first))]
                 if own[other] - brought >= least * frequency[other]:
                     companion[l] = other
@@ -192,7 +99,7 @@ def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, 
                     break
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def deal_parents(seed, topic_starts, by_topic, frequency, gap, room, least, companion, follow, own):
     """As :func:`deal_companions`, for a hierarchy: a label's companion is its parent, which it always brings along.
 
@@ -205,20 +112,20 @@ def deal_parents(seed, topic_starts, by_topic, frequency, gap, room, least, comp
         first, stop = topic_starts[t], topic_starts[t + 1]
         for at in range(stop - 1, first, -1):
             l = by_topic[at]
-            key = _key(seed, COMPANIONS, l)
+            key = key_of(seed, COMPANIONS, l)
             n = 0
             while frequency[by_topic[first + n]] >= gap * frequency[l]:
                 n += 1
             brought = room * frequency[l]
             for attempt in range(8 if n > 0 else 0):
-                other = by_topic[first + int(_uniform(key, attempt) * n)]
+                other = by_topic[first + int(uniform(key, attempt) * n)]
                 if own[other] - brought >= least * frequency[other]:
                     companion[l] = other
                     own[other] -= brought
                     break
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def write_signatures(seed, n_words, shared, ids, topic, topic_words, words, weights):
     """Words of the topics; words and weights of the labels ``ids``, a row of each a label.
 
@@ -226,26 +133,26 @@ def write_signatures(seed, n_words, shared, ids, topic, topic_words, words, weig
     Weights are those of a flat Dirichlet.
     """
     for t in range(topic_words.shape[0]):
-        key = _key(seed, TOPIC_WORDS, t)
+        key = key_of(seed, TOPIC_WORDS, t)
         for j in range(topic_words.shape[1]):
-            topic_words[t, j] = _fresh(topic_words[t], j, int(_uniform(key, j) * n_words), n_words)
+            topic_words[t, j] = _fresh(topic_words[t], j, int(uniform(key, j) * n_words), n_words)
     size = words.shape[1]
     for l in range(topic.size):
-        key = _key(seed, SIGNATURES, ids[l])
+        key = key_of(seed, SIGNATURES, ids[l])
         total = 0.0
         for j in range(size):
-            u = _uniform(key, 2 * j)
+            u = uniform(key, 2 * j)
             w = int(u * n_words)
             if j < shared and topic[l] >= 0:
                 w = topic_words[topic[l], int(u * topic_words.shape[1])]
             words[l, j] = _fresh(words[l], j, w, n_words)
-            weights[l, j] = -_log(1.0 - _uniform(key, 2 * j + 1)) + 1e-6
+            weights[l, j] = -log(1.0 - uniform(key, 2 * j + 1)) + 1e-6
             total += weights[l, j]
         for j in range(size):
             weights[l, j] /= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _holds(labels, n, label):
     found = False
     for i in range(n):
@@ -253,7 +160,7 @@ def _holds(labels, n, label):
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_labels(
     lo, hi, seed, sizes, propensity, general, topic_starts, by_topic, topic_mass, mass, frequent, companion, follow,
     most_topics, labels, counts, topics,
@@ -266,9 +173,9 @@ def draw_labels(
     """
     width = labels.shape[1]
     for row in range(lo, hi):
-        key = _key(seed, LABELS, row)
+        key = key_of(seed, LABELS, row)
         wanted = sizes[row]
-        x = _uniform(key, 0)
+        x = uniform(key, 0)
         held = 0
         seen = 0.0
         chances = general[int(wanted) - 1]
@@ -279,18 +186,18 @@ def draw_labels(
             held += 1
             seen += propensity[l]
             tooth += 1.0
-        n_topics = 1 + int(most_topics * _uniform(key, 1))
+        n_topics = 1 + int(most_topics * uniform(key, 1))
         total = mass[-1]
         topics[row] = -1
         if total > 0.0:
             for j in range(n_topics):
-                topics[row, j] = _find(mass, 0, mass.size, _uniform(key, 2 + j) * total)
+                topics[row, j] = _find(mass, 0, mass.size, uniform(key, 2 + j) * total)
         count = 2 + most_topics
         tries = 0
         last = -1
         while held < width:
             label = -1
-            if last >= 0 and companion[last] >= 0 and _uniform(key, count) < follow[last]:
+            if last >= 0 and companion[last] >= 0 and uniform(key, count) < follow[last]:
                 label = companion[last]
                 last = -1
                 if _holds(labels[row], held, label):
@@ -299,13 +206,13 @@ def draw_labels(
             if label >= 0:
                 pass
             elif total > 0.0 and tries < 20:
-                t = topics[row, int(_uniform(key, count) * n_topics)]
+                t = topics[row, int(uniform(key, count) * n_topics)]
                 first, stop = topic_starts[t], topic_starts[t + 1]
                 base = topic_mass[first - 1] if first > 0 else 0.0
-                at = _find(topic_mass, first, stop, base + _uniform(key, count + 1) * (topic_mass[stop - 1] - base))
+                at = _find(topic_mass, first, stop, base + uniform(key, count + 1) * (topic_mass[stop - 1] - base))
                 label = by_topic[at]
             else:
-                label = _find(frequent, 0, frequent.size, _uniform(key, count + 1) * frequent[-1])
+                label = _find(frequent, 0, frequent.size, uniform(key, count + 1) * frequent[-1])
             count += 2
             if _holds(labels[row], held, label):
                 # Small topics are soon used up: then any label, and in the end no more.
@@ -323,24 +230,24 @@ def draw_labels(
         counts[row] = held
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_words(
     seed, row, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told, about, weak,
     even, buffer, emphasis,
 ):  # fmt: skip
     """The words of one point, sorted, into buffer; returns how many (repeats included)."""
-    key = _key(seed, TEXT, row)
+    key = key_of(seed, TEXT, row)
     count = 0
     # Some labels are written of at length, others hardly: the smaller ``even``, the more so.
     total = 0.0
     for j in range(n_labels):
         part = 0.0
         for _ in range(even):
-            part -= _log(1.0 - _uniform(key, count))
+            part -= log(1.0 - uniform(key, count))
             count += 1
         total += part
         emphasis[j] = total
-    if _uniform(key, count) < weak:
+    if uniform(key, count) < weak:
         told = 0.1 * told
     count += 1
     n_topics = 0
@@ -349,11 +256,11 @@ def _draw_words(
     # Lengths spread by about half: the exponential of a sum of uniforms, which is nearly normal.
     spread = 0.0
     for _ in range(4):
-        spread += _uniform(key, count) - 0.5
+        spread += uniform(key, count) - 0.5
         count += 1
-    n = min(max(int(length * _exp(0.8 * spread)), 3), buffer.size)
+    n = min(max(int(length * exp(0.8 * spread)), 3), buffer.size)
     for i in range(n):
-        kind, pick, which = _uniform(key, count), _uniform(key, count + 1), _uniform(key, count + 2)
+        kind, pick, which = uniform(key, count), uniform(key, count + 1), uniform(key, count + 2)
         count += 3
         if kind < told:
             l = labels[_find(emphasis, 0, n_labels, which * total)]
@@ -379,7 +286,7 @@ def _draw_words(
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def write_words(
     lo, hi, n_train, seed, labels, n_labels, topics, topic_words, words, weights, background, word_ids, length, told,
     about, weak, even, second, sizes, in_points, idf, indptr, indices, data,
@@ -404,7 +311,7 @@ def write_words(
             while j < n and buffer[j] == w:
                 j += 1
             if second:
-                v = (1.0 + _log(float(j - i))) * idf[w]
+                v = (1.0 + log(float(j - i))) * idf[w]
                 indices[indptr[row] + different] = w
                 value[different] = v
                 total += v * v
@@ -419,7 +326,7 @@ def write_words(
             sizes[row] = different
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def near_labels(lo, hi, indptr, indices, data, word_ptr, word_label, word_weight, alpha, prior, labels, logits):
     """Each row's candidates: the labels with the highest alpha * cosine + prior, ascending, and alpha * cosine.
 
@@ -468,17 +375,17 @@ def near_labels(lo, hi, indptr, indices, data, word_ptr, word_label, word_weight
             score[touched[i]] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shift(z, weight, n, wanted, start):
     """The c with sum(weight sigmoid(z + c)) = wanted, and the sum at the start. Newton's steps, kept inside a bracket."""
     low, high = -100.0, 100.0
     c = start
     before = 0.0
-    sigmoids, bits = np.empty(n, np.float64), np.empty(n, np.int64)
+    sigmoids = np.empty(n, np.float64)
     for step in range(60):
         total = 0.0
         slope = 0.0
-        _sigmoids(z, n, c, bits, sigmoids)
+        _sigmoids(z, n, c, sigmoids)
         for i in range(n):
             s = sigmoids[i]
             total += weight[i] * s
@@ -497,7 +404,7 @@ def _shift(z, weight, n, wanted, start):
     return c, before
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit_labels(lo, hi, starts, rows, logits, row_shift, wanted, most, label_shift, off):
     """label_shift so that every label's probabilities add up to its target; at most a share ``most`` of its pairs.
 
@@ -520,7 +427,7 @@ def fit_labels(lo, hi, starts, rows, logits, row_shift, wanted, most, label_shif
         off[l] = abs(before - target) / target
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit_rows(lo, hi, labels, logits, label_shift, propensity, sizes, most, row_shift):
     """row_shift so that every row's observed labels are expected to be ``sizes[row]``, or the share ``most`` of what
     they can be."""
@@ -537,7 +444,7 @@ def fit_rows(lo, hi, labels, logits, label_shift, propensity, sizes, most, row_s
         row_shift[row], _ = _shift(z, weight, width, min(sizes[row], most * possible), row_shift[row])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw(lo, hi, seed, labels, logits, label_shift, row_shift, propensity, sizes, most, cut, eta, observed, relevant):
     """Probabilities (float32, below ``cut`` exactly 0, the rest lifted to the same sum) and one draw of both truths.
 
@@ -558,33 +465,33 @@ def draw(lo, hi, seed, labels, logits, label_shift, row_shift, propensity, sizes
             relevant[row, j] = False
             l = labels[row, j]
             logit = logits[row, j] + label_shift[l]
-            if 1.0 / (1.0 + _exp(-(logit + row_shift[row]))) >= cut:
+            if 1.0 / (1.0 + exp(-(logit + row_shift[row]))) >= cut:
                 z[n], weight[n], place[n] = logit, propensity[l], j
                 possible += weight[n]
                 n += 1
         if n == 0:
             continue
         shift, _ = _shift(z, weight, n, min(sizes[row], most * possible), row_shift[row])
-        x = _uniform(_key(seed, OBSERVED, row), 0)
-        key = _key(seed, MISSED, row)
+        x = uniform(key_of(seed, OBSERVED, row), 0)
+        key = key_of(seed, MISSED, row)
         for i in range(n):
-            p = np.float32(1.0 / (1.0 + _exp(-(z[i] + shift))))
+            p = np.float32(1.0 / (1.0 + exp(-(z[i] + shift))))
             eta[row, place[i]] = p
             q = np.float64(p) * weight[i]
             seen = np.floor(x + q) > np.floor(x)
             x += q
             observed[row, place[i]] = seen
-            relevant[row, place[i]] = seen or _uniform(key, i) * (1.0 - q) < np.float64(p) - q
+            relevant[row, place[i]] = seen or uniform(key, i) * (1.0 - q) < np.float64(p) - q
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(labels, label):
     """Where a label stands among a row's ascending ones; -1 where it does not."""
     at = np.searchsorted(labels, label)
     return at if at < labels.size and labels[at] == label else -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lift_parents(lo, hi, labels, logits, label_shift, parents, never, lifted):
     """Log-odds, less the row's shift, of which none is above that of a label above.
 
@@ -608,7 +515,7 @@ def lift_parents(lo, hi, labels, logits, label_shift, parents, never, lifted):
                 above = parents[above]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_below_parents(lo, hi, seed, labels, eta, parents, depth, propensity, observed, relevant):
     """One draw of both truths where a label needs its parent; ``eta`` of a label is at most that of its parent.
 
@@ -619,11 +526,11 @@ def draw_below_parents(lo, hi, seed, labels, eta, parents, depth, propensity, ob
     width = labels.shape[1]
     deepest = depth.max()
     for row in range(lo, hi):
-        key, seen = _key(seed, OBSERVED, row), _key(seed, MISSED, row)
+        key, seen = key_of(seed, OBSERVED, row), key_of(seed, MISSED, row)
         relevant[row] = False
         observed[row] = False
         for level in range(deepest + 1):
-            x = _uniform(key, level)
+            x = uniform(key, level)
             for j in range(width):
                 l = labels[row, j]
                 if depth[l] != level or eta[row, j] <= 0.0:
@@ -635,5 +542,5 @@ def draw_below_parents(lo, hi, seed, labels, eta, parents, depth, propensity, ob
                         continue
                     q /= np.float64(eta[row, at])
                 relevant[row, j] = np.floor(x + q) > np.floor(x)
-                observed[row, j] = relevant[row, j] and _uniform(seen, j) < propensity[l]
+                observed[row, j] = relevant[row, j] and uniform(seen, j) < propensity[l]
                 x += q

@@ -7,10 +7,11 @@ one.
 """
 
 import numpy as np
-from numba import njit
+
+from xcrepro.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def with_one_more(n, hits, outcome, lo, hi, out):
     """out[q], q from lo to hi: the value at place q after fitting with one more pair of that outcome (0 or 1) there.
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro import threads
+from xcrepro import arithmetic, distributions, threads
 from xcrepro.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, Block
@@ -665,10 +665,8 @@ def floor_of(table: np.ndarray) -> float:
 
 def corrected_of(table: np.ndarray, confidence: float | None = None) -> CorrectedECE:
     """See :func:`corrected_ece`; without ``confidence`` the ends of the interval are NaN."""
-    from scipy.special import ndtri
-
     error, floor = binned_error(table), floor_of(table)
-    z = np.nan if confidence is None else float(ndtri((1.0 + confidence) / 2.0))
+    z = np.nan if confidence is None else distributions.normal_quantile((1.0 + confidence) / 2.0)
     table = table[:, table[COUNT] > 0]
     low, corrected, high = (
         np.nan if np.isnan(level) else _without_noise(table, error, level) for level in (z, 0.0, -z)
@@ -679,8 +677,6 @@ def corrected_of(table: np.ndarray, confidence: float | None = None) -> Correcte
 def _without_noise(table: np.ndarray, error: float, level: float) -> float:
     """t times the measured ECE, for the t with which that is so many standard deviations above its expectation; by halving.
     ``table``: of filled bins."""
-    from scipy.special import ndtr
-
     n, hits, score = table[COUNT], table[HITS], table[SCORE]
     weight, gap, share = n / n.sum(), np.abs(score - hits) / n, (hits + score / n) / (n + 1.0)
     spread = np.sqrt(np.maximum(share * (1.0 - share) / n, 1e-300))  # of the mean hit, drawn a little to the mean score
@@ -688,7 +684,9 @@ def _without_noise(table: np.ndarray, error: float, level: float) -> float:
     def off(t: float) -> float:
         """The measured ECE less what true gaps t times the measured ones lead to expect, in standard deviations."""
         x = t * gap / spread
-        mean = spread * (np.sqrt(2.0 / np.pi) * np.exp(-0.5 * x**2) + x * (1.0 - 2.0 * ndtr(-x)))
+        mean = spread * (
+            np.sqrt(2.0 / np.pi) * arithmetic.exp(-0.5 * x**2) + x * (1.0 - 2.0 * distributions.normal(-x))
+        )
         variance = np.maximum((t * gap) ** 2 + spread**2 - mean**2, 0.0)
         return float((error - (weight * mean).sum()) / math.sqrt((weight**2 * variance).sum() + 1e-300))
 
@@ -719,15 +717,15 @@ def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.nda
     -------
     ndarray of float64, shape (bins,)
     """
-    from scipy.special import betainc
-
     trials = np.divide(score**2, square, out=np.zeros_like(score), where=square > 0)
     chance = np.divide(square, score, out=np.zeros_like(score), where=score > 0)
 
     def below(k: np.ndarray) -> np.ndarray:
         """P(hits <= k)."""
         rest = trials - k
-        return np.where(rest > 0, betainc(np.where(rest > 0, rest, 1.0), k + 1.0, 1.0 - np.minimum(chance, 1.0)), 1.0)
+        return np.where(
+            rest > 0, distributions.beta(np.where(rest > 0, rest, 1.0), k + 1.0, 1.0 - np.minimum(chance, 1.0)), 1.0
+        )
 
     low, high = np.full(n.shape, -1.0), np.asarray(n, np.float64).copy()  # below(low) < level <= below(high)
     while (high - low > 1).any():

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from scipy import sparse
 
+from xcrepro import arithmetic
 from xcrepro.arguments import check_rows, cut_offs, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, blocks
@@ -182,14 +183,13 @@ def sampled_coverage(
         raise ArgumentError("sample_size", f"must not exceed the {n} rows", sample_size, do)
     total = []
     for hits, labels in labelwise.histograms(hit):
-        with np.errstate(divide="ignore"):  # log(0) = -inf: a label that no draw can miss
-            if replace:
-                missed = sample_size * np.log1p(-hits / n)
-            else:
-                # One factor a hit: the chance that it, too, is not drawn. From n - n' + 1 hits on one must be.
-                most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
-                missed = np.cumsum(np.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
-        total.append(math.fsum((labels * -np.expm1(missed)).tolist()))
+        if replace:
+            missed = sample_size * arithmetic.log1p(-hits / n)  # minus infinity: a label that no draw can miss
+        else:
+            # One factor a hit: the chance that it, too, is not drawn. From n - n' + 1 hits on one must be.
+            most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
+            missed = np.cumsum(arithmetic.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
+        total.append(math.fsum((labels * -arithmetic.expm1(missed)).tolist()))
     return np.array(total) / max(averaged_labels(hit, over), 1)
 
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from xcrepro import arithmetic, distributions
 from xcrepro.arguments import check_rows, cut_offs, one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, blocks
@@ -145,7 +146,8 @@ class Counts:
         ArgumentError
             For a ``beta`` that is not above 0.
         """
-        beta2 = real_number("beta", beta, above=0) ** 2
+        beta = real_number("beta", beta, above=0)
+        beta2 = beta * beta
         return ratio((1.0 + beta2) * self.tp, beta2 * self.true + self.predicted)
 
     def table(self, k: int) -> pd.DataFrame:
@@ -513,7 +515,7 @@ def best_macro_f1(Y: sparse.csr_matrix, k: int) -> float:
         found = optimize.linprog(
             -gain, A_ub=sparse.vstack([places, counted]), b_ub=limit, bounds=(0, 1), method="highs"
         )
-        total -= found.fun
+        total -= distributions.rounded(found.fun)
     return float(total / max(Y.shape[1], 1))
 
 
@@ -674,6 +676,6 @@ def label_mean(hit: HitLabels, column: int, over: str = "all", beta: float = 1.0
 
 
 def _entropy(hits: np.ndarray, labels: np.ndarray) -> float:
-    share = hits / max(int(hits @ labels), 1)
+    share = hits / max(int((hits * labels).sum()), 1)
     # An exact sum, rounded once: no order of adding to depend on. 0.0 - ... keeps the sign of a plain zero.
-    return 0.0 - math.fsum((labels * share * np.log(share)).tolist())
+    return 0.0 - math.fsum((labels * share * arithmetic.log(share)).tolist())

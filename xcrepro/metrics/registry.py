@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro import arithmetic
 from xcrepro.arguments import cut_offs, did_you_mean
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.labels import HitLabels
@@ -123,7 +124,7 @@ def perfect_gain(ks: Iterable[int]) -> np.ndarray:
     -------
     ndarray of float64, (K,)
     """
-    return np.array([sum(1.0 / np.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
+    return np.array([sum(1.0 / arithmetic.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
 
 
 def _micro_f1(s: RowSums) -> np.ndarray:

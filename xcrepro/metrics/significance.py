@@ -23,16 +23,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
-from xcrepro import threads
+from xcrepro import arithmetic, distributions, threads
 from xcrepro.arguments import check_rows, label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS, Block
 from xcrepro.folds.labels import LabelCounts, PreparedLabels
 from xcrepro.folds.pairs import BINS, CAP, PairSums, bin_edges
 from xcrepro.folds.rows import RowSums
-from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores
+from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores, cosine_transform
 from xcrepro.kernels import resample as kernel
 from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.metrics.labelwise import Counts
@@ -186,9 +186,8 @@ class _Pairs:
         edges = bin_edges(BINS, "left", np.dtype(np.float32))
         bins = np.where(present, np.searchsorted(edges, scores, side="right") - 1, -1).astype(np.int64)
         happened = np.where(block.found, scores, 1.0 - scores)
-        capped = happened <= math.exp(-CAP)
-        with np.errstate(divide="ignore"):
-            losses = np.where(capped, 0.0, -np.log(happened))
+        capped = happened <= arithmetic.exp(-CAP)
+        losses = np.where(capped, 0.0, -arithmetic.log(happened))
         bucket = np.searchsorted(ks, np.arange(1, int(ks[-1]) + 1))
         self._places = bins, scores, block.found, losses, capped, bucket
         self._sorted = []
@@ -252,8 +251,6 @@ class _Pairs:
 
     def _smooth(self, times: np.ndarray, k: int) -> np.ndarray:
         """smECE of each draw, as :func:`xcrepro.metrics.smooth_ece` on a coarser grid: the spread of draws needs no more."""
-        from scipy.fft import dct
-
         bins, scores, found = (array[:, :k] for array in self._places[:3])
         row, place = np.nonzero(bins >= 0)
         p = scores[row, place]
@@ -267,12 +264,13 @@ class _Pairs:
         pairs = times @ np.bincount(row, minlength=times.shape[1])
         ends = (spread.T @ times.T).T / np.maximum(pairs, 1)[:, None]
         ends[:, [0, -1]] *= 2.0
-        coefficients, frequency = dct(ends, type=1, axis=1), np.pi * np.arange(_GRID + 1)
+        coefficients, frequency = cosine_transform(ends), np.pi * np.arange(_GRID + 1)
         # error(s) falls and s rises: their crossing by secants, kept between the ends that are known to enclose it.
         low, high, s = np.zeros(len(times)), np.ones(len(times)), np.full(len(times), 0.05)
         slope, last_s, last_gap = np.full(len(times), -1.0), None, None
         for _ in range(8):
-            curve = np.abs(dct(coefficients * np.exp(-0.5 * (frequency * s[:, None]) ** 2), type=1, axis=1)) / 2.0
+            smooth = arithmetic.exp(-0.5 * (frequency * s[:, None]) ** 2)
+            curve = np.abs(cosine_transform(coefficients * smooth)) / 2.0
             gap = (curve.sum(axis=1) - (curve[:, 0] + curve[:, -1]) / 2.0) / _GRID - s
             low, high = np.where(gap > 0, s, low), np.where(gap > 0, high, s)
             if last_s is not None:
@@ -378,8 +376,8 @@ def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, ru
 
     quarters, halves = np.moveaxis(np.concatenate(_over_draws(partitions, n_rows, 10, cut), axis=1).mean(axis=1), 1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.clip(np.log2(halves / quarters), *_SLOPES)
-        return np.sqrt(np.where(halves > 0, halves * (n_rows / (2.0 * size)) ** slope, halves))
+        slope = np.clip(arithmetic.log2(halves / quarters), *_SLOPES)
+        return np.sqrt(np.where(halves > 0, halves * arithmetic.power(n_rows / (2.0 * size), slope), halves))
 
 
 # ---------------------------------------------------------------------------------------------- other test rows
@@ -747,15 +745,17 @@ class _Asked:
         return low, high, np.where(np.isnan(low[models:]), np.nan, p)
 
     def _halves(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        from scipy.special import ndtr, ndtri
-
         partitions = max(20, self._samples // 10)
         error = _standard_errors(self._systems, names, self._n_rows, partitions, self._seed, self._runs)
-        reach = ndtri((1.0 + self._confidence) / 2.0) * error
+        reach = distributions.normal_quantile((1.0 + self._confidence) / 2.0) * error
         difference, its_error = values[len(self._runs) :], error[len(self._runs) :]
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(difference == 0, 0.0, difference / its_error)
-        tail = {"two-sided": 2.0 * ndtr(-np.abs(z)), "greater": ndtr(-z), "less": ndtr(z)}[alternative]
+        tail = {
+            "two-sided": 2.0 * distributions.normal(-np.abs(z)),
+            "greater": distributions.normal(-z),
+            "less": distributions.normal(z),
+        }[alternative]
         return values - reach, values + reach, np.where(np.isnan(its_error), np.nan, tail)
 
 
@@ -1005,7 +1005,7 @@ def t_p_value(t, dof):
     >>> round(float(t_p_value(2.0, 4)), 3)        # two standard errors of five runs
     0.116
     """
-    return 2.0 * special.stdtr(dof, -np.abs(t))
+    return 2.0 * distributions.student(dof, -np.abs(t))
 
 
 def t_reach(confidence: float, dof):
@@ -1027,7 +1027,7 @@ def t_reach(confidence: float, dof):
     >>> round(float(t_reach(0.95, 4)), 3)
     2.776
     """
-    return special.stdtrit(dof, 0.5 + confidence / 2.0)
+    return distributions.student_quantile(dof, 0.5 + confidence / 2.0)
 
 
 def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -> TTest:
@@ -1036,7 +1036,11 @@ def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -
     # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
     with np.errstate(divide="ignore"):
         t = float(np.divide(mean, error)) if mean else 0.0
-    ps = {"two-sided": t_p_value(t, m - 1), "greater": special.stdtr(m - 1, -t), "less": special.stdtr(m - 1, t)}
+    ps = {
+        "two-sided": t_p_value(t, m - 1),
+        "greater": distributions.student(m - 1, -t),
+        "less": distributions.student(m - 1, t),
+    }
     p = float(ps[alternative])
     reach = float(t_reach(confidence, m - 1) * error)
     return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, p, np.nan)
@@ -1067,15 +1071,15 @@ class _Together:
         d[paired] = differences
         met = paired & (self._true > 0)
         stratum = np.zeros(self._true.size, np.int64)
-        stratum[met] = np.log2(self._true[met]).astype(np.int64)
+        stratum[met] = np.frexp(self._true[met])[1] - 1  # of the logarithm to base 2, the whole part
         sizes = np.maximum(np.bincount(stratum[met]), 1)
         d[met] -= (np.bincount(stratum[met], d[met]) / sizes)[stratum[met]]
         d[~met] = 0.0
-        squares = float(d @ d)  # each label with itself: the rows with it over the rows with it
+        squares = float((d * d).sum())  # each label with itself: the rows with it over the rows with it
 
         def agreement(signed: np.ndarray) -> float:
             rows = self._matrix @ signed
-            return float(rows @ rows) - squares
+            return float((rows * rows).sum()) - squares
 
         rng = np.random.default_rng(seed)
         spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from xcrepro import arithmetic
 from xcrepro.data import registry
 from xcrepro.published import checks
 from xcrepro.published.checks import IDENTITIES, TINY, Cell, Fault, Row, column, span
@@ -1107,19 +1108,19 @@ def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
     from scipy.optimize import linprog
 
     hits = np.array(list(itertools.product((0.0, 1.0), repeat=5)))
-    discount = 1 / np.log2(np.arange(2, 7))
+    discount = 1 / arithmetic.log2(np.arange(2, 7))
     rules, limits = [], []
     for metric, j in row.cells:
         if metric == "P" and 1 <= j <= 5:
             value = hits[:, :j].mean(axis=1)
         elif metric == "N" and 1 < j < k:
-            value = hits[:, :j] @ discount[:j] / discount[:j].sum()
+            value = (hits[:, :j] * discount[:j]).sum(axis=1) / discount[:j].sum()
         else:
             continue
         cell = row.cells[metric, j]
         rules += [value, -value]
         limits += [cell.high / row.one + 1e-7, -cell.low / row.one + 1e-7]
-    goal = hits[:, :k] @ discount[:k] / discount[:k].sum()
+    goal = (hits[:, :k] * discount[:k]).sum(axis=1) / discount[:k].sum()
     ends = [
         linprog(sign * goal, A_ub=np.array(rules), b_ub=limits, A_eq=np.ones((1, len(goal))), b_eq=[1.0])
         for sign in (1, -1)

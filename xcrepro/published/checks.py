@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from xcrepro import arithmetic
+
 TINY = 1e-9
 
 
@@ -181,7 +183,7 @@ def _kinds(
     A kind is a number of labels (5: five or more), how many of them carry weight, and which places are hits. ``constant``:
     only those with five labels or more, whose normaliser is the sum up to k.
     """
-    discount = 1 / np.log2(np.arange(2, 7))
+    discount = 1 / arithmetic.log2(np.arange(2, 7))
     kinds = [
         (labels, carry, hits)
         for hits in itertools.product((0, 1), repeat=5)
@@ -195,7 +197,7 @@ def _kinds(
     above, below = {}, {}
     for k in range(1, 6):
         norm = gains[np.minimum(labels, k) - 1]
-        found, discounted = hits[:, :k].sum(axis=1), hits[:, :k] @ discount[:k] / norm
+        found, discounted = hits[:, :k].sum(axis=1), (hits[:, :k] * discount[:k]).sum(axis=1) / norm
         if scored:
             above["PSP", k], below["PSP", k] = found, np.minimum(carry, k).astype(float)
             above["PSN", k], below["PSN", k] = discounted, gains[np.minimum(carry, k) - 1] / norm

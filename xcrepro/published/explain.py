@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro import arithmetic
 from xcrepro.arguments import cut_offs
 from xcrepro.errors import ArgumentError
 
@@ -206,7 +207,7 @@ class _Printed:
         return cls(text, float(number), min(decimals, MOST_DECIMALS), units)
 
     def agrees(self, value: float) -> str:
-        unit = 10.0**-self.decimals
+        unit = float(f"1e-{self.decimals}")
         if abs(value - self.value) <= 0.5 * unit + 1e-11:
             return "rounded"
         return "cut off" if 0 <= abs(value) - abs(self.value) < unit and value * self.value >= 0 else ""
@@ -214,7 +215,7 @@ class _Printed:
     def digits(self, value: float) -> int:
         """Decimals to which both are the same."""
         apart = abs(value - self.value)
-        return next((d for d in range(self.decimals, 0, -1) if apart <= 0.5 * 10.0**-d + 1e-11), 0)
+        return next((d for d in range(self.decimals, 0, -1) if apart <= float(f"5e-{d + 1}") + 1e-11), 0)
 
 
 def _is_number(value) -> bool:
@@ -243,7 +244,7 @@ def _by_chance(table: pd.DataFrame, printed: _Printed) -> float:
     not agree, times the width of what agrees, half a unit below it and a whole one above."""
     apart = np.sort(table.loc[table["agrees"] == "", "difference"].abs().to_numpy())
     m = min(_NEIGHBOURS, apart.size)
-    width = 1.5 * 10.0**-printed.decimals
+    width = 1.5 * float(f"1e-{printed.decimals}")
     around = 2 * apart[m - 1] - width if m else 0.0
     return float(m / max(around, width / 10) * width) if m else 0.0
 
@@ -388,19 +389,19 @@ def _per_row(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 def _gain(places: np.ndarray) -> np.ndarray:
     """I(m): the discounted gain of m hits at the first m places."""
     most = int(places.max(initial=0))
-    return np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(most) + 2.0))])[places]
+    return np.concatenate([[0.0], np.cumsum(1.0 / arithmetic.log2(np.arange(most) + 2.0))])[places]
 
 
 def _by_rows(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
     """Other normalisers and means over rows."""
     found, sizes = reading.hits().astype(float), reading.sizes
     present = reading.top.ids >= 0
-    discount = 1.0 / np.log2(np.arange(found.shape[1]) + 2.0)
-    late = 1.0 / np.log2(np.maximum(np.arange(found.shape[1]) + 1.0, 2.0))
+    discount = 1.0 / arithmetic.log2(np.arange(found.shape[1]) + 2.0)
+    late = 1.0 / arithmetic.log2(np.maximum(np.arange(found.shape[1]) + 1.0, 2.0))
     for k in ks:
         hits, m = found[:, :k].sum(axis=1), present[:, :k].sum(axis=1)
         most = np.minimum(sizes, k)
-        dcg, dcg_late = found[:, :k] @ discount[:k], found[:, :k] @ late[:k]
+        dcg, dcg_late = (found[:, :k] * discount[:k]).sum(axis=1), (found[:, :k] * late[:k]).sum(axis=1)
         ideal_late = np.concatenate([[0.0], np.cumsum(late)])[most]
         rising = (np.cumsum(found[:, :k], axis=1) / np.arange(1, k + 1) * found[:, :k]).sum(axis=1)
         P, R = hits.mean() / k, _per_row(hits, sizes).mean()
@@ -481,10 +482,10 @@ def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidat
     hits = truth.hits(top.ids).astype(float).ravel()
     mean = np.bincount(group, hits) / np.bincount(group)
     hits = mean[group].reshape(top.ids.shape)
-    discount, sizes = 1.0 / np.log2(np.arange(top.k) + 2.0), truth.sizes
+    discount, sizes = 1.0 / arithmetic.log2(np.arange(top.k) + 2.0), truth.sizes
     words, source = "ties averaged", "the mean over all orders of tied places, as scikit-learn's ndcg_score"
     for k in ks:
-        dcg, found = hits[:, :k] @ discount[:k], hits[:, :k].sum(axis=1)
+        dcg, found = (hits[:, :k] * discount[:k]).sum(axis=1), hits[:, :k].sum(axis=1)
         for definition, value in (
             ("P", found.mean() / k),
             ("R", _per_row(found, sizes).mean()),
@@ -568,10 +569,10 @@ def _scored(reading: _Reading, ks: list[int], words: str, source: str, weights: 
         yield _Candidate(name, int(k), variant, value, source or reading.source or registry.METRICS[name].source)
     found = reading.hits() * weights[np.maximum(reading.top.ids, 0)]
     best = _best(reading.truth, weights, max(ks))
-    discount = 1.0 / np.log2(np.arange(max(ks)) + 2.0)
+    discount = 1.0 / arithmetic.log2(np.arange(max(ks)) + 2.0)
     for k in ks:
         for name, factor in (("PSP", np.ones(k)), ("PSnDCG", discount[:k])):
-            ratios = _per_row(found[:, :k] @ factor, best[:, :k] @ factor)
+            ratios = _per_row((found[:, :k] * factor).sum(axis=1), (best[:, :k] * factor).sum(axis=1))
             origin = source or reading.source or "the mean of rows' own ratios, instead of the ratio of means"
             yield _Candidate(f"{name} (mean of ratios)", k, variant, float(ratios.mean()), origin)
 

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xcrepro import distributions
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError
@@ -182,7 +183,8 @@ def lead(
     z = least * math.sqrt(n / bound) if bound > 0 else (math.inf if least > 0 else 0.0)
     flips = math.floor(n * k * most + 1e-9)
     p_least = min(1.0, 2.0 ** (1 - flips)) if metric == "P" else 0.0
-    return Lead(high, low, math.erfc(z / math.sqrt(2)), p_least, n * (least / _z(alpha)) ** 2, bound, alpha)
+    certain = n * (least / distributions.normal_quantile(1 - alpha / 2)) ** 2
+    return Lead(high, low, 2.0 * distributions.normal(-z), p_least, certain, bound, alpha)
 
 
 def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead, float]]:
@@ -223,12 +225,6 @@ def _cell(name: str, text: str, one: float) -> Cell:
     if not 0 <= cell.value <= one:
         raise ArgumentError(name, f"must lie in 0 to {one:g}", repr(text), "percent, or fractions with one=1")
     return cell
-
-
-def _z(alpha: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(1 - alpha / 2)
 
 
 def leads(metric: str = "P", k: int = 1, dataset: str | None = None, alpha: float = 0.05) -> pd.DataFrame:

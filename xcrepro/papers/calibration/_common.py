@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from xcrepro import calibrate, looks, metrics, published
+from xcrepro import calibrate, distributions, looks, metrics, published
 from xcrepro.findings import Difference, Measured, chance
 from xcrepro.inputs import baselines, calibrated
 from xcrepro.inputs.calibrated import STATES
@@ -227,7 +227,7 @@ def describe_relations(errors: pd.DataFrame, metric: str = "ECE", variant: str =
 
     found = [stats.kendalltau(rows["P"], rows["value"]) for _, rows in groups]
     known = [pair for pair in zip(groups, found, strict=True) if not np.isnan(pair[1].pvalue)]
-    tested = significance.holm([one.pvalue for _, one in known]) if known else []
+    tested = significance.holm(distributions.rounded([one.pvalue for _, one in known])) if known else []
     clear = [
         f"{dataset} at k = {k} (tau {one.statistic:.2f})"
         for (((dataset, k), _), one), p in zip(known, tested, strict=True)

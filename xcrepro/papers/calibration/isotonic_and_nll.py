@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import calibrate, looks, metrics
+from xcrepro import arithmetic, calibrate, looks, metrics
 from xcrepro import findings as said
 from xcrepro.data.dataset import Dataset
 from xcrepro.findings import Measured
@@ -126,7 +126,7 @@ def compute_sizes(
     for n in points:
         found: dict[str, list[float]] = {}
         for _ in range(repeats):
-            p = np.clip(rng.beta(1.2, 0.8, n), 1e-6, 1 - 1e-6)
+            p = np.clip(arithmetic.betas(1.2, 0.8, n, rng), 1e-6, 1 - 1e-6)
             hits, odds = rng.random(n) < p, np.sqrt(p / (1 - p))
             scores = odds / (1 + odds)
             least = metrics.nll(p, hits)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import optimize, special
+from scipy import optimize
 
-from xcrepro import calibrate, looks, metrics, published
+from xcrepro import arithmetic, calibrate, distributions, looks, metrics, published
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.inputs import calibrated, parameters
@@ -51,8 +51,8 @@ def bins_of(shape: str, mean: float, noise: float) -> tuple[np.ndarray, np.ndarr
     if shape == "beta":
         size = noise / (mean * (1 - mean) - noise)  # a + b
         a, b = mean * size, (1 - mean) * size
-        share = np.diff(special.betainc(a, b, edges))
-        spread = np.diff(special.betainc(a + 1, b + 1, edges)) * a * b / (size * (size + 1))
+        share = np.diff(distributions.beta(a, b, edges))
+        spread = np.diff(distributions.beta(a + 1, b + 1, edges)) * a * b / (size * (size + 1))
     else:
         if shape == "logit-normal":
             values = _logit_normal(mean, noise)
@@ -71,15 +71,15 @@ def bins_of(shape: str, mean: float, noise: float) -> tuple[np.ndarray, np.ndarr
 
 def _logit_normal(mean: float, noise: float) -> np.ndarray:
     """4,001 equally likely scores, normal in their log-odds."""
-    z = special.ndtri((np.arange(4001) + 0.5) / 4001)
+    z = distributions.normal_quantile((np.arange(4001) + 0.5) / 4001)
 
     def off(theta: np.ndarray) -> list[float]:
-        s = 1 / (1 + np.exp(-(theta[0] + np.exp(theta[1]) * z)))
+        s = arithmetic.sigmoid(theta[0] + arithmetic.exp(theta[1]) * z)
         return [s.mean() - mean, (s * (1 - s)).mean() - noise]
 
-    start = [np.log(mean / (1 - mean)), 0.5]
-    theta = optimize.least_squares(off, start, xtol=1e-12, ftol=1e-12, gtol=1e-12).x
-    return 1 / (1 + np.exp(-(theta[0] + np.exp(theta[1]) * z)))
+    start = [arithmetic.log(mean / (1 - mean)), 0.5]
+    theta = distributions.rounded(optimize.least_squares(off, start, xtol=1e-12, ftol=1e-12, gtol=1e-12).x)
+    return arithmetic.sigmoid(theta[0] + arithmetic.exp(theta[1]) * z)
 
 
 def draw(shape: str, mean: float, noise: float, pairs: int, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -100,7 +100,7 @@ def draw(shape: str, mean: float, noise: float, pairs: int, draws: int, rng: np.
         Fractions.
     """
     share, variance = bins_of(shape, mean, noise)
-    gaps = rng.normal(size=(draws, BINS)) * np.sqrt(share * variance / pairs)
+    gaps = arithmetic.normals(int(rng.integers(2**62)), 0, draws, BINS) * np.sqrt(share * variance / pairs)
     return np.abs(gaps).sum(axis=1)
 
 
@@ -223,7 +223,7 @@ def compute_cross_fitting(
     for n in points:
         found = {"none": [], "cross-fitted": [], "other points": []}
         for _ in range(repeats):
-            p, other = (rng.beta(0.6 * size, 0.4 * size, n) for _ in range(2))
+            p, other = (arithmetic.betas(0.6 * size, 0.4 * size, n, rng) for _ in range(2))
             hits, seen = rng.random(n) < p, rng.random(n) < other
             maps = {
                 "none": p,
@@ -256,7 +256,7 @@ def compute_validation(points: int = 4000, repeats: int = 100, seed: int = 0) ->
     rng = np.random.default_rng(seed)
     rows = []
     for off in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2):
-        scores = rng.beta(0.6, 0.4, points)
+        scores = arithmetic.betas(0.6, 0.4, points, rng)
         right = scores * (1 - off)
         true = 100 * calibrated.expected_error(scores, right)
         found = 100 * np.array([metrics.corrected_ece(scores, rng.random(points) < right) for _ in range(repeats)])

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, special
+from scipy import sparse
 
-from xcrepro import decide, formats, metrics, published
+from xcrepro import decide, distributions, formats, metrics, published
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
@@ -100,10 +100,10 @@ def printed_difference(left: str, right: str, a: float, a_error: float, b: float
     -------
     Difference
     """
-    value, error, dof = a - b, float(np.hypot(a_error, b_error)), PRINTED_RUNS - 1
+    value, error, dof = a - b, float(np.sqrt(a_error * a_error + b_error * b_error)), PRINTED_RUNS - 1
     p = np.nan if np.isnan(error) else float(value == 0)
     if error > 0:
-        p = float(2 * special.stdtr(dof, -abs(value) / error))
+        p = float(2 * distributions.student(dof, -abs(value) / error))
     return Difference(left, right, float(value), error, dof, p)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xcrepro import decide, looks
+from xcrepro import arithmetic, decide, looks
 from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.predictions import TopK
@@ -33,10 +33,16 @@ _LOOKS = {
     "f falls by the gain": looks.Look(looks.AMBER, "^", "-."),
     "top k": looks.Look(looks.RUST, "v", ":"),
 }
+
+
+def _normals(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    return arithmetic.normals(int(rng.integers(2**62)), 0, *shape)
+
+
 FAMILIES = {
     "even": lambda rng, shape: rng.random(shape),
-    "few likely": lambda rng, shape: rng.beta(0.3, 1.2, shape),
-    "alike rows": lambda rng, shape: np.clip(rng.random(shape[1]) + 0.1 * rng.standard_normal(shape), 0.0, 1.0),
+    "few likely": lambda rng, shape: arithmetic.betas(0.3, 1.2, shape, rng),
+    "alike rows": lambda rng, shape: np.clip(rng.random(shape[1]) + 0.1 * _normals(rng, shape), 0.0, 1.0),
 }
 """Name -> how an instance's probabilities are drawn."""
 

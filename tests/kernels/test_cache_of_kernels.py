@@ -1,0 +1,49 @@
+"""Numba's cache of the kernels: none is stale where a file that it uses was changed; all other code keeps its own folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+CHILD = """
+import numba, numpy as np
+from xcrepro.kernels import random, resample
+out = np.empty(3)
+random.normals(np.uint64(1), out)
+weights = np.empty((2, 2), np.uint8)
+resample.poisson(0, np.arange(2), np.array([2**63], np.uint64), 0, 2, weights)
+hits = sum(sum(of.stats.cache_hits.values()) for of in (random.normals, resample.poisson))
+print(out.tolist(), hits, numba.config.CACHE_DIR, sep="|")
+"""
+
+
+def run(home, cache):
+    """What a process of its own computes, how many of the two kernels came from the cache, and where other code caches."""
+    env = {**os.environ, "PYTHONPATH": str(home), "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", CHILD], env=env, cwd=home, capture_output=True, text=True, check=True)
+    values, hits, folder = done.stdout.strip().split("|")
+    return values, int(hits), folder
+
+
+def test_a_change_in_one_file_reaches_the_others(root, tmp_path):
+    package, cache = tmp_path / "xcrepro", tmp_path / "cache"
+    shutil.copytree(root / "xcrepro/kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__init__.py").touch()
+    first = run(tmp_path, cache)
+    assert first[1:] == (0, str(cache))
+    assert run(tmp_path, cache) == (first[0], 2, str(cache))
+
+    elementary = package / "kernels/elementary.py"
+    source = elementary.read_text()
+    assert "6.93147180369123816490e-01" in source
+    elementary.write_text(source.replace("6.93147180369123816490e-01", "6.9e-01"))
+    changed = run(tmp_path, cache)
+    assert changed[0] != first[0]
+    assert changed[1:] == (0, str(cache))
+
+    elementary.write_text(source)
+    assert run(tmp_path, cache) == (first[0], 2, str(cache))
+    assert len(list(cache.iterdir())) == 2
+    assert all(folder.name.startswith("kernels-") for folder in cache.iterdir())
