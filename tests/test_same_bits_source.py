@@ -55,6 +55,7 @@ DRAWS = {
 }  # fmt: skip
 
 SPARSE, WHOLE = "sparse", "whole numbers, whose sums are exact in any order"
+TILE = "the register tile is an intrinsic: LLVM's instructions, no library"
 ALLOWED = {
     ("folds/sums.py", "Adder.add", "@"): WHOLE,
     ("inputs/twin_statistics.py", "_companions", "@"): SPARSE,
@@ -67,7 +68,9 @@ ALLOWED = {
     ("models/neural.py", "_hidden", "@"): SPARSE,
     ("models/plt.py", "PLT._grow", "@"): SPARSE,
     ("models/two_towers.py", "TwoTowers._words_of_labels", "@"): SPARSE,
-    ("kernels/tiles.py", "", "numba"): "the register tile is an intrinsic: LLVM's instructions, no library",
+    ("kernels/tiles.py", "", "numba.types"): TILE,
+    ("kernels/tiles.py", "", "numba.core"): TILE,
+    ("kernels/tiles.py", "", "numba.extending"): TILE,
     ("metrics/significance.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
     ("metrics/significance.py", "_Together.alike", "@"): SPARSE,
     ("propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
