@@ -595,7 +595,9 @@ class Child:
         self.executed, self.environment = executed, environment
         self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
         self.environment["XCREPRO_RECORD"] = str(self.notes_file)
-        self.committed = job.entry.figures() if job.official and job.values["size"] == "small" else []
+        # Where the run writes them; in an installed wheel they are read elsewhere.
+        committed = job.entry.figures() if job.official and job.values["size"] == "small" else []
+        self.committed = [self.root / "figures" / path.parent.name / path.name for path in committed]
         self.began = time.monotonic()
         self.attempts = 0
         executed.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,10 @@ def elsewhere() -> tuple[str, ...]:
     tuple of str
         One text for each package of another version, and one for another platform.
     """
-    lines = paths.committed("constraints.txt").read_text(encoding="utf-8").splitlines()
+    try:
+        lines = paths.committed("constraints.txt").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return ("no constraints.txt says with which versions what is committed was made",)
     wanted = dict(line.split("==") for line in lines if "==" in line)
     found = []
     for name in PINNED:
