@@ -22,6 +22,7 @@ JOBS = (
     "trees",
     "linear",
     "products",
+    "models",
     "startup",
     "scale",
     "intervals",
