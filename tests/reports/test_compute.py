@@ -222,17 +222,60 @@ def test_ranks_share_ties_and_take_the_models_that_all_datasets_have():
     assert compute.ranks({"x": table(a=0.5)}, "PSP", 1).empty
 
 
-def test_friedman_is_imans_and_davenports_and_zero_where_all_agree():
+def placed_of(ranks) -> pd.DataFrame:
+    """A table of ranks from (models, datasets)."""
+    ranks = np.array(ranks, float)
+    placed = pd.DataFrame(ranks).assign(model=list("abcdefgh")[: len(ranks)])
+    return placed.assign(**{"mean rank": ranks.mean(axis=1)}).sort_values("mean rank", kind="stable")
+
+
+def slow_friedman(ranks: np.ndarray) -> float:
+    """Every order of every dataset's ranks, one by one: the variance of the sums that it leaves."""
+    orders = [list(itertools.permutations(column)) for column in ranks.T]
+    apart = np.array([np.var(np.sum(one, axis=0)) for one in itertools.product(*orders)])
+    return float((apart >= np.var(ranks.sum(axis=1)) - 1e-9).mean())
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 2), (3, 4), (4, 3)])
+def test_friedman_counts_all_orders_of_few_models_and_datasets(shape):
+    rng = np.random.default_rng(sum(shape))
+    for tied in (False, True):
+        values = rng.integers(3, size=shape) if tied else rng.random(shape)
+        ranks = np.array([stats.rankdata(column) for column in values.T]).T
+        assert compute.friedman(placed_of(ranks)) == pytest.approx(slow_friedman(ranks), abs=1e-12)
+
+
+def test_friedman_is_imans_and_davenports_law_of_many():
     rng = np.random.default_rng(0)
-    ranks = np.array([stats.rankdata(rng.random(4)) for _ in range(6)]).T
-    placed = pd.DataFrame(ranks).assign(model=list("abcd"))
-    placed["mean rank"] = ranks.mean(axis=1)
-    chi = stats.friedmanchisquare(*ranks).statistic
-    f = 5 * chi / (6 * 3 - chi)
-    assert compute.friedman(placed) == pytest.approx(stats.f(3, 15).sf(f))
-    same = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
-    assert compute.friedman(same) == 0.0
-    assert np.isnan(compute.friedman(same.drop(columns="y")))
+    ranks = np.array([stats.rankdata(rng.random(8)) for _ in range(20)]).T
+    ranks[:2, 0] = ranks[:2, 0].mean()
+    chi = stats.friedmanchisquare(*ranks).statistic  # it takes ties into account
+    f = 19 * chi / (20 * 7 - chi)
+    assert compute.friedman(placed_of(ranks)) == pytest.approx(stats.f(7, 19 * 7).sf(f))
+
+
+def test_friedman_is_never_zero_and_knows_no_difference_where_all_tie():
+    assert compute.friedman(placed_of([[1, 1], [2, 2]])) == 0.5
+    assert compute.friedman(placed_of([[1] * 3, [2] * 3, [3] * 3])) == pytest.approx(1 / 36)
+    assert compute.friedman(placed_of(np.arange(1, 9)[:, None] * np.ones(3))) == pytest.approx(1 / 40320**2)
+    assert compute.friedman(placed_of(np.full((3, 4), 2.0))) == 1.0
+    assert np.isnan(compute.friedman(placed_of([[1], [2]])))
+
+
+def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best():
+    two = sentences.ranks(placed_of([[1, 1], [2, 2]]), "P@5")
+    assert two == (
+        "Over 2 datasets a has the best mean rank in P@5, 1.00; b is 1.00 away. Datasets are too few for a critical "
+        "difference, which needs 6 (Friedman p = 0.5). Chance explains ranks as far apart as these, so it is not known that a "
+        "is better. Ranks leave out by how much models differ."
+    )
+    tied = sentences.ranks(placed_of([[1, 2], [2, 1]]), "P@5")
+    assert tied == "Over 2 datasets all models have the same mean rank in P@5, 1.50, so none is the best."
+    shared = sentences.ranks(placed_of([[1, 2], [2, 1], [3, 3]]), "P@5")
+    assert "a and b share the best mean rank in P@5, 1.50; c is 1.50 away." in shared
+    many = sentences.ranks(placed_of(np.array([[1], [2], [3]]) * np.ones(6)), "P@5")
+    assert "c is 2.00 away, more than the critical difference of 1.35 (Nemenyi, 5 %; Friedman p < 0.001)." in many
+    assert "Chance" not in many
 
 
 # ---------------------------------------------------------------- sentences

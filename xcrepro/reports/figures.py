@@ -281,7 +281,7 @@ def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
 
 
 def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
-    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference.
+    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference, if any.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
         for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
             panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
         # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.
-        ends = [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
+        ends = [] if np.isnan(apart) else [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
         groups = [(at, end) for at, end in enumerate(ends) if end > at and (at == 0 or end > ends[at - 1])]
         for place, (first, last) in enumerate(groups, start=1):
             beside = mean[-1] + 0.06 * place * max(float(np.ptp(mean)), 0.5)
@@ -311,7 +311,9 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
             xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)",
         )
         figures.draws(panel, x="mean rank")
-        looks.title(fig, f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)")
+        few = f"Mean ranks; {placed.shape[1] - 2} datasets are too few for a critical difference"
+        grey = f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)"
+        looks.title(fig, few if np.isnan(apart) else grey)
     return fig
 
 

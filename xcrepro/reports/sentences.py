@@ -264,14 +264,24 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     if m < 2 or n < 2:
         return ""
     p, apart = compute.friedman(placed), compute.critical_difference(m, n)
-    best, last = placed.iloc[0], placed.iloc[-1]
-    spread = last["mean rank"] - best["mean rank"]
-    verdict = "more than" if spread > apart else "within"
-    return (
-        f"Over {n} datasets {best['model']} has the best mean rank in {what}, {best['mean rank']:.2f}; {last['model']} is "
-        f"{spread:.2f} away, {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)}). "
-        "Ranks leave out by how much models differ."
+    mean = placed["mean rank"]
+    best, last = placed[mean == mean.min()]["model"], placed[mean == mean.max()]["model"]
+    if len(best) == m:
+        return f"Over {n} datasets all models have the same mean rank in {what}, {mean.min():.2f}, so none is the best."
+    share, are = ("share", "are") if len(best) > 1 else ("has", "is")
+    text = (
+        f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
+        f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
     )
+    if np.isnan(apart):
+        few = f"Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}"
+        text += f". {few} (Friedman {chance(p)})."
+    else:
+        verdict = "more than" if mean.max() - mean.min() > apart else "within"
+        text += f", {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)})."
+    if not p < LEVEL:
+        text += f" Chance explains ranks as far apart as these, so it is not known that {listed(best, m)} {are} better."
+    return f"{text} Ranks leave out by how much models differ."
 
 
 def reports_without(given, ks: Sequence[int]) -> list[str]:
