@@ -137,6 +137,40 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
     assert last.iloc[0][["metric", "state", "low", "high"]].tolist() == ["ECE", "before", one.low, one.high]
 
 
+@pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
+def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
+    errors, _ = compute.calibration(given, KS, 20, 0, 0.95, calibrator)
+    text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
+    ways = {"ECE": [], "NLL": []}
+    for model, top in small.tops.items():
+        after = xc.calibrate.cross_fit_top(small.Y, top.head(5), calibrator)
+        for metric, found in ways.items():
+            one, other = (xc.evaluate(small.Y, t, 5, metrics=[metric])["value"][0] for t in (top, after))
+            if other > one:
+                found.append(model)
+    first, second = (
+        f"{metric} falls for {len(small.tops) - len(up)} of {len(small.tops)} models"
+        + (f" and rises for {len(up)} ({' and '.join(up)})" if up else "")
+        for metric, up in ways.items()
+    )
+    assert f". In all, {first}, {'but' if ways['NLL'] else 'and'} {second}." in text
+    assert text.startswith(f"ECE@5 before and after {compute.CALIBRATORS[calibrator]}: ")
+
+
+def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
+    values = {"a": (0.12, 0.01, 0.3, 0.4), "b": (0.10, 0.02, 0.5, 0.4), "c": (0.10, 0.02, 0.5, 0.5)}
+    rows = [
+        (model, metric, state, 5, value, np.nan, np.nan)
+        for model, four in values.items()
+        for (metric, state), value in zip(itertools.product(("ECE", "NLL"), compute.STATES), four, strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
+    assert sentences.calibration(table, 5) == (
+        "ECE@5 before and after isotonic regression: a 12.0 % to 1.0 %; b 10.0 % to 2.0 %; c 10.0 % to 2.0 %. "
+        "In all, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
+    )
+
+
 def test_reliability_is_that_of_the_pairs(small, made):
     found = made.frame("reliability").query("model == 'bad' and state == 'before'").drop(columns=["model", "state"])
     expected = m.reliability(*m.pairs(small.Y, small.bad, 5))

@@ -41,6 +41,8 @@ LABELWISE = ("macro-F1", "macro-P", "macro-R", "coverage", "coverage (test)", "l
 CALIBRATION = ("ECE", "ECE corrected", "ACE", "Brier", "NLL")
 """ECE corrected: without the noise of its hits (:func:`xcrepro.metrics.corrected_ece`)."""
 STATES = ("before", "after")
+CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration"}
+"""The maps that a report can fit, and what people call them."""
 BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 """Of greedy selection for coverage, from the plain top k to coverage alone."""
 FOLDS = 10
@@ -265,8 +267,8 @@ def bands(given: Given, k: int) -> pd.DataFrame:
 # ---------------------------------------------------------------- calibration
 
 
-def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
-    """The first k places of the first seed of each model with probabilities, before and after isotonic regression.
+def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[tuple[str, str], TopK]:
+    """The first k places of the first seed of each model with probabilities, before and after a calibrator.
 
     It is cross-fitted over contiguous folds of the test points, one map for all k places (calibration, section 4); with one
     point there is no "after".
@@ -283,14 +285,15 @@ def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
         folds = min(FOLDS, len(top))
         # A fold needs a score outside it to learn from.
         if folds > 1 and (top.ids[:, 0] >= 0).sum() > -(-len(top) // folds):
-            found[model, STATES[1]] = calibrate.cross_fit_top(given.truth, top, folds=folds)
+            found[model, STATES[1]] = calibrate.cross_fit_top(given.truth, top, calibrator, folds)
     return found
 
 
 def calibration(
-    given: Given, ks: Sequence[int], samples: int, seed: int, confidence: float
+    given: Given, ks: Sequence[int], samples: int, seed: int, confidence: float, calibrator: str = "isotonic"
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration errors before and after cross-fitted isotonic regression, and the reliability diagrams at the last k.
+    """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the reliability diagrams at the
+    last k.
 
     Returns
     -------
@@ -303,7 +306,7 @@ def calibration(
     rows, ends, diagrams = [], {}, []
     last = max(ks)
     for k in ks:
-        states = calibrated(given, k)
+        states = calibrated(given, k, calibrator)
         for (model, state), top in states.items():
             both = ("ECE corrected low", "ECE corrected high")
             values = evaluate(given.truth, top, [k], metrics=[*CALIBRATION, *both]).set_index("metric")["value"]

@@ -188,7 +188,7 @@ def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
     return fig
 
 
-def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
+def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "isotonic regression") -> Figure:
     """Reliability diagrams before and after calibration, a panel a model.
 
     Parameters
@@ -198,6 +198,8 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
     look : mapping of str to Look
     k : int
     ax : array of Axes, optional
+    how : str
+        What the calibrator is called.
     """
     models = list(table["model"].unique())
     cols, rows = min(len(models), PANELS), -(-len(models) // PANELS)
@@ -215,13 +217,11 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
             panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
             figures.draws(panel, x="confidence", y="accuracy")
         looks.label_grid(axes, "mean score", "share of hits", len(models))
-        looks.title(
-            fig, f"Reliability at {k}; filled: before, hollow: after isotonic regression; pale: what chance allows"
-        )
+        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: what chance allows")
     return fig
 
 
-def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
+def calibration(table: pd.DataFrame, look: Looks, ax=None, how: str = "isotonic regression") -> Figure:
     """ECE against k before and after calibration.
 
     Parameters
@@ -230,6 +230,8 @@ def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
         The errors of :func:`xcrepro.reports.compute.calibration`, in percent.
     look : mapping of str to Look
     ax : Axes, optional
+    how : str
+        What the calibrator is called.
     """
     part = table[table["metric"] == "ECE"]
     models = list(part["model"].unique())
@@ -247,7 +249,7 @@ def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
         panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
         panel.set_xticks(sorted(part["k"].unique()))
         figures.draws(panel, x="k", y="value")
-        looks.title(fig, "Calibration error; filled: before, hollow: after isotonic regression")
+        looks.title(fig, f"Calibration error; filled: before, hollow: after {how}")
         looks.legend(fig, panel, ncols=min(len(models), 4))
     return fig
 

@@ -203,9 +203,9 @@ def bands(table: pd.DataFrame, k: int) -> str:
 _WITHOUT_NOISE = "Without the noise of the hits (a map fitted to hits of the same points is flattered)"
 
 
-def calibration(table: pd.DataFrame, k: int) -> str:
-    """ECE before and after, of each model, as measured and without the noise of its hits."""
-    words = {"ECE": f"ECE@{k} before and after isotonic regression", "ECE corrected": _WITHOUT_NOISE}
+def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -> str:
+    """ECE before and after, of each model, as measured and without the noise of its hits; and what the same map does to NLL."""
+    words = {"ECE": f"ECE@{k} before and after {how}", "ECE corrected": _WITHOUT_NOISE}
     sentences = []
     for metric, what in words.items():
         part = table[(table["metric"] == metric) & (table["k"] == k)]
@@ -213,8 +213,23 @@ def calibration(table: pd.DataFrame, k: int) -> str:
         for model, rows in part.groupby("model", sort=False):
             states = [with_interval(row, metric) for _, row in rows.iterrows()]
             said.append(f"{model} {' to '.join(states)}")
-        sentences += [f"{what}: {'; '.join(said)}."] if said else []
+        moved = _ways(table, k) if metric == "ECE" else ""
+        sentences += [f"{what}: {'; '.join(said)}{moved}."] if said else []
     return " ".join(sentences)
+
+
+def _ways(table: pd.DataFrame, k: int) -> str:
+    """For how many models calibration lowers ECE, and whether it lowers NLL too: a map can do the one and not the other."""
+    wide = table[table["k"] == k].pivot_table(index="model", columns=["metric", "state"], values="value", sort=False)
+    if ("ECE", "after") not in wide or ("NLL", "after") not in wide:
+        return ""
+    parts = []
+    for metric in ("ECE", "NLL"):
+        change = (wide[metric]["after"] - wide[metric]["before"]).dropna()
+        lower, higher = change[change < -1e-12].index, change[change > 1e-12].index
+        text = f"{metric} falls for {len(lower)} of {len(change)} models"
+        parts.append(text + (f" and rises for {len(higher)} ({listed(higher, 10)})" if len(higher) else ""))
+    return f". In all, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}"
 
 
 def reliability(table: pd.DataFrame, k: int) -> str:
