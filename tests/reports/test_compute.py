@@ -240,6 +240,65 @@ def test_seeds_are_one_model_with_their_mean_and_students_interval(small):
     assert [grid.name for grid in report.show("ranking")] == ["ranking", "ranking-seeds"]
 
 
+def test_seeds_count_in_a_lead_beside_the_points(small):
+    """Two errors at once, held to the same by SciPy; and a lead that the points alone would call clear is none."""
+    tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(3)} | {"good": small.good}
+    both = collect(small.Y, tops)
+    _, pairs = compute.metrics_and_pairs(both, (1, 5), (200, 200), 0, 0.95)
+    alone = m.compare_all(
+        small.Y, {"net": [small.drawn(seed) for seed in range(3)], "good": small.good}, (1, 5), samples=200
+    )
+    for k, one in zip((1, 5), alone.pairs["net", "good"], strict=True):
+        values = np.array([m.precision(small.Y, small.drawn(seed), k)[0] for seed in range(3)])
+        row = pairs.query("metric == 'P' and k == @k").iloc[0]
+        seeds, points = values.std(ddof=1) / 3**0.5, abs(one.difference) / stats.norm.isf(one.p / 2)
+        dof = (seeds**2 + points**2) ** 2 / (seeds**4 / 2)
+        assert row["difference"] == one.difference
+        assert row["error"] == "test points and seeds"
+        assert row["p"] == pytest.approx(
+            2 * stats.t(dof).sf(abs(one.difference) / (seeds**2 + points**2) ** 0.5), rel=1e-6
+        )
+        assert row["p"] >= one.p
+        reach = stats.t(2).isf(0.025) * seeds
+        assert row["high"] - row["difference"] == pytest.approx(((one.high - one.difference) ** 2 + reach**2) ** 0.5)
+        assert row["low"] < one.low
+    same = collect(small.Y, {"net.seed0": small.bad, "net.seed1": small.bad, "good": small.good})
+    _, pairs = compute.metrics_and_pairs(same, 5, (200, 200), 0, 0.95)
+    [one] = m.compare_all(small.Y, {"net": small.bad, "good": small.good}, 5, samples=200).pairs["net", "good"]
+    assert pairs.iloc[0][["p", "low", "high"]].tolist() == [one.p, one.low, one.high]
+
+
+def test_a_lead_over_a_model_whose_seeds_scatter_is_not_clear(small):
+    """One seed is as good as the other model, one much worse: the points say clear, the seeds do not."""
+    tops = {"net.seed0": small.good, "net.seed1": small.bad, "good": small.good}
+    report = xc.report(small.Y, tops, ks=5, samples=200, price=False)
+    [one] = m.compare_all(small.Y, {"net": [small.good, small.bad], "good": small.good}, 5, samples=200).pairs[
+        "net", "good"
+    ]
+    assert one.p < 0.05
+    said = report.sentences("ranking")[0]
+    assert said.startswith("No clear leader in P@5: good")
+    assert "over test points and seeds)" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [("test points", "over test points alone"), ("test points and seeds", "over test points and seeds")],
+)
+def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
+    values = {"a": 0.5, "b": 0.4, "c": 0.1}
+    rows = [(name, "P", 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
+    columns = ["model", "other", "metric", "k", "difference", "low", "high", "p adjusted", "error"]
+    pairs = [
+        ("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error),
+        ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, "test points and seeds"),
+    ]
+    assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
+        f"a leads P@1 with 50.0 % [49.0, 51.0], clearly: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
+    )
+
+
 @pytest.mark.parametrize("names", [["a.seed0", "a.seed00"], ["a.seed1", "a"], ["a", "a.seed1"]])
 def test_a_seed_twice_or_a_model_with_and_without_is_refused(small, names):
     with pytest.raises(xc.errors.ArgumentError, match="each seed of 'a' once"):
@@ -315,12 +374,13 @@ def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best
 # ---------------------------------------------------------------- sentences
 
 
-def leading(difference: float, p: float, metric: str = "P") -> str:
+def leading(difference: float, p: float, metric: str = "P", error: str = "test points") -> str:
     values = {"a": 0.5, "b": 0.5 - difference}
     rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
     row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
     pairs = pd.DataFrame([row], columns=["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"])
+    pairs["error"] = error
     return sentences.leader(metrics, pairs, metric, 1)
 
 
@@ -350,7 +410,7 @@ def test_who_is_not_clearly_worse_than_the_best_is_marked():
     pairs = pd.DataFrame(
         [("a", "b", "P", 1, 0.01, 0, 0, 0.3), ("a", "c", "P", 1, 0.2, 0, 0, 0.01), ("b", "c", "P", 1, 0.1, 0, 0, 0.01)],
         columns=columns,
-    )
+    ).assign(error="test points")
     assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from xcrepro import calibrate, decide
+from xcrepro import calibrate, decide, distributions
 from xcrepro.findings import LEVEL
 from xcrepro.metrics import (
     SharedErrorsWarning,
@@ -30,7 +30,7 @@ from xcrepro.metrics import (
 )
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
-from xcrepro.metrics.significance import t_reach
+from xcrepro.metrics.significance import t_p_value, t_reach
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
 
@@ -116,7 +116,8 @@ def metrics_and_pairs(
         (Student's interval of the mean over seeds).
     pairs : DataFrame
         model, other, metric, k, difference (model less other), low, high, p, p adjusted (Holm, over the pairs of a metric and
-        k), interval.
+        k), interval, error: "test points", or "test points and seeds" where one of the two has several seeds; both count in the
+        interval and in p then.
     """
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     names = metric_names(given)
@@ -151,7 +152,38 @@ def metrics_and_pairs(
     order = {model: i for i, model in enumerate(given.models)}
     table = table.sort_values("model", key=lambda column: column.map(order), kind="stable", ignore_index=True)
     names = ["model", "other", "metric", "k", "difference", "low", "high", "p", "p adjusted", "interval"]
-    return table, pd.DataFrame(compared, columns=names)
+    return table, _with_seeds(pd.DataFrame(compared, columns=names), spread, confidence)
+
+
+def _with_seeds(pairs: pd.DataFrame, spread: dict, confidence: float) -> pd.DataFrame:
+    """The error that another training of the models would make, beside that of other test points.
+
+    Both are independent, so their squares add up. The points' standard error is the one that their p stands for; the law is
+    Student's, with Satterthwaite's degrees of freedom. A model with one seed says nothing of its own spread.
+    """
+    pairs["error"] = "test points"
+    for at, row in pairs.iterrows():
+        runs = [spread[model, row["metric"], row["k"]][0] for model in (row["model"], row["other"])]
+        parts = [(values.var(ddof=1) / values.size, values.size - 1) for values in runs if values.size > 1]
+        if not parts:
+            continue
+        pairs.loc[at, "error"] = "test points and seeds"
+        of_seeds = sum(part for part, _ in parts)
+        if of_seeds == 0 or np.isnan(row["p"]):
+            continue
+        square = of_seeds**2 / sum(part**2 / dof for part, dof in parts)
+        reach = t_reach(confidence, square) * of_seeds**0.5
+        for name, side in (("low", -1), ("high", 1)):
+            pairs.loc[at, name] = row["difference"] + side * ((row[name] - row["difference"]) ** 2 + reach**2) ** 0.5
+        z = -distributions.normal_quantile(row["p"] / 2)
+        if z > 0:
+            of_points = (row["difference"] / z) ** 2
+            dof = (of_points + of_seeds) ** 2 / sum(part**2 / dof for part, dof in parts)
+            pairs.loc[at, "p"] = float(t_p_value(row["difference"] / (of_points + of_seeds) ** 0.5, dof))
+    for _, rows in pairs.groupby(["metric", "k"], sort=False):
+        if (rows["error"] != "test points").any():
+            pairs.loc[rows.index, "p adjusted"] = holm(pairs.loc[rows.index, "p"])
+    return pairs
 
 
 def _over_seeds(given: Given, ks, names, confidence, about) -> dict[tuple[str, str, int], tuple[np.ndarray, tuple]]:

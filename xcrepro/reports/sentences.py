@@ -50,7 +50,7 @@ def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
 
 
 def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
-    """All others against one model: other, difference (model less other), low, high, p adjusted."""
+    """All others against one model: other, difference (model less other), low, high, p adjusted, error."""
     part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
     ours = part[part["model"] == model]
     theirs = part[part["other"] == model]
@@ -58,7 +58,9 @@ def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFram
         model=theirs["other"], other=theirs["model"], difference=-theirs["difference"], low=-theirs["high"],
         high=-theirs["low"],
     )  # fmt: skip
-    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted"]].reset_index(drop=True)
+    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted", "error"]].reset_index(
+        drop=True
+    )
 
 
 def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> set[str]:
@@ -103,6 +105,9 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
     where = "below" if better(metric) == "lower" else "above"
     said = chance(nearest["p adjusted"])
+    # Where seeds are at hand, the reader is told of which errors this is.
+    if (pairs["error"] != "test points").any():
+        said += f", over {nearest['error']}" + (" alone" if nearest["error"] == "test points" else "")
     if nearest["p adjusted"] < LEVEL:
         return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
     why = "which chance explains" if not np.isnan(nearest["p adjusted"]) else "with an error that is not known"
@@ -128,7 +133,10 @@ def seeds(metrics: pd.DataFrame, k: int) -> str:
     ]
     if not said:
         return ""
-    return f"P@{k} with Student's interval over seeds: {'; '.join(said)}. The other intervals are over test points."
+    return (
+        f"P@{k} with Student's interval over seeds: {'; '.join(said)}. Intervals of values are over test points, those of "
+        "differences over test points and seeds."
+    )
 
 
 def pairs_counted(pairs: pd.DataFrame) -> str:
