@@ -166,7 +166,14 @@ def _audit(arguments) -> int:
         name = " / ".join(part for part in (row.dataset, row.method, row.variant) if part)
         print(f"{name + ': ' if name else ''}{row.column} = {row.printed}, expected {row.expected} [{row.check}]")
         print(f"    {row.why}")
-    print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
+    if found.empty:
+        print(f"nothing found in {', '.join(found.attrs['checked'])}")
+    else:
+        print(f"{len(found)} found; xcrepro.published.checks derives each check")
+    if others := found.attrs["not checked"]:
+        print(
+            f"not checked, because no metric of these names is known: {', '.join(others)} (`xcrepro audit --help` has the form)"
+        )
     return 0 if found.empty else 1
 
 
