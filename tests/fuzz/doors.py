@@ -35,7 +35,7 @@ from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
 from xcrepro.reports import report as reports
-from xcrepro.repro import differences, notebooks, recorded, recording
+from xcrepro.repro import notebooks, recorded, recording, same
 from xcrepro.truth import Truth
 
 
@@ -631,7 +631,7 @@ DOORS = (
     Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
     Door("result JSON", inputs.result_json, quietly(results.read), None, ".json", 6, packs=False),
-    Door("tables compared", inputs.audit_csv, quietly(differences.read), None, ".csv", 2, packs=False),
+    Door("tables compared", inputs.audit_csv, quietly(same.read), None, ".csv", 2, packs=False),
     Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
     Door("predictions written again", any_predictions, converted, None, ".data", 3),

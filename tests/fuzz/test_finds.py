@@ -28,7 +28,7 @@ from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
 from xcrepro.reports import report as reports
-from xcrepro.repro import differences, notebooks, recorded, recording
+from xcrepro.repro import notebooks, recorded, recording, same
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000
@@ -83,7 +83,7 @@ def dataset(path):
             PRINTED % (b"1", b"1", DIGITS),
             "line 2: found value '1111.*a number that float64 can hold",
         ),
-        (differences.read, ".csv", b"a\n1,2\n", "more cells than columns"),
+        (same.read, ".csv", b"a\n1,2\n", "more cells than columns"),
         (calibrate.load, ".json", b'{"format": ' + b"[" * 100_000, "no whole calibrator"),
         # Once a matter of minutes: each in a time that grew with the square or the cube of the length.
         (predictions("pairs"), ".pred", b"1:" + b"1" * 1_000_000 + b"x\n", "the score '1111"),

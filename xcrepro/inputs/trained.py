@@ -25,9 +25,8 @@ from types import ModuleType
 
 import numpy as np
 
-from xcrepro import paths, predictions, truth
+from xcrepro import arithmetic, kernels, paths, predictions, truth
 from xcrepro.errors import DataError, system_fault
-from xcrepro.kernels import topk
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
@@ -273,15 +272,14 @@ def _content(*arrays: np.ndarray) -> str:
 
 @cache
 def _sources(kind: type[Model]) -> str:
-    """Digest of what a training of this class runs through: its modules and their kernels, the containers, the
-    libraries."""
+    """Digest of what a training of this class runs through: its modules, the containers, all kernels, the libraries."""
     modules, found = set(), [sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object]
     while found:
         modules.add(module := found.pop())
         used = {value for value in vars(module).values() if isinstance(value, ModuleType)} - modules
-        found += [one for one in used if one.__name__.startswith(("xcrepro.kernels.", "xcrepro.models."))]
-    digest = hashlib.sha256()
-    for module in sorted(modules | {predictions, truth, topk}, key=lambda module: module.__name__):
+        found += [one for one in used if one.__name__.startswith("xcrepro.models.")]
+    digest = hashlib.sha256(kernels.digest().encode())
+    for module in sorted(modules | {arithmetic, predictions, truth}, key=lambda module: module.__name__):
         digest.update(module.__name__.encode() + Path(module.__file__).read_bytes())
     digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
     return digest.hexdigest()

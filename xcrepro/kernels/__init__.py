@@ -17,10 +17,16 @@ import numba
 
 
 @functools.cache
+def digest() -> str:
+    """Of all kernel files' names and content."""
+    paths = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in paths)).hexdigest()
+
+
+@functools.cache
 def _cache_folder() -> str:
     """Below ``$NUMBA_CACHE_DIR``, else beside the kernels, else (a folder that cannot be written) the user's cache."""
     here = Path(__file__).parent
-    content = b"".join(path.name.encode() + path.read_bytes() for path in sorted(here.glob("*.py")))
     home = numba.config.CACHE_DIR
     if not home:
         home = here / "__pycache__"
@@ -28,7 +34,7 @@ def _cache_folder() -> str:
             import platformdirs
 
             home = Path(platformdirs.user_cache_dir("xcrepro")) / "numba"
-    return str(Path(home) / f"kernels-{hashlib.sha256(content).hexdigest()[:16]}")
+    return str(Path(home) / f"kernels-{digest()[:16]}")
 
 
 def kernel(function: Callable | None = None, **options) -> Callable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import os
 import re
 from pathlib import Path
@@ -96,28 +97,34 @@ _MAKERS = {"item.check": 1, "item.save_figure": 2, "item.save_table": 2}
 
 
 def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
-    """That each committed table is made by a cell, and what cells make is committed; parts are named by plain texts."""
+    """That each committed table is made by a cell, and what cells make is committed."""
     found, parts, shows = [], set(), 0
-    for number, cell in enumerate(notebooks.code_cells(notebook), start=1):
+    for cell in notebooks.code_cells(notebook):
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
             shows += name == "item.show_recorded"
-            if name not in _MAKERS:
-                continue
-            given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
-            if not call.args or any(not isinstance(part, ast.Constant) for part in given):
-                found.append(f"code cell {number}: {name} takes the part's name as a plain text")
-                continue
-            parts.add(given[0].value if given else "")
+            if name in _MAKERS:
+                given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
+                parts.add(_pattern(given[0]) if given else "")
     committed = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.tables()}
-    found += [f"no cell makes the table of {part or 'the main part'!r}" for part in sorted(committed - parts)]
-    found += [
-        f"{part or 'the main part'!r} is made and has no table under figures/" for part in sorted(parts - committed)
-    ]
+    for part in sorted(committed):
+        if not any(fnmatch.fnmatchcase(part, pattern) for pattern in parts):
+            found.append(f"no cell makes the table of {part or 'the main part'!r}")
+    for pattern in sorted(parts):
+        if not fnmatch.filter(committed, pattern):
+            found.append(f"{pattern or 'the main part'!r} is made and has no table under figures/")
     if shows != bool(entry.recorded):
         found.append(f"item.show_recorded() stands {shows} times; what is recorded is shown once, before the twin's")
     return found
+
+
+def _pattern(part: ast.expr) -> str:
+    """A part's name as written, with a star for what only a run knows: ``k*`` of ``f"k{k}"``."""
+    if isinstance(part, ast.Constant):
+        return part.value or ""
+    pieces = part.values if isinstance(part, ast.JoinedStr) else [part]
+    return "".join(piece.value if isinstance(piece, ast.Constant) else "*" for piece in pieces)
 
 
 def _prose(notebook: dict) -> list[str]:

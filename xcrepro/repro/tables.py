@@ -500,7 +500,7 @@ def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dic
 
 
 def without_origin(text: str) -> str:
-    """The CSV text of a written table without its last column, if that says where it is from.
+    r"""The CSV text of a written table without its last column, if that says where it is from.
 
     Examples
     --------

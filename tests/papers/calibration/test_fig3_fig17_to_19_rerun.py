@@ -28,9 +28,6 @@ def test_precision_is_that_of_the_ranking_and_does_not_move(overconfident, error
         assert set(errors[errors["k"] == k]["P"]) == {value}
     assert item.largest_change_of_precision(errors) == 0.0
     assert len(errors) == 2 * 5 * 2 * 2
-    checked = item.check_errors(errors)
-    small = (errors["metric"] == "ECE corrected") & (errors["value"] < 3)
-    assert checked["value"].isna().tolist() == small.tolist()
     errors.loc[errors.index[-1], "P"] += 0.25
     assert item.largest_change_of_precision(errors) == pytest.approx(0.25)
 
@@ -68,7 +65,6 @@ def test_a_fall_is_found_where_it_is_and_nowhere_else(twin, misjudged):
 
 def test_standard_errors_stand_beside_ece(errors):
     assert (errors.loc[errors["metric"] == "ECE", "±"] > 0).all()
-    assert "±" not in item.check_errors(errors)
     assert list(item.compute(errors))[4:8] == ["ECE before", "± before", "ECE after", "± after"]
     assert len(item.plot_fig3(errors, "toy", 1).axes) == 3
     assert len(item.plot(errors, 1).axes) == 4

@@ -38,9 +38,6 @@ def test_findings_of_a_planted_overconfidence(twin, misjudged):
     )
     assert "ECE@k is lower after isotonic regression: clearly so in 1 of 2 comparisons" in said[1]
     assert f"{(summary['after corrected low'] == 0).sum()} of 2 intervals" in said[2]
-    assert list(item.check_table(summary)) == [
-        name for name in summary if "±" not in name and not name.endswith((" low", " high"))
-    ]
     assert (summary["ECE ±"] > 0).all()
 
 
@@ -73,8 +70,6 @@ def test_the_truth_is_calibrated_until_it_is_divided(twin, misjudged):
     with np.errstate(divide="ignore"):
         cost = np.where(Y, -np.log(chances), -np.log1p(-chances))
     assert right["loss"].iloc[0] == pytest.approx(np.minimum(cost, 100).sum() / len(Y), rel=1e-4)
-    checked = item.check_reductions(table.reset_index())
-    assert set(checked["model"]) == {"truth, eq. 1", "truth, eq. 2"}
     said = item.findings_reductions(twin, reduced)
     assert len(said) == 4
     assert said[0].startswith("Before calibration ECE@5 of truth, eq. 2 is ")

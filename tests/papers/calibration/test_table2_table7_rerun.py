@@ -44,7 +44,6 @@ PRECISION = pd.DataFrame({"model": list("ab"), "P@1": "same bits", "P@3": ["same
 def test_the_finding_is_tested_and_not_counted():
     fall, measured = planted()
     assert [one.verdict for one in item.compare_falls(fall, measured)] == ["above", "below", "not clear"]
-    assert item.check(fall).values.tolist() == [[5, "a", True], [5, "b", False]]
     sentences = item.findings(fall, measured, PRECISION, pd.DataFrame())
     assert sentences[0] == (
         "Over pairs of a model and a k, ECE@k is lower after isotonic regression: clearly so in 3 of 4 comparisons, "
@@ -100,7 +99,6 @@ def test_a_vanished_error_has_an_infinite_ratio():
     fall = item.compute(ds, states, item.measure(ds, states))
     assert fall["ECE"].tolist() == pytest.approx([60.0] * 3)
     assert (fall["ratio"] == np.inf).all()
-    assert item.check(fall)["falls 5 times or more"].all()
 
 
 def test_joint_isotonic_keeps_precision_and_a_turning_map_is_seen(twin, misjudged):
@@ -129,9 +127,6 @@ def test_the_table_holds_the_metrics_before_and_after(twin, misjudged):
     wide = table.set_index(["model", "k"])
     for row in calibrated.errors(twin, states).itertuples():
         assert wide.loc[(row.model, row.k), [row.metric, f"{row.metric}-I"]].tolist() == [row.before, row.after]
-    kept = item.check_table(table)
-    assert list(kept) == ["k", "model", "P", "ECE", "ECE corrected", "ACE", "Brier", "Brier-I", "NLL"]
-    assert kept["ECE"].isna().tolist() == (table["ECE"] < 3).tolist()
 
 
 def test_printed_rows_of_a_twins_original_with_readings():

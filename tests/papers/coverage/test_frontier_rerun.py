@@ -55,7 +55,6 @@ def test_the_constrained_selection_keeps_its_floor_in_expectation(twin):
     found = item.compute_constrained(twin, {"truth": twin.test.Y}, 0.9)
     assert (found["P kept"] >= 90 - 1e-9).all()
     assert (found["Cov gain"] >= 0).all()
-    assert "Cov gain" not in item.check_constrained(found)
     strict, loose = (
         item.compute_constrained(twin, {"true": twin.test.observed_marginals}, share) for share in (0.99, 0.8)
     )

@@ -35,13 +35,6 @@ def test_the_mean_leaves_what_is_doubted_out_and_sorts(table):
     assert (np.diff(found["kept"]) <= 0).all()
 
 
-def test_what_is_checked_has_a_column_a_number_of_labels_and_not_what_a_single_label_moves(table):
-    found = item.check_kept(table).set_index(["metric", "k"])
-    assert list(found) == ["model", "2", "4"]
-    assert found.loc[("P", 1)].tolist()[1:] == pytest.approx([200 / 3, 100])
-    assert "alpha-coverage" in set(table["metric"]) - set(found.index.get_level_values("metric"))
-
-
 def test_struck_out_compares_with_the_full_model_less_its_tail(small, scores):
     # Label 2 struck out of the full model leaves 0, 1 everywhere; the head's own model turns one row round.
     trained = sparse.csr_matrix([[0.9, 0.8, 0, 0], [0.2, 0.9, 0, 0], [0.3, 0.2, 0, 0]], dtype=np.float32)

@@ -52,10 +52,6 @@ def test_each_rule_metric_k_and_run_is_compared_once(twin, run):
         assert value[rule, 1, "Cov", 3] == pytest.approx(expected)
     five = run.tree.predict_coverage(twin.test.X, 5, update="gain", per_tree=True)
     assert value[PER_TREE[0], 0, "P", 1] == pytest.approx(scores(twin, five.head(1), 1)["P"])
-    layout = item.check(item.compute_means(found.assign(model="label tree")))
-    assert layout.columns[2:].tolist()[:9] == [f"{m}@{k}" for m in ("P", "PSP") for k in (1, 3, 5)] + [
-        f"P@{k} complete" for k in (1, 3, 5)
-    ]
 
 
 # ---------------------------------------------------------------- means, layout, claims
@@ -74,7 +70,6 @@ def test_means_their_errors_and_the_layout_by_hand():
     assert found.columns.tolist() == ["model", "rule", "Cov@1", "Cov@3", "Cov@5"]
     assert found["rule"].tolist() == ["PS-PLT", "PLT"]
     assert found["Cov@1"].tolist() == ["3.00 ± 1.53", "4.00 ± 0.58"]
-    assert item.check(means)["Cov@5"].tolist() == [3, 4]
     # One run has no standard error.
     one = item.lay_out(item.compute_means(planted({"PLT": [1.0]})))
     assert one.iloc[0].tolist() == ["own", "PLT", "1.00", "1.00", "1.00"]

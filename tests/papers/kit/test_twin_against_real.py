@@ -100,7 +100,3 @@ def test_the_figure_shows_the_table(table, n_datasets):
     figures.held(fig, many)
     assert "printed" in fig.get_suptitle().lower()
     assert sum(panel.get_visible() for panel in fig.axes) == n_datasets
-
-
-def test_what_is_compared_is_what_is_measured(table):
-    assert list(item.check(table)) == ["dataset", "model", "metric", "k", "target", "twin"]

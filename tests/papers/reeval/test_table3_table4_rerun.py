@@ -80,7 +80,7 @@ def test_pairs_in_the_opposite_order_of_the_complete_truth():
 
 def test_findings_on_planted_models():
     said = rerun.findings(planted({"macro_F1@5": [1, 2, 3]}))
-    assert said[0].startswith("D: SVM leads P@5, by 2.0")
+    assert said[0].startswith("D: SVM leads P@5, by 1.000 ± 0.003 points over A;")
     assert "B leads macro-F1@5" in said[0]
     assert said[1].startswith(
         "Of 9 pairs of models (datasets and k together) P puts 3 in the opposite order of macro-F1, 3 of"
