@@ -137,6 +137,38 @@ def test_a_file_that_was_changed_by_hand_is_held_to_the_form(given, tmp_path, ch
     assert str(path) in str(error.value)
 
 
+def test_no_digit_of_a_file_changes_unseen(given, tmp_path):
+    path = results.add(results.of("ours", "mine", *given, options={"A": 0.55}), tmp_path)
+    good, refused = path.read_text(), 0
+    for at in range(len(good)):
+        if good[at].isdigit():
+            changed = good[:at] + str((int(good[at]) + 1) % 10) + good[at + 1 :]
+            if json.loads(changed) == json.loads(good):  # the last of 17 digits may be of no number
+                continue
+            path.write_text(changed)
+            with pytest.raises(DataError):
+                results.read(path)
+            refused += 1
+    assert refused > 100
+    path.write_text(json.dumps(json.loads(good)))  # laid out anew is the same content
+    assert results.read(path).options["A"] == 0.55
+    for change in ({"sha256": ""}, {"format": "xcrepro result 9"}, {"note": "x"}):
+        path.write_text(json.dumps({**json.loads(good), **change}))
+        with pytest.raises(DataError, match=r"another content than was kept.*results add"):
+            results.read(path)
+    path.write_text(json.dumps({name: value for name, value in json.loads(good).items() if name != "sha256"}))
+    with pytest.raises(DataError, match="expected name, dataset"):
+        results.read(path)
+
+
+def test_a_result_of_before_is_read_with_a_warning(given, tmp_path):
+    path = results.add(results.of("ours", "mine", *given), tmp_path)
+    old = {name: v for name, v in json.loads(path.read_text()).items() if name not in ("format", "sha256")}
+    path.write_text(json.dumps(old))
+    with pytest.warns(UserWarning, match="before results had digests.*--force"):
+        assert results.read(path).values == old["values"]
+
+
 def test_no_json_and_no_results(tmp_path):
     with pytest.raises(DataMissing, match="no results yet"):
         results.read_all(tmp_path)

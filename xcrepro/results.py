@@ -7,11 +7,13 @@ what does not belong together is seen. What cannot be right (:mod:`xcrepro.publi
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import html
 import json
 import math
 import re
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 SHOWN = ("P", "nDCG", "PSP")
 """Metrics that a table shows unasked, where there are any."""
+_FORMAT = "xcrepro result 2"
+"""What has a digest; results of before have neither."""
+_SEAL = {"format": str, "sha256": str}
 _FIELDS = {"name": str, "dataset": str, "note": str, "version": str, "options": dict, "truth": dict, "values": dict}
 _TRUTH = {"fingerprint": str, "points": int, "labels": int, "pairs": int}
 _LONGEST = 80
@@ -161,9 +166,17 @@ def add(result: Result, folder: Path | None = None, force: bool = False) -> Path
         )
     content = dataclasses.asdict(result)
     content["values"] = {name: None if math.isnan(value) else value for name, value in result.values.items()}
+    content["format"] = _FORMAT
+    content["sha256"] = _digest(content)
     with paths.atomic_path(path) as part:
         part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
     return path
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    """SHA-256 of all the rest of a result's file, however it is laid out."""
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _file_name(text: str) -> str:
@@ -189,13 +202,20 @@ def read(path: Path) -> Result:
     Raises
     ------
     DataError
-        For a file of another form, and where its numbers cannot stand together.
+        For a file of another form, one whose content is not what was kept (it has a digest), and where its numbers cannot
+        stand together.
+
+    Warns
+    -----
+    UserWarning
+        Of a result that was kept before results had digests, so that nobody can say whether it is what was kept.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise DataError(path, f"no JSON ({error})", "a result that `xcrepro results add` wrote") from None
-    _require(path, content, _FIELDS, "the result")
+    sealed = isinstance(content, dict) and not _SEAL.keys().isdisjoint(content)
+    _require(path, content, _FIELDS | (_SEAL if sealed else {}), "the result")
     _require(path, content["truth"], _TRUTH, "truth")
     values = {}
     for name, value in content["values"].items():
@@ -203,8 +223,13 @@ def read(path: Path) -> Result:
         if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number:
             raise DataError(path, f"the value {name!r}: {value!r}", "a metric and k, such as P@1, and a number or null")
         values[name] = math.nan if value is None else float(value)
-    result = Result(**{**content, "values": values})
+    result = Result(**{name: content[name] for name in _FIELDS} | {"values": values})
     _audit(path, result)
+    do = "Add it again: `xcrepro results add ... --force`"
+    if not sealed:
+        warnings.warn(f"{path} was kept before results had digests, so damage would not be seen. {do}", stacklevel=2)
+    elif content["format"] != _FORMAT or content["sha256"] != _digest(content):
+        raise DataError(path, "another content than was kept", f"{_FORMAT} with its digest", do=do)
     return result
 
 

@@ -11,6 +11,7 @@ import itertools
 import json
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -574,6 +575,15 @@ def saved_report(path: Path) -> None:
     reports.read(path)
 
 
+def kept_result(path: Path) -> None:
+    """Read it and show it, alone and beside printed rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = results.read(path)
+    if found.values:
+        results.page(*results.table([found]))
+
+
 def record_csv(rng: random.Random) -> bytes:
     """A recorded result."""
     out = io.StringIO()
@@ -645,7 +655,7 @@ DOORS = (
     Door("dataset.toml", inputs.dataset_toml, quietly(registry.read), None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
-    Door("result JSON", inputs.result_json, quietly(results.read), None, ".json", 6, packs=False),
+    Door("result JSON", inputs.result_json, kept_result, None, ".json", 6, packs=False),
     Door("tables compared", inputs.audit_csv, quietly(same.read), None, ".csv", 2, packs=False),
     Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
