@@ -169,6 +169,26 @@ def test_a_result_of_before_is_read_with_a_warning(given, tmp_path):
         assert results.read(path).values == old["values"]
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "no values"),
+        ({"Prec@1": 0.5}, "the value 'Prec@1'"),
+        ({"P@1@2": 0.5}, "the value 'P@1@2'"),
+        ({"P @1": 0.5}, "the value 'P @1'"),
+        ({"ECE@1": 1e308, "Brier@1": 0.5}, "the value 'ECE@1': 1e"),
+        ({"P@5": -1e308, "P@9": 0.9, "nDCG@3": 1e308}, "the value 'P@5'"),
+    ],
+)
+def test_values_that_no_table_could_show_do_not_come_back(given, tmp_path, values, said):
+    """They ended in KeyError, IndexError, OverflowError and SciPy's ValueError, behind a digest that was right."""
+    path = results.add(results.of("ours", "mine", *given), tmp_path)
+    content = {**json.loads(path.read_text()), "values": values}
+    path.write_text(json.dumps({**content, "sha256": results._digest(content)}))
+    with pytest.raises(DataError, match=said):
+        results.read(path)
+
+
 def test_no_json_and_no_results(tmp_path):
     with pytest.raises(DataMissing, match="no results yet"):
         results.read_all(tmp_path)

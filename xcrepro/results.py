@@ -12,7 +12,6 @@ import html
 import json
 import math
 import re
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from xcrepro.metrics import registry
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.predictions import TopK
 from xcrepro.published import record
-from xcrepro.published.results import audit_values
+from xcrepro.published.results import LARGEST, audit_values
 from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
@@ -219,10 +218,12 @@ def read(path: Path) -> Result:
     _require(path, content["truth"], _TRUTH, "truth")
     values = {}
     for name, value in content["values"].items():
-        number = value is None or (type(value) in (int, float) and not abs(value) > sys.float_info.max)
-        if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number:
+        number = value is None or (type(value) in (int, float) and abs(value) <= LARGEST)
+        if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number or not registry.is_metric(name.rpartition("@")[0]):
             raise DataError(path, f"the value {name!r}: {value!r}", "a metric and k, such as P@1, and a number or null")
         values[name] = math.nan if value is None else float(value)
+    if not values:
+        raise DataError(path, "no values", "one metric or more")
     result = Result(**{name: content[name] for name in _FIELDS} | {"values": values})
     _audit(path, result)
     do = "Add it again: `xcrepro results add ... --force`"

@@ -579,6 +579,7 @@ def test_own_results_missing(tmp_path):
         (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
         (b"method,P@1\na,1e99999999999999999999\n", "a number"),
         (b"method,P@1\na,1e400\n", "a number"),
+        (b"method,ECE@1,Brier@1\na,1e308,0.5\n", "a number"),
     ],
 )
 def test_a_spreadsheets_file_is_named(tmp_path, content, said):

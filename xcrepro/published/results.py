@@ -24,6 +24,8 @@ NAMES |= {"avglabels": "avg_labels", "averagelabels": "avg_labels"}
 """Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter): those of
 :mod:`xcrepro.metrics.registry`."""
 
+LARGEST = 1e12
+"""No metric is larger, nor is anything that is counted."""
 _LABELS = ("dataset", "method", "variant")
 
 
@@ -150,6 +152,8 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
                     raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=number)
                 try:
                     cells[known] = Cell.of(text)
+                    if not -LARGEST <= cells[known].low <= cells[known].high <= LARGEST:
+                        raise ValueError(text)
                 except ValueError:
                     raise DataError(path, f"{column(*known)} {text!r}", "a number", line=number) from None
     if not any(rows.values()):
