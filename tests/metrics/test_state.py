@@ -385,6 +385,20 @@ def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
         xc.State.load(tmp_path / "a.npz")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("samples", 10**9), ("samples", 2**40), ("n_labels", 2**40), ("bins", 2**40)]
+)
+def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
+    Y, top, *_ = rows(16)
+    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).add(Y, top, 0).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as stored:
+        arrays = dict(stored)
+    header = json.loads(arrays["header"].tobytes()) | {name: value}
+    np.savez(tmp_path / "a.npz", **state._sealed(header, arrays))
+    with pytest.raises(DataError, match="a state that cannot be"):
+        xc.State.load(tmp_path / "a.npz")
+
+
 def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
     Y, top, *_ = rows(16)
     xc.State(1, "P").add(Y, top).save(tmp_path / "a.npz")

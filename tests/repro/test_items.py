@@ -224,6 +224,19 @@ def test_a_committed_number_that_nobody_computed_is_found(committed, monkeypatch
         of().save_figure(draw(TABLE), TABLE)
 
 
+@pytest.mark.parametrize("damage", [b"k,P\n1,\xff\n", b"k,P\r1,0.5\n3", b'k,P\n"' + b"1" * 200_000])
+def test_a_committed_table_that_is_damaged_differs(committed, monkeypatch, damage):
+    """It ended in csv.Error or UnicodeDecodeError."""
+    monkeypatch.setenv("XCREPRO_FIGURES", "build/test")
+    for name, save in (
+        ("one-checked", lambda: of().check(TABLE, "checked")),
+        ("one-t", lambda: of().save_table(TABLE, part="t")),
+    ):
+        (committed / f"{name}.csv").write_bytes(damage)
+        with pytest.raises(repro.same.NotTheSame, match=rf"{name}\.csv: line"):
+            save()
+
+
 def test_a_picture_is_drawn_anew_when_its_data_or_its_code_changed(committed, monkeypatch, tmp_path):
     """A fresh clone knows it from the SVG; the bytes of a picture alone, which other fonts may change, are no reason."""
     notes = tmp_path / "notes"

@@ -653,6 +653,13 @@ class State:
         if header.get("sha256") != json.loads(_sealed(header, arrays)["header"].tobytes())["sha256"]:
             raise DataError(path, "another content than was saved", "what State.save wrote", do="Make it again")
         try:
+            # Sums of so many samples are made before they are read: they must be there.
+            if (
+                header["samples"]
+                and header["n_labels"] is not None
+                and len(arrays["drawn.n_rows"]) != header["samples"]
+            ):
+                raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['samples']} in its header")
             own = (None, None) if like is None else (like._weights, like._counts)
             given = {
                 name: arrays.get(name, other if header[name] is not None else None)
@@ -676,7 +683,7 @@ class State:
                     folds, whole_number("n_labels", header["n_labels"]), rows, whole_number("n_rows", header["n_rows"])
                 )
                 state._check_sums()
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
             raise DataError(
                 path, f"a state that cannot be ({error})", "what State.save writes", do="Make it again"
             ) from error

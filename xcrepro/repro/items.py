@@ -174,7 +174,7 @@ class Item:
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
         # Where the data are from may be said by save_figure or save_table, which write the same file.
-        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8")) != text:
+        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
             differs = self._write(
                 {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
             )
@@ -395,7 +395,7 @@ class Item:
                 elif redraw and old != content:
                     record.note("redrawn", name)
             elif old != content:
-                found[suffix] = f"{name}: {same.difference(old.decode(), content.decode())}"
+                found[suffix] = f"{name}: {same.difference(old.decode(errors='replace'), content.decode())}"
         return found
 
 
