@@ -277,6 +277,7 @@ def test_the_commands(tmp_path, capsys, given):
         "train points": 60,
         "train pairs": int(Y.sum()),
         "filtered pairs": 0,
+        results.DOUBTS: ["training truth"],  # the truth is given for the train split's as well
         "every point has k predictions": True,
     }
     weights = xc.propensity.inverse(Y.sum(0).astype(int), 60, 0.5, 1.5)
@@ -305,3 +306,39 @@ def test_results_never_lie_in_the_cache(tmp_path, monkeypatch):
     assert results.default_folder() == tmp_path / "results"
     (tmp_path / "cache" / "project" / "notebooks").mkdir(parents=True)
     assert results.default_folder() == tmp_path / "cache" / "project" / "results"
+
+
+def test_results_lie_where_one_stands_and_not_in_the_clone(tmp_path, monkeypatch, root):
+    monkeypatch.delenv("XCREPRO_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert xc.paths.project_root() == root  # this clone, which the tests were installed from
+    assert results.default_folder() == tmp_path / "results"
+    (tmp_path / "mine" / "notebooks").mkdir(parents=True)
+    (tmp_path / "mine" / "notebooks" / "manifest.toml").write_text("")
+    (tmp_path / "mine" / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "mine" / "deeper")
+    assert results.default_folder() == tmp_path / "mine" / "results"
+
+
+def test_predictions_that_do_not_fit_are_named_and_marked(given, tmp_path, capsys):
+    """Cut off after 80 % of the rows: said before the result is kept, and again by every table that shows it."""
+    Y, top = given
+    ids = top.ids.copy()
+    ids[48:] = -1
+    sparse.save_npz(tmp_path / "Y.npz", sparse.csr_matrix(Y))
+    xc.TopK.from_ids(ids, n_labels=30).save(tmp_path / "cut.npz")
+    top.save(tmp_path / "whole.npz")
+    folder = ["--folder", str(tmp_path / "kept")]
+    for name in ("cut", "whole"):
+        files = [str(tmp_path / "Y.npz"), str(tmp_path / f"{name}.npz")]
+        assert main(["results", "add", *files, "--name", name, "--dataset", "mine", *folder]) == 0
+        said = capsys.readouterr()
+        assert ("rows without predictions: 12 of 60 rows have no prediction, the last 12 in a row" in said.err) == (
+            name == "cut"
+        )
+    kept = {one.name: one.options.get(results.DOUBTS) for one in results.read_all(tmp_path / "kept")}
+    assert kept == {"cut": ["rows without predictions"], "whole": None}
+    assert main(["results", "show", *folder]) == 0
+    said = capsys.readouterr().out
+    assert "the predictions of cut may not belong to this truth (rows without predictions)" in said
+    assert "predictions of whole" not in said

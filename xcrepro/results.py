@@ -11,6 +11,7 @@ import hashlib
 import html
 import json
 import math
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,8 @@ _SEAL = {"format": str, "sha256": str}
 _FIELDS = {"name": str, "dataset": str, "note": str, "version": str, "options": dict, "truth": dict, "values": dict}
 _TRUTH = {"fingerprint": str, "points": int, "labels": int, "pairs": int}
 _LONGEST = 80
+DOUBTS = "doubts"
+"""The option that names what :func:`xcrepro.diagnose.check` found, where it found something: a table says it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Result:
     truth : dict of str to object
         fingerprint (:func:`xcrepro.diagnose.fingerprint`), points, labels, pairs of the truth.
     options : dict of str to object
-        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions.
+        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions; and
+        :data:`DOUBTS`.
     version : str
         Of the kit.
     note : str
@@ -129,9 +133,11 @@ def of(
 
 
 def default_folder() -> Path:
-    """``results`` of the project, or of the working folder where there is none: never in the cache, which may be emptied."""
-    root = paths.project_root()
-    return (root if (root / "notebooks").is_dir() else Path.cwd()) / "results"
+    """``results`` of the project in which one stands, or else of the working folder: never in the cache, which may be emptied,
+    nor in the clone that the package was installed from."""
+    root, here = paths.project_root(), Path.cwd().resolve()
+    own = "XCREPRO_ROOT" in os.environ or root in (here, *here.parents)
+    return (root if own and (root / "notebooks").is_dir() else here) / "results"
 
 
 def add(result: Result, folder: Path | None = None, force: bool = False) -> Path:
@@ -362,7 +368,12 @@ def _in_percent(result: Result, columns: list[str]) -> list[float]:
 
 def _apart(dataset: str, results: list[Result]) -> list[str]:
     """Why results of a dataset may not be ranked among each other."""
-    notes = []
+    notes = [
+        f"{dataset}: the predictions of {result.name} may not belong to this truth ({', '.join(map(str, kinds))}), so "
+        "its numbers may mean nothing"
+        for result in results
+        if isinstance(kinds := result.options.get(DOUBTS), list) and kinds
+    ]
     marks: dict[str, list[str]] = {}
     for result in results:
         marks.setdefault(result.truth["fingerprint"][:8], []).append(result.name)

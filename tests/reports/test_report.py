@@ -473,6 +473,33 @@ def test_other_datasets_give_ranks_and_three_no_critical_difference(small, made,
 
 
 @pytest.mark.usefixtures("no_figures")
+def test_the_command_names_what_does_not_fit_before_any_lead(small, tmp_path, capsys):
+    save_npz(tmp_path / "truth.npz", csr_matrix(small.Y))
+    (tmp_path / "tops").mkdir()
+    n = small.good.ids.shape[0]
+    small.good.save(tmp_path / "tops/good.npz")
+    kept = np.where(np.arange(n)[:, None] < n - n // 5, small.good.ids, -1)
+    xc.TopK.from_ids(kept, np.where(kept >= 0, small.good.scores, -np.inf), n_labels=small.good.n_labels).save(
+        tmp_path / "tops/cut.npz"
+    )
+    argv = [
+        "report",
+        str(tmp_path / "truth.npz"),
+        str(tmp_path / "tops"),
+        "--out",
+        str(tmp_path / "out"),
+        "--samples",
+        "40",
+    ]
+    assert main([*argv, "--no-price"]) == 0
+    said = capsys.readouterr()
+    doubt = f"cut: rows without predictions: {n // 5} of {n} rows have no prediction, the last {n // 5} in a row"
+    assert f"warning: {doubt}" in said.err
+    assert "good: rows" not in said.err
+    assert doubt in (tmp_path / "out/report.html").read_text()
+
+
+@pytest.mark.usefixtures("no_figures")
 def test_the_command_writes_the_report_that_the_function_makes(files, made, capsys, monkeypatch):
     given = [str(files / "truth.npz"), str(files / "predictions"), "--train-truth", str(files / "train.npz")]
     out = files / "out"

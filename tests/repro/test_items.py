@@ -336,7 +336,11 @@ def test_a_committed_table_with_its_origin_is_read_again(listed):
 
 def test_own_runs_have_a_folder_of_their_own(listed):
     assert of(seed=1).folder != of(seed=2).folder
-    assert of(folder="a/b").folder.name == "folder=b"
+    assert of(folder="b").folder.name == "folder=b"
+    one, other = (of(folder=path).folder.name for path in ("a/b", "c/b"))  # two folders of one name
+    assert one != other
+    assert {one[:9], other[:9]} == {"folder=b-"}
+    assert items.own_name(of().entry, {"seed": "a/b"}) != items.own_name(of().entry, {"seed": "a_b"})
     long = items.own_name(of().entry, {"folder": "x" * 300})
     assert len(long) < 120
     assert long != items.own_name(of().entry, {"folder": "x" * 301})

@@ -108,6 +108,8 @@ def _report(arguments) -> int:
     )
     extra = _notebook(arguments) if arguments.notebook else {}
     path = made.save(arguments.out, force=arguments.force, extra=extra, progress=True)
+    for doubt in made.warnings:
+        print(f"warning: {doubt}", file=sys.stderr)
     for sentence in made.sentences("ranking"):
         print(sentence)
     print(f"wrote {path}")
