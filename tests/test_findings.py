@@ -97,6 +97,21 @@ def test_runs_that_come_to_the_same_hits_are_not_certain():
     assert (blocks.p, blocks.verdict) == (0, "above")
 
 
+@pytest.mark.parametrize("kind", ["blocks", "runs"])
+def test_a_difference_that_only_the_order_of_a_sum_made_is_none(kind):
+    one, other = 100.0, float(np.nextafter(100.0, 0.0))
+    same = Measured({"a": one, "b": other}, {"a": np.full(20, one), "b": np.full(20, other)}, kind)
+    found = same.difference("a", "b")
+    assert (found.value, found.error, found.p, found.verdict) == (0.0, 0.0, 1.0, "not clear")
+    assert same.leader("P@1").text == "no clear leader in P@1: a is 0.0 ± 0.0 points away from b, which chance explains"
+    assert findings.count(same.differences([("a", "b"), ("b", "a")]), "a is above b").endswith("not clear in 2")
+    # One part in a million is a difference, and so is a small one of small numbers.
+    apart = Measured({"a": 1.0, "b": 1 - 1e-6}, {"a": np.full(20, 1.0), "b": np.full(20, 1 - 1e-6)}, kind)
+    assert apart.difference("a", "b").clear
+    small = Measured({"a": 3e-14, "b": 1e-14}, {"a": np.full(20, 3e-14), "b": np.full(20, 1e-14)}, kind)
+    assert small.difference("a", "b").value == pytest.approx(2e-14)
+
+
 def test_several_comparisons_are_corrected_together():
     rng = np.random.default_rng(3)
     values = {f"m{i}": rng.normal(size=6) for i in range(12)}

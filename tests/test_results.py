@@ -137,6 +137,58 @@ def test_a_file_that_was_changed_by_hand_is_held_to_the_form(given, tmp_path, ch
     assert str(path) in str(error.value)
 
 
+def test_no_digit_of_a_file_changes_unseen(given, tmp_path):
+    path = results.add(results.of("ours", "mine", *given, options={"A": 0.55}), tmp_path)
+    good, refused = path.read_text(), 0
+    for at in range(len(good)):
+        if good[at].isdigit():
+            changed = good[:at] + str((int(good[at]) + 1) % 10) + good[at + 1 :]
+            if json.loads(changed) == json.loads(good):  # the last of 17 digits may be of no number
+                continue
+            path.write_text(changed)
+            with pytest.raises(DataError):
+                results.read(path)
+            refused += 1
+    assert refused > 100
+    path.write_text(json.dumps(json.loads(good)))  # laid out anew is the same content
+    assert results.read(path).options["A"] == 0.55
+    for change in ({"sha256": ""}, {"format": "xcrepro result 9"}, {"note": "x"}):
+        path.write_text(json.dumps({**json.loads(good), **change}))
+        with pytest.raises(DataError, match=r"another content than was kept.*results add"):
+            results.read(path)
+    path.write_text(json.dumps({name: value for name, value in json.loads(good).items() if name != "sha256"}))
+    with pytest.raises(DataError, match="expected name, dataset"):
+        results.read(path)
+
+
+def test_a_result_of_before_is_read_with_a_warning(given, tmp_path):
+    path = results.add(results.of("ours", "mine", *given), tmp_path)
+    old = {name: v for name, v in json.loads(path.read_text()).items() if name not in ("format", "sha256")}
+    path.write_text(json.dumps(old))
+    with pytest.warns(UserWarning, match="before results had digests.*--force"):
+        assert results.read(path).values == old["values"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "no values"),
+        ({"Prec@1": 0.5}, "the value 'Prec@1'"),
+        ({"P@1@2": 0.5}, "the value 'P@1@2'"),
+        ({"P @1": 0.5}, "the value 'P @1'"),
+        ({"ECE@1": 1e308, "Brier@1": 0.5}, "the value 'ECE@1': 1e"),
+        ({"P@5": -1e308, "P@9": 0.9, "nDCG@3": 1e308}, "the value 'P@5'"),
+    ],
+)
+def test_values_that_no_table_could_show_do_not_come_back(given, tmp_path, values, said):
+    """They ended in KeyError, IndexError, OverflowError and SciPy's ValueError, behind a digest that was right."""
+    path = results.add(results.of("ours", "mine", *given), tmp_path)
+    content = {**json.loads(path.read_text()), "values": values}
+    path.write_text(json.dumps({**content, "sha256": results._digest(content)}))
+    with pytest.raises(DataError, match=said):
+        results.read(path)
+
+
 def test_no_json_and_no_results(tmp_path):
     with pytest.raises(DataMissing, match="no results yet"):
         results.read_all(tmp_path)
@@ -225,6 +277,7 @@ def test_the_commands(tmp_path, capsys, given):
         "train points": 60,
         "train pairs": int(Y.sum()),
         "filtered pairs": 0,
+        results.DOUBTS: ["training truth"],  # the truth is given for the train split's as well
         "every point has k predictions": True,
     }
     weights = xc.propensity.inverse(Y.sum(0).astype(int), 60, 0.5, 1.5)
@@ -253,3 +306,39 @@ def test_results_never_lie_in_the_cache(tmp_path, monkeypatch):
     assert results.default_folder() == tmp_path / "results"
     (tmp_path / "cache" / "project" / "notebooks").mkdir(parents=True)
     assert results.default_folder() == tmp_path / "cache" / "project" / "results"
+
+
+def test_results_lie_where_one_stands_and_not_in_the_clone(tmp_path, monkeypatch, root):
+    monkeypatch.delenv("XCREPRO_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert xc.paths.project_root() == root  # this clone, which the tests were installed from
+    assert results.default_folder() == tmp_path / "results"
+    (tmp_path / "mine" / "notebooks").mkdir(parents=True)
+    (tmp_path / "mine" / "notebooks" / "manifest.toml").write_text("")
+    (tmp_path / "mine" / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "mine" / "deeper")
+    assert results.default_folder() == tmp_path / "mine" / "results"
+
+
+def test_predictions_that_do_not_fit_are_named_and_marked(given, tmp_path, capsys):
+    """Cut off after 80 % of the rows: said before the result is kept, and again by every table that shows it."""
+    Y, top = given
+    ids = top.ids.copy()
+    ids[48:] = -1
+    sparse.save_npz(tmp_path / "Y.npz", sparse.csr_matrix(Y))
+    xc.TopK.from_ids(ids, n_labels=30).save(tmp_path / "cut.npz")
+    top.save(tmp_path / "whole.npz")
+    folder = ["--folder", str(tmp_path / "kept")]
+    for name in ("cut", "whole"):
+        files = [str(tmp_path / "Y.npz"), str(tmp_path / f"{name}.npz")]
+        assert main(["results", "add", *files, "--name", name, "--dataset", "mine", *folder]) == 0
+        said = capsys.readouterr()
+        assert ("rows without predictions: 12 of 60 rows have no prediction, the last 12 in a row" in said.err) == (
+            name == "cut"
+        )
+    kept = {one.name: one.options.get(results.DOUBTS) for one in results.read_all(tmp_path / "kept")}
+    assert kept == {"cut": ["rows without predictions"], "whole": None}
+    assert main(["results", "show", *folder]) == 0
+    said = capsys.readouterr().out
+    assert "the predictions of cut may not belong to this truth (rows without predictions)" in said
+    assert "predictions of whole" not in said

@@ -160,14 +160,18 @@ class Measured:
         Returns
         -------
         Difference
-            Where no replicate differs its error is 0, and p is 1 where the difference is 0 as well. Else it is 0 of a
+            Where no replicate differs its error is 0, and p is 1 where the difference is 0 as well, or so small that it comes
+            from the order of a sum; such a difference is given as 0. Else it is 0 of a
             jackknife; of n independent runs, which may come to the same number of hits by chance, the sign test's
             2^(1 - n).
         """
         ours, theirs = (np.asarray(self.replicates[name], float) for name in (left, right))
         value, error, dof = self.values[left] - self.values[right], self._error(ours - theirs), ours.size - 1
-        if error <= _ROUNDING * max(abs(self.values[left]), abs(self.values[right])):
+        told = _ROUNDING * max(abs(self.values[left]), abs(self.values[right]))
+        if error <= told:
             error = 0.0
+            # A sum in another order moves both as much: what is left between them is no difference.
+            value = 0.0 if abs(value) <= told else value
         if np.isnan(error) or np.isnan(value):
             p = np.nan
         elif error == 0:

@@ -7,11 +7,13 @@ what does not belong together is seen. What cannot be right (:mod:`xcrepro.publi
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import html
 import json
 import math
+import os
 import re
-import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +28,7 @@ from xcrepro.metrics import registry
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.predictions import TopK
 from xcrepro.published import record
-from xcrepro.published.results import audit_values
+from xcrepro.published.results import LARGEST, audit_values
 from xcrepro.truth import Truth
 
 if TYPE_CHECKING:
@@ -34,9 +36,14 @@ if TYPE_CHECKING:
 
 SHOWN = ("P", "nDCG", "PSP")
 """Metrics that a table shows unasked, where there are any."""
+_FORMAT = "xcrepro result 2"
+"""What has a digest; results of before have neither."""
+_SEAL = {"format": str, "sha256": str}
 _FIELDS = {"name": str, "dataset": str, "note": str, "version": str, "options": dict, "truth": dict, "values": dict}
 _TRUTH = {"fingerprint": str, "points": int, "labels": int, "pairs": int}
 _LONGEST = 80
+DOUBTS = "doubts"
+"""The option that names what :func:`xcrepro.diagnose.check` found, where it found something: a table says it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Result:
     truth : dict of str to object
         fingerprint (:func:`xcrepro.diagnose.fingerprint`), points, labels, pairs of the truth.
     options : dict of str to object
-        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions.
+        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions; and
+        :data:`DOUBTS`.
     version : str
         Of the kit.
     note : str
@@ -125,9 +133,11 @@ def of(
 
 
 def default_folder() -> Path:
-    """``results`` of the project, or of the working folder where there is none: never in the cache, which may be emptied."""
-    root = paths.project_root()
-    return (root if (root / "notebooks").is_dir() else Path.cwd()) / "results"
+    """``results`` of the project in which one stands, or else of the working folder: never in the cache, which may be emptied,
+    nor in the clone that the package was installed from."""
+    root, here = paths.project_root(), Path.cwd().resolve()
+    own = "XCREPRO_ROOT" in os.environ or root in (here, *here.parents)
+    return (root if own and (root / "notebooks").is_dir() else here) / "results"
 
 
 def add(result: Result, folder: Path | None = None, force: bool = False) -> Path:
@@ -161,9 +171,17 @@ def add(result: Result, folder: Path | None = None, force: bool = False) -> Path
         )
     content = dataclasses.asdict(result)
     content["values"] = {name: None if math.isnan(value) else value for name, value in result.values.items()}
+    content["format"] = _FORMAT
+    content["sha256"] = _digest(content)
     with paths.atomic_path(path) as part:
         part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
     return path
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    """SHA-256 of all the rest of a result's file, however it is laid out."""
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _file_name(text: str) -> str:
@@ -189,22 +207,36 @@ def read(path: Path) -> Result:
     Raises
     ------
     DataError
-        For a file of another form, and where its numbers cannot stand together.
+        For a file of another form, one whose content is not what was kept (it has a digest), and where its numbers cannot
+        stand together.
+
+    Warns
+    -----
+    UserWarning
+        Of a result that was kept before results had digests, so that nobody can say whether it is what was kept.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise DataError(path, f"no JSON ({error})", "a result that `xcrepro results add` wrote") from None
-    _require(path, content, _FIELDS, "the result")
+    sealed = isinstance(content, dict) and not _SEAL.keys().isdisjoint(content)
+    _require(path, content, _FIELDS | (_SEAL if sealed else {}), "the result")
     _require(path, content["truth"], _TRUTH, "truth")
     values = {}
     for name, value in content["values"].items():
-        number = value is None or (type(value) in (int, float) and not abs(value) > sys.float_info.max)
-        if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number:
+        number = value is None or (type(value) in (int, float) and abs(value) <= LARGEST)
+        if not re.fullmatch(r".+@[1-9]\d{0,8}", name) or not number or not registry.is_metric(name.rpartition("@")[0]):
             raise DataError(path, f"the value {name!r}: {value!r}", "a metric and k, such as P@1, and a number or null")
         values[name] = math.nan if value is None else float(value)
-    result = Result(**{**content, "values": values})
+    if not values:
+        raise DataError(path, "no values", "one metric or more")
+    result = Result(**{name: content[name] for name in _FIELDS} | {"values": values})
     _audit(path, result)
+    do = "Add it again: `xcrepro results add ... --force`"
+    if not sealed:
+        warnings.warn(f"{path} was kept before results had digests, so damage would not be seen. {do}", stacklevel=2)
+    elif content["format"] != _FORMAT or content["sha256"] != _digest(content):
+        raise DataError(path, "another content than was kept", f"{_FORMAT} with its digest", do=do)
     return result
 
 
@@ -336,7 +368,12 @@ def _in_percent(result: Result, columns: list[str]) -> list[float]:
 
 def _apart(dataset: str, results: list[Result]) -> list[str]:
     """Why results of a dataset may not be ranked among each other."""
-    notes = []
+    notes = [
+        f"{dataset}: the predictions of {result.name} may not belong to this truth ({', '.join(map(str, kinds))}), so "
+        "its numbers may mean nothing"
+        for result in results
+        if isinstance(kinds := result.options.get(DOUBTS), list) and kinds
+    ]
     marks: dict[str, list[str]] = {}
     for result in results:
         marks.setdefault(result.truth["fingerprint"][:8], []).append(result.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ from xcrepro.data.twin import expected_observed_counts, twin
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs.twin_statistics import statistics
 from xcrepro.kernels import twin as kernels
+from xcrepro.repro import notebooks
 
 
 @pytest.fixture(scope="module")
@@ -492,6 +494,19 @@ def test_bad_scale(scale):
 def test_bad_seed(seed):
     with pytest.raises(ArgumentError, match="seed must be a whole number from 0"):
         twin("bibtex", 0.1, seed)
+
+
+def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(root):
+    """Those of the notebook that does it; and no word that a twin could stand for real data."""
+    parameters = notebooks.parameters(root / "notebooks/kit/twin_against_real.ipynb")
+    said = " ".join(xc.twin.__doc__.split())
+    start = said.index("at these scales: ")
+    said = said[start : said.index(".", said.index("0.002", start) + 5)]
+    assert "passes for" not in xc.twin.__doc__
+    for name, scale in zip(parameters["names"], parameters["scales"], strict=True):
+        title = registry.get(name).printed_name
+        assert re.search(rf"{title}[^0-9]* (and [\w-]+ )?at {scale:g}\b", said), (title, scale)
+    assert parameters["trained"] == parameters["names"][2:]
 
 
 def test_unknown_name_lists_near_ones():

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.stats import binom
 
 import xcrepro as xc
-from xcrepro import TopK, diagnose, models, propensity
+from xcrepro import TopK, diagnose, formats, models, propensity
 from xcrepro.data.read import read_labels, read_sparse
 from xcrepro.diagnose import alignment
 from xcrepro.errors import ArgumentError
@@ -184,6 +184,56 @@ def test_faults_planted_in_real_data_are_named(real_data, fault):
     kind, plant = FAULTS[fault]
     found = diagnose.check(ds.test.Y, plant(ds, top), Y_train=ds.train.Y)
     assert kind in kinds(found), [str(finding) for finding in found]
+
+
+CUTS = {
+    "the last fifth": (lambda n: np.arange(n) < n - n // 5, "the last "),
+    "the last tenth": (lambda n: np.arange(n) < n - n // 10, "the last "),
+    "a batch": (lambda n: (np.arange(n) < n // 3) | (np.arange(n) >= n // 3 + 40), "rows "),
+    "the last fifth as text": (
+        lambda n: np.argsort(np.argsort(np.arange(n).astype(str), kind="stable")) < n - n // 5,
+        "the last ",
+    ),
+    "all but the first tenth": (lambda n: np.arange(n) < n // 10, "the last "),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "run"])
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("name", ["bibtex", "eurlex-4k"])
+def test_files_that_are_cut_off_are_named(tmp_path, name, cut, ending):
+    ds, (keep, which) = drawn(name), CUTS[cut]
+    n, top = len(MODELS["best"](ds)), MODELS["best"](ds)
+    formats.write_predictions(tmp_path / f"whole.{ending}", top)
+    first, *lines = (tmp_path / f"whole.{ending}").read_text().splitlines(keepends=True)
+    rows = np.flatnonzero(keep(n))
+    kept = set(map(str, rows))
+    head, lines = ([first], lines) if ending == "csv" else ([], [first, *lines])
+    part = [line for line in lines if line.replace(",", " ").split()[0] in kept]
+    (tmp_path / f"part.{ending}").write_text("".join(head + part))
+    for file, least in ((f"whole.{ending}", False), (f"part.{ending}", True)):
+        read = formats.read_predictions(tmp_path / file, k=5, n_labels=top.n_labels, n_rows=n)
+        found = diagnose.check(ds.test.Y, read, Y_train=ds.train.Y)
+        assert ("rows without predictions" in kinds(found)) == least
+    assert found[0].message.startswith(f"{n - rows.size} of {n} rows have no prediction, {which}")
+    assert found[0].evidence["rows"] == n - rows.size
+
+
+def test_rows_without_predictions_that_lie_scattered_are_no_finding():
+    ds = drawn("bibtex")
+    top = MODELS["best"](ds)
+    n = len(top)
+    for seed, share in enumerate((0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5)):
+        ids = np.where(np.random.default_rng(seed).random(n)[:, None] < share, -1, top.ids)
+        assert "rows without predictions" not in kinds(
+            diagnose.check(ds.test.Y, TopK.from_ids(ids, n_labels=top.n_labels))
+        )
+    for rows in ([n - 1], [0, n - 1], list(range(n))):
+        ids = top.ids.copy()
+        ids[rows] = -1
+        assert "rows without predictions" not in kinds(
+            diagnose.check(ds.test.Y, TopK.from_ids(ids, n_labels=top.n_labels))
+        )
 
 
 def kinds(found) -> list[str]:

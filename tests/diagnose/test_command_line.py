@@ -47,6 +47,18 @@ def test_what_does_not_fit_is_a_warning_and_the_numbers_are_the_same(files, twin
     assert "ranks" in err
 
 
+def test_predictions_that_are_cut_off_are_named(files, twin, capsys):
+    assert main(["convert", str(files / "good.npz"), str(files / "good.csv")]) == 0
+    lines = (files / "good.csv").read_text().splitlines(keepends=True)
+    n = twin.test.Y.shape[0]
+    kept = [line for line in lines[1:] if int(line.split(",")[0]) < n - n // 5]
+    (files / "cut.csv").write_text("".join(lines[:1] + kept))
+    _, err = evaluate(files, "cut.csv", capsys)
+    assert (
+        f"warning: rows without predictions: {n // 5} of {n} rows have no prediction, the last {n // 5} in a row" in err
+    )
+
+
 def test_a_ranking_is_searched_for_filter_pairs(files, twin, capsys):
     top = TopK.load(files / "good.npz")
     absent = next(label for label in range(top.n_labels) if label not in top.ids[4])

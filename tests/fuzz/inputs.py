@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import itertools
 import json
@@ -386,6 +387,9 @@ def result_json(rng: random.Random) -> bytes:
         "version": "0.1.0",
         "note": "",
     }
+    if rng.randrange(2):
+        content |= {"format": "xcrepro result 2"}
+        content |= {"sha256": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}
     return json.dumps(content, indent=1).encode()
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import inputs, slow
-from tests.fuzz.doors import DOORS, Door, sealed
+from tests.fuzz.doors import DOORS, Door, resealed, sealed
 from xcrepro import calibrate, formats, propensity, results, scale
 from xcrepro.data import download, names, read, registry, splits, stream
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -610,7 +610,7 @@ def test_a_state_whose_parts_have_other_numbers_of_rows(tmp_path, fold):
     with np.load(path) as stored:
         arrays = {name: stored[name] for name in stored.files}
     for n_rows in (0, 6) if fold == "rows" else (6,):  # fewer rows than labels are seen before
-        np.savez(path, **arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)})
+        np.savez(path, **resealed(arrays | {f"{fold}.n_rows": np.full_like(arrays[f"{fold}.n_rows"], n_rows)}))
         with pytest.raises(DataError, match=f"{fold} of {n_rows} rows, 3 in its header"):
             State.load(path)
 
@@ -626,7 +626,7 @@ def test_counts_of_a_state_that_no_sum_can_hold(tmp_path, exact, count):
     for place in range(arrays["scores.n"].size):
         counts = arrays["scores.n"].copy()
         counts[place] = count
-        np.savez(path, **arrays | {"scores.n": counts})
+        np.savez(path, **resealed(arrays | {"scores.n": counts}))
         with pytest.raises(DataError, match="counts of more than 4,503,599,627,370,496 pairs"):
             State.load(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
@@ -336,8 +337,77 @@ def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
     empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as stored:
         arrays = dict(stored)
-    np.savez(tmp_path / "a.npz", **arrays | {array: arrays[array] + 1})
+    np.savez(tmp_path / "a.npz", **resealed(arrays | {array: arrays[array] + 1}))
     with pytest.raises(DataError, match="arrays that do not belong to its header"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+def resealed(arrays: dict) -> dict:
+    """What another hand would write: the digest is that of the changed arrays."""
+    return state._sealed(json.loads(arrays["header"].tobytes()), arrays)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
+    """Archives that are whole, with other numbers in one array or in the header."""
+    Y, top, w, counts, n_relevant = rows(16)
+    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz", compress=compress)
+    with np.load(tmp_path / "a.npz") as stored:
+        arrays = dict(stored)
+    header = json.loads(arrays["header"].tobytes())
+    assert resealed(arrays)["header"].tolist() == arrays["header"].tolist()
+    for name in arrays.keys() - {"header"}:
+        data = bytearray(arrays[name].tobytes())
+        for place in sorted({0, len(data) // 2, len(data) - 1} if data else ()):
+            data[place] ^= 1
+            changed = np.frombuffer(bytes(data), arrays[name].dtype).reshape(arrays[name].shape)
+            np.savez(tmp_path / "b.npz", **arrays | {name: changed})
+            with pytest.raises(DataError, match="another content than was saved"):
+                xc.State.load(tmp_path / "b.npz")
+            data[place] ^= 1
+    for name in header.keys() - {"format", "version"}:
+        said = json.dumps(header | {name: "0"}).encode()
+        np.savez(tmp_path / "b.npz", **arrays | {"header": np.frombuffer(said, np.uint8)})
+        with pytest.raises(DataError, match="another content than was saved"):
+            xc.State.load(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("metric", ["P", "R", "nDCG", "PSP", "abandonment"])
+def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
+    Y, top, w, *_ = rows(16)
+    made = xc.State((1, 3), metric, w if metric == "PSP" else None).add(Y, top)
+    fold = made._folds["rows"]
+    of_hits = np.repeat(fold.columns == fold.columns[0], 2) if metric == "PSP" else np.ones(2, bool)
+    sums = fold._sums
+    sums._totals[of_hits] *= -30 if metric == "abandonment" else 30
+    made.save(tmp_path / "a.npz")
+    with pytest.raises(DataError, match=rf"{metric}@[13] = .*, which is a share"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("samples", 10**9), ("samples", 2**40), ("n_labels", 2**40), ("bins", 2**40)]
+)
+def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
+    Y, top, *_ = rows(16)
+    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).add(Y, top, 0).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as stored:
+        arrays = dict(stored)
+    header = json.loads(arrays["header"].tobytes()) | {name: value}
+    np.savez(tmp_path / "a.npz", **state._sealed(header, arrays))
+    with pytest.raises(DataError, match="a state that cannot be"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
+    Y, top, *_ = rows(16)
+    xc.State(1, "P").add(Y, top).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as stored:
+        arrays = dict(stored)
+    header = {**json.loads(arrays["header"].tobytes()), "format": "xcrepro state 1"}
+    del header["sha256"]
+    np.savez(tmp_path / "a.npz", **arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    with pytest.raises(DataError, match=r"xcrepro state 1 of version .*Make it again with this version"):
         xc.State.load(tmp_path / "a.npz")
 
 
@@ -358,9 +428,10 @@ def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
         if arrays[array].dtype.kind == "U" or array in ("header", "rows.sums"):
             pytest.skip("has no sign")
         arrays[array] = arrays[array] - 10**6
-    np.savez(tmp_path / "b.npz", **arrays)
-    with pytest.raises(DataError, match=r"b\.npz"):
-        xc.State.load(tmp_path / "b.npz")
+    for same_digest in (True, False):
+        np.savez(tmp_path / "b.npz", **(arrays if same_digest or array == "header" else resealed(arrays)))
+        with pytest.raises(DataError, match=r"b\.npz"):
+            xc.State.load(tmp_path / "b.npz")
 
 
 def test_of_an_iterable_needs_no_top():

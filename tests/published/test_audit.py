@@ -510,6 +510,24 @@ def test_own_results_tidy_and_wide(write, capsys):
     assert audit_results(wide)[["method", "column", "expected"]].values.tolist() == [["M", "PSN@1", "0.20"]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "method,P@1,Prec@1,hours\nM,0.5,0.9,3\n",
+        "method,metric,k,value\nM,P,1,0.5\nM,Prec,1,0.9\nM,hours,,3\n",
+    ],
+)
+def test_what_was_not_understood_is_named(write, capsys, text):
+    path, others = write(text), ["Prec@1", "hours"]
+    assert audit_results(path).attrs == {"checked": ["P@1"], "not checked": others}
+    assert main(["audit", str(path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "nothing found in P@1"
+    assert said[1].startswith("not checked, because no metric of these names is known: Prec@1, hours")
+    assert main(["audit", str(write("method,P@1,P@3\nM,0.5,0.4\n"))]) == 0
+    assert capsys.readouterr().out == "nothing found in P@1, P@3\n"
+
+
 def test_own_results_are_fractions_or_percent(write):
     """Two of three places can hit at most: P@3 of 0.9 is too much for a fraction beside 0.1, 0.9 % is not."""
     table = "method,P@1,P@3\nM,0.10,0.90\n"
@@ -561,6 +579,7 @@ def test_own_results_missing(tmp_path):
         (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
         (b"method,P@1\na,1e99999999999999999999\n", "a number"),
         (b"method,P@1\na,1e400\n", "a number"),
+        (b"method,ECE@1,Brier@1\na,1e308,0.5\n", "a number"),
     ],
 )
 def test_a_spreadsheets_file_is_named(tmp_path, content, said):

@@ -137,6 +137,40 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
     assert last.iloc[0][["metric", "state", "low", "high"]].tolist() == ["ECE", "before", one.low, one.high]
 
 
+@pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
+def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
+    errors, _ = compute.calibration(given, KS, 20, 0, 0.95, calibrator)
+    text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
+    ways = {"ECE": [], "NLL": []}
+    for model, top in small.tops.items():
+        after = xc.calibrate.cross_fit_top(small.Y, top.head(5), calibrator)
+        for metric, found in ways.items():
+            one, other = (xc.evaluate(small.Y, t, 5, metrics=[metric])["value"][0] for t in (top, after))
+            if other > one:
+                found.append(model)
+    first, second = (
+        f"{metric} falls for {len(small.tops) - len(up)} of {len(small.tops)} models"
+        + (f" and rises for {len(up)} ({' and '.join(up)})" if up else "")
+        for metric, up in ways.items()
+    )
+    assert f". In all, {first}, {'but' if ways['NLL'] else 'and'} {second}." in text
+    assert text.startswith(f"ECE@5 before and after {compute.CALIBRATORS[calibrator]}: ")
+
+
+def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
+    values = {"a": (0.12, 0.01, 0.3, 0.4), "b": (0.10, 0.02, 0.5, 0.4), "c": (0.10, 0.02, 0.5, 0.5)}
+    rows = [
+        (model, metric, state, 5, value, np.nan, np.nan)
+        for model, four in values.items()
+        for (metric, state), value in zip(itertools.product(("ECE", "NLL"), compute.STATES), four, strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
+    assert sentences.calibration(table, 5) == (
+        "ECE@5 before and after isotonic regression: a 12.0 % to 1.0 %; b 10.0 % to 2.0 %; c 10.0 % to 2.0 %. "
+        "In all, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
+    )
+
+
 def test_reliability_is_that_of_the_pairs(small, made):
     found = made.frame("reliability").query("model == 'bad' and state == 'before'").drop(columns=["model", "state"])
     expected = m.reliability(*m.pairs(small.Y, small.bad, 5))
@@ -206,6 +240,65 @@ def test_seeds_are_one_model_with_their_mean_and_students_interval(small):
     assert [grid.name for grid in report.show("ranking")] == ["ranking", "ranking-seeds"]
 
 
+def test_seeds_count_in_a_lead_beside_the_points(small):
+    """Two errors at once, held to the same by SciPy; and a lead that the points alone would call clear is none."""
+    tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(3)} | {"good": small.good}
+    both = collect(small.Y, tops)
+    _, pairs = compute.metrics_and_pairs(both, (1, 5), (200, 200), 0, 0.95)
+    alone = m.compare_all(
+        small.Y, {"net": [small.drawn(seed) for seed in range(3)], "good": small.good}, (1, 5), samples=200
+    )
+    for k, one in zip((1, 5), alone.pairs["net", "good"], strict=True):
+        values = np.array([m.precision(small.Y, small.drawn(seed), k)[0] for seed in range(3)])
+        row = pairs.query("metric == 'P' and k == @k").iloc[0]
+        seeds, points = values.std(ddof=1) / 3**0.5, abs(one.difference) / stats.norm.isf(one.p / 2)
+        dof = (seeds**2 + points**2) ** 2 / (seeds**4 / 2)
+        assert row["difference"] == one.difference
+        assert row["error"] == "test points and seeds"
+        assert row["p"] == pytest.approx(
+            2 * stats.t(dof).sf(abs(one.difference) / (seeds**2 + points**2) ** 0.5), rel=1e-6
+        )
+        assert row["p"] >= one.p
+        reach = stats.t(2).isf(0.025) * seeds
+        assert row["high"] - row["difference"] == pytest.approx(((one.high - one.difference) ** 2 + reach**2) ** 0.5)
+        assert row["low"] < one.low
+    same = collect(small.Y, {"net.seed0": small.bad, "net.seed1": small.bad, "good": small.good})
+    _, pairs = compute.metrics_and_pairs(same, 5, (200, 200), 0, 0.95)
+    [one] = m.compare_all(small.Y, {"net": small.bad, "good": small.good}, 5, samples=200).pairs["net", "good"]
+    assert pairs.iloc[0][["p", "low", "high"]].tolist() == [one.p, one.low, one.high]
+
+
+def test_a_lead_over_a_model_whose_seeds_scatter_is_not_clear(small):
+    """One seed is as good as the other model, one much worse: the points say clear, the seeds do not."""
+    tops = {"net.seed0": small.good, "net.seed1": small.bad, "good": small.good}
+    report = xc.report(small.Y, tops, ks=5, samples=200, price=False)
+    [one] = m.compare_all(small.Y, {"net": [small.good, small.bad], "good": small.good}, 5, samples=200).pairs[
+        "net", "good"
+    ]
+    assert one.p < 0.05
+    said = report.sentences("ranking")[0]
+    assert said.startswith("No clear leader in P@5: good")
+    assert "over test points and seeds)" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [("test points", "over test points alone"), ("test points and seeds", "over test points and seeds")],
+)
+def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
+    values = {"a": 0.5, "b": 0.4, "c": 0.1}
+    rows = [(name, "P", 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
+    columns = ["model", "other", "metric", "k", "difference", "low", "high", "p adjusted", "error"]
+    pairs = [
+        ("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error),
+        ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, "test points and seeds"),
+    ]
+    assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
+        f"a leads P@1 with 50.0 % [49.0, 51.0], clearly: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
+    )
+
+
 @pytest.mark.parametrize("names", [["a.seed0", "a.seed00"], ["a.seed1", "a"], ["a", "a.seed1"]])
 def test_a_seed_twice_or_a_model_with_and_without_is_refused(small, names):
     with pytest.raises(xc.errors.ArgumentError, match="each seed of 'a' once"):
@@ -222,28 +315,72 @@ def test_ranks_share_ties_and_take_the_models_that_all_datasets_have():
     assert compute.ranks({"x": table(a=0.5)}, "PSP", 1).empty
 
 
-def test_friedman_is_imans_and_davenports_and_zero_where_all_agree():
+def placed_of(ranks) -> pd.DataFrame:
+    """A table of ranks from (models, datasets)."""
+    ranks = np.array(ranks, float)
+    placed = pd.DataFrame(ranks).assign(model=list("abcdefgh")[: len(ranks)])
+    return placed.assign(**{"mean rank": ranks.mean(axis=1)}).sort_values("mean rank", kind="stable")
+
+
+def slow_friedman(ranks: np.ndarray) -> float:
+    """Every order of every dataset's ranks, one by one: the variance of the sums that it leaves."""
+    orders = [list(itertools.permutations(column)) for column in ranks.T]
+    apart = np.array([np.var(np.sum(one, axis=0)) for one in itertools.product(*orders)])
+    return float((apart >= np.var(ranks.sum(axis=1)) - 1e-9).mean())
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 2), (3, 4), (4, 3)])
+def test_friedman_counts_all_orders_of_few_models_and_datasets(shape):
+    rng = np.random.default_rng(sum(shape))
+    for tied in (False, True):
+        values = rng.integers(3, size=shape) if tied else rng.random(shape)
+        ranks = np.array([stats.rankdata(column) for column in values.T]).T
+        assert compute.friedman(placed_of(ranks)) == pytest.approx(slow_friedman(ranks), abs=1e-12)
+
+
+def test_friedman_is_imans_and_davenports_law_of_many():
     rng = np.random.default_rng(0)
-    ranks = np.array([stats.rankdata(rng.random(4)) for _ in range(6)]).T
-    placed = pd.DataFrame(ranks).assign(model=list("abcd"))
-    placed["mean rank"] = ranks.mean(axis=1)
-    chi = stats.friedmanchisquare(*ranks).statistic
-    f = 5 * chi / (6 * 3 - chi)
-    assert compute.friedman(placed) == pytest.approx(stats.f(3, 15).sf(f))
-    same = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
-    assert compute.friedman(same) == 0.0
-    assert np.isnan(compute.friedman(same.drop(columns="y")))
+    ranks = np.array([stats.rankdata(rng.random(8)) for _ in range(20)]).T
+    ranks[:2, 0] = ranks[:2, 0].mean()
+    chi = stats.friedmanchisquare(*ranks).statistic  # it takes ties into account
+    f = 19 * chi / (20 * 7 - chi)
+    assert compute.friedman(placed_of(ranks)) == pytest.approx(stats.f(7, 19 * 7).sf(f))
+
+
+def test_friedman_is_never_zero_and_knows_no_difference_where_all_tie():
+    assert compute.friedman(placed_of([[1, 1], [2, 2]])) == 0.5
+    assert compute.friedman(placed_of([[1] * 3, [2] * 3, [3] * 3])) == pytest.approx(1 / 36)
+    assert compute.friedman(placed_of(np.arange(1, 9)[:, None] * np.ones(3))) == pytest.approx(1 / 40320**2)
+    assert compute.friedman(placed_of(np.full((3, 4), 2.0))) == 1.0
+    assert np.isnan(compute.friedman(placed_of([[1], [2]])))
+
+
+def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best():
+    two = sentences.ranks(placed_of([[1, 1], [2, 2]]), "P@5")
+    assert two == (
+        "Over 2 datasets a has the best mean rank in P@5, 1.00; b is 1.00 away. Datasets are too few for a critical "
+        "difference, which needs 6 (Friedman p = 0.5). Chance explains ranks as far apart as these, so it is not known that a "
+        "is better. Ranks leave out by how much models differ."
+    )
+    tied = sentences.ranks(placed_of([[1, 2], [2, 1]]), "P@5")
+    assert tied == "Over 2 datasets all models have the same mean rank in P@5, 1.50, so none is the best."
+    shared = sentences.ranks(placed_of([[1, 2], [2, 1], [3, 3]]), "P@5")
+    assert "a and b share the best mean rank in P@5, 1.50; c is 1.50 away." in shared
+    many = sentences.ranks(placed_of(np.array([[1], [2], [3]]) * np.ones(6)), "P@5")
+    assert "c is 2.00 away, more than the critical difference of 1.35 (Nemenyi, 5 %; Friedman p < 0.001)." in many
+    assert "Chance" not in many
 
 
 # ---------------------------------------------------------------- sentences
 
 
-def leading(difference: float, p: float, metric: str = "P") -> str:
+def leading(difference: float, p: float, metric: str = "P", error: str = "test points") -> str:
     values = {"a": 0.5, "b": 0.5 - difference}
     rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
     row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
     pairs = pd.DataFrame([row], columns=["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"])
+    pairs["error"] = error
     return sentences.leader(metrics, pairs, metric, 1)
 
 
@@ -273,7 +410,7 @@ def test_who_is_not_clearly_worse_than_the_best_is_marked():
     pairs = pd.DataFrame(
         [("a", "b", "P", 1, 0.01, 0, 0, 0.3), ("a", "c", "P", 1, 0.2, 0, 0, 0.01), ("b", "c", "P", 1, 0.1, 0, 0, 0.01)],
         columns=columns,
-    )
+    ).assign(error="test points")
     assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
 
 

@@ -454,7 +454,7 @@ def test_a_report_that_fails_leaves_nothing_and_keeps_what_was_there(made, tmp_p
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_other_datasets_give_ranks_and_a_critical_difference(small, made, tmp_path):
+def test_other_datasets_give_ranks_and_three_no_critical_difference(small, made, tmp_path):
     made.save(tmp_path / "small")
     half = {name: top.rows(np.arange(60)) for name, top in small.tops.items()}
     other = xc.report(small.Y[:60], half, title="Half", **QUICK)
@@ -463,13 +463,40 @@ def test_other_datasets_give_ranks_and_a_critical_difference(small, made, tmp_pa
     table = report.frame("ranks").query("metric == 'P@5'")
     assert list(table.columns) == ["model", "Rest", "Small", "Half", "mean rank", "metric"]
     assert table["mean rank"].sum() == 3
-    assert "critical difference" in report.sentences("ranks")[0]
+    assert "too few for a critical difference" in report.sentences("ranks")[0]
     figures.held(report.plot("ranks"), report.drawn("ranks"))
     with pytest.raises(ArgumentError, match="others must be reports of other datasets"):
         xc.report(small.Y, small.tops, title="Small", ks=(1, 3, 5), **QUICK, others=[tmp_path / "small"])
 
 
 # ---------------------------------------------------------------- the command
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_command_names_what_does_not_fit_before_any_lead(small, tmp_path, capsys):
+    save_npz(tmp_path / "truth.npz", csr_matrix(small.Y))
+    (tmp_path / "tops").mkdir()
+    n = small.good.ids.shape[0]
+    small.good.save(tmp_path / "tops/good.npz")
+    kept = np.where(np.arange(n)[:, None] < n - n // 5, small.good.ids, -1)
+    xc.TopK.from_ids(kept, np.where(kept >= 0, small.good.scores, -np.inf), n_labels=small.good.n_labels).save(
+        tmp_path / "tops/cut.npz"
+    )
+    argv = [
+        "report",
+        str(tmp_path / "truth.npz"),
+        str(tmp_path / "tops"),
+        "--out",
+        str(tmp_path / "out"),
+        "--samples",
+        "40",
+    ]
+    assert main([*argv, "--no-price"]) == 0
+    said = capsys.readouterr()
+    doubt = f"cut: rows without predictions: {n // 5} of {n} rows have no prediction, the last {n // 5} in a row"
+    assert f"warning: {doubt}" in said.err
+    assert "good: rows" not in said.err
+    assert doubt in (tmp_path / "out/report.html").read_text()
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -224,6 +224,19 @@ def test_a_committed_number_that_nobody_computed_is_found(committed, monkeypatch
         of().save_figure(draw(TABLE), TABLE)
 
 
+@pytest.mark.parametrize("damage", [b"k,P\n1,\xff\n", b"k,P\r1,0.5\n3", b'k,P\n"' + b"1" * 200_000])
+def test_a_committed_table_that_is_damaged_differs(committed, monkeypatch, damage):
+    """It ended in csv.Error or UnicodeDecodeError."""
+    monkeypatch.setenv("XCREPRO_FIGURES", "build/test")
+    for name, save in (
+        ("one-checked", lambda: of().check(TABLE, "checked")),
+        ("one-t", lambda: of().save_table(TABLE, part="t")),
+    ):
+        (committed / f"{name}.csv").write_bytes(damage)
+        with pytest.raises(repro.same.NotTheSame, match=rf"{name}\.csv: line"):
+            save()
+
+
 def test_a_picture_is_drawn_anew_when_its_data_or_its_code_changed(committed, monkeypatch, tmp_path):
     """A fresh clone knows it from the SVG; the bytes of a picture alone, which other fonts may change, are no reason."""
     notes = tmp_path / "notes"
@@ -323,7 +336,11 @@ def test_a_committed_table_with_its_origin_is_read_again(listed):
 
 def test_own_runs_have_a_folder_of_their_own(listed):
     assert of(seed=1).folder != of(seed=2).folder
-    assert of(folder="a/b").folder.name == "folder=b"
+    assert of(folder="b").folder.name == "folder=b"
+    one, other = (of(folder=path).folder.name for path in ("a/b", "c/b"))  # two folders of one name
+    assert one != other
+    assert {one[:9], other[:9]} == {"folder=b-"}
+    assert items.own_name(of().entry, {"seed": "a/b"}) != items.own_name(of().entry, {"seed": "a_b"})
     long = items.own_name(of().entry, {"folder": "x" * 300})
     assert len(long) < 120
     assert long != items.own_name(of().entry, {"folder": "x" * 301})

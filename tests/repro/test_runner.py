@@ -97,7 +97,11 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
 
     # A reader's own run: compared with nothing, kept apart, and not in the way of the official one.
     committed = (demo.root / "figures/demo/good.csv").read_bytes()
+    capsys.readouterr()
     assert main(["run", "demo/good", "-p", "seed", "5"]) == 0
+    said = capsys.readouterr().out
+    assert f"its notebook: {demo.root}/build/notebooks/other/seed=5/demo/good.ipynb\n" in said
+    assert f"its figures and tables: {demo.root}/build/figures/other/seed=5/demo/good*\n" in said
     assert (demo.root / "build/figures/other/seed=5/demo/good.csv").read_text() == "k,P\n1,5.5\n3,0.25\n"
     assert (demo.root / "figures/demo/good.csv").read_bytes() == committed
     executed = notebooks.read(demo.root / "build/notebooks/other/seed=5/demo/good.ipynb")

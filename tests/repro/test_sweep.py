@@ -41,6 +41,7 @@ def test_a_sweep(demo, engine, capsys):
     said = capsys.readouterr().out
     assert "seed=2 failed" in said
     assert "planted" in said
+    assert "seed changes nothing in 1 of 2 means (P): their intervals have no width" in said
     home = demo.root / "build/sweeps/demo/swept"
     table = pd.read_csv(home / "table.csv")
     wanted = [[0, 1, 0.5], [0, 3, 0.25], [1, 1, 1.5], [1, 3, 0.25]]
@@ -98,6 +99,17 @@ def test_values():
     assert sweep.values_of("../data", literal) == ["../data"]
     with pytest.raises(ArgumentError, match="must rise"):
         sweep.values_of("3..1", literal)
+
+
+def test_a_seed_that_changes_nothing_is_said():
+    table = pd.DataFrame({"seed": [0, 1, 2], "P": [0.1 + 0.2] * 3, "R": [0.1, 0.2, 0.3]})
+    means = sweep.mean_over(table, "seed").set_index("column")
+    assert means.loc["P", "low"] == means.loc["P", "high"] == 0.1 + 0.2
+    assert sweep.unmoved(means.reset_index(), "seed").startswith("seed changes nothing in 1 of 2 means (P)")
+    assert sweep.unmoved(sweep.mean_over(table.drop(columns="P"), "seed"), "seed") == ""
+    assert sweep.unmoved(sweep.mean_over(table[:1], "seed"), "seed") == ""  # one run has no interval
+    every = sweep.unmoved(sweep.mean_over(table.drop(columns="R"), "seed"), "seed")
+    assert every.startswith("seed changes nothing in any of 1 means (P)")
 
 
 def test_means_against_slow_arithmetic():

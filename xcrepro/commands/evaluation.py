@@ -9,7 +9,7 @@ from pathlib import Path
 from xcrepro.commands import blocks, conversion, propensities
 from xcrepro.errors import ArgumentError
 
-_PLACES_TO_DIAGNOSE = 5
+PLACES_TO_DIAGNOSE = 5
 
 
 def add(command) -> None:
@@ -132,9 +132,9 @@ def _evaluate(arguments) -> int:
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     # More places than are asked for tell more about what does not fit.
-    places = max(k_max, _PLACES_TO_DIAGNOSE)
+    places = max(k_max, PLACES_TO_DIAGNOSE)
     top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
-    _warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
+    warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     if arguments.csv:
         print(tables.csv_text(table).rstrip())
@@ -149,13 +149,15 @@ def _evaluate(arguments) -> int:
     return 0
 
 
-def _warn(truth, top, train, exclude, metrics) -> None:
-    """What the truth is, and what does not fit, on stderr: numbers stay as they are."""
+def warn(truth, top, train, exclude, metrics) -> list[str]:
+    """What the truth is, and what does not fit, on stderr: numbers stay as they are. Returns the kinds of what does not fit."""
     from xcrepro import diagnose
 
     print(f"truth: {diagnose.recognise(truth).text}", file=sys.stderr)
-    for finding in diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics):
+    found = diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics)
+    for finding in found:
         print(f"warning: {finding}", file=sys.stderr)
+    return [finding.kind for finding in found]
 
 
 def _audit(arguments) -> int:
@@ -166,7 +168,14 @@ def _audit(arguments) -> int:
         name = " / ".join(part for part in (row.dataset, row.method, row.variant) if part)
         print(f"{name + ': ' if name else ''}{row.column} = {row.printed}, expected {row.expected} [{row.check}]")
         print(f"    {row.why}")
-    print("nothing found" if found.empty else f"{len(found)} found; xcrepro.published.checks derives each check")
+    if found.empty:
+        print(f"nothing found in {', '.join(found.attrs['checked'])}")
+    else:
+        print(f"{len(found)} found; xcrepro.published.checks derives each check")
+    if others := found.attrs["not checked"]:
+        print(
+            f"not checked, because no metric of these names is known: {', '.join(others)} (`xcrepro audit --help` has the form)"
+        )
     return 0 if found.empty else 1
 
 

@@ -160,6 +160,8 @@ def _sweep(arguments) -> int:
         shown = done.means.get(part, table)
         print(f"{done.folder / (part or 'table')}.csv: {len(table)} rows")
         print(tables.show(shown, decimals=4))
+        if part in done.means and (still := sweep.unmoved(shown, arguments.over)):
+            print(still)
     for name, why in done.failures.items():
         print(f"{name} failed: {why}")
     return 1 if done.failures else 0

@@ -59,6 +59,11 @@ def add(command) -> None:
         "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
         help="reports of the same models on other datasets: adds ranks over all of them",
     )  # fmt: skip
+    sub.add_argument(
+        "--calibrator",
+        choices=("isotonic", "platt", "beta"),
+        help="what calibrates the scores, default isotonic; with few points platt and beta spare the log loss",
+    )
     sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
     sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
@@ -94,6 +99,7 @@ def _report(arguments) -> int:
         exclude=exclude,
         others=arguments.others,
         price=not arguments.no_price,
+        calibrator=arguments.calibrator or "isotonic",
         samples=arguments.samples,
         seed=arguments.seed,
         confidence=arguments.confidence,
@@ -102,6 +108,8 @@ def _report(arguments) -> int:
     )
     extra = _notebook(arguments) if arguments.notebook else {}
     path = made.save(arguments.out, force=arguments.force, extra=extra, progress=True)
+    for doubt in made.warnings:
+        print(f"warning: {doubt}", file=sys.stderr)
     for sentence in made.sentences("ranking"):
         print(sentence)
     print(f"wrote {path}")

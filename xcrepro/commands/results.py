@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from xcrepro.arguments import real_number
-from xcrepro.commands import propensities
+from xcrepro.commands import evaluation, propensities
 from xcrepro.errors import ArgumentError
 
 _MOST = 20  # cells that are shown of a comparison
@@ -134,7 +134,7 @@ def _add(arguments) -> int:
     propensities.check(arguments)
     truth = formats.read_truth(arguments.truth)
     options = dict.fromkeys(("A", "B", "train points", "train pairs"))
-    weights = counts = None
+    weights = counts = train = None
     if arguments.train_truth is not None:
         train = formats.read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
@@ -145,7 +145,11 @@ def _add(arguments) -> int:
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     options["filtered pairs"] = 0 if exclude is None else len(exclude[0])
-    top = formats.read_predictions(arguments.predictions, k=k_max, exclude=exclude, n_labels=truth.shape[1])
+    places = max(k_max, evaluation.PLACES_TO_DIAGNOSE)
+    named = {"n_labels": truth.shape[1], "n_rows": truth.shape[0]}
+    top = formats.read_predictions(arguments.predictions, k=places, exclude=exclude, **named)
+    if doubts := evaluation.warn(truth, top, train, exclude, metrics):
+        options[results.DOUBTS] = doubts
     result = results.of(
         arguments.name,
         arguments.dataset,

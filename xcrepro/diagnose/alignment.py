@@ -42,6 +42,8 @@ MOST_DEALT = 20_000
 """Rows that are dealt out, at most."""
 ENOUGH = 50
 """Rows, relevant pairs, and places at which rows differ, at least, before missing information is a finding."""
+STRETCH = 1e-4
+"""The chance that so many rows without predictions stand in a row by accident, from which on they are named."""
 STEPS = (-3, -2, -1, 1, 2, 3)
 """Rows by which predictions may have slipped."""
 
@@ -71,6 +73,7 @@ class Finding:
 KINDS = {
     "shape": "predictions and truth are of different sizes",
     "transposed": "rows and columns are exchanged",
+    "rows without predictions": "a whole stretch of rows has none: a file that was cut off, a batch that was lost",
     "rows moved": "the predictions fit other rows, by a rule that was found",
     "labels renumbered": "the predictions fit other label ids, by a rule that was found",
     "no information": "the predictions know nothing of their rows: shuffled rows, permuted labels, a model that "
@@ -116,7 +119,8 @@ def check(
     Returns
     -------
     list of Finding
-        The gravest first; empty where nothing was found. Rows without labels or predictions are no finding.
+        The gravest first; empty where nothing was found. Rows without labels are no finding, nor are rows without predictions
+        that lie scattered among the others.
 
     Raises
     ------
@@ -142,6 +146,7 @@ def check(
     found = [_training_truth(case), *_shape(case)]
     if case.rows_fit:
         moved = _rows_moved(case) or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)
+        found += [_rows_without(case)]
         found += [moved or _no_information(case) or _below_popularity(case), _repeated(case), _reversed(case)]
     found += [_filter_pairs(case, exclude), _constant(case), _no_probabilities(case, metrics)]
     return [finding for finding in found if finding is not None]
@@ -309,6 +314,41 @@ def _from_row(given: np.ndarray, other: np.ndarray) -> tuple[int, bool]:
     gain = np.cumsum((other - given)[::-1])[::-1]
     first = int(np.argmax(gain))
     return first, _is_better(other[first:], given[first:], comparisons=given.size * len(STEPS))
+
+
+def _rows_without(case: _Case) -> Finding | None:
+    """More rows without predictions one after another than chance leaves among as many: in their order, or in that of text."""
+    empty = (case.top.ids < 0).all(axis=1)
+    lacking = int(empty.sum())
+    if lacking in (0, case.n):
+        return None
+
+    def chance(length: int) -> float:
+        places = np.arange(length)
+        return float(np.prod((lacking - places) / (case.n - places))) if length > 1 else 1.0
+
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]])))
+    starts, ends = ends[::2], ends[1::2]
+    longest = int(np.argmax(ends - starts))
+    first, last = int(starts[longest]), int(ends[longest]) - 1
+    as_text = np.argsort(np.arange(case.n).astype(str), kind="stable")
+    tails = [int(np.argmin(order[::-1])) for order in (empty, empty[as_text])]
+    found = [
+        (tails[0], chance(tails[0]), f"the last {tails[0]:,} in a row", "The file was probably cut off"),
+        (last - first + 1, case.n * chance(last - first + 1), f"rows {first:,} to {last:,} in a row", "A batch was "
+         "probably lost"),
+        (tails[1], chance(tails[1]), f"the last {tails[1]:,} where row numbers are sorted as text (0, 1, 10, ...)",
+         "A file in that order was probably cut off"),
+    ]  # fmt: skip
+    # The longest stretch says most, the plainest of equal ones.
+    _, p, which, cause = max(found, key=lambda one: one[0])
+    if p >= STRETCH:
+        return None
+    text = (
+        f"{lacking:,} of {case.n:,} rows have no prediction, {which}. {cause}; every such row counts as a miss. Predict them "
+        "too, or leave them out of the truth"
+    )
+    return Finding("rows without predictions", text, {"rows": lacking, "of": case.n, "which": which})
 
 
 def _rows_moved(case: _Case) -> Finding | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 import xcrepro
 from xcrepro.arguments import check_rows, label_values, real_number, whole_number
-from xcrepro.data.sources import npz_arrays
+from xcrepro.data.sources import in_known_types, npz_arrays
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.folds.block import KS, Block, blocks
 from xcrepro.folds.labels import LabelCounts
@@ -30,7 +30,11 @@ from xcrepro.predictions import TopK
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 1"
+_FORMAT = "xcrepro state 2"
+_SHARES = frozenset(
+    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "F", "micro-F1", "abandonment", "served", "PSP", "PSnDCG")
+)
+"""Of the sums over rows, those that no predictions bring below 0 or above 1."""
 
 
 class State:
@@ -550,6 +554,15 @@ class State:
                 rows.append((metric.name, k, float(metric.formula(*given))))
         return pd.DataFrame(rows, columns=["metric", "k", "value"])
 
+    def _check_sums(self) -> None:
+        """Raise ValueError where a mean or share over rows is none: below 0 or above 1."""
+        for metric, at in self._wanted if self.n_rows else ():
+            if metric.fold == "rows" and metric.name in _SHARES:
+                sums = self._folds["rows"]
+                for k, value in zip(at, metric.formula(sums)[np.searchsorted(sums.ks, at)], strict=True):
+                    if not -1e-9 <= value <= 1 + 1e-9:
+                        raise ValueError(f"{metric.name}@{k} = {value:.4g}, which is a share")
+
     # ------------------------------------------------------------------ on disk
 
     def fingerprint(self) -> dict[str, object]:
@@ -592,7 +605,7 @@ class State:
             For another ending.
         """
         header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
-        arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        arrays = {}
         for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
             if given is not None and weights:
                 arrays[name] = given
@@ -601,7 +614,7 @@ class State:
         if not os.fspath(path).endswith(".npz"):
             raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
         with atomic_path(path) as part:
-            (np.savez_compressed if compress else np.savez)(part, **arrays)
+            (np.savez_compressed if compress else np.savez)(part, **_sealed(header, arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
@@ -624,7 +637,8 @@ class State:
         DataMissing
             Where nothing is there.
         DataError
-            For a file that is damaged, of another kind, or of another version of the kit.
+            For a file whose content is not what was saved (it has a digest), of another kind, or of another version of the
+            kit, and for sums that cannot stand together, such as more hits than places.
         """
         arrays = npz_arrays(path)
         try:
@@ -635,7 +649,17 @@ class State:
         if kept != (_FORMAT, xcrepro.__version__):
             expected = f"{_FORMAT} of version {xcrepro.__version__}"
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
+        # Before anything is made of its numbers: they say how much memory that takes.
+        if header.get("sha256") != json.loads(_sealed(header, arrays)["header"].tobytes())["sha256"]:
+            raise DataError(path, "another content than was saved", "what State.save wrote", do="Make it again")
         try:
+            # Sums of so many samples are made before they are read: they must be there.
+            if (
+                header["samples"]
+                and header["n_labels"] is not None
+                and len(arrays["drawn.n_rows"]) != header["samples"]
+            ):
+                raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['samples']} in its header")
             own = (None, None) if like is None else (like._weights, like._counts)
             given = {
                 name: arrays.get(name, other if header[name] is not None else None)
@@ -658,7 +682,8 @@ class State:
                 state._take(
                     folds, whole_number("n_labels", header["n_labels"]), rows, whole_number("n_rows", header["n_rows"])
                 )
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+                state._check_sums()
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
             raise DataError(
                 path, f"a state that cannot be ({error})", "what State.save writes", do="Make it again"
             ) from error
@@ -667,6 +692,19 @@ class State:
                 path, "arrays that do not belong to its header", "what State.save writes", do="Make it again"
             )
         return state
+
+
+def _sealed(header: dict[str, object], arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a file behind its header, which holds the SHA-256 of all the rest of it."""
+    found = hashlib.sha256()
+    header = {name: value for name, value in header.items() if name != "sha256"}
+    found.update(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(arrays.keys() - {"header"}):
+        array = in_known_types(np.asarray(arrays[name]))
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.nbytes else b"")
+    text = json.dumps(header | {"sha256": found.hexdigest()})
+    return {**arrays, "header": np.frombuffer(text.encode(), np.uint8)}
 
 
 def _hash(array: np.ndarray | None) -> str | None:

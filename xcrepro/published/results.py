@@ -24,6 +24,8 @@ NAMES |= {"avglabels": "avg_labels", "averagelabels": "avg_labels"}
 """Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter): those of
 :mod:`xcrepro.metrics.registry`."""
 
+LARGEST = 1e12
+"""No metric is larger, nor is anything that is counted."""
 _LABELS = ("dataset", "method", "variant")
 
 
@@ -40,7 +42,7 @@ def audit_results(path: str | Path) -> pd.DataFrame:
 
         Metrics: ``P``, ``N`` or ``nDCG``, ``PSP``, ``PSN`` or ``PSnDCG``, ``R``, ``Cov``, ``served`` (the share of points
         with a hit, which the coverage paper prints as abandonment), ``micro_F1``, ``macro_F1``, ``macro_P``, ``macro_R``,
-        ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are passed over. An empty
+        ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are not checked. An empty
         cell or a dash is not reported. Numbers are percent if any of a file's rates is above 1, else fractions. A number
         means all that rounds to its digits.
 
@@ -48,7 +50,8 @@ def audit_results(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame of str
         ``dataset``, ``method``, ``variant``, ``column``, ``printed``, ``expected``, ``check`` (a function of
-        :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows where nothing is wrong.
+        :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows where nothing is wrong. Its
+        ``attrs["checked"]`` and ``attrs["not checked"]`` list the file's metrics by whether their names were understood.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def audit_results(path: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = _read(Path(path))
+    rows, others = _read(Path(path))
     rates = [c.high for cells in rows.values() for (name, _), c in cells.items() if name in _RATES]
     one = 100.0 if any(rate > 1.000001 for rate in rates) else 1.0
     found = [
@@ -67,7 +70,10 @@ def audit_results(path: str | Path) -> pd.DataFrame:
         for labels, cells in rows.items()
         for fault in faults(Row(cells, one))
     ]
-    return pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
+    table = pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
+    checked = dict.fromkeys(column(*known) for cells in rows.values() for known in cells)
+    table.attrs |= {"checked": list(checked), "not checked": others}
+    return table
 
 
 def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
@@ -97,7 +103,8 @@ def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fa
     return [fault for fault in faults(Row(cells, 1.0)) if full_rows or fault.check != micro_f1.__name__]
 
 
-def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]:
+def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], Cell]], list[str]]:
+    """The rows, and the names of metrics that were not understood."""
     if not path.is_file():
         raise DataMissing(f"{path}: no such file")
     try:
@@ -119,6 +126,9 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
                 do="`xcrepro audit --help` shows both forms",
             )  # fmt: skip
         rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
+        others = (
+            {} if tidy else dict.fromkeys(n for i, n in enumerate(header) if i not in wide and n not in ("", *_LABELS))
+        )
         for number, fields in enumerate(lines, start=2):
             if not any(field.strip() for field in fields):
                 continue
@@ -129,7 +139,9 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
                 name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
                 if k and not re.fullmatch(r"[1-9]\d{0,8}(\.0)?", k):
                     raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=number)
-                todo = {_metric(f"{name}@{int(float(k))}" if k else name): fields[places["value"]]}
+                name = f"{name}@{int(float(k))}" if k else name
+                todo = {_metric(name): fields[places["value"]]}
+                others |= {name: None} if None in todo else {}
             else:
                 todo = {known: fields[i] for i, known in wide.items()}
             for known, text in todo.items():
@@ -140,11 +152,13 @@ def _read(path: Path) -> dict[tuple[str, str, str], dict[tuple[str, int], Cell]]
                     raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=number)
                 try:
                     cells[known] = Cell.of(text)
+                    if not -LARGEST <= cells[known].low <= cells[known].high <= LARGEST:
+                        raise ValueError(text)
                 except ValueError:
                     raise DataError(path, f"{column(*known)} {text!r}", "a number", line=number) from None
     if not any(rows.values()):
         raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
-    return rows
+    return rows, list(others)
 
 
 def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:

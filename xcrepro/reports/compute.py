@@ -7,6 +7,7 @@ counted by label, by point or by bin of scores is that of its first seed.
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from xcrepro import calibrate, decide
+from xcrepro import calibrate, decide, distributions
 from xcrepro.findings import LEVEL
 from xcrepro.metrics import (
     SharedErrorsWarning,
@@ -29,7 +30,7 @@ from xcrepro.metrics import (
 )
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
-from xcrepro.metrics.significance import t_reach
+from xcrepro.metrics.significance import t_p_value, t_reach
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
 
@@ -40,6 +41,8 @@ LABELWISE = ("macro-F1", "macro-P", "macro-R", "coverage", "coverage (test)", "l
 CALIBRATION = ("ECE", "ECE corrected", "ACE", "Brier", "NLL")
 """ECE corrected: without the noise of its hits (:func:`xcrepro.metrics.corrected_ece`)."""
 STATES = ("before", "after")
+CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration"}
+"""The maps that a report can fit, and what people call them."""
 BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 """Of greedy selection for coverage, from the plain top k to coverage alone."""
 FOLDS = 10
@@ -48,6 +51,10 @@ LEAST_ROWS = 8
 _LARGE = 20_000  # rows from which on fewer samples are drawn
 _PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
 _EXACT_CEILING = 20_000  # pairs that its linear programme takes
+LEAST_DATASETS = 6
+"""Fewer have no critical difference: on five, two models cannot differ at 5 % whatever their ranks (2 / 2^5)."""
+_EXACT_MODELS = 7  # of more there are 40,320 orders and up
+_EXACT_RANKINGS = 300_000  # rank sums that Friedman's exact law goes through in a step
 
 
 def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
@@ -109,7 +116,8 @@ def metrics_and_pairs(
         (Student's interval of the mean over seeds).
     pairs : DataFrame
         model, other, metric, k, difference (model less other), low, high, p, p adjusted (Holm, over the pairs of a metric and
-        k), interval.
+        k), interval, error: "test points", or "test points and seeds" where one of the two has several seeds; both count in the
+        interval and in p then.
     """
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     names = metric_names(given)
@@ -144,7 +152,38 @@ def metrics_and_pairs(
     order = {model: i for i, model in enumerate(given.models)}
     table = table.sort_values("model", key=lambda column: column.map(order), kind="stable", ignore_index=True)
     names = ["model", "other", "metric", "k", "difference", "low", "high", "p", "p adjusted", "interval"]
-    return table, pd.DataFrame(compared, columns=names)
+    return table, _with_seeds(pd.DataFrame(compared, columns=names), spread, confidence)
+
+
+def _with_seeds(pairs: pd.DataFrame, spread: dict, confidence: float) -> pd.DataFrame:
+    """The error that another training of the models would make, beside that of other test points.
+
+    Both are independent, so their squares add up. The points' standard error is the one that their p stands for; the law is
+    Student's, with Satterthwaite's degrees of freedom. A model with one seed says nothing of its own spread.
+    """
+    pairs["error"] = "test points"
+    for at, row in pairs.iterrows():
+        runs = [spread[model, row["metric"], row["k"]][0] for model in (row["model"], row["other"])]
+        parts = [(values.var(ddof=1) / values.size, values.size - 1) for values in runs if values.size > 1]
+        if not parts:
+            continue
+        pairs.loc[at, "error"] = "test points and seeds"
+        of_seeds = sum(part for part, _ in parts)
+        if of_seeds == 0 or np.isnan(row["p"]):
+            continue
+        square = of_seeds**2 / sum(part**2 / dof for part, dof in parts)
+        reach = t_reach(confidence, square) * of_seeds**0.5
+        for name, side in (("low", -1), ("high", 1)):
+            pairs.loc[at, name] = row["difference"] + side * ((row[name] - row["difference"]) ** 2 + reach**2) ** 0.5
+        z = -distributions.normal_quantile(row["p"] / 2)
+        if z > 0:
+            of_points = (row["difference"] / z) ** 2
+            dof = (of_points + of_seeds) ** 2 / sum(part**2 / dof for part, dof in parts)
+            pairs.loc[at, "p"] = float(t_p_value(row["difference"] / (of_points + of_seeds) ** 0.5, dof))
+    for _, rows in pairs.groupby(["metric", "k"], sort=False):
+        if (rows["error"] != "test points").any():
+            pairs.loc[rows.index, "p adjusted"] = holm(pairs.loc[rows.index, "p"])
+    return pairs
 
 
 def _over_seeds(given: Given, ks, names, confidence, about) -> dict[tuple[str, str, int], tuple[np.ndarray, tuple]]:
@@ -260,8 +299,8 @@ def bands(given: Given, k: int) -> pd.DataFrame:
 # ---------------------------------------------------------------- calibration
 
 
-def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
-    """The first k places of the first seed of each model with probabilities, before and after isotonic regression.
+def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[tuple[str, str], TopK]:
+    """The first k places of the first seed of each model with probabilities, before and after a calibrator.
 
     It is cross-fitted over contiguous folds of the test points, one map for all k places (calibration, section 4); with one
     point there is no "after".
@@ -278,14 +317,15 @@ def calibrated(given: Given, k: int) -> dict[tuple[str, str], TopK]:
         folds = min(FOLDS, len(top))
         # A fold needs a score outside it to learn from.
         if folds > 1 and (top.ids[:, 0] >= 0).sum() > -(-len(top) // folds):
-            found[model, STATES[1]] = calibrate.cross_fit_top(given.truth, top, folds=folds)
+            found[model, STATES[1]] = calibrate.cross_fit_top(given.truth, top, calibrator, folds)
     return found
 
 
 def calibration(
-    given: Given, ks: Sequence[int], samples: int, seed: int, confidence: float
+    given: Given, ks: Sequence[int], samples: int, seed: int, confidence: float, calibrator: str = "isotonic"
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration errors before and after cross-fitted isotonic regression, and the reliability diagrams at the last k.
+    """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the reliability diagrams at the
+    last k.
 
     Returns
     -------
@@ -298,7 +338,7 @@ def calibration(
     rows, ends, diagrams = [], {}, []
     last = max(ks)
     for k in ks:
-        states = calibrated(given, k)
+        states = calibrated(given, k, calibrator)
         for (model, state), top in states.items():
             both = ("ECE corrected low", "ECE corrected high")
             values = evaluate(given.truth, top, [k], metrics=[*CALIBRATION, *both]).set_index("metric")["value"]
@@ -513,12 +553,15 @@ def critical_difference(n_models: int, n_datasets: int) -> float:
     Returns
     -------
     float
+        NaN for fewer datasets than :data:`LEAST_DATASETS`: its law is one of many.
 
     Examples
     --------
     >>> round(critical_difference(4, 14), 2), round(critical_difference(5, 30), 3)        # his examples: 1.25 with q = 2.569
     (1.25, 1.114)
     """
+    if n_datasets < LEAST_DATASETS:
+        return np.nan
     from scipy import stats  # only here: it takes a second to import
 
     q = float(stats.studentized_range.isf(LEVEL, n_models, np.inf)) / 2**0.5
@@ -526,7 +569,11 @@ def critical_difference(n_models: int, n_datasets: int) -> float:
 
 
 def friedman(placed: pd.DataFrame) -> float:
-    """The p-value of Friedman's test that all models rank alike, by Iman and Davenport's F law.
+    """The p-value of Friedman's test that all models rank alike.
+
+    Under the hypothesis every order of a dataset's ranks is as likely as any other, so for few models and datasets the p-value
+    is counted: the share of all such orders whose rank sums are as far apart as those seen, or further. Where there are too
+    many (:data:`_EXACT_RANKINGS`) it is Iman and Davenport's F law, with tied ranks taken into account.
 
     Parameters
     ----------
@@ -536,13 +583,47 @@ def friedman(placed: pd.DataFrame) -> float:
     Returns
     -------
     float
-        NaN for fewer than two models or datasets; 0 where all datasets rank alike and the models differ.
+        NaN for fewer than two models or datasets.
+
+    Examples
+    --------
+    >>> alike = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
+    >>> friedman(alike)  # the second dataset repeats the first by a chance of one half
+    0.5
     """
     m, n = len(placed), placed.shape[1] - 2
     if m < 2 or n < 2:
         return np.nan
-    mean = placed["mean rank"].to_numpy()
-    chi = 12 * n / (m * (m + 1)) * float((mean**2).sum() - m * (m + 1) ** 2 / 4)
-    if chi >= n * (m - 1) * (1 - 1e-12):
-        return 0.0
+    # Mean ranks are halves at most: doubled, less their mean, they are whole numbers, and their sums exact.
+    ranked = np.rint(2 * placed.drop(columns=["model", "mean rank"]).to_numpy(float).T).astype(np.int64) - (m + 1)
+    seen, possible = int((ranked.sum(axis=0) ** 2).sum()), int((ranked**2).sum())
+    counted = _as_far_apart(ranked, seen)
+    if counted is not None:
+        return counted
+    if seen == n * possible:
+        # All datasets rank alike, for which the F law has 0: each but the first repeats one of the orders there are.
+        orders = math.factorial(m) / math.prod(
+            map(math.factorial, np.unique(ranked[0], return_counts=True)[1].tolist())
+        )
+        return orders ** (1 - n)
+    chi = (m - 1) * seen / possible
     return float(special.fdtrc(m - 1, (m - 1) * (n - 1), (n - 1) * chi / (n * (m - 1) - chi)))
+
+
+def _as_far_apart(ranked: np.ndarray, seen: int) -> float | None:
+    """The share of all orders within rows whose column sums have a sum of squares of ``seen`` or more; None for too many.
+
+    Sums that are the same but for the models' names are one, and the first row can stay as it is.
+    """
+    m = ranked.shape[1]
+    if m > _EXACT_MODELS:
+        return None
+    sums, shares = np.sort(ranked[:1], axis=1), np.ones(1)
+    for row in ranked[1:]:
+        orders = np.array(sorted(set(itertools.permutations(row.tolist()))))
+        if len(sums) * len(orders) > _EXACT_RANKINGS:
+            return None
+        reached = np.sort((sums[:, None] + orders).reshape(-1, m), axis=1)
+        sums, which = np.unique(reached, axis=0, return_inverse=True)
+        shares = np.bincount(which.ravel(), np.repeat(shares / len(orders), len(orders)))
+    return float(min(1.0, shares[(sums**2).sum(axis=1) >= seen].sum()))

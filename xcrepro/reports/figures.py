@@ -188,7 +188,7 @@ def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
     return fig
 
 
-def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
+def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "isotonic regression") -> Figure:
     """Reliability diagrams before and after calibration, a panel a model.
 
     Parameters
@@ -198,6 +198,8 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
     look : mapping of str to Look
     k : int
     ax : array of Axes, optional
+    how : str
+        What the calibrator is called.
     """
     models = list(table["model"].unique())
     cols, rows = min(len(models), PANELS), -(-len(models) // PANELS)
@@ -215,13 +217,11 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
             panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
             figures.draws(panel, x="confidence", y="accuracy")
         looks.label_grid(axes, "mean score", "share of hits", len(models))
-        looks.title(
-            fig, f"Reliability at {k}; filled: before, hollow: after isotonic regression; pale: what chance allows"
-        )
+        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: what chance allows")
     return fig
 
 
-def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
+def calibration(table: pd.DataFrame, look: Looks, ax=None, how: str = "isotonic regression") -> Figure:
     """ECE against k before and after calibration.
 
     Parameters
@@ -230,6 +230,8 @@ def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
         The errors of :func:`xcrepro.reports.compute.calibration`, in percent.
     look : mapping of str to Look
     ax : Axes, optional
+    how : str
+        What the calibrator is called.
     """
     part = table[table["metric"] == "ECE"]
     models = list(part["model"].unique())
@@ -247,7 +249,7 @@ def calibration(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
         panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
         panel.set_xticks(sorted(part["k"].unique()))
         figures.draws(panel, x="k", y="value")
-        looks.title(fig, "Calibration error; filled: before, hollow: after isotonic regression")
+        looks.title(fig, f"Calibration error; filled: before, hollow: after {how}")
         looks.legend(fig, panel, ncols=min(len(models), 4))
     return fig
 
@@ -281,7 +283,7 @@ def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
 
 
 def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
-    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference.
+    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference, if any.
 
     Parameters
     ----------
@@ -298,7 +300,7 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
         for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
             panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
         # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.
-        ends = [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
+        ends = [] if np.isnan(apart) else [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
         groups = [(at, end) for at, end in enumerate(ends) if end > at and (at == 0 or end > ends[at - 1])]
         for place, (first, last) in enumerate(groups, start=1):
             beside = mean[-1] + 0.06 * place * max(float(np.ptp(mean)), 0.5)
@@ -311,7 +313,9 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
             xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)",
         )
         figures.draws(panel, x="mean rank")
-        looks.title(fig, f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)")
+        few = f"Mean ranks; {placed.shape[1] - 2} datasets are too few for a critical difference"
+        grey = f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)"
+        looks.title(fig, few if np.isnan(apart) else grey)
     return fig
 
 

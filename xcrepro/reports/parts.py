@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,7 +63,7 @@ _ABOUT = {
     ),
     "calibration": (
         "Calibration before and after",
-        """The first k places of all points, pooled; percent, NLL in nats. After: isotonic regression, cross-fitted over ten
+        """The first k places of all points, pooled; percent, NLL in nats. After: the calibrator, cross-fitted over ten
         contiguous folds of the test points, so that no point is calibrated by its own outcome.""",
     ),
     "reliability": (
@@ -207,20 +208,25 @@ def of_frequency(bins: pd.DataFrame, bands: pd.DataFrame, k: int, look: Looks) -
     return [first, _part("bands", bands, [own], [sentences.bands(bands, k)], _drawer(figures.bands, bands, columns, k))]
 
 
-def of_calibration(errors: pd.DataFrame, diagrams: pd.DataFrame, k: int, look: Looks) -> list[Part]:
+def of_calibration(
+    errors: pd.DataFrame, diagrams: pd.DataFrame, k: int, look: Looks, calibrator: str = "isotonic"
+) -> list[Part]:
     """Errors before and after, and the reliability diagrams."""
+    how = compute.CALIBRATORS[calibrator]
     columns, shown = ("value", "low", "high"), errors.copy()
     for name in columns:
         shown[name] = shown[name].where(errors["metric"] == "NLL", 100 * shown[name])
     shown = shown[errors["k"] == k].drop(columns="k").reset_index(drop=True)
     own = of_table("calibration", f"Calibration errors at {k}", shown, 3)
-    draw = _drawer(figures.calibration, errors[errors["metric"] == "ECE"], columns, look)
-    first = _part("calibration", errors, [own], [sentences.calibration(errors, k)], draw)
+    draw = _drawer(functools.partial(figures.calibration, how=how), errors[errors["metric"] == "ECE"], columns, look)
+    first = _part("calibration", errors, [own], [sentences.calibration(errors, k, how)], draw)
     own = of_table("reliability", f"Bins of the scores at {k}", diagrams, 3)
     said = [sentences.reliability(diagrams, k)]
     return [
         first,
-        _part("reliability", diagrams, [own], said, lambda: (figures.reliability(diagrams, look, k), diagrams)),
+        _part(
+            "reliability", diagrams, [own], said, lambda: (figures.reliability(diagrams, look, k, how=how), diagrams)
+        ),
     ]
 
 

@@ -290,6 +290,7 @@ def report(
     exclude: tuple[np.ndarray, np.ndarray] | None = None,
     others: Sequence[str | os.PathLike | Report] = (),
     price: bool = True,
+    calibrator: str = "isotonic",
     samples: int | None = None,
     seed: int = 0,
     confidence: float = 0.95,
@@ -327,6 +328,9 @@ def report(
         Reports of the same models on other datasets: adds ranks over all of them.
     price : bool
         Whether to choose labels for coverage as well; it goes through the points one by one, once a beta and model.
+    calibrator : {"isotonic", "platt", "beta"}
+        What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1 where
+        it met only misses or only hits, which can raise NLL.
     samples : int, optional
         Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default by the number of points
         and models (:func:`xcrepro.reports.compute.samples_for`).
@@ -364,6 +368,7 @@ def report(
     ks = tuple(sorted(cut_offs(ks).tolist()))
     whole_number("seed", seed)
     real_number("confidence", confidence, above=0, below=1)
+    one_of("calibrator", calibrator, list(compute.CALIBRATORS))
     note = _Progress(progress)
     note("reading")
     given = inputs.collect(
@@ -391,7 +396,8 @@ def report(
         made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k, look)
     if given.with_probabilities:
         note("calibration")
-        made += parts.of_calibration(*compute.calibration(given, ks, n_drawn[1], **drawn), k, look)
+        errors = compute.calibration(given, ks, n_drawn[1], **drawn, calibrator=calibrator)
+        made += parts.of_calibration(*errors, k, look, calibrator)
         if price:
             note("price of coverage")
             made += parts.of_price(compute.price(given, k, n_drawn, **drawn), look)
@@ -418,6 +424,7 @@ def report(
             "partitions": max(20, n_drawn[1] // 10),
             "seed": seed,
             "confidence": confidence,
+            **({"calibrator": calibrator} if given.with_probabilities else {}),
             **({} if given.label_counts is None else {"A": given.A, "B": given.B}),
         },
         "versions": {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
@@ -434,9 +441,10 @@ def alignment(given: inputs.Given, exclude=None) -> tuple[str, ...]:
     """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
     Y_train = None if given.dataset is None else given.dataset.train.Y
     return tuple(
-        f"{model}: {finding}"
+        f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
         for model, runs in given.runs.items()
-        for finding in diagnose.check(given.truth, next(iter(runs.values())), Y_train=Y_train, exclude=exclude)
+        for seed, top in runs.items()
+        for finding in diagnose.check(given.truth, top, Y_train=Y_train, exclude=exclude)
     )
 
 

@@ -50,7 +50,7 @@ def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
 
 
 def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
-    """All others against one model: other, difference (model less other), low, high, p adjusted."""
+    """All others against one model: other, difference (model less other), low, high, p adjusted, error."""
     part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
     ours = part[part["model"] == model]
     theirs = part[part["other"] == model]
@@ -58,7 +58,9 @@ def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFram
         model=theirs["other"], other=theirs["model"], difference=-theirs["difference"], low=-theirs["high"],
         high=-theirs["low"],
     )  # fmt: skip
-    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted"]].reset_index(drop=True)
+    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted", "error"]].reset_index(
+        drop=True
+    )
 
 
 def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> set[str]:
@@ -103,6 +105,9 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
     where = "below" if better(metric) == "lower" else "above"
     said = chance(nearest["p adjusted"])
+    # Where seeds are at hand, the reader is told of which errors this is.
+    if (pairs["error"] != "test points").any():
+        said += f", over {nearest['error']}" + (" alone" if nearest["error"] == "test points" else "")
     if nearest["p adjusted"] < LEVEL:
         return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
     why = "which chance explains" if not np.isnan(nearest["p adjusted"]) else "with an error that is not known"
@@ -128,7 +133,10 @@ def seeds(metrics: pd.DataFrame, k: int) -> str:
     ]
     if not said:
         return ""
-    return f"P@{k} with Student's interval over seeds: {'; '.join(said)}. The other intervals are over test points."
+    return (
+        f"P@{k} with Student's interval over seeds: {'; '.join(said)}. Intervals of values are over test points, those of "
+        "differences over test points and seeds."
+    )
 
 
 def pairs_counted(pairs: pd.DataFrame) -> str:
@@ -203,9 +211,9 @@ def bands(table: pd.DataFrame, k: int) -> str:
 _WITHOUT_NOISE = "Without the noise of the hits (a map fitted to hits of the same points is flattered)"
 
 
-def calibration(table: pd.DataFrame, k: int) -> str:
-    """ECE before and after, of each model, as measured and without the noise of its hits."""
-    words = {"ECE": f"ECE@{k} before and after isotonic regression", "ECE corrected": _WITHOUT_NOISE}
+def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -> str:
+    """ECE before and after, of each model, as measured and without the noise of its hits; and what the same map does to NLL."""
+    words = {"ECE": f"ECE@{k} before and after {how}", "ECE corrected": _WITHOUT_NOISE}
     sentences = []
     for metric, what in words.items():
         part = table[(table["metric"] == metric) & (table["k"] == k)]
@@ -213,8 +221,23 @@ def calibration(table: pd.DataFrame, k: int) -> str:
         for model, rows in part.groupby("model", sort=False):
             states = [with_interval(row, metric) for _, row in rows.iterrows()]
             said.append(f"{model} {' to '.join(states)}")
-        sentences += [f"{what}: {'; '.join(said)}."] if said else []
+        moved = _ways(table, k) if metric == "ECE" else ""
+        sentences += [f"{what}: {'; '.join(said)}{moved}."] if said else []
     return " ".join(sentences)
+
+
+def _ways(table: pd.DataFrame, k: int) -> str:
+    """For how many models calibration lowers ECE, and whether it lowers NLL too: a map can do the one and not the other."""
+    wide = table[table["k"] == k].pivot_table(index="model", columns=["metric", "state"], values="value", sort=False)
+    if ("ECE", "after") not in wide or ("NLL", "after") not in wide:
+        return ""
+    parts = []
+    for metric in ("ECE", "NLL"):
+        change = (wide[metric]["after"] - wide[metric]["before"]).dropna()
+        lower, higher = change[change < -1e-12].index, change[change > 1e-12].index
+        text = f"{metric} falls for {len(lower)} of {len(change)} models"
+        parts.append(text + (f" and rises for {len(higher)} ({listed(higher, 10)})" if len(higher) else ""))
+    return f". In all, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}"
 
 
 def reliability(table: pd.DataFrame, k: int) -> str:
@@ -264,14 +287,24 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     if m < 2 or n < 2:
         return ""
     p, apart = compute.friedman(placed), compute.critical_difference(m, n)
-    best, last = placed.iloc[0], placed.iloc[-1]
-    spread = last["mean rank"] - best["mean rank"]
-    verdict = "more than" if spread > apart else "within"
-    return (
-        f"Over {n} datasets {best['model']} has the best mean rank in {what}, {best['mean rank']:.2f}; {last['model']} is "
-        f"{spread:.2f} away, {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)}). "
-        "Ranks leave out by how much models differ."
+    mean = placed["mean rank"]
+    best, last = placed[mean == mean.min()]["model"], placed[mean == mean.max()]["model"]
+    if len(best) == m:
+        return f"Over {n} datasets all models have the same mean rank in {what}, {mean.min():.2f}, so none is the best."
+    share, are = ("share", "are") if len(best) > 1 else ("has", "is")
+    text = (
+        f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
+        f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
     )
+    if np.isnan(apart):
+        few = f"Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}"
+        text += f". {few} (Friedman {chance(p)})."
+    else:
+        verdict = "more than" if mean.max() - mean.min() > apart else "within"
+        text += f", {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)})."
+    if not p < LEVEL:
+        text += f" Chance explains ranks as far apart as these, so it is not known that {listed(best, m)} {are} better."
+    return f"{text} Ranks leave out by how much models differ."
 
 
 def reports_without(given, ks: Sequence[int]) -> list[str]:

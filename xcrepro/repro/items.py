@@ -174,7 +174,7 @@ class Item:
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
         # Where the data are from may be said by save_figure or save_table, which write the same file.
-        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8")) != text:
+        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
             differs = self._write(
                 {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
             )
@@ -395,7 +395,7 @@ class Item:
                 elif redraw and old != content:
                     record.note("redrawn", name)
             elif old != content:
-                found[suffix] = f"{name}: {same.difference(old.decode(), content.decode())}"
+                found[suffix] = f"{name}: {same.difference(old.decode(errors='replace'), content.decode())}"
         return found
 
 
@@ -434,20 +434,24 @@ def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
     Returns
     -------
     str
-        Such as ``"dataset=bibtex,scale=0.5"``; of a path the last part. Cut where it is long, with a digest then.
+        Such as ``"dataset=bibtex,scale=0.5"``; of a path the last part. Where this is not the whole of what was given, because
+        it is long or a path, a digest of that follows: two folders of one name are two names.
     """
     official = entry.official("small") or {}
 
-    def words(name: str, value: object) -> str:
-        if name in ("folder", "predictions"):
+    def words(name: str, value: object, short: bool) -> str:
+        if short and name in ("folder", "predictions"):
             return Path(str(value)).name
         return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
-    parts = [f"{name}={words(name, value)}" for name, value in values.items() if value != official.get(name)]
-    whole = re.sub(r"[^\w.,=+-]", "_", ",".join(parts)) or "own"
-    if len(whole) <= _LONGEST:
-        return whole
-    return f"{whole[:_LONGEST]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    differ = {name: value for name, value in values.items() if value != official.get(name)}
+    short, whole = (
+        ",".join(f"{name}={words(name, value, cut)}" for name, value in differ.items()) for cut in (True, False)
+    )
+    found = re.sub(r"[^\w.,=+-]", "_", short) or "own"
+    if len(found) <= _LONGEST and found == (whole or "own"):
+        return found
+    return f"{found[:_LONGEST]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
 
 
 _LONGEST = 100

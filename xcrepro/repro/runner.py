@@ -558,6 +558,10 @@ class _Scheduler:
         else:
             self.digests[name] = stamps.Stamp(child.fingerprint, {}, {}).digest()
         outcome, why = ("failed", fault) if fault else ("differs" if moved else "ok", child.why)
+        if not job.official and not fault:
+            kept = items_.folder(job.values["size"], False)
+            kept = kept if "XCREPRO_FIGURES" in os.environ else kept / items_.own_name(job.entry, job.values)
+            other = [*other, f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]
         said = (*moved, *other, *(f"drawn with other bytes: {text}" for text in notes.get("redrawn", [])))
         self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed, said))
 

@@ -268,6 +268,38 @@ def _plain(value):
     return "+".join(map(str, value)) if isinstance(value, list) else value
 
 
+def unmoved(means: pd.DataFrame, over: str) -> str:
+    """Which means have an interval of width 0, because no value of the parameter changed them; empty where all moved.
+
+    Parameters
+    ----------
+    means : DataFrame
+        From :func:`mean_over`.
+    over : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
+    >>> unmoved(mean_over(runs, "seed"), "seed")[:42]
+    'seed changes nothing in 1 of 2 means (P): '
+    """
+    several = means[means["n"] > 1]
+    still = several[several["low"] == several["high"]]
+    if not len(still):
+        return ""
+    columns = ", ".join(dict.fromkeys(still["column"]))
+    what = f"any of {len(several)} means" if len(still) == len(several) else f"{len(still)} of {len(several)} means"
+    return (
+        f"{over} changes nothing in {what} ({columns}): their intervals have no width because all runs gave the same number, "
+        "which says nothing of how certain it is."
+    )
+
+
 def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confidence: float = 0.95) -> pd.DataFrame:
     """Means of a table's float columns over a parameter, with t intervals.
 
@@ -310,7 +342,9 @@ def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confid
             given = group[name].dropna().to_numpy()
             n, mean = given.size, float(given.mean()) if given.size else math.nan
             half = math.nan
-            if n > 1:
+            if n > 1 and (given == given[0]).all():
+                mean, half = float(given[0]), 0.0
+            elif n > 1:
                 half = float(special.stdtrit(n - 1, 0.5 + confidence / 2) * np.std(given, ddof=1) / math.sqrt(n))
             rows.append((*(key if isinstance(key, tuple) else (key,)), name, n, mean, mean - half, mean + half))
     return pd.DataFrame(rows, columns=[*keys, "column", "n", "mean", "low", "high"])
