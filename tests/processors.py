@@ -1,13 +1,22 @@
-"""Other processors, simulated on this one: what NumPy, OpenBLAS, numba and the C library are told to do without.
+"""Run all notebooks on simulated processors, and compare: ``python -m tests.processors [--only Nehalem] [--items ID ...]``.
 
-This is the one list of them. ``tests/test_same_bits.py`` computes every public number on each of them.
+NumPy, OpenBLAS, numba and the C library can be told what to do without, so that this machine computes as another one would.
+For each processor of ``PROCESSORS``, all notebooks of the last commit run in a clone of their own, from empty caches, as for
+``xcrepro certify``: every committed table, notebook and picture must come out the same. The certificates are kept in
+``build/processors``. One of the same commit is not made again, so an interrupted run goes on with the next processor.
+
+``tests/test_same_bits.py`` takes its processors from the same list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+import sys
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from xcrepro import paths, threads
+from xcrepro.errors import XCError
+from xcrepro.repro import certificate, manifest
 
 AVX2 = ("avx2", "bmi2", "fma")
 AVX512 = ("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
@@ -45,9 +54,10 @@ class Processor:
         without = [name for name in __cpu_dispatch__ if __cpu_features__.get(name) and name not in self.levels]
         return {"OPENBLAS_CORETYPE": self.name, "NPY_DISABLE_CPU_FEATURES": " ".join(without), **self.variables}
 
-    def missing(self, flags: Iterable[str]) -> str:
-        """Why it cannot be simulated on a processor with these flags; empty where it can."""
-        lacking = [flag for flag in self.needs if flag not in flags]
+    def missing(self) -> str:
+        """Why this machine cannot simulate it; empty where it can."""
+        has = certificate.cpu().get("flags", "").split()
+        lacking = [flag for flag in self.needs if flag not in has]
         return f"this processor has no {', '.join(lacking)}" if lacking else ""
 
 
@@ -99,10 +109,48 @@ PROCESSORS = {
 }
 
 
-def flags() -> set[str]:
-    """What the processor of this machine can do, as Linux names it; empty on another system."""
+def settings(processor: Processor) -> tuple[dict[str, str], int]:
+    """The variables of a run on it, and how many notebooks run at once: each gets the processor's number of threads."""
+    jobs = max(1, threads.count() // processor.threads)
+    return processor.environment() | {"XCREPRO_THREADS": str(jobs * processor.threads)}, jobs
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; 1 where a file differs, 2 where nothing can be run."""
+    parser = argparse.ArgumentParser("python -m tests.processors", description="all notebooks on simulated processors")
+    parser.add_argument("--only", nargs="+", choices=[*PROCESSORS], metavar="NAME", help=f"of {', '.join(PROCESSORS)}")
+    parser.add_argument(
+        "--items", nargs="+", default=[], metavar="ITEM", help="ids or paper names; default all notebooks"
+    )
+    parser.add_argument("--again", action="store_true", help="also those that this commit has passed")
+    chosen = parser.parse_args(arguments)
+    root = paths.project_root()
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return set()
-    return next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())
+        commit = certificate.head(root)
+        items = manifest.find(manifest.load(root), chosen.items) if chosen.items else []
+    except XCError as error:
+        print(error, file=sys.stderr)
+        return 2
+    rows, wrong = [], []
+    for name in chosen.only or PROCESSORS:
+        processor = PROCESSORS[name]
+        if reason := processor.missing():
+            rows.append(f"{name:<9} skipped: {reason}")
+            continue
+        kept = root / "build" / "processors" / name
+        made = next((certificate.read(path) for path in kept.glob("*.toml")), None)
+        if chosen.again or made is None or (made.commit, made.items) != (commit, items) or made.differing:
+            variables, jobs = settings(processor)
+            print(f"{name}: {jobs} notebooks at once, threads for each: {processor.threads}", flush=True)
+            for old in kept.glob("*.toml"):
+                old.unlink()
+            made = certificate.make(items, jobs, variables=variables)
+            certificate.write(made, kept)
+        rows.append(f"{name:<9} {made.compared:>14} {made.equal:>6} {made.seconds:>8}")
+        wrong += [f"{name}: {file} differs" for file in made.differing]
+    print("\n".join([f"{'processor':<9} files compared  equal  seconds", *rows, *wrong]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,7 +32,7 @@ def here(root):
 @pytest.mark.parametrize("name", SIMULATED)
 def test_every_number_has_the_same_bits_on_another_processor(root, here, name):
     processor = processors.PROCESSORS[name]
-    if reason := processor.missing(processors.flags()):
+    if reason := processor.missing():
         pytest.skip(f"{name} cannot be simulated: {reason}")
     # In the usual cache of kernels, which keeps those of each processor: only the first run compiles them.
     there = digests(root, processor.environment() | {"XCREPRO_THREADS": str(processor.threads)})
