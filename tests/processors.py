@@ -142,8 +142,6 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.again or made is None or (made.commit, made.items) != (commit, items) or made.differing:
             variables, jobs = settings(processor)
             print(f"{name}: {jobs} notebooks at once, threads for each: {processor.threads}", flush=True)
-            for old in kept.glob("*.toml"):
-                old.unlink()
             made = certificate.make(items, jobs, variables=variables)
             certificate.write(made, kept)
         rows.append(f"{name:<9} {made.compared:>14} {made.equal:>6} {made.seconds:>8}")

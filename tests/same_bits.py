@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import hashlib
 import importlib
-import inspect
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -162,7 +161,7 @@ def fitted(d: Data) -> propensity.Fit:
 
 CASES: dict[str, Callable[[Data], object]] = {
     **{
-        f"arithmetic.{name}": lambda d, f=getattr(arithmetic, name): f(d.x)
+        f"arithmetic.{name}": lambda d, name=name: getattr(arithmetic, name)(d.x)
         for name in ("exp", "log", "log1p", "log2", "expm1", "sigmoid", "softplus", "exp32", "tanh32", "sigmoid32")
     },
     "arithmetic.power": lambda d: [arithmetic.power(d.x[:400], p) for p in (0.3, -1.7, 13.0)],
@@ -218,7 +217,7 @@ CASES: dict[str, Callable[[Data], object]] = {
     "propensity.ancestors": lambda d: propensity.ancestors(d.tree.parents, d.tree.parents.size),
     "propensity.drop_labels": lambda d: propensity.drop_labels(d.test.Y_complete, 1.0 / d.weights, 5),
     **{
-        f"metrics.{name}": lambda d, f=getattr(metrics, name): f(d.Y, d.ours)
+        f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.Y, d.ours)
         for name in (
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
             "label_entropy", "macro_f1", "macro_precision", "macro_recall", "micro_f1", "mrr", "ndcg",
@@ -226,7 +225,7 @@ CASES: dict[str, Callable[[Data], object]] = {
         )
     },
     **{
-        f"metrics.{name}": lambda d, f=getattr(metrics, name): f(d.scores, d.hits)
+        f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.scores, d.hits)
         for name in ("ace", "brier", "brier_decomposition", "corrected_ece", "ece", "nll", "reliability", "smooth_ece")
     },
     "metrics.alpha_coverage": lambda d: metrics.alpha_coverage(d.Y, d.ours, alpha=0.3),

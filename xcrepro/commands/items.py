@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: the notebooks and what they make."""
+"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: notebooks, what they make."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def make(
     long : bool
         Without ``items``: also those that take long.
     variables : mapping of str to str, optional
-        Environment variables for the run.
+        Environment variables that simulate another processor, in place of those that are set.
 
     Returns
     -------
@@ -286,10 +286,11 @@ def _clone(root: Path) -> Iterator[tuple[Path, Path]]:
 
 def _environment(clone: Path, room: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """The package and the project of the clone, and caches that are empty."""
+    simulating = SIMULATING if variables else ()
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("XCREPRO_") or name == "XCREPRO_THREADS"
+        if name == "XCREPRO_THREADS" or not (name.startswith("XCREPRO_") or name in simulating)
     }
     own = {
         "XCREPRO_ROOT": clone,
