@@ -322,14 +322,16 @@ def _files(clone: Path, entries: Sequence[manifest.Entry], lessons: bool) -> tup
 def _changed(clone: Path) -> set[str]:
     """What git calls changed, or new; each file is named with its first difference."""
     listed = _git(clone, "status", "--porcelain", "-z", "--untracked-files=all")
-    names = {line[3:] for line in listed.split("\0") if line}
-    for name in sorted(names):
-        try:
-            differs = same.difference(_git(clone, "show", f"HEAD:{name}"), (clone / name).read_text(encoding="utf-8"))
-            print(f"{name}: {differs or 'other bytes'}")
-        except (XCError, UnicodeDecodeError):
-            print(f"{name}: new, or no text")
-    return names
+    found = {line[3:]: line[:2] for line in listed.split("\0") if line}
+    for name, state in sorted(found.items()):
+        if state == "??":
+            said = "it is not committed"
+        elif Path(name).suffix in (".png", ".svg"):
+            said = "of other code or data"
+        else:
+            said = same.difference(_git(clone, "show", f"HEAD:{name}"), (clone / name).read_text(encoding="utf-8"))
+        print(f"{name}: {said}")
+    return {*found}
 
 
 def cpu() -> dict[str, str]:
