@@ -91,6 +91,7 @@ def test_certify_counts_what_comes_out_the_same(demo, capfd, monkeypatch):
     said = capfd.readouterr().out
     assert "figures/demo/one.csv: line 3: '3,0.25' instead of '3,0.75'" in said
     assert "figures/demo/one.md: it is not committed" in said
+    assert "3,0.75" in (demo.root / "figures/demo/one.csv").read_text()
     assert "demo/two did not run to its end" in said
     [(again, made)] = certificate.all_committed(demo.root).items()
     assert again == name
@@ -145,6 +146,8 @@ def test_what_is_written_is_read(some, tmp_path):
     path = certificate.write(some, tmp_path)
     assert path.name == "processor-r-7-family-6-avx2.toml"
     assert certificate.read(path) == some
+    unnamed = dataclasses.replace(some, simulated=True)
+    assert certificate.write(unnamed, tmp_path).name == "processor-r-7-family-6-avx2-as-another.toml"
     simulated = dataclasses.replace(some, simulated=True, environment={"OPENBLAS_CORETYPE": "Zen"})
     assert certificate.write(simulated, tmp_path).name == "processor-r-7-family-6-avx2-as-zen.toml"
 
