@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course test-lab test-scale lint site bench lock clean holes mutants fuzz
+.PHONY: help env figures recorded test test-course test-lab test-scale lint site bench lock clean holes mutants fuzz processors
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -40,6 +40,9 @@ test-lab: $(READY)  ## every notebook through a Jupyter server, from a clone and
 test-scale: $(READY)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,scale]'
 	$(BIN)/python -m pytest -n 2 tests/scale tests/data/test_stream.py tests/repro/test_sweep.py
+
+processors: $(READY)  ## all notebooks on simulated processors, from empty caches: hours (ONLY="Nehalem Zen", ITEMS=jain16, AGAIN=1)
+	$(BIN)/python -m tests.processors$(if $(ONLY), --only $(ONLY))$(if $(ITEMS), --items $(ITEMS))$(if $(AGAIN), --again)
 
 mutants: $(READY)  ## planted faults, one by one: do the tests see them? (MINUTES=30: so long; it goes on where it stopped)
 	$(BIN)/python -m tests.mutants$(if $(MINUTES), --minutes $(MINUTES))

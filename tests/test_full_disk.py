@@ -133,6 +133,17 @@ def counted(home: Path, turn: int) -> None:
     twin_statistics.write(pd.DataFrame({"dataset": [f"set {i}" for i in range(20 * turn)], "value": 0.5}))
 
 
+def certified(home: Path, turn: int) -> None:
+    from xcrepro.repro import certificate
+
+    texts = dict.fromkeys(("processor", "level", "system", "c_library", "python", "date", "commit"), "a")
+    numbers = dict.fromkeys(("compared", "equal", "seconds"), turn)
+    made = certificate.Certificate(
+        **texts, **numbers, items=[], differing=["b" * 100 * turn], simulated=False, versions={}, environment={}
+    )
+    certificate.write(made, home / "certificates")
+
+
 def checksum(home: Path, turn: int) -> None:
     from xcrepro.data import download
 
@@ -213,7 +224,7 @@ WRITERS = {
         function.__name__: function
         for function in (
             *(npz, pair, packed, state, calibrator, model, names, vectorized, kept_result, fingerprints, checksum),
-            *(counted, page, item, stamp, record, tidied, started),
+            *(certified, counted, page, item, stamp, record, tidied, started),
         )
     },
 }

@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``tidy``: the notebooks and what they make."""
+"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: notebooks, what they make."""
 
 from __future__ import annotations
 
@@ -69,6 +69,15 @@ def add(command) -> None:
         "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
     )
     _size_and_jobs(sub)
+    sub.add_argument("--long", action="store_true", help="also items that take long")
+
+    sub = command(
+        "certify",
+        _certify,
+        "run all notebooks of the last commit from empty caches, and write a certificate of how many files come out the same",
+    )
+    sub.add_argument("items", nargs="*", help="ids or paper names, to try it: the certificate is shown and not written")
+    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
     sub.add_argument("--long", action="store_true", help="also items that take long")
 
     sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
@@ -240,6 +249,20 @@ def _check(arguments) -> int:
     if not faults:
         print("notebooks: nothing to mend")
     return 0 if report.ok and not faults else 1
+
+
+def _certify(arguments) -> int:
+    from xcrepro import paths
+    from xcrepro.repro import certificate
+
+    made = certificate.make(arguments.items, arguments.jobs, arguments.long)
+    print(made.text())
+    if not arguments.items:
+        root = paths.project_root()
+        print(f"wrote {certificate.write(made, root / certificate.FOLDER)}")
+        print(f"README.md is to say: {certificate.agreement(certificate.all_committed(root).values())}")
+    print(f"{made.equal} of {made.compared} files have the same bytes")
+    return 0 if made.equal == made.compared else 1
 
 
 def _tidy(arguments) -> int:

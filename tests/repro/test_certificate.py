@@ -1,0 +1,188 @@
+"""Certificates: what a machine makes of the last commit, in a clone, from empty caches."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import re
+import socket
+import subprocess
+
+import pytest
+
+from tests import processors
+from xcrepro.__main__ import main
+from xcrepro.errors import DataError, XCError
+from xcrepro.repro import certificate
+
+ITEM = """
+import pandas as pd
+from xcrepro import repro
+item = repro.item("demo/NAME", globals())
+item.save_table(pd.DataFrame({"k": [1, 3], "P": [0.5, VALUE]}))
+"""
+
+
+def git(project, *arguments: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    return subprocess.run(
+        ["git", *who, *arguments], cwd=project.root, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def commit(project) -> str:
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "a")
+    return git(project, "rev-parse", "HEAD").strip()
+
+
+@pytest.fixture
+def demo(project):
+    """A repository with two items whose committed files are what they make."""
+    project.add("one", ITEM.replace("NAME", "one").replace("VALUE", "0.25"))
+    project.add("two", ITEM.replace("NAME", "two").replace("VALUE", "1 / 3"))
+    (project.root / ".gitignore").write_text("build/\n")
+    git(project, "init", "-q")
+    assert main(["accept", "--all"]) == 0
+    commit(project)
+    return project
+
+
+@pytest.fixture
+def some() -> certificate.Certificate:
+    """Of a machine that agrees."""
+    return certificate.Certificate(
+        processor="Processor (R) 7, family 6", level="avx2", system="Linux", c_library="glibc 2.36", python="3.11.7",
+        date="2026-11-24", commit="0" * 40, items=[], compared=9, equal=9, differing=[], seconds=5, simulated=False,
+        versions={"numpy": "2.0"}, environment={},
+    )  # fmt: skip
+
+
+def test_certify_counts_what_comes_out_the_same(demo, capfd, monkeypatch):
+    for name in certificate.SIMULATING:
+        monkeypatch.delenv(name, raising=False)
+    now = git(demo, "rev-parse", "HEAD").strip()
+    assert main(["certify"]) == 0
+    said = capfd.readouterr().out
+    assert "[2/2] demo/" in said
+    assert "8 of 8 files have the same bytes" in said
+    assert "README.md is to say: 1 machine agrees" in said
+    [(name, made)] = certificate.all_committed(demo.root).items()
+    assert (made.name, made.commit, made.compared, made.equal, made.differing) == (name, now, 8, 8, [])
+    assert not made.simulated
+    text = (demo.root / certificate.FOLDER / f"{name}.toml").read_text()
+    for private in (socket.gethostname(), str(demo.root), os.path.expanduser("~")):
+        assert not re.search(rf"\b{re.escape(private)}\b", text)
+    assert made.versions["numpy"]
+    assert made.python == platform.python_version()
+    # The run had a clone of its own: nothing of the project was written but the certificate.
+    assert git(demo, "status", "--porcelain", "--untracked-files=all").split() == [
+        "??",
+        f"{certificate.FOLDER}/{name}.toml",
+    ]
+
+    # A table that the machine makes otherwise, an item that fails: both are named, and the older certificate goes.
+    demo.figure("demo/one.csv", "k,P\n1,0.5\n3,0.75\n")
+    (demo.root / "figures/demo/one.md").unlink()
+    demo.add("two", "raise ValueError('planted')")
+    commit(demo)
+    assert main(["certify", "--jobs", "2"]) == 1
+    said = capfd.readouterr().out
+    assert "figures/demo/one.csv: line 3: '3,0.25' instead of '3,0.75'" in said
+    assert "figures/demo/one.md: it is not committed" in said
+    assert "3,0.75" in (demo.root / "figures/demo/one.csv").read_text()
+    assert "demo/two did not run to its end" in said
+    [(again, made)] = certificate.all_committed(demo.root).items()
+    assert again == name
+    assert (made.compared, made.equal) == (8, 2)
+    assert {"figures/demo/one.csv", "notebooks/demo/two.ipynb", "figures/demo/two.tex"} < {*made.differing}
+    assert certificate.agreement([made]) == "0 of 1 machine agrees"
+
+
+def test_some_items_on_a_simulated_processor(demo, capfd, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert main(["certify", "demo/one"]) == 0
+    assert "4 of 4 files have the same bytes" in capfd.readouterr().out
+    assert certificate.all_committed(demo.root) == {}
+
+    monkeypatch.chdir(demo.root)
+    assert processors.main(["--only", "Nehalem", "--items", "demo/one"]) == 0
+    said = capfd.readouterr().out
+    assert re.search(r"^Nehalem +4 +4 +\d+$", said, re.MULTILINE)
+    [kept] = (demo.root / "build/processors/Nehalem").iterdir()
+    made = certificate.read(kept)
+    assert made.simulated
+    assert made.environment.keys() == {*certificate.SIMULATING}
+    assert made.environment["OPENBLAS_CORETYPE"] == "Nehalem"
+
+    # What this commit has passed is not run again; what a machine cannot simulate is skipped by name.
+    def no_run(*_, **__):
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr(certificate, "make", no_run)
+    monkeypatch.setattr(certificate, "cpu", lambda: {"flags": "sse2 avx2 fma bmi2"})
+    assert processors.main(["--only", "Nehalem", "SkylakeX", "--items", "demo/one"]) == 0
+    said = capfd.readouterr().out
+    assert re.search(r"^Nehalem +4 +4 +\d+\nSkylakeX +skipped: this processor has no avx512f", said, re.MULTILINE)
+    with pytest.raises(AssertionError, match="it ran"):
+        processors.main(["--only", "Nehalem", "--items", "demo/one", "--again"])
+    certificate.write(dataclasses.replace(made, equal=3, differing=["figures/demo/one.csv"]), kept.parent)
+    with pytest.raises(AssertionError, match="it ran"):
+        processors.main(["--only", "Nehalem", "--items", "demo/one"])
+    differs = certificate.read(kept)
+    monkeypatch.setattr(certificate, "make", lambda *_, **__: differs)
+    assert processors.main(["--only", "Nehalem", "--items", "demo/one"]) == 1
+    assert "Nehalem: figures/demo/one.csv differs" in capfd.readouterr().out
+
+
+def test_a_certificate_is_of_a_commit(project):
+    project.add("one", "pass")
+    with pytest.raises(XCError, match="a certificate is of a commit"):
+        certificate.make()
+
+
+def test_what_is_written_is_read(some, tmp_path):
+    path = certificate.write(some, tmp_path)
+    assert path.name == "processor-r-7-family-6-avx2.toml"
+    assert certificate.read(path) == some
+    unnamed = dataclasses.replace(some, simulated=True)
+    assert certificate.write(unnamed, tmp_path).name == "processor-r-7-family-6-avx2-as-another.toml"
+    simulated = dataclasses.replace(some, simulated=True, environment={"OPENBLAS_CORETYPE": "Zen"})
+    assert certificate.write(simulated, tmp_path).name == "processor-r-7-family-6-avx2-as-zen.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("compared = 9\n", "", "found no field compared"),
+        ("compared = 9", "host = 'a'\ncompared = 9", "found the field host"),
+        ("compared = 9", "compared = '9'", "compared of type int"),
+        ("equal = 9", "equal = 8", "found 0 names in differing"),
+        ("compared = 9", "compared 9", "no TOML"),
+    ],
+)
+def test_a_bad_certificate_is_refused(some, tmp_path, old, new, message):
+    path = certificate.write(some, tmp_path)
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(DataError, match=message):
+        certificate.read(path)
+
+
+def test_who_agrees(some):
+    other = dataclasses.replace(some, equal=8, differing=["figures/a.csv"])
+    part = dataclasses.replace(some, items=["a/b"])
+    simulated = dataclasses.replace(some, simulated=True)
+    assert certificate.agreement([]) == "0 machines agree"
+    assert certificate.agreement([some, part, simulated]) == "1 machine agrees"
+    assert certificate.agreement([some, some]) == "2 machines agree"
+    assert certificate.agreement([some, some, other]) == "2 of 3 machines agree"
+
+
+def test_the_readme_counts_the_committed_certificates(root):
+    found = certificate.all_committed(root)
+    for name, each in found.items():
+        assert each.name == name
+    assert f"[{certificate.agreement(found.values())}](data/certificates/README.md)" in (root / "README.md").read_text()
+    fields = set(re.findall(r"`\[?([a-z_]+)\]?`", (root / certificate.FOLDER / "README.md").read_text()))
+    assert {field.name for field in dataclasses.fields(certificate.Certificate)} <= fields

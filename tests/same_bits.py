@@ -1,0 +1,327 @@
+"""A digest of every number that the package makes, on small data: ``python -m tests.same_bits`` prints one a line, as JSON.
+
+``tests/test_same_bits.py`` runs it on several simulated processors and wants the same digests from each. What is covered
+follows the package's own lists: each model, metric, public function and public class of the rooms below has a case here, or a
+reason in ``NO_NUMBER``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+import xcrepro as xc
+from xcrepro import arithmetic, calibrate, decide, distributions, findings, metrics, models, propensity
+from xcrepro.data import twin, vectorize
+
+ROOMS = ("arithmetic", "calibrate", "data.twin", "data.vectorize", "decide", "distributions", "findings", "propensity")
+"""Rooms in which each public function and class counts; ``metrics`` and ``models`` have lists of their own."""
+
+_PARTS = "what a function of the same room works with"
+_HOLDS = "holds numbers that the function of the same room has made"
+_TEXT = "makes a sentence of numbers that it is given"
+NO_NUMBER = {
+    "calibrate.Calibrator": "what the calibrators share",
+    "calibrate.load": "reads a file",
+    "calibrate.check_folds": _PARTS,
+    "calibrate.over_folds": _PARTS,
+    "calibrate.Room": _PARTS,
+    "calibrate.fitted_copy": _PARTS,
+    "calibrate.method_of": _PARTS,
+    "data.twin.Twin": _HOLDS,
+    "data.twin.TwinSplit": _HOLDS,
+    "data.twin.columns": _PARTS,
+    "data.vectorize.Vectorized": _HOLDS,
+    "decide.Constrained": _HOLDS,
+    "findings.Leader": _HOLDS,
+    "findings.Difference": _HOLDS,
+    "findings.count": _TEXT,
+    "findings.signed": _TEXT,
+    "findings.chance": _TEXT,
+    "findings.agreement": _TEXT,
+    "findings.numbers": "takes numbers out of tables",
+    "propensity.Fit": _HOLDS,
+    "propensity.HierarchyEstimate": _HOLDS,
+    "metrics.Bootstrap": _HOLDS,
+    "metrics.BrierParts": _HOLDS,
+    "metrics.Comparison": _HOLDS,
+    "metrics.CorrectedECE": _HOLDS,
+    "metrics.Counts": _HOLDS,
+    "metrics.Interval": _HOLDS,
+    "metrics.SharedErrorsWarning": "a warning",
+    "metrics.TTest": _HOLDS,
+    "metrics.METRICS": "each metric counts by itself",
+    "metrics.table": "the list of metrics, as a table",
+    "models.NapkinPLT": "another package's C++, which this kit cannot answer for",
+}
+"""Public names without a case: why."""
+
+MODELS = {
+    "Popularity": [{}],
+    "OneVsRest": [{}],
+    "DiSMEC": [{}],
+    "PLT": [{"trees": 1, "max_leaf": 20}, {"trees": 1, "max_leaf": 20, "loss": "squared_hinge", "tree": "frequency"}],
+    "FastXML": [{"trees": 2}],
+    "PfastXML": [{"trees": 2}],
+    "PfastreXML": [{"trees": 2}],
+    "NeuralOneVsAll": [
+        {"loss": "bce", "dim": 24, "epochs": 2},
+        {"loss": "squared_hinge", "dim": 24, "epochs": 1},
+        {"loss": "focal", "dim": 24, "epochs": 1},
+        {"loss": "focal", "gamma": 1.3, "dim": 24, "epochs": 1},
+        {"loss": "asymmetric", "dim": 24, "epochs": 1},
+    ],
+    "TwoTowers": [{"dim": 24, "epochs": 2}, {"dim": 24, "epochs": 1, "output": "encoder"}],
+    "LabelAttention": [{"dim": 12, "epochs": 1, "steps": 30}],
+}
+"""Model -> the parameters with which it is trained here: every loss, every kind of tree."""
+
+
+def public() -> set[str]:
+    """Every name that must have a case or a reason."""
+    found = {f"models.{name}" for name in models.CLASSES} | {f"metrics.{name}" for name in metrics.__all__}
+    for room in ROOMS:
+        module = importlib.import_module(f"xcrepro.{room}")
+        own = {
+            name
+            for name, value in vars(module).items()
+            if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+        }
+        found |= {f"{room}.{name}" for name in own}
+    return found
+
+
+def covered() -> set[str]:
+    """Every name that has a case."""
+    calibrators = {f"calibrate.{each.__name__}" for each in calibrate.Calibrator.__subclasses__()}
+    return {*CASES} | {f"models.{name}" for name in MODELS} | calibrators
+
+
+class Data:
+    """What the cases compute with: nothing here may differ from processor to processor either."""
+
+    def __init__(self) -> None:
+        self.twin = xc.twin("bibtex", scale=0.05, seed=0)
+        self.tree = xc.twin("eurlex-4k", scale=0.02, seed=1, hierarchy=True)
+        self.train, self.test = self.twin.train, self.twin.test
+        self.Y, self.eta = self.test.Y, self.test.observed_marginals
+        self.ours, self.theirs = (xc.TopK.from_scores(self.bent(power), 5) for power in (0.6, 1.7))
+        self.counts, self.n = self.twin.label_counts, self.twin.n_train
+        self.weights = propensity.inverse(self.counts, self.n, self.twin.A, self.twin.B)
+        self.scores, self.hits = metrics.pairs(self.Y, xc.TopK.from_scores(self.eta, 5))
+        rng = np.random.default_rng(0)
+        self.x = np.concatenate([rng.random(400), 40.0 * (rng.random(400) - 0.5), [0.0, 1.0, 1e-300, 700.0]])
+        self.a, self.b = rng.random((37, 53)) - 0.5, rng.random((53, 41)) - 0.5
+        self.given = {"ks": (1, 3, 5), "inverse_propensity": self.weights, "label_counts": self.counts}
+
+    def bent(self, power: float) -> sparse.csr_matrix:
+        """The twin's own probabilities to a power."""
+        values = arithmetic.power(self.eta.data.astype(np.float64), power)
+        return sparse.csr_matrix((values, self.eta.indices, self.eta.indptr), self.eta.shape)
+
+    @functools.cached_property
+    def measured(self) -> findings.Measured:
+        """P@3 of both models, with a jackknife."""
+        tops = {"ours": self.ours, "theirs": self.theirs}
+        return findings.Measured.of_rows(lambda Y, top: metrics.precision(Y, top, 3)[0], self.Y, tops)
+
+
+def vectorized(d: Data) -> dict[str, bytes]:
+    """What ``xcrepro vectorize`` writes for some invented texts."""
+    words = [f"word{number % 97}" for number in range(7, 40_000, 7)]
+    rows = [
+        {
+            "title": " ".join(words[at : at + 9]),
+            "content": " ".join(words[2 * at : 2 * at + 25]),
+            "labels": [at % 13, at % 5],
+        }
+        for at in range(0, 240)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder, "raw.jsonl"), Path(folder, "out")
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        vectorize.vectorize(source, out, ngrams=2, seed=3)
+        return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if path.suffix == ".txt"}
+
+
+def fitted(d: Data) -> propensity.Fit:
+    """A and B found from propensities."""
+    return propensity.fit(d.counts, 1.0 / d.weights, d.n)
+
+
+CASES: dict[str, Callable[[Data], object]] = {
+    **{
+        f"arithmetic.{name}": lambda d, name=name: getattr(arithmetic, name)(d.x)
+        for name in ("exp", "log", "log1p", "log2", "expm1", "sigmoid", "softplus", "exp32", "tanh32", "sigmoid32")
+    },
+    "arithmetic.power": lambda d: [arithmetic.power(d.x[:400], p) for p in (0.3, -1.7, 13.0)],
+    "arithmetic.product": lambda d: [
+        arithmetic.product(d.a, d.b),
+        arithmetic.product(d.a.astype(np.float32), d.b.astype(np.float32)),
+    ],
+    "arithmetic.normals": lambda d: arithmetic.normals(3, 1, 500),
+    "arithmetic.poissons": lambda d: arithmetic.poissons(3, 30.0 * d.x[:400]),
+    "arithmetic.betas": lambda d: arithmetic.betas(0.7, 1.6, 300, np.random.default_rng(2)),
+    "calibrate.fold_edges": lambda d: calibrate.fold_edges(103, 10),
+    "calibrate.cross_fit": lambda d: [
+        calibrate.cross_fit(d.scores[:600].reshape(-1, 5), d.hits[:600].reshape(-1, 5), method, separate=separate)
+        for method in ("isotonic", "platt")
+        for separate in (False, True)
+    ],
+    "calibrate.cross_fit_top": lambda d: calibrate.cross_fit_top(d.Y, d.ours),
+    "calibrate.fit_top": lambda d: calibrate.fit_top(d.Y, d.ours, "platt").predict(d.x[:400]),
+    "calibrate.apply": lambda d: calibrate.apply(calibrate.fit_top(d.Y, d.ours), d.theirs),
+    "calibrate.min_max": lambda d: calibrate.min_max(d.x),
+    "calibrate.margin": lambda d: [calibrate.margin(d.x, loss) for loss in ("logistic", "squared_hinge")],
+    "data.twin.twin": lambda d: [
+        [each.train, each.test, each.propensities, each.expected_counts, each.parents] for each in (d.twin, d.tree)
+    ],
+    "data.twin.expected_observed_counts": lambda d: twin.expected_observed_counts("wiki10-31k", 0.1),
+    "data.vectorize.vectorize": vectorized,
+    "decide.top_k": lambda d: decide.top_k(d.eta, 5),
+    "decide.weighted": lambda d: decide.weighted(d.eta, 5, d.weights),
+    "decide.bounded_random": lambda d: decide.bounded_random(d.eta, 5, seed=4),
+    "decide.greedy_coverage": lambda d: [
+        decide.greedy_coverage(d.eta, 5, 0.1, passes=2),
+        decide.greedy_coverage(d.eta, 5, 0.1, update="gain"),
+    ],
+    "decide.for_precision": lambda d: decide.for_precision(d.eta, 3, 0.2),
+    "decide.select_against": lambda d: decide.select_against(d.eta, 3, None, 0.5),
+    "decide.marginals": lambda d: decide.marginals(d.eta, d.ours),
+    "decide.expected_coverage": lambda d: decide.expected_coverage(d.eta, d.ours),
+    "decide.expected_precision": lambda d: decide.expected_precision(d.eta, d.ours),
+    "distributions.rounded": lambda d: distributions.rounded(d.x),
+    "distributions.normal": lambda d: distributions.normal(d.x / 4.0),
+    "distributions.normal_quantile": lambda d: distributions.normal_quantile(d.x[:400]),
+    "distributions.student": lambda d: distributions.student(7, d.x / 4.0),
+    "distributions.student_quantile": lambda d: distributions.student_quantile(7, d.x[:400]),
+    "distributions.beta": lambda d: distributions.beta(2.5, 4.0, d.x[:400]),
+    "findings.Measured": lambda d: d.measured,
+    "findings.corrected": lambda d: findings.corrected(d.measured.pairs()),
+    "findings.relation": lambda d: findings.relation(d.x[:40], d.x[400:440], "both"),
+    "propensity.inverse": lambda d: [propensity.inverse(d.counts, d.n, A, B) for A, B in ((0.5, 0.4), (0.6, 2.6))],
+    "propensity.fit": fitted,
+    "propensity.estimate_from_hierarchy": lambda d: propensity.estimate_from_hierarchy(
+        d.tree.train.Y, d.tree.parents, min_descendants=2, labels_per_bin=5
+    ),
+    "propensity.ancestors": lambda d: propensity.ancestors(d.tree.parents, d.tree.parents.size),
+    "propensity.drop_labels": lambda d: propensity.drop_labels(d.test.Y_complete, 1.0 / d.weights, 5),
+    **{
+        f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.Y, d.ours)
+        for name in (
+            "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
+            "label_entropy", "macro_f1", "macro_precision", "macro_recall", "micro_f1", "mrr", "ndcg",
+            "pairs", "precision", "recall",
+        )
+    },
+    **{
+        f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.scores, d.hits)
+        for name in ("ace", "brier", "brier_decomposition", "corrected_ece", "ece", "nll", "reliability", "smooth_ece")
+    },
+    "metrics.alpha_coverage": lambda d: metrics.alpha_coverage(d.Y, d.ours, alpha=0.3),
+    "metrics.best_macro_f1": lambda d: metrics.best_macro_f1(d.Y, 1),
+    "metrics.binned_macro_f1": lambda d: metrics.binned_macro_f1(d.Y, d.ours, label_counts=d.counts),
+    "metrics.diversity": lambda d: metrics.diversity(d.Y, d.ours, label_features=d.train.Y.T.tocsr()),
+    "metrics.macro_f_beta": lambda d: metrics.macro_f_beta(d.Y, d.ours, beta=2.0),
+    "metrics.marginal_ece": lambda d: metrics.marginal_ece(d.eta, d.Y),
+    "metrics.psndcg": lambda d: metrics.psndcg(d.Y, d.ours, inverse_propensity=d.weights),
+    "metrics.psp": lambda d: metrics.psp(d.Y, d.ours, inverse_propensity=d.weights),
+    "metrics.reachable": lambda d: metrics.reachable(d.Y),
+    "metrics.relative_improvement": lambda d: metrics.relative_improvement(
+        *(metrics.binned_macro_f1(d.Y, top, label_counts=d.counts) for top in (d.ours, d.theirs))
+    ),
+    "metrics.sampled_coverage": lambda d: [
+        metrics.sampled_coverage(d.Y, d.ours, sample_size=40, replace=replace) for replace in (True, False)
+    ],
+    "metrics.evaluate": lambda d: metrics.evaluate(d.Y, d.ours, **d.given),
+    "metrics.confidence_intervals": lambda d: metrics.confidence_intervals(
+        d.Y, d.ours, metrics=["P", "PSP", "macro-F1", "coverage", "ECE"], samples=40, inverse_propensity=d.weights
+    ),
+    "metrics.paired_bootstrap": lambda d: metrics.paired_bootstrap(
+        d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], samples=40, correction="holm"
+    ),
+    "metrics.compare_all": lambda d: metrics.compare_all(d.Y, {"ours": d.ours, "theirs": d.theirs}, samples=40),
+    "metrics.macro_t_test": lambda d: metrics.macro_t_test(
+        d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], samples=40, more_than=1
+    ),
+    "metrics.holm": lambda d: metrics.holm(d.x[:20]),
+    "metrics.jackknife_blocks": lambda d: list(metrics.jackknife_blocks(103)),
+    "metrics.jackknife_error": lambda d: metrics.jackknife_error(d.x[:20]),
+    "metrics.poisson_weights": lambda d: metrics.poisson_weights(6, np.arange(200), 30),
+}  # fmt: skip
+"""Public name -> the numbers that it makes here. Models and calibrators have none: they are all trained, as they are listed."""
+
+
+def results() -> Iterator[tuple[str, object]]:
+    """(name, what it computes) of every case, every metric of the registry, every calibrator and every model."""
+    d = Data()
+    for name, case in CASES.items():
+        yield name, case(d)
+    table = metrics.evaluate(
+        d.Y, d.ours, metrics=[*metrics.METRICS], n_relevant=d.test.Y_complete.getnnz(axis=1), **d.given
+    )
+    for name in metrics.METRICS:
+        line = "macro-F1 (" if name == "binned macro-F1" else name
+        rows = table[table.metric.str.startswith(line)] if line != name else table[table.metric == name]
+        if rows.empty:
+            raise LookupError(f"no value of the metric {name}")
+        yield f"metric {name}", rows
+    for kind in calibrate.Calibrator.__subclasses__():
+        calibrator = kind().fit(d.scores, d.hits)
+        yield f"calibrate.{kind.__name__}", [vars(calibrator), calibrator.predict(d.scores)]
+    for name, settings in MODELS.items():
+        for parameters in settings:
+            model = getattr(models, name)(**parameters).fit(d.train.X, d.train.Y)
+            shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
+            yield f"models.{name}({shown})", [model._state(), model.predict(d.test.X, 5)]
+
+
+def digest(value: object) -> str:
+    """SHA-256 of every array, number and text in a value, whatever holds them."""
+    found = hashlib.sha256()
+    _feed(found, value)
+    return found.hexdigest()
+
+
+def _feed(found, value: object) -> None:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        found.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif sparse.issparse(value):
+        _feed(found, [value.shape, value.indptr, value.indices, value.data])
+    elif isinstance(value, xc.TopK):
+        _feed(found, [value.ids, value.scores])
+    elif isinstance(value, pd.DataFrame):
+        _feed(found, {column: value[column].tolist() for column in value})
+    elif dataclasses.is_dataclass(value):
+        _feed(found, {field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+    elif isinstance(value, Mapping):
+        _feed(found, [[key, part] for key, part in value.items()])
+    elif isinstance(value, list | tuple | np.ndarray):
+        found.update(f"[{len(value)}".encode())
+        for part in value:
+            _feed(found, part)
+    elif isinstance(value, bytes):
+        found.update(value)
+    elif isinstance(value, str | int | float | np.generic) or value is None:
+        found.update(f"{type(value).__name__} {value!r};".encode())
+    else:
+        raise TypeError(f"no digest of {type(value)}")
+
+
+def differing(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
+    """The names whose digests are not the same, or that only one of them has."""
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: digest(value) for name, value in results()}))
