@@ -84,10 +84,10 @@ def pick(
     entry = registry.find(dataset)
     if not folder and entry is not None and "committed" in entry.archive:
         return load(dataset, split=split or 0, points=points, A=A, B=B)
-    if folder or size == "paper":
-        return _held_to_record(load(dataset, folder or None, split=split or 0, points=points, A=A, B=B))
     if points is not None:
-        raise ArgumentError("points", "must be None for a twin", points, "scale says how large it is")
+        raise ArgumentError("points", "must be None but for a dataset that comes with the package", points)
+    if folder or size == "paper":
+        return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
     if split:
         raise ArgumentError("split", "must be None or 0 for a twin, which has one split", split)
     ds = twin(dataset, scale=scale, seed=seed)
