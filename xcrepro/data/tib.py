@@ -30,7 +30,7 @@ from xcrepro.data.sources import open_source
 from xcrepro.data.vectorize import rarity, weighed
 from xcrepro.data.write import write_xc
 from xcrepro.errors import DataError, DataMissing
-from xcrepro.paths import committed, write_together
+from xcrepro.paths import committed, faults_named, write_together
 
 HOME = "data/tib"
 FILES = ("tib.txt", "words.txt", "label_names.txt", "splits.txt")
@@ -148,7 +148,7 @@ def build(records: str | os.PathLike, subjects: str | os.PathLike, out: str | os
     }
     plain = {name: "".join(f"{line}\n" for line in of).encode() for name, of in lines.items()}
     home = Path(out) if out is not None else committed(HOME)
-    with tempfile.TemporaryDirectory() as room:
+    with faults_named(home), tempfile.TemporaryDirectory(prefix=f".{home.name}.", dir=home.parent) as room:
         write_xc(Path(room, "tib.txt"), _counts(found, words), Y)
         plain["tib.txt"] = Path(room, "tib.txt").read_bytes()
     sums = "".join(f"{hashlib.sha256(plain[name]).hexdigest()}  {name}\n" for name in FILES)
