@@ -323,6 +323,12 @@ def test_commands_show_names(tmp_path, capsys):
     assert main(["evaluate", str(tmp_path / "top.npz"), str(tmp_path / "top.npz"), "--points", "1000"]) == 2
     assert "--points goes with a dataset's name" in capsys.readouterr().err
     assert main([*given, "--train-truth", "x"]) == 2
+    report = ["report", *given[1:], "--out", str(tmp_path / "report"), "--samples", "20", "--no-price"]
+    assert main(report) == 0
+    labels = (tmp_path / "report" / "csv" / "labels.csv").read_text()
+    assert re.search(r"^\d+,Architecture,\d+,\d+,\d+,\d+$", labels, re.MULTILINE)
+    assert "TIB, 1,000 of 17,740 records" in (tmp_path / "report" / "report.html").read_text()
+    assert main([*report, "--notebook"]) == 2
     assert main(["evaluate", "--blocks", str(tmp_path), "--per-label"]) == 2
 
 

@@ -106,7 +106,7 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook")
+_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook", "split", "points")
 
 
 def report_asked(arguments) -> bool:
