@@ -73,6 +73,15 @@ def test_own_dataset_page(root, tmp_path, monkeypatch, capsys):
     assert (again.validation.Y != ds.validation.Y).nnz == 0
 
 
+def test_page_of_the_open_dataset(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(blocks(root, "tib.md"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("TIB, 2,000 of 17,740 records (1500, 17843) (100, 2580) (400, 2580)")
+    assert "Architecture" in printed
+    assert "PSP" in printed
+
+
 def test_training_loop_page(root, capsys):
     """With PyTorch where it is installed; without, the blocks that do not need it."""
     found = blocks(root, "training_loop.md")

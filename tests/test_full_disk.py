@@ -107,6 +107,18 @@ def vectorized(home: Path, turn: int) -> None:
         vectorize(source, home / "deep" / "made", name="made")
 
 
+def open_dataset(home: Path, turn: int) -> None:
+    from xcrepro.data import tib
+
+    records, subjects = home / "records.jsonl", home / "subjects.tsv"
+    if not records.exists():
+        records.write_text('{"title": "cats", "abstract": "", "subjects": ["1"]}\n' * 40)
+        (home / "tib").mkdir()
+        subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
+    if turn == 2:
+        tib.build(records, subjects, home / "tib")
+
+
 def kept_result(home: Path, turn: int) -> None:
     from xcrepro import results
 
@@ -223,8 +235,8 @@ WRITERS = {
     **{
         function.__name__: function
         for function in (
-            *(npz, pair, packed, state, calibrator, model, names, vectorized, kept_result, fingerprints, checksum),
-            *(certified, counted, page, item, stamp, record, tidied, started),
+            *(npz, pair, packed, state, calibrator, model, names, vectorized, open_dataset, kept_result, fingerprints),
+            *(checksum, certified, counted, page, item, stamp, record, tidied, started),
         )
     },
 }

@@ -94,6 +94,11 @@ def test_printed_numbers_and_counts(installed):
     assert counts == "102741"
 
 
+def test_the_open_dataset_is_in_the_wheel(installed):
+    code = "import xcrepro as xc; ds = xc.load('tib', points=20); print(ds.title, len(ds.words), ds.label_names[:1])"
+    assert installed("-c", code).startswith("TIB, 20 of 17,740 records 17843 ('")
+
+
 def test_an_item_runs_outside_of_a_project(installed):
     """It writes into the cache, not where the command was typed, and is held to the wheel's tables."""
     out = command(installed, "run", "reeval/fig2_micro_macro_f1")

@@ -400,7 +400,7 @@ def test_one_legal_table_more_disturbs_nothing(tmp_path, root):
     more = OWN.replace("own-100", "extra-100").replace("Own-100", "Extra-100").replace("my own", "extra")
     (folder / "extra-100.toml").write_text(more + "\n[archive]\nurl = 'https://nowhere.invalid/own.zip'\n")
     (tmp_path / "one_more.py").write_text(PLUGIN.format(folder=str(folder)))
-    code = "import one_more; from xcrepro.data import registry; assert registry.names()[27:] == ['extra-100']"
+    code = "import one_more; from xcrepro.data import registry; assert registry.names()[27:] == ['extra-100', 'tib']"
     env = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")]),
         "XCREPRO_DATA": str(tmp_path / "cache"),

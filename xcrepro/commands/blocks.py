@@ -57,7 +57,7 @@ def asked(arguments) -> bool:
         for name in ("truth", "predictions"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
-        for name in ("filter", "truth_from", "from_format", "rows", "labels"):
+        for name in ("filter", "truth_from", "from_format", "rows", "labels", "split", "points", "per_label"):
             if getattr(arguments, name) is not None:
                 do = "say it when the blocks are written"
                 raise ArgumentError(
@@ -106,7 +106,7 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook", "calibrator")
+_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook", "calibrator", "split", "points")
 
 
 def report_asked(arguments) -> bool:

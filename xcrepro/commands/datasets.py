@@ -61,7 +61,7 @@ def _fingerprint(arguments) -> int:
         print(f"{diagnose.fingerprint(Y)}  {path}: {diagnose.recognise(Y).text}")
         lines += [fingerprints.known(arguments.dataset, arguments.part, Y)] if arguments.record else []
     if arguments.dataset and not arguments.truth:
-        count = count_splits(arguments.dataset, arguments.folder) if arguments.folder else 1
+        count = count_splits(arguments.dataset, arguments.folder or None)
         for split in range(count):
             ds = load(arguments.dataset, arguments.folder, split=split)
             for line in fingerprints.of_dataset(ds, str(split) if count > 1 else ""):

@@ -18,7 +18,8 @@ def add(command) -> None:
         "truth",
         type=Path,
         nargs="?",
-        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...",
+        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...; or the name "
+        "of a dataset of the catalogue, such as tib, whose train labels and label names are then used",
     )
     sub.add_argument(
         "predictions", type=Path, nargs="?", help="a score matrix, a saved TopK, a run, label:score lines, ..."
@@ -45,6 +46,14 @@ def add(command) -> None:
         "for in a ranking",
     )
     conversion.add_names(sub)
+    sub.add_argument("--split", type=int, help="of a dataset given by its name: which split, default 0")
+    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    sub.add_argument(
+        "--per-label",
+        action="store_true",
+        default=None,
+        help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
+    )
     sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
     sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
@@ -105,23 +114,31 @@ class _ListMetrics(argparse.Action):
 def _evaluate(arguments) -> int:
 
     from xcrepro import formats
+    from xcrepro.data.names import LabelNames
     from xcrepro.data.splits import read_filter
     from xcrepro.formats.index import Index
-    from xcrepro.metrics import corrected_ece, registry
+    from xcrepro.metrics import confusion, corrected_ece, registry
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.repro import tables
 
-    propensities.check(arguments)
-    if blocks.asked(arguments):
+    ds = None if blocks.asked(arguments) else _dataset(arguments)
+    if ds is None:
+        propensities.check(arguments)
+    if arguments.blocks:
         return blocks.evaluate(arguments)
     names = conversion.names_of(arguments)
+    if ds is not None and ds.label_names and names["label_names"] is None:
+        names["label_names"] = LabelNames(ds.label_names, ds.label_codes)
     # The rows are the truth's: where it calls them by names, the predictions are held to these.
     index = Index(**names, learn_rows=True)
-    truth = formats.read_truth(arguments.truth, arguments.truth_from, index=index)
+    truth = ds.test.Y if ds is not None else formats.read_truth(arguments.truth, arguments.truth_from, index=index)
     index.stop_learning(truth.shape[0])
     index.n_labels = truth.shape[1]
-    weights = counts = None
-    if arguments.train_truth is not None:
+    weights = counts = train = None
+    if ds is not None:
+        train = ds.train.Y
+        weights, counts, *_ = propensities.weights(arguments, train, ds)
+    elif arguments.train_truth is not None:
         train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
         train = formats.read_truth(arguments.train_truth, index=train_index)
         if train.shape[1] != truth.shape[1]:
@@ -134,7 +151,14 @@ def _evaluate(arguments) -> int:
     # More places than are asked for tell more about what does not fit.
     places = max(k_max, PLACES_TO_DIAGNOSE)
     top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
-    warn(truth, top, train if arguments.train_truth is not None else None, exclude, metrics)
+    warn(truth, top, train, exclude, metrics, ds)
+    if arguments.per_label:
+        found = () if index.label_names is None else index.label_names.names
+        table = confusion(truth, top, max(arguments.k)).table(max(arguments.k), found)
+        table = table[(table["true"] > 0) | (table["predicted"] > 0)]
+        table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
+        print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table[:20], decimals=3))
+        return 0
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
     if arguments.csv:
         print(tables.csv_text(table).rstrip())
@@ -149,11 +173,27 @@ def _evaluate(arguments) -> int:
     return 0
 
 
-def warn(truth, top, train, exclude, metrics) -> list[str]:
+def _dataset(arguments):
+    """The dataset that the truth names; None where it is a file."""
+    from xcrepro.data import registry
+    from xcrepro.data.load import load
+
+    if arguments.truth.exists() or registry.find(str(arguments.truth)) is None:
+        for name in ("split", "points"):
+            if (given := getattr(arguments, name)) is not None:
+                raise ArgumentError(f"--{name}", "goes with a dataset's name as truth", given)
+        return None
+    for name in ("train_truth", "truth_from"):
+        if (given := getattr(arguments, name)) is not None:
+            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with a truth that is a file", given)
+    return load(str(arguments.truth), split=arguments.split or 0, points=arguments.points)
+
+
+def warn(truth, top, train, exclude, metrics, ds=None) -> list[str]:
     """What the truth is, and what does not fit, on stderr: numbers stay as they are. Returns the kinds of what does not fit."""
     from xcrepro import diagnose
 
-    print(f"truth: {diagnose.recognise(truth).text}", file=sys.stderr)
+    print(f"truth: {diagnose.recognise(truth, ds).text}", file=sys.stderr)
     found = diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics)
     for finding in found:
         print(f"warning: {finding}", file=sys.stderr)

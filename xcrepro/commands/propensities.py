@@ -9,6 +9,7 @@ from xcrepro.errors import ArgumentError
 if TYPE_CHECKING:
     import numpy as np
 
+    from xcrepro.data.dataset import Dataset
     from xcrepro.data.registry import Entry
 
 
@@ -20,7 +21,7 @@ def check(arguments) -> None:
         )
 
 
-def weights(arguments, train, entry: Entry | None = None) -> tuple[np.ndarray, np.ndarray, float, float]:
+def weights(arguments, train, entry: Entry | Dataset | None = None) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Inverse propensities, train counts, and the A and B used: as given, else the dataset's, else the usual ones."""
     import numpy as np
 

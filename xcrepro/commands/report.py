@@ -54,6 +54,8 @@ def add(command) -> None:
     sub.add_argument(
         "--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map; default the dataset's"
     )
+    sub.add_argument("--split", type=int, help="of a dataset given by its name: which split, default 0")
+    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
     sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
     sub.add_argument(
         "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
@@ -81,14 +83,20 @@ def _report(arguments) -> int:
     reports.check_target(arguments.out)
     if blocks.report_asked(arguments):
         return blocks.report(arguments)
-    exclude = None
+    exclude, truth = None, arguments.truth
+    if arguments.split is not None or arguments.points is not None:
+        from xcrepro.data.load import load
+
+        if arguments.notebook:
+            raise ArgumentError("--notebook", "does not go with --split and --points", arguments.truth)
+        truth = load(truth, split=arguments.split or 0, points=arguments.points)
     names = () if arguments.labels is None else read_label_names(arguments.labels).names
     if arguments.filter is not None:
         from xcrepro.data.splits import read_filter
 
         exclude = read_filter(arguments.filter)
     made = reports.report(
-        arguments.truth,
+        truth,
         arguments.predictions,
         train_truth=arguments.train_truth,
         A=arguments.A,

@@ -73,6 +73,7 @@ def load(
     path: str | os.PathLike | None = None,
     *,
     split: int = 0,
+    points: int | None = None,
     check: str | bool = "repository",
     A: float | None = None,
     B: float | None = None,
@@ -100,6 +101,10 @@ def load(
         subfolder that does. A second candidate for a file is refused rather than guessed at.
     split : int
         Which column of the split files, from 0 (they have ten); other layouts have only split 0.
+    points : int, optional
+        Of ``"tib"``, the open dataset that comes with the package: that many of its records, 20 at least, a random subsample
+        whose order is fixed, so that a larger one holds all of a smaller one. Labels that are on none of them are left out.
+        Three quarters of them are train points, a fifth test points, the rest validation points. None: all.
     check : str or bool
         The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
         dataset); another of its sources, e.g. ``"jain16:table2"``; or False for none.
@@ -118,7 +123,7 @@ def load(
     Raises
     ------
     ArgumentError
-        Unknown name, split, check or parameter.
+        Unknown name, split, check or parameter; more points than there are.
     DataError
         A file that is not what it should be; another number of points, features or labels than the name has.
     DataMissing
@@ -135,6 +140,14 @@ def load(
     ((2, 3), (1, 2), [2, 1], 0.55, 1.5)
     >>> ds.comparable, ds.notes
     (False, ("'mine' is not in the catalogue: nothing is printed about it",))
+
+    The open dataset needs no folder:
+
+    >>> ds = load("tib", points=8000)
+    >>> ds.title, ds.n_train, ds.validation.Y.shape[0], ds.test.Y.shape
+    ('TIB, 8,000 of 17,740 records', 6000, 400, (1600, 6164))
+    >>> ds.label_names[:2]
+    ('Hadoop', 'SQL Server 2012')
     """
     entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
@@ -143,6 +156,12 @@ def load(
     if entry.splits is not None and split >= entry.splits:
         raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
     A, B = _parameter("A", A, entry.A), _parameter("B", B, entry.B)
+    if path is None and "committed" in entry.archive:
+        from xcrepro.data import tib
+
+        return tib.load(entry, A, B, split, points)
+    if points is not None:
+        raise ArgumentError("points", "must be None but for 'tib', the dataset that comes with the package", points)
     folder = Path(path).expanduser() if path is not None else _available_folder(entry)
     if folder is None:
         folder = _home(entry)
@@ -168,13 +187,13 @@ def load(
     )
 
 
-def count_splits(name: str, path: str | os.PathLike) -> int:
+def count_splits(name: str, path: str | os.PathLike | None) -> int:
     """How many splits the data in a folder have: columns of the split files, 1 in other layouts.
 
     Parameters
     ----------
     name, path
-        As :func:`load` takes them.
+        As :func:`load` takes them. Without a folder a dataset that comes with the package has all its splits, another one 1.
 
     Returns
     -------
@@ -187,6 +206,9 @@ def count_splits(name: str, path: str | os.PathLike) -> int:
     """
     from xcrepro.data import splits
 
+    if path is None:
+        entry = registry.get(name)
+        return entry.splits if entry.splits and "committed" in entry.archive else 1
     folder = Path(path).expanduser()
     files = _find_named(_entry_of(name, folder)[0], folder, archived=False)
     return splits.count_columns(files["train_rows"]) if "train_rows" in files else 1
@@ -414,7 +436,9 @@ def _record_of(entry: Entry) -> Path:
 
 
 def _available_folder(entry: Entry) -> Path | None:
-    """The folder that holds the dataset: that of its own dataset.toml, or the cache's; None where neither does."""
+    """The folder that holds the dataset: the package's, that of its own dataset.toml, or the cache's; None where none does."""
+    if "committed" in entry.archive:
+        return paths.committed(entry.archive["committed"])
     if entry.folder is not None:
         try:
             _find_named(entry, entry.folder)

@@ -195,10 +195,10 @@ class Entry:
         Of the propensity model (jain16, eq. 1), and where they are from, in words.
     archive : dict
         The keys of ``[archive]``: ``url``; or ``file``, its name in ``folder``; or ``key`` and ``format`` in
-        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or nothing. Where napkinXC has both releases
-        of the bag-of-words features, the first one, ``"bow-v1"``, is taken for the page's: its feature numbers of
-        AmazonCat-13K, Wiki10-31K and Amazon-670K are those that jain16 printed in 2016, when there was only one. And
-        ``sha256``, where it is known.
+        ``napkinxc.datasets.DATASETS``, which keeps the download addresses; or ``committed``, the folder of a dataset that
+        comes with the package; or nothing. Where napkinXC has both releases of the bag-of-words features, the first one,
+        ``"bow-v1"``, is taken for the page's: its feature numbers of AmazonCat-13K, Wiki10-31K and Amazon-670K are those
+        that jain16 printed in 2016, when there was only one. And ``sha256``, where it is known.
     published : dict
         Every document's row about it, by source, that of ``[expected]`` first: the fields above that the document
         prints, ``printed_name``, and ``note`` where there is something to say.
@@ -785,7 +785,7 @@ _FORMAT = {
     "group": _one_of("multi-modal", "label-features", "without", "legacy", "proprietary", "own"),
     "label_names": _IN_FOLDER, "splits": _whole(1),
     "propensity": {"A": _ANY, "B": _ANY, "from": _TEXT},
-    "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER, "sha256": _SHA256},
+    "archive": {"key": _TEXT, "format": _TEXT, "url": _TEXT, "file": _IN_FOLDER, "sha256": _SHA256, "committed": _TEXT},
     "files": {key: _IN_FOLDER for keys in (*FILE_SETS, *VALIDATION_SETS.values()) for key in keys},
     "expected": _ROW,
     "published": [_ROW],
@@ -833,12 +833,13 @@ def _read(path: Path, changed: int, package: bool = False) -> Entry:
     _check(path, table, _FORMAT)
     expected, files, archive = (table.get(key, {}) for key in ("expected", "files", "archive"))
     sources = [row.get("source") for row in (expected, *table.get("published", ()))]
+    archives = [{"key", "format"}, {"url"}, {"file"}, set(), *([{"committed"}] if package else [])]
     for broken, key, found, rule in (
         ("name" not in table, "name", "nothing", "the dataset's name"),
         (files and not any(set(files) in (set(keys), {*keys, *VALIDATION_SETS.get(keys, ())}) for keys in FILE_SETS),
          "files", ", ".join(files), " or ".join(", ".join(keys) for keys in FILE_SETS)
          + "; validation, or validation_X and validation_Y, beside train, or train_X and train_Y"),
-        (archive and set(archive) - {"sha256"} not in ({"key", "format"}, {"url"}, {"file"}, set()), "archive",
+        (archive and set(archive) - {"sha256"} not in archives, "archive",
          ", ".join(archive), "url, or file, or key and format; and sha256"),
         (None in sources[1:] or len(set(sources)) < len(sources), "published", f"the sources {sources}",
          "one for each row, and each once"),

@@ -266,14 +266,53 @@ def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features,
         do = "Lower --min-df (min_df=), or look whether the texts are under other keys"
         raise DataError(source, f"no terms ({error})", f"terms in {min_df} train points", do=do) from None
     counts = {part: train if part == "train" else vectorizer.transform(of) for part, of in texts.items()}
-    # The smoothed inverse document frequency of scikit-learn's TfidfVectorizer.
-    rarity = 1.0 + arithmetic.log((1 + train.shape[0]) / (1 + np.bincount(train.indices, minlength=train.shape[1])))
-    found = {part: _weighed(of, rarity, sublinear) for part, of in counts.items()}
+    rare = rarity(train)
+    found = {part: weighed(of, rare, sublinear) for part, of in counts.items()}
     return found, vectorizer.get_feature_names_out().tolist()
 
 
-def _weighed(counts: sparse.csr_matrix, rarity: np.ndarray, sublinear: bool) -> sparse.csr_matrix:
-    """Rows of unit length, float32, of counts times the rarity of their terms."""
+def rarity(counts: sparse.csr_matrix) -> np.ndarray:
+    """The smoothed inverse document frequency of each term, as scikit-learn's ``TfidfTransformer`` has it.
+
+    Parameters
+    ----------
+    counts : csr_matrix
+        How often each term is in each train point, no zero stored.
+
+    Returns
+    -------
+    ndarray of float64, (D,)
+        1 + log((1 + n) / (1 + how many points have the term)).
+
+    Examples
+    --------
+    >>> rarity(sparse.csr_matrix([[2, 1, 0], [1, 0, 0]])).round(3).tolist()
+    [1.0, 1.405, 2.099]
+    """
+    return 1.0 + arithmetic.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1])))
+
+
+def weighed(counts: sparse.csr_matrix, rarity: np.ndarray, sublinear: bool = True) -> sparse.csr_matrix:
+    """tf-idf: the counts, or 1 + their logs, times the rarity of their terms, in rows of unit length.
+
+    Parameters
+    ----------
+    counts : csr_matrix
+        As for :func:`rarity`, of any points; its entries are sorted.
+    rarity : ndarray, (D,)
+    sublinear : bool
+        1 + log of a count in place of the count.
+
+    Returns
+    -------
+    csr_matrix of float32
+        A row without terms stays empty.
+
+    Examples
+    --------
+    >>> weighed(sparse.csr_matrix([[3, 4], [0, 0]]), np.ones(2), sublinear=False).toarray().round(3).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
     counts.sort_indices()
     value = (1.0 + arithmetic.log(counts.data) if sublinear else counts.data) * rarity[counts.indices]
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

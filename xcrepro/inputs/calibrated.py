@@ -126,12 +126,11 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
         of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
         return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
-    names = tuple(ds.label_names[label] for label in labels) if ds.label_names else ()
+    names, codes = (tuple(of[label] for label in labels) if of else () for of in (ds.label_names, ds.label_codes))
     validation = None if ds.validation is None else split(ds.validation)
     words = None if ds.label_features is None else ds.label_features[labels]
-    ds = dataclasses.replace(
-        ds, train=split(ds.train), test=split(ds.test), label_names=names, validation=validation, label_features=words
-    )
+    named = {"label_names": names, "label_codes": codes, "label_features": words}
+    ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), validation=validation, **named)
     if not isinstance(ds, Twin):
         return ds
     train = ds.train

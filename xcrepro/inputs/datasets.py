@@ -37,8 +37,9 @@ def pick(
     split: int | None = None,
     A: float | None = None,
     B: float | None = None,
+    points: int | None = None,
 ) -> Dataset:
-    """The real ``dataset`` where ``folder`` is given or at size paper, else its twin.
+    """The real ``dataset`` where ``folder`` is given, at size paper, or where it comes with the package; else its twin.
 
     At size paper it comes from the cache, downloading at need.
 
@@ -58,6 +59,8 @@ def pick(
         and ``xcrepro run`` runs all of them in turn.
     A, B : float, optional
         Of the propensities that a propensity-scored metric weighs with; None: the dataset's.
+    points : int, optional
+        How many records of a dataset that comes with the package; None: all (see :func:`xcrepro.load`).
 
     Returns
     -------
@@ -78,6 +81,11 @@ def pick(
             repr(split),
             "xcrepro run ITEM -p split mean -p folder DIR runs each",
         )
+    entry = registry.find(dataset)
+    if not folder and entry is not None and "committed" in entry.archive:
+        return load(dataset, split=split or 0, points=points, A=A, B=B)
+    if points is not None:
+        raise ArgumentError("points", "must be None but for a dataset that comes with the package", points)
     if folder or size == "paper":
         return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
     if split:
@@ -223,7 +231,8 @@ def origin(ds: Dataset) -> str:
     kind = "SYNTHETIC TWIN, not the real dataset" if isinstance(ds, Twin) else "real data"
     n_train, n_labels = ds.train.Y.shape
     counts = f"{n_train:,} train and {ds.test.Y.shape[0]:,} test points, {n_labels:,} labels"
-    aside = [f"  no printed results beside these: {note}" for note in ds.notes]
+    before = "" if ds.comparable else "no printed results beside these: "
+    aside = [f"  {before}{note}" for note in ds.notes]
     return "\n".join([f"{ds.name} ({kind}): {counts}", *aside])
 
 

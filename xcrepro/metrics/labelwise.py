@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -150,30 +151,35 @@ class Counts:
         beta2 = beta * beta
         return ratio((1.0 + beta2) * self.tp, beta2 * self.true + self.predicted)
 
-    def table(self, k: int) -> pd.DataFrame:
+    def table(self, k: int, label_names: Sequence[str] = ()) -> pd.DataFrame:
         """A row a label.
 
         Parameters
         ----------
         k : int
             One of those counted.
+        label_names : sequence of str
+            Of all labels, such as ``ds.label_names``; empty: no names.
 
         Returns
         -------
         DataFrame
-            label, true, predicted, tp (whole numbers), precision, recall, F1 (fractions) at this k.
+            label, name (if there are names), true, predicted, tp (whole numbers), precision, recall, F1 (fractions) at this k.
 
         Raises
         ------
         ArgumentError
-            For a k that was not counted.
+            For a k that was not counted, and where there are more or fewer names than labels.
         """
         import pandas as pd
 
         one = self.at(k)
-        columns = {"label": np.arange(self.n_labels), "true": one.true, "predicted": one.predicted[0], "tp": one.tp[0]}
+        if len(label_names) not in (0, self.n_labels):
+            raise ArgumentError("label_names", f"must name each of the {self.n_labels} labels", len(label_names))
+        labels = {"label": np.arange(self.n_labels)} | ({"name": list(label_names)} if len(label_names) else {})
+        counts = {"true": one.true, "predicted": one.predicted[0], "tp": one.tp[0]}
         rates = {"precision": one.precision()[0], "recall": one.recall()[0], "F1": one.f_beta()[0]}
-        return pd.DataFrame(columns | rates)
+        return pd.DataFrame(labels | counts | rates)
 
 
 def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:

@@ -309,9 +309,9 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
 
 def reports_without(given, ks: Sequence[int]) -> list[str]:
     """What the report lacks, and why."""
-    said = (
-        [] if given.dataset is None else [f"No printed results beside these: {note}." for note in given.dataset.notes]
-    )
+    ds = given.dataset
+    before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
+    said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
     if given.truth.n_rows < compute.LEAST_ROWS:

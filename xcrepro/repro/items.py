@@ -124,7 +124,8 @@ class Item:
                     self.origins.append(part)
                 else:
                     self.origins.append(part.origin)
-                    notes += [f"  no printed results beside {part.name}: {note}" for note in part.notes]
+                    before = "" if getattr(part, "comparable", False) else "no printed results beside "
+                    notes += [f"  {before}{part.name}: {note}" for note in part.notes]
         print("\n".join([f"Data: {self.origin}.", *notes]))
 
     def name(self, part: str = "") -> str:
