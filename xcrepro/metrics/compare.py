@@ -63,11 +63,10 @@ def compare(
         ``p`` the same after Holm's correction over all rows of the table. If a model has several runs, ``stderr points`` and
         ``stderr runs`` come after ``high``, as in :func:`xcrepro.evaluate`; trainings of two models are taken as independent.
 
-        For sums over rows, ``p raw`` is twice the share of bootstrap samples on the other side of 0. If no sample lies there,
-        it is the normal law's where that is smaller, because otherwise no p could be small enough for the correction of many
-        comparisons. For all other metrics it is the normal law's, and with several runs Student's. Two models that differ
-        by the same in all replicates have a p of 1 if that is 0, else of 0. A comparison whose error is NaN has a p of NaN,
-        and the correction does not count it.
+        ``p raw`` is the normal law's of value / stderr, and with several runs Student's. The interval of a sum over rows has
+        the bootstrap's quantiles as its ends, so close to 0.05 it may just hold 0 where p does not say so, or the other way
+        round. Two models that differ by the same in all replicates have a p of 1 if that is 0, else of 0. A comparison whose
+        error is NaN has a p of NaN, and the correction does not count it.
 
     Raises
     ------
@@ -83,7 +82,7 @@ def compare(
     >>> found = compare(np.eye(40), models, "P@1", against="1 of 2")
     >>> found[["left", "right", "value", "stderr", "p", "p raw"]].round(3)
           left   right  value  stderr      p  p raw
-    0   1 of 3  1 of 2  -0.15   0.112  0.214  0.214
+    0   1 of 3  1 of 2  -0.15   0.112  0.179  0.179
     1  1 of 10  1 of 2  -0.40   0.079  0.000  0.000
     """
     given = models_of("models", models)

@@ -122,10 +122,10 @@ def evaluate(
     metric            P     P
     k                 1     1
     value           0.5  0.37
-    stderr         0.08   0.1
-    low            0.35  0.11
-    high           0.65  0.64
-    stderr points  0.08  0.06
+    stderr         0.08  0.09
+    low            0.35  0.13
+    high           0.65   0.6
+    stderr points  0.08  0.05
     stderr runs     NaN  0.07
     """
     ranking.check_goes_with(n_relevant, inverse_propensity)

@@ -553,32 +553,25 @@ class Replicates:
         ends of the test points are stretched by as much as the error grows. A model with one run says nothing of its
         trainings.
         """
-        found, models = self.of_points(), len(self._models)
-        # The share of samples on the other side of 0 is never below 2 / (1 + samples); further out the normal law says more.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tail = 2.0 * distributions.normal(-np.abs(found.value[models:] / found.error[models:]))
-        furthest = found.p <= 2.0 / (1 + self._samples)
-        found = found._replace(p=np.where(furthest, np.fmin(found.p, tail), found.p))
-        spread = np.stack(
-            self._each_model(self._here, lambda own: own.var(axis=0, ddof=min(1, len(own) - 1)) / len(own))
+        found, runs, models = self.of_points(), np.array(self._runs), len(self._models)
+        of_runs = self._each_model(self._here, lambda own: own.var(axis=0, ddof=min(1, len(own) - 1)) / len(own))
+        fourth = [each * each / max(n - 1, 1) for each, n in zip(of_runs, runs, strict=True)]
+        of_runs, fourth = (
+            np.stack([*each, *(each[i] + each[j] for i, j in self._pairs)]) for each in (of_runs, fourth)
         )
-        about = spread * spread / np.maximum(np.array(self._runs) - 1, 1)[:, None, None]
-        known = np.array(self._runs) > 1
-        spread, about = (np.concatenate([v, [v[i] + v[j] for i, j in self._pairs] or v[:0]]) for v in (spread, about))
-        known = np.array([*known, *(known[i] or known[j] for i, j in self._pairs)])[:, None, None]
-        total = np.sqrt(found.error * found.error + spread)
+        error = np.where(of_runs > 0, np.sqrt(found.error * found.error + of_runs), found.error)
+        level = (1.0 + self._confidence) / 2.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            degrees = np.where(about > 0, np.square(total * total) / about, np.inf)
-            reach = distributions.student_quantile(degrees, (1.0 + self._confidence) / 2.0) * total
-            usual = distributions.normal_quantile((1.0 + self._confidence) / 2.0) * found.error
+            degrees = np.where(fourth > 0, np.square(error * error) / fourth, np.inf)
+            reach = distributions.student_quantile(degrees, level) * error
+            stretch = reach / (distributions.normal_quantile(level) * found.error)
+            p = 2.0 * distributions.student(degrees, -np.abs(found.value / error))[models:]
             ends = [
-                np.where(spread > 0, found.value + np.where(usual > 0, (end - found.value) * (reach / usual), far), end)
+                np.where(of_runs > 0, found.value + np.where(found.error > 0, (end - found.value) * stretch, far), end)
                 for end, far in ((found.low, -reach), (found.high, reach))
             ]
-            t = found.value[models:] / total[models:]
-            p = np.where(spread[models:] > 0, 2.0 * distributions.student(degrees[models:], -np.abs(t)), found.p)
-        both = Estimates(found.value, np.where(spread > 0, total, found.error), *ends, p)
-        return both, found.error, np.where(known, np.sqrt(spread), np.nan)
+        several = np.array([*(runs > 1), *(max(runs[i], runs[j]) > 1 for i, j in self._pairs)])[:, None, None]
+        return Estimates(found.value, error, *ends, p), found.error, np.where(several, np.sqrt(of_runs), np.nan)
 
     def _columns(self, found: Estimates, parts: Sequence[np.ndarray], at: tuple[int, int, int]) -> list[float]:
         return [float(array[at]) for array in (*found[:4], *(parts if max(self._runs) > 1 else ()))]
