@@ -335,7 +335,7 @@ def test_the_same_bits_for_any_threads_stretches_and_company(small, monkeypatch)
     without = xc.compare(small.Y, {name: models[name] for name in ("good", "two")}, **how).drop(columns="p")
     both = found[0][1].query("left == 'good' and right == 'two'").drop(columns="p").reset_index(drop=True)
     assert_frame_equal(both, without, check_exact=True)
-    seeds = [xc.evaluate(small.Y, small.good, metrics="P@1", interval=0.95, seed=seed)["low"][0] for seed in range(4)]
+    seeds = [xc.evaluate(small.Y, small.good, metrics="P@1", interval=0.95, seed=seed)["stderr"][0] for seed in range(4)]
     assert len({*seeds}) > 1
 
 
