@@ -93,7 +93,7 @@ def compare(
     names = list(given)
     pairs = list(itertools.combinations(range(len(names)), 2))
     if against is not None:
-        right = names.index(one_of("against", against, names))
+        right = names.index(against if against in names else one_of("against", against, names))
         pairs = [(left, right) for left in range(len(names)) if left != right]
     options = Options(inverse_propensity, n_relevant, label_counts)
     how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}

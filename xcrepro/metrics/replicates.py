@@ -391,15 +391,13 @@ def models_of(name: str, given: Mapping[str, TopK | Sequence[TopK]]) -> dict[str
     Raises
     ------
     ArgumentError
-        For no mapping, no model, a model that is not named by a text, one without predictions.
+        For no mapping, no model, one without predictions.
     """
     rule, do = "must hold a TopK, or a list of runs, for each model", "{'mine': top, 'theirs': [seed0, seed1]}"
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(name, rule, "no model" if isinstance(given, Mapping) else type(given).__name__, do)
     found = {}
     for model, runs in given.items():
-        if not isinstance(model, str) or not model:
-            raise ArgumentError(name, "must name each model by a text", repr(model), do)
         own = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
         if not own or not all(isinstance(run, TopK) for run in own):
             kinds = ", ".join(type(run).__name__ for run in own) or "an empty list"
@@ -431,7 +429,7 @@ def _named(model: str, work: Callable, *given):
     try:
         return work(*given)
     except ArgumentError as error:
-        if error.argument not in ("top", "ks", "scores") or not model:
+        if error.argument not in ("top", "ks", "scores") or model == "":
             raise
         raise ArgumentError(error.argument, error.rule, f"{error.got}, model {model!r}", error.do) from error
 
