@@ -73,6 +73,8 @@ def evaluate(
         make, and ``stderr runs`` the part of other trainings. Then ``stderr`` is the root of the sum of their squares, and
         ``low`` and ``high`` use it with Student's law (Satterthwaite's degrees of freedom). A model with one run says nothing
         of its trainings: its ``stderr runs`` is NaN and its interval is about the test points only.
+        The law is close for four runs and more. If trainings make most of the error, intervals of 95 % hold the truth in
+        about 92 % of cases with three runs and in 88 % with two.
 
         The error and the ends are NaN if a replicate has no value, for example a calibration metric where a quarter of the
         rows has no prediction. If all replicates have the same value, as when no label is ever hit, the error is 0, which
