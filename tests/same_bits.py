@@ -248,7 +248,17 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.sampled_coverage": lambda d: [
         metrics.sampled_coverage(d.Y, d.ours, sample_size=40, replace=replace) for replace in (True, False)
     ],
-    "metrics.evaluate": lambda d: metrics.evaluate(d.Y, d.ours, **d.given),
+    "metrics.evaluate": lambda d: [
+        metrics.evaluate(d.Y, d.ours, **d.given),
+        metrics.evaluate(
+            d.Y, {"one": d.ours, "two": [d.ours, d.theirs]}, 5, d.weights, d.counts, interval=0.95, samples=40,
+            metrics=["P", "PSP", "macro-F1", "coverage", "binned macro-F1", "ECE", "smECE"],
+        ),
+    ],
+    "metrics.compare": lambda d: metrics.compare(
+        d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
+        inverse_propensity=d.weights,
+    ),
     "metrics.confidence_intervals": lambda d: metrics.confidence_intervals(
         d.Y, d.ours, metrics=["P", "PSP", "macro-F1", "coverage", "ECE"], samples=40, inverse_propensity=d.weights
     ),

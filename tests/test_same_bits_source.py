@@ -78,7 +78,7 @@ ALLOWED = {
     ("kernels/tiles.py", "", "numba.types"): TILE,
     ("kernels/tiles.py", "", "numba.core"): TILE,
     ("kernels/tiles.py", "", "numba.extending"): TILE,
-    ("metrics/significance.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
+    ("metrics/replicates.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
     ("metrics/significance.py", "_Together.alike", "@"): SPARSE,
     ("propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
     ("propensity.py", "ancestors", "@"): SPARSE,

@@ -21,6 +21,7 @@ _WHERE = {
     "Split": "xcrepro.data.dataset",
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
+    "compare": "xcrepro.metrics.compare",
     "report": "xcrepro.reports.report",
     "Report": "xcrepro.reports.report",
     "State": "xcrepro.metrics.state",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from xcrepro.data.read import read_xc
     from xcrepro.data.twin import twin
     from xcrepro.data.write import write_xc
+    from xcrepro.metrics.compare import compare
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.metrics.state import State
     from xcrepro.predictions import TopK

@@ -16,7 +16,7 @@ import xcrepro as xc
 from benchmarks import intervals
 from tests import naive
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import registry, significance
+from xcrepro.metrics import registry, replicates, significance
 from xcrepro.truth import Truth
 
 m = xc.metrics
@@ -379,8 +379,8 @@ def test_smooth_ece_of_draws_is_that_of_the_metric(twin):
         (Y, good, (1, 5), np.ones_like(times), np.arange(len(good))),
         (np.eye(2), ends, (1,), np.array([[1, 1]]), np.arange(2)),
     ):
-        system = significance._System(
-            Truth.of(truth), top, np.array(ks), [registry.METRICS["smECE"]], significance._Options()
+        system = replicates.System(
+            Truth.of(truth), top, np.array(ks), [registry.METRICS["smECE"]], replicates.Options()
         )
         want = [m.smooth_ece(*m.pairs(truth[kept], top.rows(kept), k)) for k in ks]
         np.testing.assert_allclose(system.values(drawn, ["smECE"])[0, 0], want, rtol=1e-4, atol=1e-6)

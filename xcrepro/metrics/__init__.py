@@ -15,6 +15,7 @@ from xcrepro.metrics.calibration import (
     reliability,
     smooth_ece,
 )
+from xcrepro.metrics.compare import compare
 from xcrepro.metrics.coverage import alpha_coverage, coverage, diversity, label_entropy, reachable, sampled_coverage
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.labelwise import (
@@ -79,6 +80,7 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "calibration_table",
+    "compare",
     "compare_all",
     "confidence_intervals",
     "confusion",

@@ -25,359 +25,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, distributions, threads
-from xcrepro.arguments import check_rows, label_values, one_of, real_number, whole_number
+from xcrepro import distributions, threads
+from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.folds.block import KS, Block
-from xcrepro.folds.labels import LabelCounts, PreparedLabels
-from xcrepro.folds.pairs import BINS, CAP, PairSums, bin_edges
-from xcrepro.folds.rows import RowSums
-from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores, cosine_transform
+from xcrepro.folds.block import KS
 from xcrepro.kernels import resample as kernel
-from xcrepro.metrics import calibration, labelwise, registry
-from xcrepro.metrics.labelwise import Counts
-from xcrepro.metrics.registry import Metric
+from xcrepro.metrics import labelwise, registry
+from xcrepro.metrics.replicates import Options, Replicates, System, models_of
 from xcrepro.predictions import TopK
 from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
-_GRID = 2**10  # steps of smooth ECE where it is drawn
-_HELD = 2**22  # weights of rows that a thread holds at a time
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What metrics may need besides truth and predictions."""
-
-    inverse_propensity: object = None
-    n_relevant: object = None
-    label_counts: object = None
-
-
-class _Drawn:
-    """Sums over rows for many draws at once, in the form that the formulas of :mod:`registry` read: (draws, K) each."""
-
-    def __init__(self, fold: RowSums, drawn: np.ndarray, n_rows) -> None:
-        self.ks, self._columns = fold.ks, fold.columns
-        self._drawn = drawn.reshape(len(drawn), fold.columns.size, fold.ks.size)
-        self.n_rows = np.asarray(n_rows, np.float64).reshape(-1, 1)
-
-    def __getitem__(self, column: int) -> np.ndarray:
-        return self._drawn[:, int(np.searchsorted(self._columns, column))]
-
-    def mean(self, column: int) -> np.ndarray:
-        return self[column] / self.n_rows
-
-
-class _Rows:
-    """Metrics that are made of sums over rows."""
-
-    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
-        self.names = [metric.name for metric in metrics]
-        self._metrics, self._n = metrics, block.n_rows
-        columns = {column for metric in metrics for column in metric.columns}
-        weights = options.inverse_propensity
-        if weights is not None:
-            weights = label_values("inverse_propensity", weights, block.n_labels, zero=False)
-        self._fold = RowSums(ks, columns, weights)
-        self._fold.add(block)
-        self._rows = self._fold.values(block)
-
-    def here(self) -> dict[str, np.ndarray]:
-        return {metric.name: metric.formula(self._fold) for metric in self._metrics}
-
-    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
-        sums = np.empty((len(times), self._rows.shape[1]))
-        kernel.weighted_sums(self._rows, times, sums)
-        drawn = _Drawn(self._fold, sums, times.sum(axis=1))
-        return {metric.name: metric.formula(drawn) for metric in self._metrics}
-
-    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
-        each = _Drawn(self._fold, self._rows, np.ones(self._n))
-        return registry.METRICS[name].formula(each)[:, i], np.ones(self._n, np.bool_)
-
-
-class _Labels:
-    """Metrics that are made of the labels' counts."""
-
-    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
-        self._metrics, self._block, self.ks = metrics, block, ks
-        self._prepared = PreparedLabels(block, ks)
-        self._counts = None
-        if any(metric.fold == "bins" for metric in metrics):
-            if options.label_counts is None:
-                do = "the train rows of each label"
-                raise ArgumentError("label_counts", f"must be given for {registry.BINNED}", None, do)
-            self._counts = labelwise.checked_counts(options.label_counts, block.n_labels)
-        self._truth = block.truth.to_csr()
-        self._here = self._of(np.ones(block.n_rows, np.int64))
-        self.names = [*self._here]
-
-    def here(self) -> dict[str, np.ndarray]:
-        return self._here
-
-    def _of(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        hit, found = self._prepared.count(weights), {}
-        for metric in self._metrics:
-            if metric.fold == "bins":
-                found |= metric.formula(hit, self._counts)
-            elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
-                found[metric.name] = metric.formula(hit, [Truth.of(self._truth[weights > 0])])
-            else:
-                found[metric.name] = metric.formula(hit)
-        return found
-
-    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
-        each = [self._of(row) for row in times]
-        return {name: np.array([one[name] for one in each]) for name in self.names}
-
-    @functools.cached_property
-    def _all(self) -> Counts:
-        fold = LabelCounts(self._block.n_labels, self.ks)
-        fold.add(self._block)
-        return Counts.of(fold)
-
-    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
-        counts = self._all
-        paired = counts.true > 0 if over == "test" or name == "coverage (test)" else np.ones(counts.n_labels, np.bool_)
-        if registry.of_bin(name):
-            bins, names = labelwise.frequency_bins(self._counts, counts.n_labels)
-            paired = paired & (bins == names.index(registry.of_bin(name)))
-        each = {
-            "macro-P": counts.precision,
-            "macro-R": counts.recall,
-            "coverage": lambda: counts.tp > 0,
-            "coverage (test)": lambda: counts.tp > 0,
-        }.get(name, counts.f_beta)
-        return each()[i].astype(np.float64), paired
-
-
-@dataclass
-class _Sums:
-    """Sums of a draw's pairs, in the form that the formulas of :mod:`registry` read."""
-
-    table: np.ndarray
-    squared_error: float
-    log_loss: float
-    bins: int = BINS
-
-    @property
-    def n(self) -> float:
-        return float(self.table[kernel.COUNT].sum())
-
-    @property
-    def score(self) -> float:
-        return float(self.table[kernel.SCORE].sum())
-
-    @property
-    def hits(self) -> float:
-        return float(self.table[kernel.HITS].sum())
-
-
-class _Pairs:
-    """Metrics of (score, hit) pairs."""
-
-    def __init__(self, block: Block, ks, metrics: list[Metric], options: _Options) -> None:
-        self.names, self._metrics, self.ks = [metric.name for metric in metrics], metrics, ks
-        present = block.ids >= 0
-        check_scores(block.scores, present)
-        self._here = self._of_block(block)
-        scores = np.where(present, block.scores, 0).astype(np.float64)
-        edges = bin_edges(BINS, "left", np.dtype(np.float32))
-        bins = np.where(present, np.searchsorted(edges, scores, side="right") - 1, -1).astype(np.int64)
-        happened = np.where(block.found, scores, 1.0 - scores)
-        capped = happened <= arithmetic.exp(-CAP)
-        losses = np.where(capped, 0.0, -arithmetic.log(happened))
-        bucket = np.searchsorted(ks, np.arange(1, int(ks[-1]) + 1))
-        self._places = bins, scores, block.found, losses, capped, bucket
-        self._sorted = []
-        if "ACE" in self.names:
-            row = np.repeat(np.arange(block.n_rows), block.ids.shape[1]).reshape(block.ids.shape)
-            for k in ks:
-                here = present[:, :k]
-                given = block.scores[:, :k][here]
-                order = np.argsort(given, kind="stable")
-                values = given[order]
-                first = (
-                    np.flatnonzero(np.append(True, values[1:] != values[:-1])) if values.size else np.zeros(0, np.int64)
-                )
-                self._sorted.append((values[first], first, row[:, :k][here][order], block.found[:, :k][here][order]))
-
-    def _of_block(self, block: Block) -> dict[str, np.ndarray]:
-        sums, scores = PairSums(self.ks), ScoreCounts(self.ks, exact=True)
-        sums.add(block)
-        scores.add(block)
-        found = {}
-        for metric in self._metrics:
-            values = []
-            for k in self.ks.tolist():
-                pairs = calibration.check_any(sums.at(k))
-                values.append(metric.formula(*([pairs] if metric.fold == "pairs" else [scores.pool(k), pairs])))
-            found[metric.name] = np.array(values)
-        return found
-
-    def here(self) -> dict[str, np.ndarray]:
-        return self._here
-
-    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
-        bins, scores, found, losses, capped, bucket = self._places
-        tables = np.empty((len(times), self.ks.size, kernel.ROWS, BINS))
-        totals = np.empty((len(times), self.ks.size, kernel.TOTALS))
-        kernel.pair_sums(bins, scores, found, losses, capped, bucket, times, tables, totals)
-        tables, totals = tables.cumsum(axis=1), totals.cumsum(axis=1)
-        out = {name: np.full((len(times), self.ks.size), np.nan) for name in self.names}
-        for s, i in np.ndindex(len(times), self.ks.size):
-            total = totals[s, i]
-            loss = total[kernel.LOG_LOSS] + CAP * total[kernel.CAPPED]
-            sums = _Sums(tables[s, i], float(total[kernel.SQUARED_ERROR]), float(loss))
-            if sums.n == 0:
-                continue
-            for metric in self._metrics:
-                if metric.fold == "pairs":
-                    out[metric.name][s, i] = metric.formula(sums)
-            if "ACE" in out:
-                out["ACE"][s, i] = self._ace(times[s], i)
-        if "smECE" in out:
-            for i, k in enumerate(self.ks):
-                out["smECE"][:, i] = self._smooth(times, int(k))
-        return out
-
-    def _ace(self, times: np.ndarray, i: int) -> float:
-        values, first, row, found = self._sorted[i]
-        weights = times[row]
-        n, hits = (np.add.reduceat(each, first) for each in (weights, weights * found))
-        kept = n > 0
-        return ScorePool(exact=True).add_counts(values[kept], n[kept], hits[kept]).ace(BINS)
-
-    def _smooth(self, times: np.ndarray, k: int) -> np.ndarray:
-        """smECE of each draw, as :func:`xcrepro.metrics.smooth_ece` on a coarser grid: the spread of draws needs no more."""
-        bins, scores, found = (array[:, :k] for array in self._places[:3])
-        row, place = np.nonzero(bins >= 0)
-        p = scores[row, place]
-        node = np.minimum((p * _GRID).astype(np.int64), _GRID - 1)
-        residual = p - found[row, place]
-        upper = (p * _GRID - node) * residual
-        spread = sparse.csr_matrix(
-            (np.concatenate([residual - upper, upper]), (np.tile(row, 2), np.concatenate([node, node + 1]))),
-            shape=(times.shape[1], _GRID + 1),
-        )
-        pairs = times @ np.bincount(row, minlength=times.shape[1])
-        ends = (spread.T @ times.T).T / np.maximum(pairs, 1)[:, None]
-        ends[:, [0, -1]] *= 2.0
-        coefficients, frequency = cosine_transform(ends), np.pi * np.arange(_GRID + 1)
-        # error(s) falls and s rises: their crossing by secants, kept between the ends that are known to enclose it.
-        low, high, s = np.zeros(len(times)), np.ones(len(times)), np.full(len(times), 0.05)
-        slope, last_s, last_gap = np.full(len(times), -1.0), None, None
-        for _ in range(8):
-            smooth = arithmetic.exp(-0.5 * (frequency * s[:, None]) ** 2)
-            curve = np.abs(cosine_transform(coefficients * smooth)) / 2.0
-            gap = (curve.sum(axis=1) - (curve[:, 0] + curve[:, -1]) / 2.0) / _GRID - s
-            low, high = np.where(gap > 0, s, low), np.where(gap > 0, high, s)
-            if last_s is not None:
-                slope = np.divide(gap - last_gap, s - last_s, out=slope, where=s != last_s)
-            step = s - gap / np.minimum(slope, -1.0)
-            last_s, last_gap = s, gap
-            s = np.where((step >= low) & (step <= high), step, (low + high) / 2.0)
-        return np.where(pairs > 0, s, np.nan)
-
-
-class _System:
-    """One method's rows, worked out once: each draw only weighs them."""
-
-    def __init__(self, truth: Truth, top: TopK, ks: np.ndarray, metrics: list[Metric], options: _Options) -> None:
-        check_rows(truth.n_rows)
-        block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
-        self._parts, self._folds, self._of = [], {}, {}
-        for part, folds in ((_Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))):
-            if here := [metric for metric in metrics if metric.fold in folds]:
-                self._parts.append(part(block, ks, here, options))
-        for part in self._parts:
-            self._folds |= dict.fromkeys(part.names, part)
-        # In the caller's order, each bin of the binned macro-F1 a metric of its own.
-        for metric in metrics:
-            own = [name for name in self._folds if registry.of_bin(name)] if metric.fold == "bins" else [metric.name]
-            self._of |= dict.fromkeys(own, metric)
-        self.names = [*self._of]
-
-    def here(self) -> np.ndarray:
-        """(names, K): the metrics of the rows as they are, the very values that :func:`xcrepro.evaluate` has."""
-        found = {name: values for part in self._parts for name, values in part.here().items()}
-        return np.array([found[name] for name in self.names])
-
-    def metric(self, name: str) -> Metric:
-        """The metric of that name, or of that bin."""
-        return self._of[name]
-
-    def unit(self, name: str) -> str:
-        """What the metric averages, as :class:`TTest` calls it."""
-        return self._of[name].averages or "blocks of rows"
-
-    def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
-        """Its value for each unit at the i-th k, and which of the units are averaged."""
-        return self._folds[name].units(name, i, over)
-
-    def values(self, times: np.ndarray, names: Sequence[str]) -> np.ndarray:
-        """(draws, names, K): the metrics with row i counted ``times[draw, i]`` times."""
-        found = {}
-        for part in self._parts:
-            if any(self._folds[name] is part for name in names):
-                found |= part.values(times)
-        return np.stack([found[name] for name in names], axis=1)
-
-
-def _over_draws(n_draws: int, n_rows: int, rows_a_draw: int, work) -> list:
-    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order.
-
-    The stretches depend on nothing but the sizes: a Fourier transform of many draws at once may round by how many they are.
-    """
-    step = max(1, min(8, _HELD // max(n_rows * rows_a_draw, 1)))
-    firsts = range(0, n_draws, step)
-
-    def stretches(lo: int, hi: int) -> list:
-        return [work(first, min(first + step, n_draws)) for first in firsts[lo:hi]]
-
-    return [one for part in threads.over_rows(len(firsts), stretches, min_rows=1) for one in part]
-
-
-def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int) -> np.ndarray:
-    """(samples, systems, names, K), the same rows for all systems."""
-
-    def draw(first: int, last: int) -> np.ndarray:
-        times = np.empty((last - first, n_rows), np.int64)
-        for sample in range(first, last):
-            rows = np.random.default_rng([seed, sample]).integers(n_rows, size=n_rows)
-            times[sample - first] = np.bincount(rows, minlength=n_rows)
-        return np.stack([system.values(times, names) for system in systems], axis=1)
-
-    return np.concatenate(_over_draws(samples, n_rows, 1, draw))
-
-
-_SLOPES = (-2.0, 1.0)  # of the variance with the number of rows, both logarithmic; -1 is that of a mean
-_HALVES = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])  # of quarters; one and the next make the whole
-
-
-def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, runs: Sequence[int]) -> np.ndarray:
-    """(models and their pairs, names, K) standard errors on ``n_rows`` rows from disjoint quarters and halves of them."""
-    size = n_rows // 4
-
-    def cut(first: int, last: int) -> np.ndarray:
-        parts = np.zeros((last - first, 10, n_rows), np.int64)
-        for p in range(first, last):
-            order = np.random.default_rng([seed, p]).permutation(n_rows)[: 4 * size].reshape(4, size)
-            for quarter in range(4):
-                parts[p - first, quarter, order[quarter]] = 1
-        parts[:, 4:] = parts[:, _HALVES].sum(axis=2)
-        values = np.stack([system.values(parts.reshape(-1, n_rows), names) for system in systems])
-        values = _with_differences(values, runs)
-        values = values.reshape(len(values), last - first, 10, *values.shape[2:])
-        quarters = values[:, :, :4].var(axis=2, ddof=1)
-        halves = ((values[:, :, 4::2] - values[:, :, 5::2]) ** 2).mean(axis=2) / 2.0
-        return np.stack([quarters, halves], axis=2)
-
-    quarters, halves = np.moveaxis(np.concatenate(_over_draws(partitions, n_rows, 10, cut), axis=1).mean(axis=1), 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.clip(arithmetic.log2(halves / quarters), *_SLOPES)
-        return np.sqrt(np.where(halves > 0, halves * arithmetic.power(n_rows / (2.0 * size), slope), halves))
+_ALTERNATIVES = ("two-sided", "greater", "less")
+_CORRECTIONS = (None, "holm")
 
 
 # ---------------------------------------------------------------------------------------------- other test rows
@@ -512,9 +172,9 @@ def confidence_intervals(
     P 0.5 0.35 0.65 bootstrap
     coverage 0.5 0.34 0.66 halves
     """
-    about = _Options(inverse_propensity, n_relevant, label_counts)
-    asked = _Asked(Y, [top], ks, metrics, about, samples, seed, confidence, method)
-    return asked.alone(asked.intervals("two-sided"), 0)
+    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
+    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    return _estimated(Y, {"": [top]}, ks, "two-sided", **about, **how).intervals[""]
 
 
 def paired_bootstrap(
@@ -573,11 +233,11 @@ def paired_bootstrap(
     >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
     (1.0, 0.5, True, True)
     """
-    one_of("alternative", alternative, _ALTERNATIVES)
     one_of("correction", correction, _CORRECTIONS)
-    about = _Options(inverse_propensity, n_relevant, label_counts)
-    asked = _Asked(Y, [ours, baseline], ks, metrics, about, samples, seed, confidence, method)
-    return _corrected(asked.pair(asked.intervals(alternative), 0, 1, 0), correction)
+    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
+    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    found = _estimated(Y, {"ours": [ours], "baseline": [baseline]}, ks, alternative, **about, **how)
+    return _corrected(found.pairs["ours", "baseline"], correction)
 
 
 @dataclass(frozen=True)
@@ -647,127 +307,41 @@ def compare_all(
     >>> [(pair, one.difference) for pair, [one] in found.pairs.items()]
     [(('right', 'half'), 0.5), (('right', 'two seeds'), 0.25), (('half', 'two seeds'), -0.25)]
     """
-    one_of("alternative", alternative, _ALTERNATIVES)
-    about = _Options(inverse_propensity, n_relevant, label_counts)
-    runs = {name: [given] if isinstance(given, TopK) else list(given) for name, given in tops.items()}
-    if not runs or not all(runs.values()):
-        raise ArgumentError(
-            "tops", "must hold the predictions of one model or more", {n: len(r) for n, r in runs.items()}
-        )
-    flat = [top for own in runs.values() for top in own]
-    asked = _Asked(Y, flat, ks, metrics, about, samples, seed, confidence, method, [len(own) for own in runs.values()])
-    found = asked.intervals(alternative)
-    pairs = {
-        (a, b): asked.pair(found, i, j, place)
-        for place, ((i, a), (j, b)) in enumerate(itertools.combinations(enumerate(runs), 2))
-    }
-    for at in range(len(next(iter(pairs.values()), ()))):
-        adjusted = holm([outcomes[at].p for outcomes in pairs.values()])
-        for outcomes, p in zip(pairs.values(), adjusted, strict=True):
+    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
+    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    found = _estimated(Y, models_of("tops", tops), ks, alternative, **about, **how)
+    for at in range(len(next(iter(found.pairs.values()), ()))):
+        adjusted = holm([outcomes[at].p for outcomes in found.pairs.values()])
+        for outcomes, p in zip(found.pairs.values(), adjusted, strict=True):
             outcomes[at] = replace(outcomes[at], p_adjusted=float(p))
-    return Comparison({name: asked.alone(found, i) for i, name in enumerate(runs)}, pairs)
+    return found
 
 
-_ALTERNATIVES = ("two-sided", "greater", "less")
-_CORRECTIONS = (None, "holm")
-_METHODS = (None, "bootstrap", "halves")
-
-
-class _Asked:
-    """The arguments that intervals and comparisons share, checked, and the systems: one a set of predictions.
-
-    runs: how many systems, one after the other, are the seeds of each model; by default each system is a model.
-    """
-
-    def __init__(self, Y, tops, ks, metrics, options, samples, seed, confidence, method, runs=None) -> None:
-        wanted = registry.wanted(metrics, ks)
-        self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
-        self._confidence = real_number("confidence", confidence, above=0, below=1)
-        one_of("method", method, _METHODS)
-        truth = Truth.of(labels_as_matrix("Y", Y, getattr(tops[0], "n_labels", None)))
-        self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
-        self._systems = [_System(truth, top, self._rising, [metric for metric, _ in wanted], options) for top in tops]
-        self._runs = [1] * len(tops) if runs is None else runs
-        self._names = self._systems[0].names
-        found = [self._systems[0].metric(name) for name in self._names]
-        self._at = [dict(wanted)[metric] for metric in found]
-        self._methods = [method or metric.interval for metric in found]
-        if "halves" in self._methods and truth.n_rows < 8:
-            raise ArgumentError("Y", "must have at least 8 rows to cut into parts", truth.n_rows)
-        self._values = _with_differences(np.array([system.here() for system in self._systems]), self._runs)
-
-    def each(self) -> Iterator[tuple[str, int, tuple[int, int], str]]:
-        """metric, k, where it stands in the arrays, method: in the order asked for."""
-        for m, name in enumerate(self._names):
-            for k in self._at[m]:
-                yield name, int(k), (m, int(np.searchsorted(self._rising, k))), self._methods[m]
-
-    def intervals(self, alternative: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """low and high (models and, behind them, their pairs; names; K), and p of the pairs' differences (pairs, names, K)."""
-        values, models = self._values, len(self._runs)
-        low, high, p = np.empty(values.shape), np.empty(values.shape), np.empty(values[models:].shape)
-        for method in dict.fromkeys(self._methods):
-            which = [m for m, used in enumerate(self._methods) if used == method]
-            names = [self._names[m] for m in which]
-            work = self._bootstrap if method == "bootstrap" else self._halves
-            low[:, which], high[:, which], p[:, which] = work(names, values[:, which], alternative)
-        return low, high, p
-
-    def alone(self, found: tuple[np.ndarray, np.ndarray, np.ndarray], model: int) -> list[Interval]:
-        """One model's values with the ends that :meth:`intervals` found."""
-        arrays = self._values, *found[:2]
-        return [
-            Interval(name, k, *(float(array[model, *at]) for array in arrays), used)
-            for name, k, at, used in self.each()
+def _estimated(
+    Y, models, ks, alternative, *, metrics, inverse_propensity, n_relevant, label_counts, **how
+) -> Comparison:
+    """The test points' errors of models and all their pairs, nothing corrected."""
+    one_of("alternative", alternative, _ALTERNATIVES)
+    replicates = Replicates(Y, models, ks, metrics, Options(inverse_propensity, n_relevant, label_counts), **how)
+    value, _, low, high, p = replicates.of_points(alternative)
+    asked, pairs = list(replicates.each()), {}
+    alone = {
+        model: [
+            Interval(name, k, *(float(array[i, *at]) for array in (value, low, high)), used)
+            for name, k, at, used in asked
         ]
-
-    def pair(
-        self, found: tuple[np.ndarray, np.ndarray, np.ndarray], ours: int, theirs: int, place: int
-    ) -> list[Bootstrap]:
-        """The pair of two models that stands at ``place`` among the pairs."""
-        low, high, p = found
-        models, outcomes = (ours, theirs, len(self._runs) + place), []
-        for name, k, at, used in self.each():
-            values = [float(self._values[m, *at]) for m in models]
-            ends = [(float(low[m, *at]), float(high[m, *at])) for m in models]
-            chance = float(p[place, *at])
-            outcomes.append(Bootstrap(name, k, *values, *ends[2], chance, chance, *ends[0], *ends[1], used))
-        return outcomes
-
-    def _bootstrap(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._samples, self._seed)
-        drawn, models = _with_differences(drawn, self._runs, axis=1), len(self._runs)
-        tail = (1.0 - self._confidence) / 2.0
-        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-        below, above = (drawn[:, models:] <= 0).sum(axis=0), (drawn[:, models:] >= 0).sum(axis=0)
-        count = {"two-sided": np.minimum(below, above), "greater": below, "less": above}[alternative]
-        p = np.minimum((2.0 if alternative == "two-sided" else 1.0) * (1 + count) / (1 + self._samples), 1.0)
-        return low, high, np.where(np.isnan(low[models:]), np.nan, p)
-
-    def _halves(self, names, values, alternative) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        partitions = max(20, self._samples // 10)
-        error = _standard_errors(self._systems, names, self._n_rows, partitions, self._seed, self._runs)
-        reach = distributions.normal_quantile((1.0 + self._confidence) / 2.0) * error
-        difference, its_error = values[len(self._runs) :], error[len(self._runs) :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(difference == 0, 0.0, difference / its_error)
-        tail = {
-            "two-sided": 2.0 * distributions.normal(-np.abs(z)),
-            "greater": distributions.normal(-z),
-            "less": distributions.normal(z),
-        }[alternative]
-        return values - reach, values + reach, np.where(np.isnan(its_error), np.nan, tail)
-
-
-def _with_differences(values: np.ndarray, runs: Sequence[int], axis: int = 0) -> np.ndarray:
-    """Models in place of systems along ``axis``, each the mean of its runs, and behind them the differences of all pairs."""
-    systems = np.moveaxis(values, axis, 0)
-    ends = np.cumsum(runs)
-    models = [
-        systems[end - n : end].mean(axis=0) if n > 1 else systems[end - 1] for n, end in zip(runs, ends, strict=True)
-    ]
-    models += [one - other for one, other in itertools.combinations(models, 2)]
-    return np.moveaxis(np.stack(models), 0, axis)
+        for i, model in enumerate(models)
+    }
+    for place, (one, other) in enumerate(itertools.combinations(models, 2)):
+        pairs[one, other] = []
+        for at, ours, theirs in zip((each[2] for each in asked), alone[one], alone[other], strict=True):
+            ends = (float(array[len(models) + place, *at]) for array in (value, low, high))
+            chance, sides = float(p[place, *at]), (ours.low, ours.high, theirs.low, theirs.high)
+            outcome = Bootstrap(
+                ours.metric, ours.k, ours.value, theirs.value, *ends, chance, chance, *sides, ours.method
+            )
+            pairs[one, other].append(outcome)
+    return Comparison(alone, pairs)
 
 
 def _corrected(found: list, correction: str | None) -> list:
@@ -951,9 +525,9 @@ def macro_t_test(
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
     truth = Truth.of(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
-    about = _Options(inverse_propensity, n_relevant, label_counts)
+    about = Options(inverse_propensity, n_relevant, label_counts)
     rising = np.unique(np.concatenate([at for _, at in asked]))
-    systems = [_System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
+    systems = [System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
     here = systems[0].here() - systems[1].here()
     by_block, errors = [name for name in systems[0].names if systems[0].unit(name) == "blocks of rows"], {}
     if by_block:
