@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xcrepro import paths
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, tables
+from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,6 +291,35 @@ class Item:
         """
         compare.equal(what, **ways)
 
+    def statements(self, said: Callable[[], Sequence[Sequence]]) -> None:
+        """Hold the typed conclusions of the notebook to this run, and print one line.
+
+        They are about the committed run: with other parameters nothing is held, and the line says so.
+
+        Parameters
+        ----------
+        said : callable
+            Called without arguments, with the committed parameters only: (words, values) or (words, values, condition) of each,
+            as :func:`xcrepro.repro.statements.faults` takes them. They have to hold all numbers of the cells tagged
+            ``answer`` and ``conclusion``.
+
+        Raises
+        ------
+        StatementFault
+            With everything that is not so.
+        """
+        if not self.official or self.size != "small":
+            print(
+                f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
+            )
+            return
+        given = said()
+        found = statements.faults(statements.text_of(notebooks.read(self.entry.notebook)), given)
+        if found and not same.elsewhere():
+            raise statements.StatementFault(f"{self.name()}: the text is not what the run says: {'; '.join(found)}")
+        words = f"differ here: {'; '.join(found)}" if found else "hold"
+        print(f"{self.name()}: {len(given)} statements of the text {words}")
+
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "", origin: str = "") -> None:
         """Write the figure and the table behind it into this run's folder, and show it.
 
@@ -466,7 +495,7 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     entry : manifest.Entry
     values : mapping of str to object
         All its parameters. Their types are held to the notebook's own, their values to ``check_parameters`` of the item's
-        module, where there is one.
+        module, of an item without one to that of the package of papers.
 
     Raises
     ------
@@ -475,7 +504,7 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     """
     notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
     one_of("size", values["size"], manifest.SIZES)
-    if rule := getattr(module_of(entry.id), "check_parameters", None):
+    if rule := getattr(module_of(entry.id) or importlib.import_module(PAPERS), "check_parameters", None):
         rule(values)
 
 
@@ -501,6 +530,7 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     """
     record.watch()
     entries = manifest.load()
+    id = manifest.now(entries, id)
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
     entry = entries[id]
