@@ -52,7 +52,7 @@ def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, c
     path.write_text(json.dumps(cells(project, project.code('size = "small"\nseed = 0', "parameters", count=1))))
     values = notebooks.parameters(path)
     items.item("demo/one", values).statements(lambda: SAID)
-    assert capsys.readouterr().out == "demo/one: 3 statements of the text hold\n"
+    assert capsys.readouterr().out == "demo/one: 0 values equal the committed run; 3 statements of the text hold\n"
     with pytest.raises(statements.StatementFault, match=r"no statement has the number 2\.9"):
         items.item("demo/one", values).statements(lambda: SAID[1:])
     items.item("demo/one", values | {"seed": 1}).statements(lambda: 1 / 0)

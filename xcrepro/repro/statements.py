@@ -14,7 +14,9 @@ from xcrepro.repro import compare, notebooks
 
 TAGS = {"answer", "conclusion"}
 """Of the cells whose text is held."""
-_NUMBER = re.compile(r"(?<!table )(?<!figure )(?<!section )(?<!equation )(?<![\w@.,/-])[+−-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])")
+_NUMBER = re.compile(
+    r"(?<!table )(?<!figure )(?<!section )(?<!equation )(?<![\w@.,/-])[+−-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])"
+)
 _NOT_TEXT = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 
 
