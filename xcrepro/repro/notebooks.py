@@ -89,7 +89,7 @@ def functions(path: str | os.PathLike) -> dict:
     Returns
     -------
     dict
-        Name -> imported module or function, constant in capital letters, or function.
+        Name -> imported module or function, literal under a name in capital letters, or function.
     """
     found: dict = {}
     for cell in code_cells(read(path)):
@@ -97,6 +97,7 @@ def functions(path: str | os.PathLike) -> dict:
             constant = isinstance(node, ast.Assign) and all(
                 isinstance(one, ast.Name) and one.id.isupper() for one in node.targets
             )
+            constant = constant and not any(isinstance(part, ast.Name) for part in ast.walk(node.value))
             if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
                 exec(compile(ast.Module([node], []), str(path), "exec"), found)
     return found
