@@ -47,6 +47,8 @@ DOCUMENTS = {
 RESTS_ON = (
     ("synthetic twin", "a synthetic twin"),
     ("as printed", "printed numbers"),
+    ("TIB, ", "real data"),
+    ("TIB (real", "real data"),
     ("real data", "counts of real data"),
     ("counted labels", "counts of real data"),
     ("simulated", "simulated scores"),
@@ -57,6 +59,7 @@ _MEANS = {
     "printed numbers": "the document's own, compared, sorted and drawn; none is recomputed.",
     "a synthetic twin": "data in the likeness of a real dataset, of which the truth is known. It shows what can happen, not how much of it "
     "happens on real data. [How near it is](notebooks/kit/twin_against_real.ipynb).",
+    "real data": "the library records that come with the kit. [What they are](docs/tib.md).",
     "counts of real data": "how many points each label of a real dataset has.",
     "simulated scores": "drawn at random, for a question that needs no dataset.",
     "computation alone": "no data are needed.",

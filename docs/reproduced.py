@@ -103,8 +103,9 @@ def faults(
     -------
     list of str
         One text a fault, none where all is well: an item that is not there, or is named by no row; a row without items that
-        is not missing, or with items that is; one said to be from printed numbers alone whose items compute, or the other way
-        round; one from saved predictions whose items take none; one that is not whole and does not say why, or is and does.
+        is not missing, or with items that is; one said to be printed of which an item shows no printed numbers, or one that
+        is more than printed and whose items have nothing else; one from saved predictions whose items take none; one that is
+        not whole and does not say why, or is and does.
     """
     found = []
     for row in rows:
@@ -115,11 +116,10 @@ def faults(
             found.append(f"{where}: {row.extent or row.kind}, and items {' '.join(row.items) or 'none'}")
         if row.kind not in COUNTED or not there:
             continue
-        printed = all(rests_on(entry) == ["printed numbers"] for entry in there)
-        if printed != (row.extent == "printed"):
-            found.append(
-                f"{where}: {row.extent}, but its items rest on {'printed numbers alone' if printed else 'more'}"
-            )
+        if row.extent == "printed" and not all("printed numbers" in rests_on(entry) for entry in there):
+            found.append(f"{where}: printed, but its items rest on more and show no print")
+        if row.extent != "printed" and all(rests_on(entry) == ["printed numbers"] for entry in there):
+            found.append(f"{where}: {row.extent}, but its items rest on printed numbers alone")
         if row.extent == "saved predictions" and not all("your predictions" in takes(entry) for entry in there):
             found.append(f"{where}: an item that takes no saved predictions")
         if (row.extent == "whole") == bool(row.why):

@@ -17,7 +17,7 @@ import numpy as np
 from xcrepro import distributions
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error, t_p_value
+from xcrepro.metrics.significance import holm, jackknife_blocks, jackknife_error, t_p_value, t_reach
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ class Difference:
     error: float
     dof: int
     p: float
+
+    def interval(self, confidence: float = 1 - LEVEL) -> tuple[float, float]:
+        """The ends of its two-sided interval by Student's law, for itself alone; NaN where the error is not known.
+
+        >>> tuple(round(end, 2) for end in Difference("a", "b", 2.0, 0.5, 19, 0.001).interval())
+        (0.95, 3.05)
+        """
+        reach = self.error * float(t_reach(confidence, self.dof)) if self.dof > 0 else np.nan
+        return self.value - reach, self.value + reach
 
     @property
     def clear(self) -> bool:
@@ -149,6 +158,11 @@ class Measured:
     def error(self, name: str) -> float:
         """The standard error of one system's number; NaN where it is not known."""
         return self._error(np.asarray(self.replicates[name], float))
+
+    def interval(self, name: str, confidence: float = 1 - LEVEL) -> tuple[float, float]:
+        """The ends of one system's two-sided interval by Student's law; NaN where the error is not known."""
+        dof = np.size(self.replicates[name]) - 1
+        return Difference(name, "", self.values[name], self.error(name), dof, np.nan).interval(confidence)
 
     def difference(self, left: str, right: str) -> Difference:
         """Left minus right, with the error of the paired difference.

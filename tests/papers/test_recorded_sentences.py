@@ -32,7 +32,6 @@ from xcrepro.papers.jain16 import (
     fig3c_fig3d_training,
     fig4_label_contributions,
     table1_gains,
-    table3_table4_rerun,
     theorem43_bound,
 )
 from xcrepro.papers.kit import your_predictions
@@ -67,12 +66,6 @@ def benchmarks(sign, _):
     table = frame("xcrepo/table_benchmarks_rerun")
     measured = {name: planted(column(table, name), sign) for name in ("P@1", "PSP@5")}
     return table_benchmarks_rerun.findings_recorded(measured, {"bibtex": table})
-
-
-def jain_tables(sign, _):
-    table = frame("jain16/table3_table4_rerun")
-    measured = {name: planted(column(table, name), sign) for name in ("P1", "P5")}
-    return table3_table4_rerun.findings_recorded(measured, {"bibtex": table})
 
 
 def contributions(sign, _):
@@ -207,7 +200,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-PLANTED = (benchmarks, jain_tables, contributions, training, averages, bars, rarest, rules, kept, half, directions)
+PLANTED = (benchmarks, contributions, training, averages, bars, rarest, rules, kept, half, directions)
 PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
 
 

@@ -412,7 +412,7 @@ def test_a_record_that_the_manifest_does_not_have_is_found(project):
         "is not there: xcrepro run demo/one -p dataset toy -p folder DIR --record"
     ]
     assert "no item of manifest.toml has it" in found["data/recorded/demo/one/toys.csv"][0]
-    assert any("item.show_recorded() stands 0 times" in text for text in found["notebooks/demo/one.ipynb"])
+    assert any("no cell uses them" in text for text in found["notebooks/demo/one.ipynb"])
     project.add("one", parameters=PARAMETERS, recorded='{ toy = { dataset = "x" } }')
     with pytest.raises(manifest.ManifestError, match="must not hold dataset"):
         guard.project()

@@ -60,7 +60,8 @@ def pick(
     A, B : float, optional
         Of the propensities that a propensity-scored metric weighs with; None: the dataset's.
     points : int, optional
-        How many records of a dataset that comes with the package; None: all (see :func:`xcrepro.load`).
+        How many records of a dataset that comes with the package; None: all (see :func:`xcrepro.load`). It does
+        nothing for others.
 
     Returns
     -------
@@ -84,8 +85,6 @@ def pick(
     entry = registry.find(dataset)
     if not folder and entry is not None and "committed" in entry.archive:
         return load(dataset, split=split or 0, points=points, A=A, B=B)
-    if points is not None:
-        raise ArgumentError("points", "must be None but for a dataset that comes with the package", points)
     if folder or size == "paper":
         return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
     if split:

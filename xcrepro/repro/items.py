@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xcrepro import paths
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, tables
+from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +73,8 @@ class Item:
     """What :meth:`made_from` was told, for feet of figures and tables."""
     made: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
     """Name of a table -> its CSV, of all that this run checked or saved."""
+    moved: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """How files of this run differ from what is committed."""
 
     @property
     def size(self) -> str:
@@ -144,7 +146,7 @@ class Item:
 
     # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
-    def check(self, table: pd.DataFrame, part: str = "") -> None:
+    def check(self, table: pd.DataFrame, part: str = "", quiet: bool = False) -> None:
         """Hold ``table`` to what is committed, ``figures/<id>[-part].csv``, and print one line.
 
         It has to be equal in every cell, numbers in six significant digits (:mod:`xcrepro.repro.same`). What differs is
@@ -156,6 +158,8 @@ class Item:
         table : DataFrame
         part : str
             As for :meth:`name`.
+        quiet : bool
+            Print nothing: a notebook that ends with :meth:`statements` says it there, of all tables.
 
         Raises
         ------
@@ -167,10 +171,12 @@ class Item:
         if not self.official:
             if recorded.asked():
                 recorded.note(part, table)
-            print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+            if not quiet:
+                print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
             return
         if self.size != "small":
-            print(f"{self.name(part)}: nothing is committed for size {self.size}")
+            if not quiet:
+                print(f"{self.name(part)}: nothing is committed for size {self.size}")
             return
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
@@ -181,7 +187,8 @@ class Item:
             )
         else:
             record.note("output", str(self.folder / self._file(part, ".csv")))
-        print(f"{self.name(part)}: {differs or f'{same.counted(text)} values equal the committed run'}")
+        if not quiet:
+            print(f"{self.name(part)}: {differs or f'{same.counted(text)} values equal the committed run'}")
 
     def _claim(self, table: pd.DataFrame, part: str) -> str:
         """The table's CSV; refused where this run has made another table of that name."""
@@ -291,6 +298,37 @@ class Item:
         """
         compare.equal(what, **ways)
 
+    def statements(self, said: Callable[[], Sequence[Sequence]]) -> None:
+        """Hold the typed conclusions of the notebook to this run, and print one line, of its tables as well.
+
+        They are about the committed run: with other parameters nothing is held, and the line says so.
+
+        Parameters
+        ----------
+        said : callable
+            Called without arguments, with the committed parameters only: (words, values) or (words, values, condition) of each,
+            as :func:`xcrepro.repro.statements.faults` takes them. They have to hold all numbers of the cells tagged
+            ``answer`` and ``conclusion``.
+
+        Raises
+        ------
+        StatementFault
+            With everything that is not so.
+        """
+        if not self.official or self.size != "small":
+            print(
+                f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
+            )
+            return
+        given = said()
+        found = statements.faults(statements.text_of(notebooks.read(self.entry.notebook)), given)
+        if found and not same.elsewhere():
+            raise statements.StatementFault(f"{self.name()}: the text is not what the run says: {'; '.join(found)}")
+        values = sum(map(same.counted, self.made.values()))
+        equal = f"{len(self.moved)} files differ" if self.moved else f"{values} values equal the committed run"
+        words = f"differ here: {'; '.join(found)}" if found else "hold"
+        print(f"{self.name()}: {equal}; {len(given)} statements of the text {words}")
+
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "", origin: str = "") -> None:
         """Write the figure and the table behind it into this run's folder, and show it.
 
@@ -370,6 +408,7 @@ class Item:
         if not differs or accepts:
             return ""
         said = next(iter(differs.values()))
+        self.moved.append(said)
         if same.elsewhere():
             record.note("elsewhere", said)
         elif os.environ.get("XCREPRO_FIGURES"):
@@ -466,7 +505,7 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     entry : manifest.Entry
     values : mapping of str to object
         All its parameters. Their types are held to the notebook's own, their values to ``check_parameters`` of the item's
-        module, where there is one.
+        module, of an item without one to that of the package of papers.
 
     Raises
     ------
@@ -475,7 +514,7 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     """
     notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
     one_of("size", values["size"], manifest.SIZES)
-    if rule := getattr(module_of(entry.id), "check_parameters", None):
+    if rule := getattr(module_of(entry.id) or importlib.import_module(PAPERS), "check_parameters", None):
         rule(values)
 
 
@@ -501,6 +540,7 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     """
     record.watch()
     entries = manifest.load()
+    id = manifest.now(entries, id)
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
     entry = entries[id]

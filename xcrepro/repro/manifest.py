@@ -58,6 +58,8 @@ class Entry:
     recorded : dict of str to dict
         The real datasets on which the item's numbers are recorded -> the parameters that such a run needs besides its
         dataset and folder (:mod:`xcrepro.repro.recording`).
+    formerly : tuple of str
+        Ids that it had, or of items that it has taken in: they answer with it.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Entry:
     long: bool = False
     seconds: int = 0
     recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
+    formerly: tuple[str, ...] = ()
 
     @property
     def notebook(self) -> Path:
@@ -185,6 +188,7 @@ _TYPES = {
     "long": (bool, "true or false"),
     "seconds": (int, "a whole number above 0"),
     "recorded": (dict, "a table of datasets, each a table of parameters"),
+    "formerly": (list, "a list of texts"),
 }
 
 
@@ -216,6 +220,7 @@ def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
         long=table.get("long", False),
         seconds=table.get("seconds", 0),
         recorded=recorded,
+        formerly=tuple(table.get("formerly", ())),
     )
     if not entry.notebook.is_file():
         raise refuse(f"its notebook {entry.notebook} is not there")
@@ -267,6 +272,23 @@ def require_project(entries: dict[str, Entry], what: str) -> None:
         )
 
 
+def now(entries: dict[str, Entry], id: str) -> str:
+    """The id of the item that answers to ``id``: its own, or that which it has today.
+
+    Parameters
+    ----------
+    entries : dict
+        From :func:`load`.
+    id : str
+
+    Returns
+    -------
+    str
+        ``id`` itself where no item had it.
+    """
+    return next((name for name, entry in entries.items() if id in entry.formerly), id) if id not in entries else id
+
+
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
     """The ids meant by ``words``, in the manifest's order.
 
@@ -275,7 +297,8 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
     entries : dict
         From :func:`load`.
     words : str, sequence of str or None
-        Ids and paper names, as a list or as one text separated by commas or blanks; None or empty for all.
+        Ids, former ones included, and paper names, as a list or as one text separated by commas or blanks; None or empty
+        for all.
 
     Returns
     -------
@@ -288,7 +311,7 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
         For a name that is neither, with the nearest that is.
     """
     words = re.split(r"[,\s]+", words.strip()) if isinstance(words, str) else list(words or [])
-    words = [word for word in words if word]
+    words = [now(entries, word) for word in words if word]
     found = [] if words else list(entries)
     for word in words:
         matches = [name for name in entries if name == word or name.startswith(word.rstrip("/") + "/")]

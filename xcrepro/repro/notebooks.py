@@ -79,6 +79,30 @@ def code_cells(notebook: dict) -> list[dict]:
     return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"]
 
 
+def functions(path: str | os.PathLike) -> dict:
+    """What a notebook's code cells define, to be tested: nothing else of them runs.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        Name -> imported module or function, literal under a name in capital letters, or function.
+    """
+    found: dict = {}
+    for cell in code_cells(read(path)):
+        for node in ast.parse(text(cell["source"])).body:
+            constant = isinstance(node, ast.Assign) and all(
+                isinstance(one, ast.Name) and one.id.isupper() for one in node.targets
+            )
+            constant = constant and not any(isinstance(part, ast.Name) for part in ast.walk(node.value))
+            if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
+                exec(compile(ast.Module([node], []), str(path), "exec"), found)
+    return found
+
+
 def code_hash(notebook: dict) -> str:
     """SHA-256 over the code cells alone: prose and outputs do not change what a notebook computes."""
     sources = [text(cell["source"]) for cell in code_cells(notebook)]

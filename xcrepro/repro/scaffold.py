@@ -1,4 +1,4 @@
-"""A new item, from templates that run: module, notebook, test and its lines in the manifest."""
+"""A new item, from templates that run: notebook, test and its lines in the manifest."""
 
 from __future__ import annotations
 
@@ -38,18 +38,16 @@ def new(id: str, title: str = "") -> list[Path]:
         raise ArgumentError("item", "must look like paper/item_name", repr(id), "letters, digits and _")
     if id in entries:
         raise ArgumentError("item", "must be new", repr(id), f"xcrepro run {id} runs it")
-    package = root / "xcrepro" / "papers"
-    if not package.is_dir():
+    if not (root / "xcrepro" / "papers").is_dir():
         raise ArgumentError("project", "must hold the package's sources, as a clone does", root, "run it there")
     title = title.strip() or name.replace("_", " ")
     filled = {
         kind: (_TEMPLATES / f"{kind}.py.txt")
         .read_text(encoding="utf-8")
         .format(id=id, paper=paper, name=name, title=title)
-        for kind in ("item", "notebook", "test")
+        for kind in ("notebook", "test")
     }
     files = {
-        package / paper / f"{name}.py": filled["item"],
         root / "notebooks" / f"{id}.ipynb": tidy.tidied(_notebook(filled["notebook"])),
         root / "tests" / "papers" / paper / f"test_{name}.py": filled["test"],
     }
@@ -57,8 +55,6 @@ def new(id: str, title: str = "") -> list[Path]:
         raise ArgumentError(
             "item", "must be new", there[0], "it is there already: move or remove it, or take another name"
         )
-    if not (init := package / paper / "__init__.py").exists():
-        files[init] = '"""Say here which document this is."""\n'
     listing = root / "notebooks" / "manifest.toml"
     escaped = title.replace("\\", "\\\\").replace('"', '\\"')
     files[listing] = f'{listing.read_text(encoding="utf-8").rstrip()}\n\n["{id}"]\ntitle = "{escaped}"\n'.lstrip()
@@ -67,11 +63,13 @@ def new(id: str, title: str = "") -> list[Path]:
 
 
 def _notebook(text: str) -> dict:
-    """The notebook that ``text`` writes down: each cell after a line ``# %%``, with ``[markdown]`` or a tag behind."""
+    """The notebook that ``text`` writes down: each cell after a line ``# %%``, with ``[markdown]`` and tags behind."""
     cells = []
     for piece in ("\n" + text).split("\n# %%")[1:]:
         head, _, source = piece.partition("\n")
-        kind, tags = ("markdown", []) if "[markdown]" in head else ("code", head.split())
+        tags = head.split()
+        kind = "markdown" if "[markdown]" in tags else "code"
+        tags = [tag for tag in tags if tag != "[markdown]"]
         cell = {"cell_type": kind, "metadata": {"tags": tags}, "source": source.strip("\n")}
         cells.append({**cell, "outputs": [], "execution_count": None} if kind == "code" else cell)
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -1,64 +1,73 @@
-"""Tables 3 and 4 as printed: cells read off the paper, and counts that see one turned cell."""
+"""Tables 3 and 4: what the notebook defines, against cells read off the paper, numbers by hand, and planted orders."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from xcrepro.papers.jain16 import table3_table4 as leads
+import xcrepro as xc
+from xcrepro.findings import Measured
+from xcrepro.propensity import inverse
+from xcrepro.repro import notebooks
 
 
-def test_the_tables_as_printed():
-    table3, table4 = leads.read_printed(3), leads.read_printed(4)
-    assert list(table3.columns) == ["dataset", "method", "N1", "N3", "N5", "P1", "P3", "P5"]
-    assert list(table4.columns) == ["dataset", "method", "C1", "C3", "C5"]
-    assert (len(table3), len(table4)) == (36, 18)
-    assert table3.iloc[-1, 2:].tolist() == [13.52, 16.43, 17.79, 13.52, 17.95, 20.50]
-    assert table4.iloc[-1, 2:].tolist() == [6.04, 7.45, 8.09]
+@pytest.fixture(scope="module")
+def defined(root):
+    return notebooks.functions(root / "notebooks/jain16/table3_table4.ipynb")
 
 
-def test_leads_and_claims(monkeypatch):
-    table3 = leads.read_printed(3)
-    found = leads.compute_leads(table3)
-    assert (found["led"] == found["columns"]).all()
-    claims = leads.compute_claims()
-    assert claims["of"].tolist() == [144, 144, 36, 33, 3]
-    assert (claims["holds"] == claims["of"]).all()
-    table3.loc[(table3["method"] == "SLEEC") & (table3["dataset"] == "EURLex-4K"), "P1"] = 99.0
-    monkeypatch.setattr(leads, "read_printed", {3: table3, 4: leads.read_printed(4)}.get)
-    claims = leads.compute_claims()
-    assert claims["holds"].tolist() == [143, 143, 36, 33, 3]
-    assert claims["where not"][1] == "EURLex-4K P1: 45.38, SLEEC 99.00"
-    assert leads.compute_leads(table3)["led"].tolist()[0] == 5
+def test_psp_is_the_papers_ratio(defined, small, tops):
+    w = inverse([5, 3, 1, 0], 6, 0.55, 1.5)
+    # Place 1. The best rankings show label 1, label 2 and label 0.
+    best = w[1] + w[2] + w[0]
+    assert defined["psp"](small.test.Y, tops["head"], 1, w) == pytest.approx(100 * 2 * w[0] / best)
+    assert defined["psp"](small.test.Y, tops["tail"], 1, w) == pytest.approx(100 * (w[1] + w[2]) / best)
+    for name, top in tops.items():
+        for k in (1, 3, 5):
+            call = 100 * xc.metrics.psp(small.test.Y, top, k, inverse_propensity=w)[0]
+            assert defined["psp"](small.test.Y, top, k, w) == pytest.approx(call), (name, k)
 
 
-def test_gains():
-    table = leads.compute(leads.read_printed(3))
-    gains = table.set_index(["dataset", "column"])["gain"]
-    assert gains[("Ads-9M", "P5")] == pytest.approx(20.50 - 17.26)
-    assert gains[("AmazonCat-13K", "P1")] == pytest.approx(69.05 - 46.75)
-    assert table["best other"][3] == "1-vs-All"  # EURLex-4K, P1
-    assert leads.compute_ranges(table).set_index("dataset").loc["Ads-9M", "largest at"] == "P5"
+def test_first_predictions_are_counted_by_frequency(defined, small, tops):
+    found = defined["by_frequency"](small.test.Y, tops["head"], np.array([5, 3, 1, 0]), edges=(1, 5))
+    assert found == {"1 to 4: predicted": 0, "1 to 4: right": 0, "5 or more: predicted": 3, "5 or more: right": 2}
 
 
-def test_coverage_that_decreases():
-    cells = leads.compute_decreasing_coverage(leads.read_printed(4))
-    assert set(cells["dataset"]) == {"Wiki10-31K"}
-    assert len(cells) == 3
-    assert (cells["value"] < cells["before"]).all()
+def test_the_tables_as_printed(defined):
+    table3, table4 = defined["read_printed"](3), defined["read_printed"](4)
+    names = [f"{metric}@{k}" for metric in ("PSnDCG", "PSP") for k in (1, 3, 5)]
+    assert (list(table3), list(table4)) == (names, ["Cov@1", "Cov@3", "Cov@5"])
+    assert (table3.shape, table4.shape) == ((36, 6), (18, 3))
+    assert table3.iloc[-1].tolist() == [13.52, 16.43, 17.79, 13.52, 17.95, 20.50]
+    assert table4.iloc[-1].tolist() == [6.04, 7.45, 8.09]
 
 
-def test_findings_follow_the_cells():
-    table3, table4 = leads.read_printed(3), leads.read_printed(4)
-    gains = leads.compute(table3)
-    said = "\n".join(leads.findings(table3, table4, gains, leads.compute_claims()))
-    assert "36 of the 36 columns of table 3" in said
-    assert "0.6 (N1 on Ads-9M) to 22.3 (N1 on AmazonCat-13K)" in said
-    assert "shrinks from k = 1 to k = 5 on 5 of 6" in said
-    assert "3 of 54 cells" in said
-    # Planted: one column is lost, and Ads-9M's gain falls as well.
-    table3.loc[(table3["method"] == "SLEEC") & (table3["dataset"] == "EURLex-4K"), "P1"] = 99.0
-    table3.loc[(table3["method"] == "PfastreXML") & (table3["dataset"] == "Ads-9M"), "P1"] = 60.0
-    said = "\n".join(leads.findings(table3, table4, leads.compute(table3), leads.compute_claims()))
-    assert "35 of the 36 columns of table 3" in said
-    assert "on 5 of 6" in said  # EURLex-4K's gain rises now, Ads-9M's falls
-    assert "-53.6 (P1 on EURLex-4K)" in said
+def test_leads_see_a_turned_cell(defined):
+    table3 = defined["read_printed"](3)
+    found = defined["leads"](table3).set_index("dataset")
+    assert set(found["columns led"]) == {"6 of 6"}
+    assert found.loc["Ads-9M", "largest gain"] == pytest.approx(20.50 - 17.26)
+    assert found.loc["AmazonCat-13K", "largest gain"] == pytest.approx(69.05 - 46.75)
+    assert found.loc["EURLex-4K", "least lead"] == pytest.approx(48.08 - 46.17)  # P5, over 1-vs-All
+    table3.loc[("EURLex-4K", "SLEEC"), "PSP@1"] = 99.0
+    assert defined["leads"](table3).set_index("dataset").loc["EURLex-4K", "columns led"] == "5 of 6"
+
+
+def test_one_dataset_says_what_its_interval_says(defined):
+    assert defined["outcome"](2.0, 1.0, 3.0) == "holds"
+    assert defined["outcome"](-2.0, -3.0, -1.0) == "does not hold"
+    assert defined["outcome"](0.1, -0.4, 0.5) == "cannot tell"
+    assert defined["outcome"](0.1, np.nan, np.nan) == "holds"  # of coverage no error is known
+    same = {"TIB": (2.0, 1.0, 3.0), "Bibtex": (1.0, 0.5, 1.5)}
+    assert defined["verdict"](same) == "holds, 2 of 2"
+    assert defined["verdict"](same | {"Delicious": (0, -1, 1)}) == "holds on TIB, Bibtex; cannot tell on Delicious"
+
+
+def test_differences_are_of_pairs_that_are_there(defined):
+    measured = {1: Measured.of_runs({"FastXML": [10.0, 11.0, 12.0], "PfastXML": [12.0, 13.1, 13.9]})}
+    ours = defined["pd"].DataFrame({"model": ["FastXML", "PfastXML"], "Cov@1 (reachable)": [5.0, 7.5]})
+    found = defined["differences"](measured, ours)
+    assert found["metric"].tolist() == ["PSP@1", "Cov@1 (reachable)"]
+    assert found["difference"].tolist() == pytest.approx([2.0, 2.5])
+    assert found.loc[0, "low"] < 2.0 < found.loc[0, "high"]
+    assert np.isnan(found.loc[1, "low"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pandas as pd
 import pytest
 
+import xcrepro as xc
 from xcrepro.errors import DataMissing
 from xcrepro.papers.xcrepo import table_datasets
+from xcrepro.repro import notebooks
 
 
 def test_rows_read_off_the_page():
@@ -47,15 +48,19 @@ def test_loaded_statistics_are_of_the_folders_data(real_data):
     assert table_datasets.compute_loaded("", "small").empty
 
 
-def test_findings_name_what_fits_neither():
-    implied = pd.DataFrame({"dataset": ["a", "b", "c"], "points counted": ["train", "neither", "train"]})
-    counted = pd.DataFrame({"dataset": ["a", "a"], "quantity": "L", "printed": ["2.40", "3"], "ours": [2.404, 4.0]})
-    said = table_datasets.findings(implied, counted, counted.head(0))
-    assert "train points alone for 2 datasets, train and test for 0" in said[0]
-    assert said[0].endswith("fit neither for 1 (b), beyond rounding.")
-    assert said[1:] == ["From the project's label counts 1 of 2 printed numbers come out, within their rounding."]
-
-
 def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path):
     with pytest.raises(DataMissing, match="parameter folder"):
         table_datasets.check_parameters({"size": "small", "folder": str(tmp_path / "none")})
+
+
+def test_the_interval_and_the_records_of_the_notebook(root):
+    """5.31 labels a point are 20.64 to 20.68 points a label of the 15,539 train points; a star is a recorded heading."""
+    defined = notebooks.functions(root / "notebooks/xcrepo/table_datasets.ipynb")
+    assert defined["implied"](5.31, 15539, 3993) == pytest.approx((5.305 * 15539 / 3993, 5.315 * 15539 / 3993))
+    ds = xc.load("tib", points=200)
+    has = ds.test.Y[3].indices
+    other = next(label for label in range(ds.test.Y.shape[1]) if label not in has)
+    top = xc.TopK.from_ids([[has[0], other]] * ds.test.Y.shape[0], n_labels=ds.test.Y.shape[1])
+    row = defined["read"](ds, top, 3)
+    assert row["best"] == f"{ds.label_names[has[0]]} *; {ds.label_names[other]}"
+    assert row["words"] == ", ".join(ds.telling_words(3, 6))

@@ -7,7 +7,6 @@ import pandas as pd
 from xcrepro.data import registry
 from xcrepro.data.registry import PAGE_TABLE
 from xcrepro.inputs import dataset_tables, parameters
-from xcrepro.repro import compare
 
 check_parameters = parameters.check
 
@@ -74,29 +73,3 @@ def compute_loaded(folder: str, size: str) -> pd.DataFrame:
         dataset, quantity (the column), printed (text), ours.
     """
     return dataset_tables.compare_files(PAGE_TABLE, COLUMNS, folder, size)
-
-
-def findings(implied: pd.DataFrame, counted: pd.DataFrame, loaded: pd.DataFrame) -> list[str]:
-    """Which points the averages count, and what counting again gave.
-
-    Parameters
-    ----------
-    implied, counted, loaded : DataFrame
-        Of :func:`compute_implied`, :func:`compute_counted` and :func:`compute_loaded`.
-
-    Returns
-    -------
-    list of str
-    """
-    by = {basis: part["dataset"].tolist() for basis, part in implied.groupby("points counted")}
-    count = {basis: len(by.get(basis, [])) for basis in ("train", "all", "neither")}
-    neither = f" ({', '.join(by['neither'])}), beyond rounding" if count["neither"] else ""
-    said = [
-        f"Points per label counts the train points alone for {count['train']} datasets, train and test for {count['all']}; the "
-        f"two printed averages fit neither for {count['neither']}{neither}."
-    ]
-    for table, whence in ((counted, "the project's label counts"), (loaded, "the files on this machine")):
-        if len(table):
-            met = sum(compare.within(row.ours, str(row.printed)) for row in table.itertuples())
-            said.append(f"From {whence} {met} of {len(table)} printed numbers come out, within their rounding.")
-    return said
