@@ -19,6 +19,7 @@ def copy(root, tmp_path_factory):
     """A project with the package's sources and no items; compiled kernels come along, which takes two minutes else."""
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(root / "xcrepro", place / "xcrepro")
+    shutil.copytree(root / "data/tib", place / "data/tib")
     shutil.copy(root / "constraints.txt", place)  # where it is missing no bits are promised
     (place / "notebooks").mkdir()
     (place / "notebooks/manifest.toml").write_text("")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from xcrepro.errors import ArgumentError
 from xcrepro.repro import items, manifest, notebooks, statements
 
 TEXT = """**PfastXML** gains 2.9 points of PSP@1 on EURLex-4K, [6,000 records](a-1.5.md) say (1.9 to 4.0),
@@ -72,3 +73,11 @@ def test_a_former_id_answers_with_the_new_name(project):
     entries = manifest.load()
     assert manifest.find(entries, "demo/old") == ["demo/one"]
     assert items.item("demo/old", {"size": "small", "seed": 0}).entry.id == "demo/one"
+
+
+def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(root))
+    entry = manifest.load()["jain16/table3_table4"]
+    items.check_parameters(entry, entry.official("small"))
+    with pytest.raises(ArgumentError, match="parameter scale must be"):
+        items.check_parameters(entry, entry.official("small") | {"scale": 2.0})

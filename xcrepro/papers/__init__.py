@@ -1,7 +1,3 @@
 """What items share, a folder a paper: ``<paper>/_common.py``, and ``<paper>/<item>.py`` of an item that has more than its
 notebook holds; ``kit`` has the items that belong to no paper.
 """
-
-from xcrepro.inputs.parameters import check as check_parameters  # of items without a module of their own
-
-__all__ = ["check_parameters"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPERS = "xcrepro.papers"
+INPUTS = "xcrepro.inputs"
 
 
 def folder(size: str, official: bool) -> Path:
@@ -505,7 +506,7 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     entry : manifest.Entry
     values : mapping of str to object
         All its parameters. Their types are held to the notebook's own, their values to ``check_parameters`` of the item's
-        module, of an item without one to that of the package of papers.
+        module, of an item without one to the rules that its notebook's data have (``inputs/parameters.py``).
 
     Raises
     ------
@@ -514,8 +515,18 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     """
     notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
     one_of("size", values["size"], manifest.SIZES)
-    if rule := getattr(module_of(entry.id) or importlib.import_module(PAPERS), "check_parameters", None):
+    module = module_of(entry.id)
+    if module is None and _takes_inputs(entry):
+        importlib.import_module(f"{INPUTS}.parameters").check(values)
+    elif rule := getattr(module, "check_parameters", None):
         rule(values)
+
+
+def _takes_inputs(entry: manifest.Entry) -> bool:
+    """Whether the notebook gets its data where the names of parameters have rules."""
+    return any(
+        INPUTS in notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook))
+    )
 
 
 def item(id: str, namespace: Mapping[str, object], /) -> Item:
