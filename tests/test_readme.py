@@ -39,7 +39,7 @@ def propensities(root) -> list[str]:
         f"PfastreXML beats one-vs-rest in PSP@1 by {bibtex['difference']:.1f} points on Bibtex "
         f"(95 % interval {bibtex['low']:.1f} to {bibtex['high']:.1f})",
         f"by {delicious['difference']:.1f} on Delicious ({delicious['low']:.1f} to {delicious['high']:.1f})",
-        f"as the paper reports for EURLex-4K, but on TIB library records it trails by {-tib['difference']:.1f} points "
+        f"as the paper reports for EURLex-4K, but on TIB it trails by {-tib['difference']:.1f} points "
         f"({-tib['high']:.1f} to {-tib['low']:.1f})",
     ]
 
