@@ -1,0 +1,156 @@
+"""The README says what is so: each number of "What we found" is made from a committed file, and so are the counts and times."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+DELICIOUS, BIBTEX = "delicious", "bibtex"
+
+
+def section(root, heading: str) -> str:
+    """A part of the README on one line, its links as their words."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert found, heading
+    return " ".join(re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", found[1]).split())
+
+
+def recorded(root, item: str, dataset: str, table: str = "") -> pd.DataFrame:
+    """A table of ``data/recorded``: results on real data, one row per row that the notebook shows."""
+    rows = pd.read_csv(root / "data/recorded" / item / f"{dataset}.csv", dtype=str).fillna({"table": ""})
+    wide = rows[rows["table"] == table].pivot(index="row", columns="column", values="value")
+    return wide.apply(lambda column: pd.to_numeric(column, errors="coerce").where(lambda x: x.notna(), column))
+
+
+def propensities(root) -> list[str]:
+    rows = pd.read_csv(root / "figures/jain16/table3_table4.csv").set_index(["dataset", "better", "than", "metric"])
+    bibtex, delicious, tib, printed = (
+        rows.loc[(name, "PfastreXML", "1-vs-All", "PSP@1")]
+        for name in ("Bibtex", "Delicious", "TIB", "EURLex-4K, printed")
+    )
+    assert printed["difference"] > 0
+    return [
+        f"PfastreXML beats one-vs-rest in PSP@1 by {bibtex['difference']:.1f} points on Bibtex "
+        f"(95 % interval {bibtex['low']:.1f} to {bibtex['high']:.1f})",
+        f"by {delicious['difference']:.1f} on Delicious ({delicious['low']:.1f} to {delicious['high']:.1f})",
+        f"as the paper reports for EURLex-4K, but on TIB it trails by {-tib['difference']:.1f} points "
+        f"({-tib['high']:.1f} to {-tib['low']:.1f})",
+    ]
+
+
+def rare_labels(root) -> list[str]:
+    rows = recorded(root, "coverage/which_metric_sees_the_tail", DELICIOUS)
+    kept = (rows["500"].astype(float) / rows["983"].astype(float)).groupby([rows["metric"], rows["k"]]).first()
+    return [
+        f"On Delicious, one-vs-rest trained on the 500 most frequent of 983 labels keeps "
+        f"{100 * kept['P', 5]:.0f} % of its P@5, but only {100 * kept['macro-F1', 5]:.0f} % of its macro-F1@5",
+        "P@5 hardly notices them",
+    ]
+
+
+def calibration(root) -> list[str]:
+    counts, gains = [], []
+    for dataset in (BIBTEX, DELICIOUS):
+        rows = recorded(root, "calibration/table5_isotonic_platt", dataset)
+        losses = rows[rows["k"] == 1].pivot(index="model", columns="method", values="NLL").astype(float)
+        gain = losses["isotonic"] - losses["Platt"]
+        counts.append(f"{(gain > 0).sum()} of {len(gain)}")
+        gains += list(gain)
+    return [
+        f"By log loss at k = 1 the opposite holds for {counts[0]} models on Bibtex and {counts[1]} on Delicious, "
+        f"by {min(gains):.2f} to {max(gains):.2f}"
+    ]
+
+
+def coverage(root) -> list[str]:
+    rows = recorded(root, "coverage/tables2_3_rerun", DELICIOUS).set_index("rule")
+    new, old = rows.loc["COV-PLT"], rows.loc["PLT"]
+    return [
+        f"On Delicious, COV-PLT is right at least once for {new['Cov@1']:.0f} % of the labels at k = 1 "
+        f"and PLT for {old['Cov@1']:.0f} %, "
+        f"but P@1 falls from {old['P@1']:.0f} % to {new['P@1']:.0f} %"
+    ]
+
+
+def benchmarks(root) -> list[str]:
+    rows = recorded(root, "xcrepo/table_benchmarks_rerun", BIBTEX, "printed")
+    first = rows[(rows["metric"] == "P") & (rows["k"] == 1)]
+    furthest = (first["ours"] - first["printed"]).abs().max()
+    rows = recorded(root, "xcrepo/table_benchmarks_rerun", DELICIOUS, "printed")
+    (one,) = rows[(rows["metric"] == "PSP") & (rows["k"] == 1) & (rows["model"] == "PfastreXML")].itertuples()
+    return [
+        f"on Bibtex our {len(first)} baselines are within {math.ceil(10 * furthest) / 10} points of the printed P@1",
+        f"on Delicious our PfastreXML has {one.ours - one.printed:.1f} points more PSP@1 than printed",
+    ]
+
+
+def audit(root) -> list[str]:
+    found = pd.read_csv(root / "figures/xcrepo/audit.csv")
+    slips = (found["judgement"] == "typo").sum()
+    return [f"{len(found)} findings in the printed numbers of the five documents, and {slips} of these are slips"]
+
+
+def test_what_we_found_is_what_the_files_say(root):
+    text = section(root, "What we found")
+    said = [
+        words for make in (propensities, rare_labels, calibration, coverage, benchmarks, audit) for words in make(root)
+    ]
+    for words in said:
+        assert words in text, words
+        text = text.replace(words, "")
+    # No other number: what remains are names.
+    for name in (
+        "Jain et al. 2016",
+        "EURLex-4K",
+        *(f"{metric}@{k}" for metric in ("P", "PSP", "macro-F1") for k in (1, 5)),
+    ):
+        text = text.replace(name, "")
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)|\([^)]*(?:png|ipynb)\)|macro-F1", "", text)
+    assert re.findall(r"\d+", text) == [], text
+
+
+@pytest.mark.parametrize("dataset", [BIBTEX, DELICIOUS])
+def test_the_results_are_those_of_real_data(root, dataset):
+    for item in (
+        "coverage/which_metric_sees_the_tail",
+        "calibration/table5_isotonic_platt",
+        "coverage/tables2_3_rerun",
+        "xcrepo/table_benchmarks_rerun",
+    ):
+        rows = pd.read_csv(root / "data/recorded" / item / f"{dataset}.csv").set_index("column")
+        assert rows.loc["dataset", "value"] == dataset
+        assert "-p folder DIR" in rows.loc["command", "value"]
+    data = pd.read_csv(root / "figures/jain16/table3_table4.csv")["data"]
+    assert data.str.contains(f"{dataset.title()} (real data, recorded)", regex=False).all()
+    assert data.str.startswith("TIB, 8,000 of 17,740 records (real data)").all()
+
+
+def test_how_much_is_reproduced(root):
+    rows = pd.read_csv(root / "notebooks/reproduced.csv")
+    extents = Counter(rows[rows["kind"].isin(["figure", "table"])]["extent"])
+    assert set(extents) == {"whole", "in part", "saved predictions", "printed"}
+    assert (
+        f"Of the documents' {extents.total()} figures and tables, {extents['whole']} are computed in full, "
+        f"{extents['in part']} in part, "
+        f"{extents['saved predictions']} are drawn from predictions that you bring, "
+        f"and for {extents['printed']} we compare and draw "
+        "only the printed numbers"
+    ) in section(root, "Rerun everything")
+
+
+def test_how_long_the_run_takes(root):
+    """The manifest has the seconds on one core of every notebook that takes more than 30: the time lies between two sums."""
+    items = tomllib.loads((root / "notebooks/manifest.toml").read_text(encoding="utf-8"))
+    usual = [entry for entry in items.values() if not entry.get("long")]
+    least = sum(entry.get("seconds", 0) for entry in usual) / 60
+    most = sum(entry.get("seconds", 30) for entry in usual) / 60
+    for page in ("README.md", "docs/rerun.md"):
+        ((low, high),) = re.findall(r"(\d+) to (\d+) minutes on one core", (root / page).read_text(encoding="utf-8"))
+        assert abs(int(low) - least) <= 3, (page, least)
+        assert abs(int(high) - most) <= 3, (page, most)
