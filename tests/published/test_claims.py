@@ -312,3 +312,14 @@ def test_own_datasets_are_named(jain16):
 def test_level(jain16, level):
     with pytest.raises(ArgumentError, match="level must be"):
         jain16.verdicts(rows({"TIB": [0.1]}), level)
+
+
+def test_the_readme_counts_the_claims(root):
+    lines = []
+    for path in sorted((root / "data/claims").glob("*.csv")):
+        table = xc.claims(path.stem).table
+        lines.append(
+            f"| `{path.name}` | {len(table)} | {(table['cell'] != '').sum()} | {(table['untested'] != '').sum()} |"
+        )
+    text = (root / "data/claims/README.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("| `")] == lines
