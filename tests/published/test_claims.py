@@ -14,8 +14,8 @@ import pytest
 
 import xcrepro as xc
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.published import claims as module
 from xcrepro.published import record
+from xcrepro.published.claims import read_claims
 
 TREES = "t3-psp-pfastxml-fastxml"
 PAIR = {"metric": "PSP", "left": "PfastXML", "right": "FastXML"}
@@ -126,19 +126,19 @@ def edited(root, tmp_path, **changes):
 )
 def test_a_broken_file_names_its_line(root, tmp_path, changes, message):
     with pytest.raises(DataError, match=message) as caught:
-        module.read_claims(edited(root, tmp_path, **changes))
+        read_claims(edited(root, tmp_path, **changes))
     assert caught.value.line == 2
 
 
 def test_other_faults_of_files(root, tmp_path):
     with pytest.raises(DataError, match="line 3: found id 't3-psndcg-pfastxml-fastxml', expected each id once"):
-        module.read_claims(edited(root, tmp_path, id="t3-psndcg-pfastxml-fastxml"))
+        read_claims(edited(root, tmp_path, id="t3-psndcg-pfastxml-fastxml"))
     path = tmp_path / "a.csv"
     path.write_text("id,claim\na,b\n")
     with pytest.raises(DataError, match="line 1: found columns id, claim, expected id, where, claim"):
-        module.read_claims(path)
+        read_claims(path)
     with pytest.raises(DataMissing, match="the claims are not there"):
-        module.read_claims(tmp_path / "none.csv")
+        read_claims(tmp_path / "none.csv")
 
 
 def test_unknown_paper_and_claim(jain16):
