@@ -519,7 +519,7 @@ def api(root: Path) -> dict[str, str]:
             "# API",
             "",
             "`import xcrepro as xc` has the names that most users need: `xc.load`, `xc.twin`, `xc.read_xc`, `xc.TopK`, `xc.evaluate`, `xc.compare`, "
-            "`xc.State`, `xc.metrics`, `xc.propensity`, `xc.calibrate`, `xc.decide`, `xc.models`, `xc.published`. Each function says what it "
+            "`xc.State`, `xc.metrics`, `xc.propensity`, `xc.calibrate`, `xc.decide`, `xc.models`, `xc.published`, `xc.claims`. Each function says what it "
             "takes and gives, with shapes, ranges, ties and edge cases, what it raises, and where in which document it is defined.",
             "",
             "| module | what it is |",

@@ -22,6 +22,7 @@ _WHERE = {
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
     "compare": "xcrepro.metrics.compare",
+    "claims": "xcrepro.published.claims",
     "report": "xcrepro.reports.report",
     "Report": "xcrepro.reports.report",
     "State": "xcrepro.metrics.state",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.metrics.state import State
     from xcrepro.predictions import TopK
+    from xcrepro.published.claims import claims
     from xcrepro.reports.report import Report, report
 
 

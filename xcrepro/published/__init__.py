@@ -2,17 +2,20 @@
 
 ``table`` and ``find`` give the record, one printed value a row; ``wide`` shows a table as the document does; ``audit``
 runs every check over all of it; ``shared`` lists what two documents print of the same thing. ``explain`` looks for the
-definition that a number is of.
+definition that a number is of. ``claims`` gives what a document says in words, and sets it against evidence.
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
 from xcrepro.published.audit import audit, doubted, shared
+from xcrepro.published.claims import Claims, claims
 from xcrepro.published.explain import conclusion, explain
 from xcrepro.published.record import about, find, formulas, listed_as, methods, names, references, sources, table, wide
 
 __all__ = [
+    "Claims",
     "about",
     "audit",
+    "claims",
     "conclusion",
     "doubted",
     "explain",

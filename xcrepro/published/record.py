@@ -188,7 +188,7 @@ def read_printed(path: str | os.PathLike) -> pd.DataFrame:
 
     Raises DataMissing where there is no such file, DataError where it breaks a rule.
     """
-    return _checked(_csv(Path(path)), Path(path))
+    return _checked(text_table(path), Path(path))
 
 
 def wide(id: str) -> pd.DataFrame:
@@ -311,11 +311,22 @@ def _folder() -> Path:
     return paths.committed("data/published")
 
 
-def _csv(path: Path, where: str = "") -> pd.DataFrame:
+def text_table(path: str | os.PathLike, what: str = "published numbers", where: str = "") -> pd.DataFrame:
+    """A CSV file in UTF-8 with every cell as text.
+
+    Raises DataMissing where there is no such file (it calls what is missing ``what``, and ``where`` ends the message),
+    DataError where it is no table.
+
+    Examples
+    --------
+    >>> len(text_table(paths.committed("data/published/names.csv")).columns)
+    4
+    """
     import pandas as pd
 
+    path = Path(path)
     if not path.is_file():
-        raise DataMissing(f"{path}: the published numbers are not there{where}")
+        raise DataMissing(f"{path}: the {what} are not there{where}")
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -327,7 +338,7 @@ def _csv(path: Path, where: str = "") -> pd.DataFrame:
 
 @functools.cache
 def _text(name: str) -> pd.DataFrame:
-    return _csv(_folder() / f"{name}.csv", "; they are part of the project's folder")
+    return text_table(_folder() / f"{name}.csv", where="; they are part of the project's folder")
 
 
 @functools.cache
