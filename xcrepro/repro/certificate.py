@@ -140,9 +140,9 @@ def read(path: Path) -> Certificate:
     return certificate
 
 
-def all_committed(root: Path | None = None) -> dict[str, Certificate]:
-    """File name -> certificate, of all in the project's ``data/certificates``."""
-    return {path.stem: read(path) for path in paths.committed_files(FOLDER, "*.toml", root)}
+def all_committed(root: Path) -> dict[str, Certificate]:
+    """File name -> certificate, of all in the project's own ``data/certificates``: another project's are not its."""
+    return {path.stem: read(path) for path in sorted((root / FOLDER).glob("*.toml"))}
 
 
 def agreement(certificates: Iterable[Certificate]) -> str:
