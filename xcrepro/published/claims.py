@@ -33,11 +33,16 @@ KINDS = ("number", "order", "sign", "bound", "identity", "cost", "about data")
 DIRECTIONS = ("above", "below", "equal", "at least", "at most")
 """Where left minus right is claimed to lie beside ``value``. The first two need an error, the others are exact."""
 
-SOURCES = ("real, live", "real, recorded", "synthetic")
-"""Where evidence comes from. Real data decide, synthetic data are only shown."""
+SOURCES = ("real, live", "real, recorded", "synthetic", "print", "exact")
+"""Where evidence comes from. Real data decide, synthetic data are only shown. What is printed, or exact (a proof, a
+calculation by hand), decides where a claim is about nothing else."""
 
 _EXACT = ("equal", "at least", "at most")
 _NEEDED = ("source", "dataset", "metric", "k", "left", "right", "value")
+_COMPARED = (
+    "id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "outcome", "effect",
+)  # fmt: skip
+_OUTCOME = ("source", "dataset", "id", "outcome")
 _INTERVAL = 0.95  # of low and high, as xc.compare makes them where nothing else is asked for
 _WORDS = ("holds", "does not hold", "cannot tell")
 
@@ -163,12 +168,12 @@ class Claims:
         Returns
         -------
         DataFrame
-            The columns id, source, dataset, metric, k, left, right, value, low, high, p and outcome. Left and right
-            are the claim's: a pair the other way round is turned. ``p`` is Holm's, over the real comparisons of the
+            The columns id, source, dataset, metric, k, left, right, value, low, high, p, outcome and effect. Left and
+            right are the claim's: a pair the other way round is turned. ``p`` is Holm's, over the real comparisons of the
             claim, and over its synthetic ones apart; NaN where the claim is exact or the evidence has no error.
             ``low`` and ``high`` are the interval that goes with it, by the normal law: wider than a single
             comparison's where the claim has several. ``outcome`` is ``"holds"``, ``"does not hold"`` or ``"cannot
-            tell"``.
+            tell"``; ``effect`` what the evidence says in words of a claim that no one comparison shows.
 
         Examples
         --------
@@ -182,8 +187,10 @@ class Claims:
         """
         level = real_number("level", level, above=0, below=1)
         chosen = self._chosen(only)
-        given = _evidence(evidence, self.table, datasets)
+        given, told = _evidence(evidence, self, datasets)
         found = [part for claim in chosen.itertuples() if (part := _judged(claim, given, level)) is not None]
+        if len(told := told[told["id"].isin(chosen["id"])]):
+            found.append(told)
         if not found:
             claimed = next((one for one in chosen.itertuples() if one.metric), None)
             example = f"such as {_comparison(claimed)}" if claimed else "but these claims have none"
@@ -209,7 +216,9 @@ class Claims:
             Paired differences as :func:`xcrepro.compare` gives them, left minus right, of one dataset after the
             other: the columns metric, k, left, right, value, and an error: ``p raw``, ``stderr``, or ``low`` and
             ``high`` (95 %); beside them ``dataset``, a name of the catalogue, and ``source``, one of :data:`SOURCES`.
-            If a comparison of a dataset comes both live and recorded, the live one counts.
+            If a comparison of a dataset comes both live and recorded, the live one counts. A claim that no one
+            comparison shows has rows with ``id``, ``outcome`` (holds, does not hold, cannot tell) and ``effect``, what
+            its cell found in words; there ``dataset`` may be empty if the source is print or exact.
         level : float
             The probability of all intervals of a claim together, before which nothing holds.
         only : str or sequence of str, optional
@@ -224,8 +233,9 @@ class Claims:
             largest over the document's datasets and ks, and on how many datasets the claim holds there; it is not a
             sample, and not judged), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does
             not hold`` and ``cannot tell`` of real datasets, and ``verdict``: ``"holds on 3 of 4, cannot tell on 1"``;
-            the word alone if there is one dataset; ``"no real data"`` where only synthetic evidence is there, ``"no
-            evidence"`` where none is, ``"see its cell"`` if no one comparison shows the claim, ``"cannot be tested
+            the word alone if there is one dataset, or the evidence is exact; ``"holds in print"`` where the claim is
+            about what the document prints; ``"no real data"`` where only synthetic evidence is there, ``"no evidence"``
+            where none is, ``"see its cell"`` if no one comparison shows the claim, ``"cannot be tested
             here"`` for the untested.
 
         Raises
@@ -245,18 +255,32 @@ class Claims:
         >>> found.loc[0, "print"], found.loc[0, "verdict"]
         ('+0.4 to +20.9 (6 of 6)', 'holds on 2 of 3, cannot tell on 1')
         """
+        return self.sum_up(self.comparisons(evidence, level, only=only, datasets=datasets), only=only)
+
+    def sum_up(self, found: pd.DataFrame, *, only=None) -> pd.DataFrame:
+        """Each claim's verdict, as :meth:`verdicts` gives it, from rows of :meth:`comparisons`, none or more.
+
+        Examples
+        --------
+        >>> import pandas as pd, xcrepro as xc
+        >>> row = {"source": "print", "dataset": "", "id": "t3-most-columns", "outcome": "holds", "effect": "36 of 36"}
+        >>> jain16 = xc.claims("jain16")
+        >>> jain16.sum_up(jain16.comparisons(pd.DataFrame([row])), only="t3-most-columns")[["print", "verdict"]].values
+        array([['36 of 36', 'holds in print']], dtype=object)
+        """
         import pandas as pd
 
-        found = self.comparisons(evidence, level, only=only, datasets=datasets)
         rows = []
         for claim in self._chosen(only).itertuples():
             part = found[found["id"] == claim.id]
-            real, synthetic = (
-                _by_dataset(part[(part["source"] == "synthetic") == made], claim) for made in (False, True)
+            kinds = part["source"].str.split(",").str[0]
+            real, made, page, exact = (
+                _by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic", "print", "exact")
             )
             count = {word: list(real.values()).count(word) for word in _WORDS}
-            shown = {"print": _printed(self.paper, claim), "real": _listed(real), "synthetic": _listed(synthetic)}
-            verdict = _verdict(claim, count, bool(synthetic))
+            said = "; ".join(part["effect"][kinds == "print"])
+            shown = {"print": _printed(self.paper, claim) or said, "real": _listed(real), "synthetic": _listed(made)}
+            verdict = _verdict(claim, count, exact, page, bool(made))
             rows.append({"id": claim.id, "claim": claim.claim} | shown | count | {"verdict": verdict})
         return pd.DataFrame(rows)
 
@@ -320,8 +344,8 @@ def _datasets() -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------- the evidence
 
 
-def _evidence(evidence, table: pd.DataFrame, own: Iterable[str]) -> pd.DataFrame:
-    """The evidence with all columns, checked, its datasets by the names they are printed with."""
+def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The comparisons with all columns, and what cells say of claims; checked, datasets by their printed names."""
     import numpy as np
     import pandas as pd
 
@@ -331,6 +355,15 @@ def _evidence(evidence, table: pd.DataFrame, own: Iterable[str]) -> pd.DataFrame
         )
     if not len(evidence):
         raise ArgumentError("evidence", "must have a comparison or more", "no row")
+    own = [own] if isinstance(own, str) else list(own)
+    told = np.zeros(len(evidence), bool)
+    if "outcome" in evidence:
+        told = (evidence["outcome"].fillna("").astype(str) != "").to_numpy()
+    said = _told(evidence[told], claims, own) if told.any() else pd.DataFrame(columns=list(_COMPARED))
+    evidence = evidence[~told]
+    if not len(evidence):
+        return pd.DataFrame(columns=[*_NEEDED, "pair"]), said
+    table = claims.table
     if missing := [name for name in _NEEDED if name not in evidence]:
         do = "xc.compare gives all but dataset and source" if {*missing} & {"dataset", "source"} else ""
         rule = f"must have the columns {', '.join(_NEEDED)}"
@@ -346,7 +379,6 @@ def _evidence(evidence, table: pd.DataFrame, own: Iterable[str]) -> pd.DataFrame
             raise ArgumentError(f"evidence[{name!r}]", "must have numbers", f"a column of {out[name].dtype}") from None
     for name in out["source"].unique():
         one_of("evidence['source']", name, SOURCES)
-    own = [own] if isinstance(own, str) else list(own)
     out["dataset"] = [str(name) for name in out["dataset"]]
     names = {name: name if name in own else _dataset(name, own) for name in out["dataset"].unique()}
     out["dataset"] = out["dataset"].map(names)
@@ -371,7 +403,35 @@ def _evidence(evidence, table: pd.DataFrame, own: Iterable[str]) -> pd.DataFrame
         came = f"{one['left']} and {one['right']}, {one['metric']}, k = {one['k']}, on {one['dataset']} again"
         raise ArgumentError("evidence", "must have each comparison of a source once", came)
     live = out.assign(live=out["source"] == "real, live").groupby(key, dropna=False)["live"].transform("any")
-    return out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True)
+    return out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True), said
+
+
+def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
+    """What cells say of claims, checked, in the columns of comparisons."""
+    import numpy as np
+
+    if missing := [name for name in _OUTCOME if name not in told]:
+        raise ArgumentError("evidence", f"must have the columns {', '.join(_OUTCOME)}", f"none named {missing[0]}")
+    out = told.reset_index(drop=True)
+    for name in (*_OUTCOME, "effect"):
+        out[name] = out[name].fillna("").astype(str) if name in out else ""
+    claims._known(out["id"])
+    for name in out["source"].unique():
+        one_of("evidence['source']", name, SOURCES)
+    for word in out["outcome"].unique():
+        one_of("evidence['outcome']", word, _WORDS)
+    anywhere = out["source"].isin(("print", "exact"))
+    for at in np.flatnonzero((out["dataset"] != "") | ~anywhere):
+        name = out.at[at, "dataset"]
+        out.at[at, "dataset"] = name if name in own else _dataset(name, own)
+    if (again := out.duplicated(["id", "dataset", "source"])).any():
+        one = out[again].iloc[0]
+        came = f"{one['id']} on {one['dataset'] or 'no dataset'} ({one['source']}) again"
+        raise ArgumentError("evidence", "must have each outcome of a source once", came)
+    live = out.assign(live=out["source"] == "real, live").groupby(["id", "dataset"])["live"].transform("any")
+    out = out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True)
+    out[["value", "low", "high", "p"]], out[["metric", "k", "left", "right"]] = np.nan, ""
+    return out[list(_COMPARED)]
 
 
 def _dataset(name: str, own: list[str]) -> str:
@@ -432,8 +492,7 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
         made = part["source"] == "synthetic"
         judged = [_with_errors(claim, one.copy(), level) for one in (part[~made], part[made]) if len(one)]
         part = pd.concat(judged)
-    names = ["id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "outcome"]
-    return part[names]
+    return part.assign(effect="")[list(_COMPARED)]
 
 
 def _is_exact(claim, value: float) -> bool:
@@ -488,10 +547,10 @@ def _errors(part: pd.DataFrame, off) -> object:
 
 def _by_dataset(part: pd.DataFrame, claim) -> dict[str, str]:
     """Each dataset's outcome: all comparisons must hold, and one that does not is enough against."""
-    asked, found = len(claim.k.split(";")), {}
+    asked, found = len(claim.k.split(";")) if claim.direction else 1, {}
     for name, one in part.groupby("dataset", sort=False):
         outcomes = list(one["outcome"])
-        whole = len(outcomes) == asked and set(outcomes) == {"holds"}
+        whole = (len(outcomes) == asked or (one["metric"] == "").all()) and set(outcomes) == {"holds"}
         found[name] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
     return found
 
@@ -503,9 +562,14 @@ def _listed(found: dict[str, str]) -> str:
     return "; ".join(f"{word} on {', '.join(groups[word])}" for word in _WORDS if word in groups)
 
 
-def _verdict(claim, count: dict[str, int], synthetic: bool) -> str:
+def _verdict(claim, count: dict[str, int], exact: dict[str, str], page: dict[str, str], synthetic: bool) -> str:
     total = sum(count.values())
     if not total:
+        for found, where in ((exact, ""), (page, " in print")):
+            if found:
+                return (
+                    next(word for word in ("does not hold", "cannot tell", "holds") if word in found.values()) + where
+                )
         if synthetic:
             return "no real data"
         return "cannot be tested here" if claim.untested else "no evidence" if claim.direction else "see its cell"

@@ -95,10 +95,12 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-            recorded |= name in ("item.show_recorded", "item.recorded")
+            recorded |= name in ("item.show_recorded", "item.recorded", "evidence.gather")
             if name in _MAKERS:
                 given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
                 parts.add(_pattern(given[0]) if given else "")
+            elif name == "evidence.gather":
+                parts.add("evidence")
     committed = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.tables()}
     for part in sorted(committed):
         if not any(fnmatch.fnmatchcase(part, pattern) for pattern in parts):

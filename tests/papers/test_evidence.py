@@ -1,0 +1,126 @@
+"""Evidence of notebooks: what is live and recorded, outcomes without a comparison, and the table of verdicts."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from xcrepro.errors import ArgumentError
+from xcrepro.papers import evidence
+
+TREES = "t3-psp-pfastxml-fastxml"
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return xc.twin("bibtex", scale=0.1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def tib():
+    return xc.load("tib", points=1000)
+
+
+def differences(values, stderr=0.01) -> pd.DataFrame:
+    """As xc.compare gives them, the pair turned."""
+    rows = [("PSP", k, "FastXML", "PfastXML", -value, stderr) for k, value in zip((1, 3, 5), values, strict=True)]
+    return pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "stderr"])
+
+
+def item(id="jain16/table3_table4", recorded=None):
+    """An item that keeps what it is given to check."""
+    kept = {}
+    made = types.SimpleNamespace(
+        entry=types.SimpleNamespace(id=id),
+        check=lambda table, part, quiet: kept.update({part: table}),
+        recorded=lambda part: recorded or {},
+    )
+    return made, kept
+
+
+def test_where_evidence_comes_from(twin, tib):
+    for ds, source, name in ((twin, "synthetic", "Bibtex"), (tib, "real, live", "TIB")):
+        made = evidence.of(ds, differences([0.1, 0.1, 0.1]), {"th44-unbiased": (None, "too few draws")})
+        assert set(made["source"]) == {source}
+        assert set(made["dataset"]) == {name}
+        assert made["outcome"].dropna().tolist() == ["cannot tell"]
+    assert evidence.exact({"th44-unbiased": (np.True_, "")}).loc[0, ["source", "outcome"]].tolist() == [
+        "exact",
+        "holds",
+    ]
+    assert evidence.printed({"t3-most-columns": (False, "")}).loc[0, "outcome"] == "does not hold"
+
+
+def test_verdicts_show_the_weakest_k(tib):
+    """By hand: the least lower end of the three, and a dataset's own recorded synthetic rows are not evidence."""
+    others = {
+        "bibtex": evidence.of(tib, differences([0.2, 0.01, 0.3])).assign(dataset="Bibtex"),
+        "delicious": pd.concat(
+            [
+                evidence.of(tib, differences([-0.2, 0.2, 0.3])).assign(dataset="Delicious"),
+                evidence.of(tib, differences([0.2, 0.2, 0.3])).assign(dataset="Wiki10-31K", source="synthetic"),
+            ]
+        ),
+    }
+    one, kept = item(recorded=others)
+    found = evidence.gather(
+        one,
+        evidence.of(tib, differences([0.10, 0.09, 0.11])),
+        evidence.printed({"t3-most-columns": (True, "36 of 36")}),
+        evidence.exact({"s7-normalised": (False, "0.5 is not 0.4")}),
+    )
+    assert len(kept["evidence"]) == 5
+    assert set(found["source"]) == {"real, live", "real, recorded", "print", "exact"}
+    table = evidence.verdicts(one, found)
+    assert list(table) == ["claim", "print, or by hand", "TIB", "Bibtex", "Delicious", "verdict"]
+    first = table.iloc[0]
+    assert first["claim"] == "PfastXML above FastXML, PSP@1, 3, 5"
+    assert first["TIB"].startswith("+9.0 (")
+    assert first["TIB"].endswith("at k = 3")
+    assert first["Bibtex"].startswith("+1.0 (-")
+    assert first["Delicious"].startswith("-20.0 (")
+    assert first["verdict"] == "holds on 1 of 3, does not hold on 1, cannot tell on 1"
+    rest = table.set_index("claim")
+    assert rest.iloc[1:]["verdict"].tolist() == ["holds in print", "does not hold"]
+    assert rest.iloc[1:]["print, or by hand"].tolist() == ["36 of 36", "0.5 is not 0.4"]
+
+
+def test_live_outcomes_come_before_recorded(tib):
+    here = evidence.of(tib, outcomes={"th44-unbiased": (True, "now")})
+    one, _ = item("jain16/table1_gains", {"tib": evidence.of(tib, outcomes={"th44-unbiased": (False, "then")})})
+    [row] = evidence.verdicts(one, evidence.gather(one, here)).to_dict("records")
+    assert (row["TIB"], row["verdict"]) == ("now", "holds")
+
+
+def test_planted_faults_are_refused(tib):
+    one, _ = item()
+    for outcomes, message in (
+        ({"t3-most-column": (True, "")}, "did you mean 't3-most-columns'"),
+        ({"th44-unbiased": (True, "")}, "must have a comparison that a claim"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
+    twice = evidence.of(tib, outcomes={"t3-most-columns": (True, "")})
+    with pytest.raises(ArgumentError, match="each outcome of a source once; got t3-most-columns on TIB"):
+        evidence.verdicts(one, evidence.gather(one, twice, twice))
+    for column, word, message in (
+        ("outcome", "yes", "must be one of 'holds'"),
+        ("source", "hearsay", "must be one of 'real, live'"),
+        ("dataset", "", "must be a dataset of the catalogue"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            xc.claims("jain16").verdicts(twice.assign(**{column: word}))
+
+
+def test_a_paper_has_all_its_claims(root):
+    """Each claim once, in order; those of a notebook have the verdict that its committed table shows."""
+    found = evidence.of_paper("jain16")
+    assert found["id"].tolist() == xc.claims("jain16").table["id"].tolist()
+    assert (found.loc[found["untested"] != "", "verdict"] == "cannot be tested here").all()
+    table = pd.read_csv(root / "figures/jain16/table3_table4-claims.csv", keep_default_na=False)
+    mine = found[(found["notebook"] == "jain16/table3_table4") & (found["verdict"] != "no evidence")]
+    assert mine["verdict"].tolist() == table["verdict"].tolist()

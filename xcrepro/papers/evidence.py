@@ -1,0 +1,191 @@
+"""What a notebook's run shows of its paper's claims, beside what is recorded on other data, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from xcrepro import paths
+from xcrepro.data import registry
+from xcrepro.data.twin import Twin
+from xcrepro.published.claims import SOURCES, claims
+from xcrepro.repro import recorded
+
+if TYPE_CHECKING:
+    from xcrepro.data.dataset import Dataset
+    from xcrepro.repro.items import Item
+
+PART = "evidence"
+"""The table of a notebook that holds its evidence: ``figures/<id>-evidence.csv``."""
+
+_LIVE, _RECORDED, _SYNTHETIC, _PRINT, _EXACT = SOURCES
+_COLUMNS = ("source", "dataset", "metric", "k", "left", "right", "value", "stderr", "low", "high", "p raw")
+_WORDS = {True: "holds", False: "does not hold", None: "cannot tell"}
+
+Outcomes = Mapping[str, tuple[bool | None, str]]
+"""Claim -> whether it holds (None: cannot tell), and what its cell found in words, such as "+2.1 points (1.4 to 2.8)"."""
+
+
+def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None = None) -> pd.DataFrame:
+    """The evidence of one dataset: differences of models, and outcomes of claims that no one difference shows.
+
+    Parameters
+    ----------
+    ds : Dataset
+        A twin's evidence is synthetic, all other live.
+    apart : DataFrame, optional
+        As :func:`xcrepro.compare` gives it: left minus right, fractions.
+    outcomes : mapping, optional
+        As :data:`Outcomes` has it.
+
+    Returns
+    -------
+    DataFrame
+        As :meth:`xcrepro.published.claims.Claims.verdicts` takes it.
+    """
+    source = _SYNTHETIC if isinstance(ds, Twin) else _LIVE
+    known = registry.find(ds.entry.name if ds.entry else ds.name)
+    name = known.printed_name if known else ds.title
+    told = _told(source, name, outcomes or {})
+    if apart is None:
+        return told
+    rows = apart.assign(source=source, dataset=name).reindex(columns=list(_COLUMNS))
+    # As objects: a whole k stays whole beside the rows that have none.
+    return pd.concat([rows.astype({"k": object}), told], ignore_index=True) if len(told) else rows
+
+
+def printed(outcomes: Outcomes) -> pd.DataFrame:
+    """The evidence on claims about what the document prints."""
+    return _told(_PRINT, "", outcomes)
+
+
+def exact(outcomes: Outcomes) -> pd.DataFrame:
+    """The evidence on identities and bounds that a calculation shows, whatever the data."""
+    return _told(_EXACT, "", outcomes)
+
+
+def _told(source: str, dataset: str, outcomes: Outcomes) -> pd.DataFrame:
+    rows = [
+        (source, dataset, id, _WORDS[None if ok is None else bool(ok)], words) for id, (ok, words) in outcomes.items()
+    ]
+    return pd.DataFrame(rows, columns=["source", "dataset", "id", "outcome", "effect"])
+
+
+def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
+    """The evidence of this run, held to what is committed, and that of its recorded runs on real data.
+
+    Parameters
+    ----------
+    item : Item
+    *parts : DataFrame
+        Of :func:`of`, :func:`printed` and :func:`exact`.
+
+    Returns
+    -------
+    DataFrame
+        As :meth:`xcrepro.published.claims.Claims.verdicts` takes it. Of recorded runs only what is of their data.
+    """
+    parts = [part for part in parts if len(part)] or list(parts[:1])
+    here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
+    item.check(here, PART, quiet=True)
+    return _joined(here, [table for _, table in sorted(item.recorded(PART).items())])
+
+
+def _joined(here: pd.DataFrame, others: list[pd.DataFrame]) -> pd.DataFrame:
+    """With recorded evidence, whose live rows are recorded ones; what is live here takes the place of what is there."""
+    there = [table[table["source"] == _LIVE].assign(source=_RECORDED) for table in others]
+    return pd.concat([here, *(table for table in there if len(table))], ignore_index=True)
+
+
+def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
+    """The claims that a notebook tests, against its evidence, as its last table shows them.
+
+    Parameters
+    ----------
+    item : Item
+        Its id is the one that the claims name.
+    found : DataFrame
+        Of :func:`gather`.
+
+    Returns
+    -------
+    DataFrame
+        One row a claim: ``claim`` (a comparison is named by its models and metric), ``print, or by hand``, a column for each
+        dataset, and ``verdict``. A dataset's cell is the difference in points with its interval at the k where the claim
+        is weakest, or what the claim's cell found.
+    """
+    document = claims(item.entry.id.partition("/")[0])
+    mine = list(document.table.loc[document.table["notebook"] == item.entry.id, "id"])
+    return shown(document, found, mine)
+
+
+def shown(document, found: pd.DataFrame, only: list[str]) -> pd.DataFrame:
+    """The table of :func:`verdicts` for any claims of a document."""
+    own = _own(found)
+    compared = document.comparisons(found, only=only, datasets=own)
+    judged = document.verdicts(found, only=only, datasets=own).set_index("id")
+    rows = []
+    for id, row in judged[judged.index.isin(compared["id"])].iterrows():
+        part = compared[compared["id"] == id]
+        by = {name: _effect(document[id], one) for name, one in part.groupby("dataset", sort=False) if name}
+        by_hand = "; ".join(part.loc[part["source"] == _EXACT, "effect"])
+        first = {"claim": _named(document[id], part), "print, or by hand": row["print"] or by_hand}
+        rows.append(first | by | {"verdict": row["verdict"]})
+    table = pd.DataFrame(rows).fillna("")
+    return table[[*(name for name in table if name != "verdict"), "verdict"]]
+
+
+def _own(found: pd.DataFrame) -> list[str]:
+    """The datasets that the catalogue does not know."""
+    from xcrepro.published.claims import _datasets
+
+    return [name for name in found["dataset"].unique() if name and name not in _datasets()]
+
+
+def _named(claim: pd.Series, part: pd.DataFrame) -> str:
+    if (part["metric"] == "").all():
+        return claim["claim"]
+    at = f"@{claim['k'].replace(';', ', ')}" if claim["k"] else ""
+    return f"{claim['left']} {claim['direction']} {claim['right']}, {claim['metric']}{at}"
+
+
+def _effect(claim: pd.Series, part: pd.DataFrame) -> str:
+    """The comparison that speaks least for the claim, in points with its interval."""
+    compared = part[part["metric"] != ""]
+    if not len(compared):
+        return "; ".join(part["effect"])
+    side = -1 if claim["direction"] in ("below", "at most") else 1
+    ends = compared["low"] if side > 0 else -compared["high"]
+    one = compared.loc[ends.where(ends.notna(), side * compared["value"]).idxmin()]
+    text = f"{100 * one['value']:+.1f}"
+    if pd.notna(one["low"]):
+        text += f" ({100 * one['low']:+.1f} to {100 * one['high']:+.1f})"
+    return text if len(compared) == 1 else f"{text} at k = {one['k']}"
+
+
+def of_paper(paper: str) -> pd.DataFrame:
+    """Each claim of a document with its verdict, from the committed and recorded evidence of its notebooks.
+
+    Parameters
+    ----------
+    paper : str
+        As :func:`xcrepro.claims` takes it.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :meth:`xcrepro.published.claims.Claims.verdicts`, then ``where``, ``kind``, ``notebook``,
+        ``untested``, in the order of the file of claims.
+    """
+    document = claims(paper)
+    compared = []
+    for id, table in document.table[document.table["notebook"] != ""].groupby("notebook", sort=False):
+        file = paths.committed(f"figures/{id}-{PART}.csv")
+        if file.is_file():
+            others = [recorded.frame(one, PART) for one in map(recorded.read, recorded.files(id))]
+            found = _joined(pd.read_csv(file), [one for one in others if one is not None])
+            compared.append(document.comparisons(found, only=list(table["id"]), datasets=_own(found)))
+    found = document.sum_up(pd.concat(compared, ignore_index=True))
+    return found.merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")
