@@ -82,7 +82,6 @@ ALLOWED = {
     ("metrics/significance.py", "_Together.alike", "@"): SPARSE,
     ("propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
     ("propensity.py", "ancestors", "@"): SPARSE,
-    ("diagnose/alignment.py", "_no_information", "scipy.stats"): "ranks only: sorting",
     ("findings.py", "relation", "scipy.stats"): "tau and its p, rounded to ten digits",
     ("metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
 }  # fmt: skip

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+import xcrepro
 from xcrepro import commands
 from xcrepro.errors import XCError, system_fault
 
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="xcrepro", description="Reproduce XC evaluation papers, and evaluate your own."
     )
+    parser.add_argument("--version", action="version", version=f"xcrepro {xcrepro.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, function, help: str) -> argparse.ArgumentParser:

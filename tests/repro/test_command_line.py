@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import xcrepro
 from xcrepro import TopK, evaluate, formats, propensity
 from xcrepro.__main__ import main
 from xcrepro.metrics import METRICS, corrected_ece
@@ -137,6 +138,24 @@ def test_help_is_quick_and_loads_no_numba():
     )
     found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"xcrepro {xcrepro.__version__}\n"
+
+
+def test_evaluate_loads_no_scipy_stats(tmp_path):
+    """It takes half a second to import, and evaluation needs none of it; here every check of the predictions runs."""
+    rows = "".join(f"{row % 3}:1 {3 + row % 5}:1\n" for row in range(60))
+    (tmp_path / "truth.txt").write_text(f"60 9\n{rows}")
+    (tmp_path / "scores.txt").write_text("60 9\n" + "".join(f"{(7 * row) % 9}:0.5\n" for row in range(60)))
+    program = "import sys, xcrepro.__main__ as m; m.main(sys.argv[1:]); print('scipy.stats' in sys.modules)"
+    command = [sys.executable, "-c", program, "evaluate", str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt")]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert found.stdout.splitlines()[-1] == "False"
 
 
 def test_evaluate_filters_pairs_before_ranking(tmp_path, capsys):

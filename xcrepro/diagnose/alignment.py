@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from xcrepro import distributions
 from xcrepro.diagnose.fingerprints import recognise
@@ -493,8 +494,6 @@ def _transposed_square(case: _Case) -> Finding | None:
 
 
 def _no_information(case: _Case) -> Finding | None:
-    from scipy.stats import rankdata
-
     ids = case.ids
     rng = np.random.default_rng(1)
     partner = ids[rng.permutation(case.n)]
@@ -509,7 +508,7 @@ def _no_information(case: _Case) -> Finding | None:
         return None
     # Shuffled rows leave the labels as frequent as they are in the truth; permuted labels do not.
     predicted = np.bincount(ids[ids >= 0], minlength=case.truth.n_labels)[: case.truth.n_labels]
-    both = [rankdata(counts) for counts in (predicted, case.truth.label_counts())]
+    both = [pd.Series(counts).rank().to_numpy() for counts in (predicted, case.truth.label_counts())]
     one, other = (ranks - ranks.mean() for ranks in both)
     scale = np.sqrt((one * one).sum() * (other * other).sum())
     alike = (one * other).sum() / scale if scale > 0 else 0.0
