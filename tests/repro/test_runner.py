@@ -15,7 +15,7 @@ import pytest
 
 from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.repro import manifest, notebooks, runner, stamps
+from xcrepro.repro import children, manifest, notebooks, runner, stamps
 
 TRAIN = """
 from xcrepro import paths
@@ -144,7 +144,7 @@ def test_what_takes_longest_with_all_that_waits_for_it_starts_first(project, cap
     assert [result.id for result in report.results] == list(entries)
     capsys.readouterr()
     script = 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
-    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, script))
+    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, script))
     runner.run(jobs=1)
     started = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
     assert started == [f"demo/{name}" for name in ("first_of_chain", "middling", "chained", "quick", "end_of_chain")]
@@ -328,7 +328,7 @@ def test_sources_are_the_import_closure(root, monkeypatch):
         own = f"xcrepro/papers/{id}.py"
         assert (own in files) == (root / own).is_file(), id
         # No file of another paper: an edit there reruns nothing here.
-        room = (f"xcrepro/papers/{paper}/", "xcrepro/papers/__init__.py")
+        room = (f"xcrepro/papers/{paper}/", "xcrepro/papers/__init__.py", "xcrepro/papers/evidence.py")
         assert all(name.startswith(room) for name in files if name.startswith("xcrepro/papers/")), id
         engine = {name.rpartition("/")[2] for name in files if name.startswith("xcrepro/repro/")}
         assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
@@ -415,13 +415,15 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
     script = f'echo "$XCREPRO_THREADS $OMP_NUM_THREADS" >> {count}\n'
     script += f"test $(wc -l < {count}) -gt 1 || {{ echo Kernel died >&2; exit 1; }}\n"
     working = script + 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
-    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, working))
+    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, working))
     monkeypatch.setenv("XCREPRO_THREADS", "3")
     assert outcomes(runner.run()) == {"one": "ok"}
     assert count.read_text() == "3 3\n3 3\n"
 
     count.write_text("")
-    monkeypatch.setattr(runner.sys, "executable", fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n"))
+    monkeypatch.setattr(
+        children.sys, "executable", fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n")
+    )
     report = runner.run(force=True)
     assert "papermill ended with 1: Kernel died" in report.failures()
     assert len(count.read_text()) == 2
@@ -465,15 +467,15 @@ def test_an_interrupted_run_has_stopped_its_children(project, monkeypatch):
             raise KeyboardInterrupt
         sleep(seconds)
 
-    papermill = runner.papermill
-    monkeypatch.setattr(runner, "papermill", start)
+    papermill = children.papermill
+    monkeypatch.setattr(children, "papermill", start)
     monkeypatch.setattr(time, "sleep", interrupted)
     try:
         with pytest.raises(KeyboardInterrupt):
             runner.run()
         assert [process.poll() is None for process in started] == [False]
     finally:
-        runner.stop(started)
+        children.stop(started)
 
 
 def _alive(pid: int) -> bool:

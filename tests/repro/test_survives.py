@@ -17,7 +17,7 @@ import pytest
 from tests.repro.test_runner import _alive, fake_python, outcomes
 from tests.test_full_disk import in_a_namespace
 from xcrepro.__main__ import main
-from xcrepro.repro import runner, stamps
+from xcrepro.repro import children, runner, stamps
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 
@@ -30,7 +30,7 @@ def pair(project, monkeypatch, tmp_path):
     project.add("one", "pass")
     project.add("two", "pass")
     (project.root / "bin").mkdir()
-    monkeypatch.setattr(runner.sys, "executable", fake_python(project.root / "bin", EMPTY))
+    monkeypatch.setattr(children.sys, "executable", fake_python(project.root / "bin", EMPTY))
     return project
 
 
@@ -59,7 +59,7 @@ def test_what_comes_into_the_way_while_an_item_runs_fails_that_item(pair, monkey
     """The stamp cannot be written; the notes are cut, as by a full disk."""
     stamp = pair.root / "build/stamps/small/demo/one.json"
     plant = f'case "$4" in */one.ipynb) mkdir -p {stamp}/inside;; esac\n'
-    monkeypatch.setattr(runner.sys, "executable", fake_python(pair.root / "bin", EMPTY + plant))
+    monkeypatch.setattr(children.sys, "executable", fake_python(pair.root / "bin", EMPTY + plant))
     report = runner.run(jobs=1)
     assert outcomes(report) == {"one": "failed", "two": "ok"}
     assert "build/stamps/small/demo/one.json" in report.failures()
@@ -68,7 +68,7 @@ def test_what_comes_into_the_way_while_an_item_runs_fails_that_item(pair, monkey
 
     for notes in ('["output", "x', '"text"', "[1, 2, 3]", "\\377"):
         cut = f'case "$4" in */one.ipynb) printf \'{notes}\\n\' > "$XCREPRO_RECORD";; esac\n'
-        monkeypatch.setattr(runner.sys, "executable", fake_python(pair.root / "bin", EMPTY + cut))
+        monkeypatch.setattr(children.sys, "executable", fake_python(pair.root / "bin", EMPTY + cut))
         report = runner.run(jobs=1, force=True)
         assert outcomes(report) == {"one": "failed", "two": "ok"}, notes
         assert "build/notebooks/small/demo/one.notes" in report.failures()
@@ -83,7 +83,7 @@ def test_a_process_that_cannot_be_started_fails_its_item(pair, monkeypatch):
             raise BlockingIOError(11, "Resource temporarily unavailable")
         return real(command, *given, **named)
 
-    monkeypatch.setattr(runner.subprocess, "Popen", no_process)
+    monkeypatch.setattr(children.subprocess, "Popen", no_process)
     report = runner.run(jobs=1)
     assert outcomes(report) == {"one": "failed", "two": "ok"}
     assert "Resource temporarily unavailable" in report.failures()
@@ -91,7 +91,7 @@ def test_a_process_that_cannot_be_started_fails_its_item(pair, monkeypatch):
 
 def test_a_notebook_that_goes_while_others_run_fails_its_item(pair, monkeypatch):
     gone = pair.root / "notebooks/demo/two.ipynb"
-    monkeypatch.setattr(runner.sys, "executable", fake_python(pair.root / "bin", EMPTY + f"rm -f {gone}\n"))
+    monkeypatch.setattr(children.sys, "executable", fake_python(pair.root / "bin", EMPTY + f"rm -f {gone}\n"))
     report = runner.run(jobs=1)
     assert outcomes(report) == {"one": "ok", "two": "failed"}
     assert "notebooks/demo/two.ipynb" in report.failures()

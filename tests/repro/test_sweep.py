@@ -54,10 +54,14 @@ def test_a_sweep(demo, engine, capsys):
         manifest.load()["demo/swept"], {"size": "small", "dataset": "a", "seed": 0}, {"seed": [0, 1, 2]}
     )
     entry, versions = manifest.load()["demo/swept"], stamps.versions()
-    kept = [name for name, values in swept.items() if sweep._kept(home / name, entry, values, versions)]
-    assert kept == ["own", "seed=1"]
+
+    def reasons() -> dict:
+        now = {name: stamps.fingerprint(entry, values, versions, {}) for name, values in swept.items()}
+        return {name: stamps.reason(entry, stamps.read_at(home / name / "done.json"), now[name]) for name in swept}
+
+    assert reasons() == {"own": None, "seed=1": None, "seed=2": "no finished run here yet"}
     (demo.root / "data/in.csv").write_text("0.75")
-    assert not any(sweep._kept(home / name, entry, values, versions) for name, values in swept.items())
+    assert set(reasons().values()) == {"input data/in.csv changed", "no finished run here yet"}
 
 
 def test_run_on_dask_writes_what_the_local_runner_writes(demo):

@@ -130,7 +130,7 @@ def _notebook(arguments) -> dict[str, bytes]:
     import tempfile
 
     from xcrepro import paths
-    from xcrepro.repro import runner
+    from xcrepro.repro import children
 
     source = paths.committed("notebooks/kit/your_model.ipynb")
     if not source.is_file():
@@ -147,11 +147,11 @@ def _notebook(arguments) -> dict[str, bytes]:
         log = Path(folder) / "report.log"
         with open(log, "wb") as words:
             arguments = [str(source), str(out), *parameters, "--no-progress-bar"]
-            process = runner.papermill(arguments, cwd=folder, stdout=words, stderr=words)
+            process = children.papermill(arguments, cwd=folder, stdout=words, stderr=words)
         try:
             process.wait()
         finally:
-            runner.stop([process])
+            children.stop([process])
         if process.returncode:
             said = log.read_text(encoding="utf-8", errors="replace").strip()
             raise XCError(f"the notebook failed; its last words: {said[-500:]}")

@@ -2,8 +2,8 @@
 
 What is recorded stands in the manifest: ``recorded = { bibtex = {}, delicious = { split = "mean" } }`` names, for each
 dataset, the parameters that a run needs besides ``dataset`` (or ``names``) and ``folder``. ``split = "mean"`` runs every
-split of the data in turn and records mean and standard deviation. A run that has ended is kept under ``build/recorded``, so
-that an interrupted recording goes on where it was.
+split of the data in turn and records mean and standard deviation. A run that has ended is kept under
+``build/notebooks/recorded``, so that an interrupted recording goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import json
 import os
 import re
 import shlex
@@ -29,8 +28,6 @@ MEAN = "mean"
 """The value of ``split`` that stands for all splits in turn."""
 Count = Callable[[str, str], int]
 """``(dataset, its folder)`` -> how many splits the data have; the engine itself does not read data."""
-_FORM = 2
-"""Of the files under ``build/recorded``; another number and none of them is taken."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -254,8 +251,7 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     # What a table comes to does not rest on the engine, which only shows and compares it.
     whole["sources"] = {name: content for name, content in whole["sources"].items() if "/repro/" not in name}
     kept = ("code", "parameters", "sources", "versions")
-    # As JSON has it, so that what is read back is equal.
-    return json.loads(json.dumps({**{key: whole[key] for key in kept}, "data": data, "form": _FORM}))
+    return {**{key: whole[key] for key in kept}, "data": data}
 
 
 def collect(recording: Recording, force: bool = False, say: Callable[[str], None] = print) -> recorded.Record:
@@ -282,26 +278,24 @@ def collect(recording: Recording, force: bool = False, say: Callable[[str], None
     """
     entry, found = recording.entry, []
     for split, values in recording.runs.items():
-        name = f"{recording.dataset}-{split}"
-        kept = entry.root / "build" / "recorded" / entry.id / f"{name}.json"
-        executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{name}.ipynb"
+        executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{recording.dataset}-{split}.ipynb"
+        noted, stamp = executed.with_suffix(".tables"), executed.with_suffix(".json")
         what = f"{entry.id} {recording.dataset} split {split}"
         fingerprint = _fingerprint(recording, values)
-        old = _kept(kept)
-        if old and old["fingerprint"] == fingerprint and not force:
+        why = stamps.reason(entry, stamps.read_at(stamp), fingerprint)
+        if why is None and not force:
             say(f"{what}  unchanged")
-            found.append(old["tables"])
+            found.append(recorded.noted(noted))
             continue
         began = time.monotonic()
-        noted = executed.with_suffix(".tables")
-        noted.unlink(missing_ok=True)
+        for old in (stamp, noted):
+            old.unlink(missing_ok=True)
         if fault := runner.run_own(entry, values, executed, recorded.environment(noted)):
             raise runner.RunFailed(f"{what} failed: {fault}")
         if not (tables := recorded.noted(noted)):
             raise runner.RunFailed(f"{what} failed: no table came to item.check, so there is nothing to record")
-        with paths.atomic_path(kept) as part:
-            part.write_text(json.dumps({"fingerprint": fingerprint, "tables": tables}), encoding="utf-8")
-        say(f"{what}  ran {time.monotonic() - began:.1f} s")
+        stamps.write_at(stamp, stamps.made(entry, fingerprint, [], [str(noted)]))
+        say(f"{what}  ran {time.monotonic() - began:.1f} s  ({why or 'asked for'})")
         found.append(tables)
     provenance = (
         recording.dataset,
@@ -311,13 +305,6 @@ def collect(recording: Recording, force: bool = False, say: Callable[[str], None
         recording.command,
     )
     return recorded.Record(dict(zip(recorded.FIELDS, provenance, strict=True)), recorded.mean(found))
-
-
-def _kept(path: Path) -> dict | None:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
 
 
 def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:

@@ -6,33 +6,30 @@ import contextlib
 import dataclasses
 import functools
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import cluster, paths, threads
+from xcrepro import paths, threads
 from xcrepro.arguments import one_of, whole_number
-from xcrepro.errors import ArgumentError, DataError, XCError, system_fault
+from xcrepro.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro import items as items_
-from xcrepro.repro import manifest, notebooks, record, same, stamps, tidy
+from xcrepro.repro import manifest, notebooks, same, stamps, tidy
+from xcrepro.repro.children import (
+    Child,
+    Job,
+    check_engine,
+    environment_of,
+    finished,
+    let_go,
+    papermill,
+    places,
+    start_here,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_POLL = 0.05  # seconds between two looks at the children
-_HEARTBEAT = 60.0  # seconds between two words about items that take long
-_CHILD = ("-m", "xcrepro.repro.child")  # papermill, as long as its stdin is open
-_PATIENCE = 10.0  # seconds a child gets to stop its kernel
-_THREAD_LIMITS = (
-    "XCREPRO_THREADS",
-    "NUMBA_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-)
 
 
 class RunFailed(XCError):
@@ -146,23 +143,6 @@ class Report:
 _ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "differs", "not run", "failed")
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """One item with the parameters it will get; ``label`` names its place under ``build``."""
-
-    entry: manifest.Entry
-    values: dict
-    official: bool
-    inject: bool
-    force: bool
-    label: str
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """What must have run before it; a reader's own run trains what it lacks itself, on its own data."""
-        return tuple(self.entry.needs) if self.official else ()
-
-
 def run(
     items: str | list[str] | None = None,
     size: str = "small",
@@ -232,7 +212,7 @@ def run(
     one_of("size", size, manifest.SIZES)
     if jobs is not None:
         whole_number("jobs", jobs, 1)
-    _check_engine(engine, scheduler)
+    check_engine(engine, scheduler)
     if accept and parameters:
         raise ArgumentError("accept", "is for items with their own parameters", f"{items!r}, {parameters!r}")
     if write_back and (parameters or size != "small"):
@@ -268,58 +248,6 @@ def run(
     if failures := report.failures():
         print(failures, flush=True)
     return report
-
-
-ENGINES = ("local", "dask")
-"""Where notebooks run."""
-
-
-def _check_engine(engine: str, scheduler: str | None) -> None:
-    one_of("engine", engine, ENGINES)
-    if scheduler is not None and engine != "dask":
-        raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
-
-
-def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:
-    """papermill with these arguments on this machine, with these variables alone; its output goes to ``log``."""
-    with open(log, "wb") as out:
-        return papermill(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
-
-
-@contextlib.contextmanager
-def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> Iterator[tuple[int, int, Callable]]:
-    """How many notebooks run at once, with how many threads each, and what starts one.
-
-    Parameters
-    ----------
-    engine, scheduler, jobs
-        As for :func:`run`.
-    most : int
-        How many there are.
-
-    Yields
-    ------
-    int, int, callable
-        The last is :func:`start_here`, or its like on a cluster.
-    """
-    _check_engine(engine, scheduler)
-    cores = threads.count()
-    at_once = max(1, min(jobs or cores, cores, most))
-    if engine == "local":
-        yield at_once, max(1, cores // at_once), start_here
-        return
-    with cluster.connected(scheduler, at_once if scheduler is None else None) as client:
-
-        def start(arguments: list[str], environment: dict[str, str], log: Path) -> cluster.Process:
-            own = {name: value for name, value in environment.items() if os.environ.get(name) != value}
-            own |= {name: value for name, value in environment.items() if name.startswith(("XCREPRO_", "PYTHONPATH"))}
-            return cluster.Process(client, [*_CHILD, *arguments], own, log)
-
-        if scheduler is None:
-            yield at_once, max(1, cores // at_once), start
-        else:
-            there = cluster.places(client)  # a worker's threads are its places, one for each notebook
-            yield max(1, min(jobs or there, there)), 1, start
 
 
 @contextlib.contextmanager
@@ -383,18 +311,6 @@ def _plan(
     return plan, absent
 
 
-def environment_of(root: Path, threads_each: int) -> dict[str, str]:
-    """The variables of a papermill process."""
-    kept = {name: value for name, value in os.environ.items() if name != "XCREPRO_ACCEPT"}
-    return {
-        **kept,
-        **dict.fromkeys(_THREAD_LIMITS, str(threads_each)),
-        "XCREPRO_ROOT": str(root),
-        # This environment's kernel, also where the user has registered another one as `python3`.
-        "JUPYTER_PREFER_ENV_PATH": "1",
-    }
-
-
 def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: dict[str, str]) -> str:
     """Run one item alone, on all cores, with a reader's own parameters; nothing is compared or stamped.
 
@@ -417,25 +333,10 @@ def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: di
     variables = {**environment_of(entry.root, threads.count()), **environment}
     try:
         child = Child(entry.root, job, {}, "", executed, variables)
-        try:
-            _wait(child)
-            if child.fault() and not child.ran_a_cell():
-                child.start()
-                _wait(child)
-        finally:
-            stop([child.process])
+        [child] = finished(functools.partial(next, iter([child]), None), 1)
         return child.fault()
     except OSError as error:
         return system_fault(error)
-
-
-def _wait(child: Child) -> None:
-    spoken = time.monotonic()
-    while child.process.poll() is None:
-        time.sleep(_POLL)
-        if time.monotonic() - spoken > _HEARTBEAT:
-            spoken = time.monotonic()
-            print(f"still running: {child.job.entry.id} {spoken - child.began:.0f} s", flush=True)
 
 
 class _Scheduler:
@@ -450,27 +351,15 @@ class _Scheduler:
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
-        self.running: dict[str, Child] = {}
         self.digests: dict[str, str] = {}
         self.versions = stamps.versions()
         self.environment = environment_of(root, threads_each)
         self.shown = 0
 
     def run(self) -> None:
-        spoken = time.monotonic()
-        try:
-            while self.waiting or self.running:
-                self._start_ready()
-                for child in [child for child in self.running.values() if child.process.poll() is not None]:
-                    self._finish(child)
-                if self.running:
-                    time.sleep(_POLL)
-                if self.running and time.monotonic() - spoken > _HEARTBEAT:
-                    spoken = time.monotonic()
-                    still = ", ".join(f"{c.job.entry.id} {spoken - c.began:.0f} s" for c in self.running.values())
-                    print(f"still running: {still}", flush=True)
-        finally:
-            stop([child.process for child in self.running.values()])
+        for child in finished(self._next, self.at_once):
+            with self._failing(child.job, child.began):
+                self._end(child)
 
     def say(self) -> None:
         """What would run, taken that what items need comes to the same as before."""
@@ -493,22 +382,24 @@ class _Scheduler:
     def _executed(self, job: Job) -> Path:
         return self.root / "build" / "notebooks" / job.label / f"{job.entry.id}.ipynb"
 
-    def _start_ready(self) -> None:
-        for name in list(self.waiting):
-            if len(self.running) >= self.at_once:
-                return
-            job = self.plan[name]
-            done = [self.results.get(need) for need in job.needs]
-            if bad := [result for result in done if result and result.bad]:
+    def _next(self) -> Child | None:
+        """The next item that has to run and may; what it finds unchanged, or cannot run, it records."""
+        moved = True
+        while moved:  # one that is unchanged may have been waited for by one before it
+            moved = False
+            for name in list(self.waiting):
+                job = self.plan[name]
+                done = [self.results.get(need) for need in job.needs]
+                if bad := [result for result in done if result and result.bad]:
+                    self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
+                elif not all(done):
+                    continue
                 self.waiting.remove(name)
-                self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
-            elif all(done):
-                self.waiting.remove(name)
-                self._start(job)
-
-    def _start(self, job: Job) -> None:
-        with self._failing(job):
-            self._begin(job)
+                moved = True
+                with self._failing(job):
+                    if not bad and (child := self._begin(job)):
+                        return child
+        return None
 
     @contextlib.contextmanager
     def _failing(self, job: Job, began: float | None = None) -> Iterator[None]:
@@ -520,7 +411,7 @@ class _Scheduler:
             self.digests[job.entry.id] = ""
             self._record(Result(job.entry.id, "failed", why, time.monotonic() - began if began else 0.0))
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: Job) -> Child | None:
         name = job.entry.id
         needs = {need: self.digests[need] for need in job.needs}
         why, fingerprint = self._reason(job, needs)
@@ -528,24 +419,13 @@ class _Scheduler:
         if why is None:
             self.digests[name] = stamps.read(job.entry, job.values["size"]).digest()
             self._record(Result(name, "unchanged", "", notebook=executed))
-            return
+            return None
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
-        self.running[name] = Child(self.root, job, fingerprint, why, executed, environment, self.start_process)
-
-    def _finish(self, child: Child) -> None:
-        del self.running[child.job.entry.id]
-        let_go(child.process)
-        with self._failing(child.job, child.began):
-            self._end(child)
+        return Child(self.root, job, fingerprint, why, executed, environment, self.start_process)
 
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.entry.id
-        fault = child.fault()
-        if fault and child.attempts == 1 and not child.ran_a_cell():
-            child.start()
-            self.running[name] = child
-            return
-        notes = child.notes()
+        fault, notes = child.fault(), child.notes()
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         if not fault and job.official and job.values["size"] == "small" and self.compare_notebooks:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
@@ -579,131 +459,6 @@ class _Scheduler:
 
 def _past(outcome: str) -> str:
     return {"failed": "failed", "not run": "was not run"}[outcome]
-
-
-class Child:
-    """One papermill process and what it must have written in the end."""
-
-    def __init__(
-        self,
-        root: Path,
-        job: Job,
-        fingerprint: dict,
-        why: str,
-        executed: Path,
-        environment: dict,
-        start_process: Callable = start_here,
-    ) -> None:
-        self._start_process = start_process
-        self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
-        self.executed, self.environment = executed, environment
-        self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
-        self.environment["XCREPRO_RECORD"] = str(self.notes_file)
-        # Where the run writes them; in an installed wheel they are read elsewhere.
-        committed = job.entry.figures() if job.official and job.values["size"] == "small" else []
-        self.committed = [self.root / "figures" / path.parent.name / path.name for path in committed]
-        self.began = time.monotonic()
-        self.attempts = 0
-        executed.parent.mkdir(parents=True, exist_ok=True)
-        if job.official:
-            # Until it has run to the end it is not done, whatever an earlier run left.
-            stamps.path(job.entry, job.values["size"]).unlink(missing_ok=True)
-        self.start()
-
-    def start(self) -> None:
-        import yaml
-
-        self.attempts += 1
-        self.executed.unlink(missing_ok=True)
-        self.notes_file.unlink(missing_ok=True)
-        arguments = [str(self.job.entry.notebook), str(self.executed), "--no-progress-bar", "--log-output"]
-        if self.job.inject:
-            # As YAML: papermill's -p would turn the text "1" into a number.
-            arguments += ["-y", yaml.safe_dump(self.job.values)]
-        self.process = self._start_process(arguments, self.environment, self.log)
-
-    def _notebook(self) -> dict | None:
-        try:
-            return notebooks.read(self.executed)
-        except (OSError, XCError):
-            return None
-
-    def notes(self) -> dict[str, list[str]]:
-        """What the run noted of itself (:mod:`xcrepro.repro.record`); of one that failed what can be read."""
-        try:
-            return record.read(self.notes_file)
-        except DataError:
-            if not self.process.returncode:
-                raise
-            return {}
-
-    def ran_a_cell(self) -> bool:
-        notebook = self._notebook()
-        return notebook is not None and notebooks.started(notebook)
-
-    def fault(self) -> str:
-        """What went wrong, with cell, message and path; empty when nothing did."""
-        if self.process.returncode:
-            notebook = self._notebook()
-            where = stamps.short(self.root, self.executed)
-            if notebook and (failure := notebooks.failure(notebook)):
-                return f"{failure[0]}: {failure[1]}\n  see {where}"
-            lines = self.log.read_text(errors="replace").strip().splitlines() or ["no output"]
-            return f"papermill ended with {self.process.returncode}: {lines[-1]}\n  see {stamps.short(self.root, self.log)}"
-        notes, see = self.notes(), f"\n  see {stamps.short(self.root, self.executed)}"
-        written = set(notes.get("output", []))
-        if missing := [
-            path for path in self.committed if str(path) not in written and not os.environ.get("XCREPRO_FIGURES")
-        ]:
-            name = stamps.short(self.root, missing[0])
-            return f"{name} is committed and this run did not make it: mend the notebook, or remove the file{see}"
-        return ""
-
-
-def papermill(arguments: list[str], **options) -> subprocess.Popen:
-    """Start papermill on a notebook; process and kernel end with this process, however that ends (:mod:`xcrepro.repro.child`).
-
-    Parameters
-    ----------
-    arguments : list of str
-        Of papermill: the notebook, the notebook to be, options.
-    **options
-        Of ``subprocess.Popen``. In this process's group: what interrupts or kills the group reaches the children too.
-
-    Returns
-    -------
-    subprocess.Popen
-        Its stdin is open; closed, it kills the kernel and ends.
-    """
-    return subprocess.Popen([sys.executable, *_CHILD, *arguments], stdin=subprocess.PIPE, **options)
-
-
-def let_go(process: subprocess.Popen | cluster.Process) -> None:
-    """Close the pipe that keeps it alive; one on a cluster hangs on a pipe of its worker's."""
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def stop(processes: list[subprocess.Popen]) -> None:
-    """End papermill processes of :func:`papermill`: each stops its own kernel when asked.
-
-    Parameters
-    ----------
-    processes : list of subprocess.Popen
-        Those that do not end within ten seconds are killed, with their kernels.
-    """
-    for process in processes:
-        process.terminate()
-    until = time.monotonic() + _PATIENCE
-    for process in processes:
-        for insist in (functools.partial(let_go, process), process.kill):
-            try:
-                process.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                insist()
-                until = time.monotonic() + 2.0
-        process.wait()
-        let_go(process)
 
 
 def _output_differences(entry: manifest.Entry, executed: Path) -> list[str]:

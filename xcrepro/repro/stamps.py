@@ -247,9 +247,14 @@ def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outpu
         What was written.
     """
     stamp = made(entry, fingerprint, inputs, outputs)
-    with paths.atomic_path(path(entry, fingerprint["parameters"]["size"])) as part:
-        part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
+    write_at(path(entry, fingerprint["parameters"]["size"]), stamp)
     return stamp
+
+
+def write_at(file: Path, stamp: Stamp) -> None:
+    """Write a stamp, whole or not at all: of a sweep's or a recording's run beside what it made."""
+    with paths.atomic_path(file) as part:
+        part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
 
 
 def read(entry: manifest.Entry, size: str) -> Stamp | None:
@@ -265,8 +270,13 @@ def read(entry: manifest.Entry, size: str) -> Stamp | None:
     Stamp or None
         None where there is none that can be read.
     """
+    return read_at(path(entry, size))
+
+
+def read_at(file: Path) -> Stamp | None:
+    """The stamp in a file; None where there is none that can be read."""
     try:
-        return Stamp(**json.loads(path(entry, size).read_text(encoding="utf-8")))
+        return Stamp(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -297,12 +307,14 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
         ("parameters", "parameter"),
         ("sources", "source"),
         ("recorded", "input"),
+        ("data", "input"),  # of a recording, whose folder may lie anywhere
         ("versions", "installed"),
     ):
-        if was.get(key, {}) != new[key]:
-            return f"{words} {_difference(was.get(key, {}), new[key], show=key in ('parameters', 'versions'))}"
-    if was.get("needs") != new["needs"]:
-        changed = [name for name in new["needs"] if was.get("needs", {}).get(name) != new["needs"][name]]
+        before, now = was.get(key, {}), new.get(key, {})
+        if before != now:
+            return f"{words} {_difference(before, now, show=key in ('parameters', 'versions'))}"
+    if was.get("needs", {}) != new.get("needs", {}):
+        changed = [name for name in new.get("needs", {}) if was.get("needs", {}).get(name) != new["needs"][name]]
         return f"{changed[0] if changed else 'what it needs'} changed, which it needs"
     for words, files in (("input", old.inputs), ("output", old.outputs)):
         for name, hashed in files.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -17,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
-from xcrepro.errors import ArgumentError, system_fault
-from xcrepro.repro import items, manifest, notebooks, runner, stamps, tables
+from xcrepro.errors import ArgumentError, XCError, system_fault
+from xcrepro.repro import children, items, manifest, notebooks, runner, stamps, tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SEED = "seed"
-_POLL = 0.05  # seconds between two looks at the runs
+_STAMP = "done.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,42 +131,37 @@ def sweep(
         raise ArgumentError("size", f"must be one that {entry.id} offers", repr(size))
     runs = _runs(entry, official, grid)
     home = root / "build" / "sweeps" / entry.id
-    waiting, running, outcomes = list(runs), {}, dict.fromkeys(runs, "")
-    versions, began = stamps.versions(), {}
-    with runner.alone(root), runner.places(engine, scheduler, jobs, len(runs)) as (at_once, threads_each, start):
-        environment = runner.environment_of(root, threads_each)
-        try:
-            while waiting or running:
-                while waiting and len(running) < at_once:
-                    name = waiting.pop(0)
-                    if not force and _kept(home / name, entry, runs[name], versions):
-                        outcomes[name] = "unchanged"
-                        _say(outcomes, name, 0.0)
-                        continue
-                    began[name] = time.monotonic()
-                    try:
-                        running[name] = _start(root, home / name, entry, runs[name], versions, environment, start)
-                    except OSError as error:
-                        outcomes[name] = system_fault(error)
-                        _say(outcomes, name, 0.0)
-                for name, child in [*running.items()]:
-                    if child.process.poll() is None:
-                        continue
-                    del running[name]
-                    runner.let_go(child.process)
-                    fault = child.fault()
-                    if fault and child.attempts == 1 and not child.ran_a_cell():
-                        child.start()
-                        running[name] = child
-                        continue
-                    outcomes[name] = fault or "ok"
-                    if not fault:
-                        _keep(home / name, child)
-                    _say(outcomes, name, time.monotonic() - began[name])
-                if running:
-                    time.sleep(_POLL)
-        finally:
-            runner.stop([child.process for child in running.values()])
+    waiting, outcomes = list(runs), dict.fromkeys(runs, "")
+    versions = stamps.versions()
+    with runner.alone(root), children.places(engine, scheduler, jobs, len(runs)) as (at_once, threads_each, start):
+        environment = children.environment_of(root, threads_each)
+
+        def start_next() -> children.Child | None:
+            while waiting:
+                name = waiting.pop(0)
+                fingerprint = stamps.fingerprint(entry, runs[name], versions, {})
+                why = stamps.reason(entry, stamps.read_at(home / name / _STAMP), fingerprint)
+                if why is None and not force:
+                    _say(outcomes, name, "unchanged")
+                    continue
+                try:
+                    return _start(
+                        root, home / name, entry, runs[name], fingerprint, why or "asked for", environment, start
+                    )
+                except OSError as error:
+                    _say(outcomes, name, system_fault(error))
+            return None
+
+        for child in children.finished(start_next, at_once):
+            name = child.executed.parent.name
+            try:
+                fault = child.fault()
+                if not fault:
+                    stamp = stamps.made(entry, child.fingerprint, child.notes().get("input", []), [])
+                    stamps.write_at(home / name / _STAMP, stamp)
+            except (OSError, XCError) as error:
+                fault = system_fault(error) if isinstance(error, OSError) else str(error)
+            _say(outcomes, name, fault or "ok", time.monotonic() - child.began, child.why)
     done = {name: runs[name] for name, said in outcomes.items() if said in ("ok", "unchanged")}
     varied = [name for name, values in grid.items() if len(values) > 1] or list(grid)
     found = _gather(entry, home, done, varied)
@@ -182,10 +176,12 @@ def sweep(
     return Sweep(home, found, means, outcomes)
 
 
-def _say(outcomes: dict[str, str], name: str, seconds: float) -> None:
-    number, said = sum(bool(outcome) for outcome in outcomes.values()), outcomes[name]
+def _say(outcomes: dict[str, str], name: str, said: str, seconds: float = 0.0, why: str = "") -> None:
+    outcomes[name] = said
+    number = sum(bool(outcome) for outcome in outcomes.values())
     word = said if said in ("ok", "unchanged") else "failed"
-    print(f"[{number:>{len(str(len(outcomes)))}}/{len(outcomes)}] {name}  {word} {seconds:.1f} s", flush=True)
+    reason = f"  ({why})" if why and word == "ok" else ""
+    print(f"[{number:>{len(str(len(outcomes)))}}/{len(outcomes)}] {name}  {word} {seconds:.1f} s{reason}", flush=True)
 
 
 def _runs(entry: manifest.Entry, official: dict, grid: Mapping[str, Sequence]) -> dict[str, dict]:
@@ -209,38 +205,15 @@ def _runs(entry: manifest.Entry, official: dict, grid: Mapping[str, Sequence]) -
     return runs
 
 
-def _start(root: Path, home: Path, entry, values: dict, versions: dict, environment: dict, start) -> runner.Child:
-    (home / "done.json").unlink(missing_ok=True)
+def _start(root, home: Path, entry, values, fingerprint: dict, why: str, environment: dict, start) -> children.Child:
+    (home / _STAMP).unlink(missing_ok=True)
     figures = home / "figures"
     for old in figures.rglob("*.*"):
         old.unlink()
-    label = f"sweeps/{entry.id}/{home.name}"
-    job = runner.Job(entry, values, official=False, inject=True, force=True, label=label)
-    fingerprint = _fingerprint(entry, values, versions)
+    job = children.Job(entry, values, official=False, inject=True, force=True, label=f"sweeps/{entry.id}/{home.name}")
     variables = {**environment, "XCREPRO_FIGURES": stamps.short(root, figures), "XCREPRO_OWN": "1"}
     executed = home / f"{entry.id.replace('/', '-')}.ipynb"
-    return runner.Child(root, job, fingerprint, "", executed, variables, start)
-
-
-def _fingerprint(entry: manifest.Entry, values: dict, versions: dict) -> dict:
-    return json.loads(json.dumps(stamps.fingerprint(entry, values, versions, {})))
-
-
-def _keep(home: Path, child: runner.Child) -> None:
-    """The run's stamp, written last: what it came from, with what it read."""
-    inputs = {path: stamps.file_hash(Path(path)) for path in child.notes().get("input", []) if Path(path).is_file()}
-    with paths.atomic_path(home / "done.json") as part:
-        part.write_text(json.dumps({"fingerprint": child.fingerprint, "inputs": inputs}), encoding="utf-8")
-
-
-def _kept(home: Path, entry: manifest.Entry, values: dict, versions: dict) -> bool:
-    """Whether the run has ended and nothing that it came from has changed."""
-    try:
-        kept = json.loads((home / "done.json").read_text(encoding="utf-8"))
-        same = all(stamps.file_hash(Path(path)) == digest for path, digest in kept["inputs"].items())
-    except (OSError, ValueError, KeyError):
-        return False
-    return same and kept["fingerprint"] == _fingerprint(entry, values, versions)
+    return children.Child(root, job, fingerprint, why, executed, variables, start)
 
 
 # ---------------------------------------------------------------------------------------------- tables
