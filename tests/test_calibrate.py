@@ -22,6 +22,7 @@ from xcrepro.calibrate import Beta, HistogramBinning, Isotonic, Platt, VennAbers
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
 from xcrepro.kernels import venn_abers
+from xcrepro.paths import seal
 from xcrepro.truth import Truth
 
 ABSENT = -np.inf
@@ -745,8 +746,12 @@ def test_bad_files_are_refused(tmp_path):
         histogram | {"learned": {"edges_": [0.5], "values_": [1.0, 2.0]}},
     ]
     del good["learned"]
-    bad = ["not json", "[]", path.read_text()[:-30], json.dumps(good)]
-    bad += [json.dumps(good | {"learned": learned} | change) for change in changes]
+    digit = path.read_text().replace(f"{values[-1]!r}", f"{values[-1] / 2!r}")
+    assert digit != path.read_text()
+    bad = ["not json", "[]", path.read_text()[:-30], json.dumps(good), digit]
+    for change in changes:  # each with the digest that belongs to it, so that the rule itself is tried
+        content = good | {"learned": learned} | change
+        bad.append(json.dumps(content | {"sha256": seal(content)}))
     for text in bad:
         path.write_text(text)
         with pytest.raises(DataError, match=r"isotonic\.json"):
@@ -756,6 +761,17 @@ def test_bad_files_are_refused(tmp_path):
         calibrate.load(path)
     with pytest.raises(FileNotFoundError):
         calibrate.load(tmp_path / "none.json")
+
+
+def test_files_of_before_have_no_digest(tmp_path):
+    path = tmp_path / "platt.json"
+    fitted = Platt().fit(*sample(50))
+    fitted.save(path)
+    content = json.loads(path.read_text()) | {"format": "xcrepro calibrator 1"}
+    del content["sha256"]
+    path.write_text(json.dumps(content))
+    with pytest.warns(UserWarning, match="saved before calibrators had digests"):
+        assert calibrate.load(path).predict([0.5]) == fitted.predict([0.5])
 
 
 @EACH

@@ -28,6 +28,7 @@ import copy
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -40,12 +41,13 @@ from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
 from xcrepro.kernels import venn_abers
-from xcrepro.paths import atomic_path
+from xcrepro.paths import atomic_path, seal
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.tensors import labels_as_matrix
 from xcrepro.truth import Truth
 
-_FORMAT = "xcrepro calibrator 1"
+_FORMAT = "xcrepro calibrator 2"
+_BEFORE = "xcrepro calibrator 1"  # without a digest
 _EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where their logarithm is taken
 
 
@@ -131,7 +133,7 @@ class Calibrator:
         return _mapped(scores, self._predict)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted calibrator as JSON, whole or not at all; the numbers come back to the last bit."""
+        """Write the fitted calibrator as JSON with a digest, whole or not at all; the numbers come back to the last bit."""
         self._check_fitted()
         about = {
             "format": _FORMAT,
@@ -139,6 +141,7 @@ class Calibrator:
             "parameters": asdict(self),
             "learned": {name: np.asarray(getattr(self, name)).tolist() for name in self._learned},
         }
+        about["sha256"] = seal(about)
         with atomic_path(path) as part:
             part.write_text(json.dumps(about, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -567,7 +570,12 @@ def load(path: str | os.PathLike) -> Calibrator:
     Raises
     ------
     DataError
-        For anything else.
+        For anything else, and for a file whose content is not what was saved.
+
+    Warns
+    -----
+    UserWarning
+        Of a file that was saved before calibrators had digests, so that nobody can say whether it is what was saved.
 
     Examples
     --------
@@ -582,8 +590,10 @@ def load(path: str | os.PathLike) -> Calibrator:
     classes = {kind.__name__: kind for kind in METHODS.values()}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] != _FORMAT or about["calibrator"] not in classes:
+        if about["format"] not in (_FORMAT, _BEFORE) or about["calibrator"] not in classes:
             raise ValueError(f"format {about['format']!r}, calibrator {about['calibrator']!r}")
+        if about["format"] == _FORMAT and about["sha256"] != seal(about):
+            raise ValueError("another content than was saved")
         calibrator = classes[about["calibrator"]](**about["parameters"])
         for name in calibrator._learned:
             value = np.array(about["learned"][name], np.float64)
@@ -595,6 +605,9 @@ def load(path: str | os.PathLike) -> Calibrator:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         found = f"no whole calibrator ({error!r})"
         raise DataError(path, found, "what Calibrator.save wrote", do="Fit it again") from error
+    if about["format"] == _BEFORE:
+        said = "was saved before calibrators had digests, so damage would not be seen: fit it again and save it"
+        warnings.warn(f"{path} {said}", stacklevel=2)
     return calibrator
 
 

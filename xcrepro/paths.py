@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -83,6 +85,16 @@ def committed_files(folder: str, pattern: str, root: Path | None = None) -> list
     own = (project_root() if root is None else root) / folder
     found = {path.name: path for place in (_BROUGHT / folder, own) for path in place.glob(pattern) if path.is_file()}
     return [found[name] for name in sorted(found)]
+
+
+def seal(content: Mapping[str, object]) -> str:
+    """SHA-256 of what a file of JSON holds besides ``sha256``, however it is laid out: no changed digit goes unseen.
+
+    >>> seal({"a": 1, "b": [2.5]}) == seal({"b": [2.5], "a": 1, "sha256": "any"})
+    True
+    """
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def cache_dir() -> Path:

@@ -7,7 +7,6 @@ what does not belong together is seen. What cannot be right (:mod:`xcrepro.publi
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import html
 import json
 import math
@@ -172,16 +171,10 @@ def add(result: Result, folder: Path | None = None, force: bool = False) -> Path
     content = dataclasses.asdict(result)
     content["values"] = {name: None if math.isnan(value) else value for name, value in result.values.items()}
     content["format"] = _FORMAT
-    content["sha256"] = _digest(content)
+    content["sha256"] = paths.seal(content)
     with paths.atomic_path(path) as part:
         part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
     return path
-
-
-def _digest(content: Mapping[str, object]) -> str:
-    """SHA-256 of all the rest of a result's file, however it is laid out."""
-    rest = {name: value for name, value in content.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _file_name(text: str) -> str:
@@ -235,7 +228,7 @@ def read(path: Path) -> Result:
     do = "Add it again: `xcrepro results add ... --force`"
     if not sealed:
         warnings.warn(f"{path} was kept before results had digests, so damage would not be seen. {do}", stacklevel=2)
-    elif content["format"] != _FORMAT or content["sha256"] != _digest(content):
+    elif content["format"] != _FORMAT or content["sha256"] != paths.seal(content):
         raise DataError(path, "another content than was kept", f"{_FORMAT} with its digest", do=do)
     return result
 

@@ -14,6 +14,8 @@ import zipfile
 
 import numpy as np
 
+from xcrepro.paths import seal
+
 NUMBERS = [
     "0",
     "1",
@@ -402,9 +404,8 @@ def calibrator_json(rng: random.Random) -> bytes:
         ("HistogramBinning", {"bins": 3, "equal": "width"}, {"edges_": [0.3, 0.6], "values_": [0.1, 0.5, 0.9]}),
         ("VennAbers", {}, {"knots_": [0.5], "misses_": [0.0, 0.2, 0.3], "hits_": [0.5, 0.6, 0.7]}),
     ))  # fmt: skip
-    return json.dumps(
-        {"format": "xcrepro calibrator 1", "calibrator": kind, "parameters": parameters, "learned": learned}
-    ).encode()
+    content = {"format": "xcrepro calibrator 2", "calibrator": kind, "parameters": parameters, "learned": learned}
+    return json.dumps(content | {"sha256": seal(content)}).encode()
 
 
 # -- arrays ---------------------------------------------------------------------------------------------------------
