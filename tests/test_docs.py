@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,10 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import formats
-from xcrepro.__main__ import main
+from xcrepro.__main__ import _parser, main
+
+PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
+OF_THEIR_OWN = {"formats.md", "own_dataset.md", "evaluate.md", "tib.md", "training_loop.md", "scale.md"}  # tests below
 
 
 def blocks(root, page: str) -> list[tuple[str, str]]:
@@ -33,6 +39,59 @@ def run(found: list[tuple[str, str]], names: dict) -> None:
                 assert not code, line
         elif language == "python":
             exec(compile(code, "<page>", "exec"), names)
+
+
+def small_files() -> None:
+    """What the commands of the pages name, in this folder: truth, train labels, scores, predictions, a filter, a table."""
+    rng = np.random.default_rng(0)
+    for name in ("truth.txt", "train_labels.txt"):
+        xc.data.write.write_sparse(name, sparse.csr_matrix((rng.random((40, 3)) < 0.5).astype(np.float32)))
+    scores = sparse.csr_matrix(rng.random((40, 3)).astype(np.float32))
+    for name in ("scores.npz", "predictions.npz", "Yt_pred.npz"):
+        sparse.save_npz(name, scores)
+    Path("filter_labels_test.txt").write_text("0 1\n")
+    Path("results.csv").write_text("method,P@1,P@3,P@5,nDCG@1\nmine,69.2,50.0,40.1,69.2\n")
+
+
+@pytest.mark.parametrize("page", [path.name for path in PAGES if path.name not in OF_THEIR_OWN])
+def test_commands_run_and_print_what_the_page_shows(root, page, tmp_path, monkeypatch):
+    """Python and commands of a page in their order, in an empty folder; a block of text is what the block before it prints."""
+    monkeypatch.chdir(tmp_path)
+    small_files()
+    names: dict = {}
+    printed = ""
+    for block in blocks(root, page):
+        if block[0] == "text":
+            assert lines(printed) == lines(block[1]), f"{page} shows another output:\n{printed}"
+        else:
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                run([block], names)
+            printed = out.getvalue()
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_command_on_a_page_is_one(path):
+    """Those that are not run, because they need data or minutes, are read by the command line's own parser."""
+    text = path.read_text(encoding="utf-8")
+    fenced = "".join(re.findall(r"^ *```(?:bash)?\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE))
+    said = re.findall(r"`(xcrepro [^`]+)`", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE))
+    shown = [line.partition(" && ")[0] for line in fenced.splitlines() if line.startswith("xcrepro ")]
+    parser = _parser()
+    (commands,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
+    for command in shown:
+        try:
+            parser.parse_args(shlex.split(command, comments=True)[1:])
+        except SystemExit as end:
+            assert not end.code, f"{path.name}: {command}"
+    for command in said:  # a sentence may name a command, or one of its options, without the rest
+        _, name, *arguments = shlex.split(command)
+        if name != "--help":
+            unknown = {word for word in arguments if re.match(r"--?[a-zA-Z]", word)} - {*commands[name]._option_string_actions}
+            assert not unknown, f"{path.name}: {command}"
 
 
 def test_the_table_of_formats_is_the_list(root):
