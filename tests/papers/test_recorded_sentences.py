@@ -30,7 +30,6 @@ from xcrepro.papers.coverage import tables2_3_rerun
 from xcrepro.papers.jain16 import (
     fig3b_unbiased,
     fig3c_fig3d_training,
-    fig4_label_contributions,
     table1_gains,
     theorem43_bound,
 )
@@ -66,19 +65,6 @@ def benchmarks(sign, _):
     table = frame("xcrepo/table_benchmarks_rerun")
     measured = {name: planted(column(table, name), sign) for name in ("P@1", "PSP@5")}
     return table_benchmarks_rerun.findings_recorded(measured, {"bibtex": table})
-
-
-def contributions(sign, _):
-    table, said = frame("jain16/fig4_label_contributions"), []
-    for k in (1, 5):
-        part = table[table["k"] == k]
-        # By hand: the labels that together hold at most half of the instances, the rarest first.
-        held = (part["count"] * part["labels"].diff().fillna(part["labels"])).cumsum()
-        rare = part[held <= held.iloc[-1] / 2].iloc[-1]
-        values = {name: rare[name] for name in list(table)[4:]}
-        found = {k: {"rare labels": planted(values, sign)}}
-        said += fig4_label_contributions.findings_recorded(found, {"bibtex": table})
-    return said
 
 
 def training(sign, _):
@@ -200,7 +186,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-PLANTED = (benchmarks, contributions, training, averages, bars, rarest, rules, kept, half, directions)
+PLANTED = (benchmarks, training, averages, bars, rarest, rules, kept, half, directions)
 PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
 
 
