@@ -146,3 +146,72 @@ def test_a_score_on_an_edge_lies_in_the_bin_above(twin, misjudged):
     low, high = (abs((scores.astype(float) - chance)[part].sum()) for part in (scores < 0.7, scores >= np.float32(0.7)))
     found = calibrated.true_error(twin, TopK(top.ids, scores[:, None], top.n_labels))
     assert found == pytest.approx((low + high) / n, rel=1e-9)
+
+
+# ---------------------------------------------------------------- maps that never saw the test
+
+
+def _two_splits():
+    """40 test points and 30 others, three labels; scores that order them by chance."""
+    rng = np.random.default_rng(3)
+    Y = [sparse.csr_matrix((rng.random((n, 3)) < 0.4).astype(np.float32)) for n in (40, 30)]
+    tops = [TopK.from_scores(rng.random((n, 3)).round(2), k=3) for n in (40, 30)]
+    ds = SimpleNamespace(test=SimpleNamespace(Y=Y[0]), validation=SimpleNamespace(Y=Y[1]))
+    return ds, *tops
+
+
+def _isotonic(scores, hits):
+    """The max-min formula: the largest mean from any start below to the smallest end above."""
+    order = np.unique(scores)
+    value = {}
+    for s in order:
+        value[s] = max(
+            min(np.mean([h for t, h in zip(scores, hits, strict=True) if lo <= t <= hi]) for hi in order if hi >= s)
+            for lo in order
+            if lo <= s
+        )
+    return order, np.array([value[s] for s in order])
+
+
+def test_a_held_out_map_is_fitted_on_the_other_points_only():
+    ds, top, other = _two_splits()
+    hits = ds.validation.Y.toarray()[np.arange(30)[:, None], other.ids]
+    knots, values = _isotonic(other.scores.ravel().astype(float), hits.ravel())
+    found = calibrated.recalibrated(ds, top, other)
+    np.testing.assert_allclose(found.scores, np.interp(top.scores, knots, values), atol=1e-6)
+    assert (found.ids == top.ids).all()
+    turned = SimpleNamespace(test=SimpleNamespace(Y=1 - ds.test.Y.toarray()), validation=ds.validation)
+    assert (calibrated.recalibrated(turned, top, other).scores == found.scores).all()
+    without = calibrated.recalibrated(ds, top)
+    assert (without.scores == xc.calibrate.cross_fit_top(ds.test.Y, top).scores).all()
+
+
+def test_separate_held_out_maps_are_one_a_place():
+    ds, top, other = _two_splits()
+    hits = ds.validation.Y.toarray()[np.arange(30)[:, None], other.ids]
+    expected = np.column_stack(
+        [np.interp(top.scores[:, j], *_isotonic(other.scores[:, j].astype(float), hits[:, j])) for j in range(3)]
+    )
+    found = calibrated.recalibrated(ds, top, other, separate=True)
+    np.testing.assert_allclose(found.scores, -np.sort(-expected, axis=1), atol=1e-6)
+    assert all(sorted(a) == sorted(b) for a, b in zip(found.ids.tolist(), top.ids.tolist(), strict=True))
+
+
+def test_a_file_by_a_baselines_name_is_taken_by_its_content(tmp_path):
+    top = TopK.from_scores(np.array([[0.9, 0.1, 0.4], [0.2, 0.8, 0.3]]), k=2)
+    top.save(tmp_path / "DiSMEC.npz")
+    given = str(tmp_path / "DiSMEC.npz")
+    assert (calibrated.probabilities({"DiSMEC": top}, 2, given)["DiSMEC"].scores == top.scores).all()
+    assert calibrated.probabilities({"DiSMEC": top}, 2)["DiSMEC"].scores.max() == 1
+    assert calibrated.describe_scores({"DiSMEC": top}, given) == "Scores are probabilities as they are."
+    margins = TopK.from_scores(np.array([[3.0, -1.0], [1.0, 2.0]]), k=2)
+    assert "mine (some lie outside)" in calibrated.describe_scores({"mine": margins})
+
+
+def test_pairs_are_compared_left_minus_right():
+    ds, top, _ = _two_splits()
+    flat = TopK(top.ids, np.full_like(top.scores, 0.4), 3)
+    found = calibrated.compared(ds.test.Y, {"a": (top, flat)}, ["Brier"], 3)
+    gap = metric.brier(ds.test.Y, top, 3) - metric.brier(ds.test.Y, flat, 3)
+    assert found.loc[0, "value"] == pytest.approx(gap)
+    assert found.loc[0, "low"] < gap < found.loc[0, "high"]

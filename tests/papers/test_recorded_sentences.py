@@ -17,11 +17,9 @@ from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import (
     bid_or_not,
-    fig1_fig2_reliability,
     fig3_fig17_to_19_rerun,
     fig6_losses_rerun,
     fig7_fig10_to_12_rerun,
-    table2_table7_rerun,
     table5_isotonic_platt,
     table6_joint_separate,
 )
@@ -117,14 +115,6 @@ def half(sign, _):
     return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0.5)]
 
 
-def directions(sign, monkeypatch):
-    table = frame("calibration/fig1_fig2_reliability")
-    run = planted(ends(table, {"mean score": ", mean score", "hit rate": ", hit rate"}), sign)
-    monkeypatch.setattr(fig1_fig2_reliability, "measure_direction", lambda ds, states: run)
-    states = {(name, 3): None for name in table["model"]}
-    return fig1_fig2_reliability.findings_recorded(None, states, {"bibtex": table})
-
-
 def histograms(sign, _):
     table = frame("calibration/fig7_fig10_to_12_rerun")
     run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
@@ -145,12 +135,6 @@ def losses(sign, monkeypatch):
     run = planted(ends(table, {"ECE@5": ", before"}, "loss"), sign)
     monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: run})
     return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
-
-
-def models(sign, _):
-    table = frame("calibration/table2_table7_rerun")
-    run = planted(ends(table[table["k"] == 5], {"ECE": ", before"}), sign)
-    return table2_table7_rerun.findings_recorded({5: run}, {"bibtex": table})
 
 
 def methods(sign, _):
@@ -186,8 +170,23 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-PLANTED = (benchmarks, training, averages, bars, rarest, rules, kept, half, directions)
-PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
+PLANTED = (
+    benchmarks,
+    training,
+    averages,
+    bars,
+    rarest,
+    rules,
+    kept,
+    half,
+    histograms,
+    errors,
+    losses,
+    methods,
+    maps,
+    bids,
+    predictions,
+)
 
 
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from xcrepro import calibrate
+from xcrepro import calibrate, formats
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
 from xcrepro.findings import BLOCKS, Difference, Measured
 from xcrepro.inputs import baselines, datasets
-from xcrepro.metrics import calibration, ranking
+from xcrepro.metrics import calibration, compare, ranking
 from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.significance import jackknife_blocks
 from xcrepro.predictions import TopK
@@ -34,8 +34,14 @@ STATES = ("before", "after")
 
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
 """The baselines of the tables."""
-NO_PROBABILITIES = ("DiSMEC", "PfastXML", "PfastreXML", "Neural, squared hinge")
-"""Baselines whose scores are margins or orders. Of PfastreXML they happen to lie in [0, 1]."""
+SCORES = {
+    "DiSMEC": "margins",
+    "PfastXML": "propensity-weighted shares",
+    "PfastreXML": "an order",
+    "Neural, squared hinge": "margins",
+}
+"""What the scores of baselines are that are no probabilities. Of PfastreXML they happen to lie in [0, 1]."""
+NO_PROBABILITIES = tuple(SCORES)
 ROUNDING = 1e-6
 """As far outside [0, 1] a score is a probability that was rounded."""
 
@@ -202,6 +208,150 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
 
 Tops = Mapping[str, TopK]
 """Model -> its predictions for the test points."""
+
+
+def probabilities(tops: Tops, k: int, given: str = "") -> dict[str, TopK]:
+    """The first k places of each model with scores in [0, 1] (:func:`linked`).
+
+    A baseline's scores are squeezed by what it declares of them (:data:`SCORES`), those of a file only if one lies outside
+    [0, 1], whatever the file's name.
+
+    Parameters
+    ----------
+    tops : mapping of str to TopK
+    k : int
+    given : str
+        The file or folder of saved predictions among them.
+
+    Returns
+    -------
+    dict of str to TopK
+    """
+    files = _files(given)
+    return {name: linked(top, k, "" if name in files else name) for name, top in tops.items()}
+
+
+def describe_scores(tops: Tops, given: str = "") -> str:
+    """One sentence on which scores are taken as probabilities and which are squeezed into [0, 1], and why.
+
+    Parameters
+    ----------
+    tops, given
+        As for :func:`probabilities`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> top = TopK(np.array([[0, 1]], np.int32), np.array([[0.9, 0.1]], np.float32), 2)
+    >>> describe_scores({"PLT": top, "DiSMEC": top})
+    'Scores are probabilities as they are, but squeezed into [0, 1] for DiSMEC (margins).'
+    """
+    files = _files(given)
+    why = {name: SCORES[name] for name in tops if name in SCORES and name not in files}
+    outside = {name for name, top in tops.items() if name not in why and not _near_probability(top)}
+    why |= dict.fromkeys(outside, "some lie outside")
+    told = ", ".join(f"{name} ({why[name]})" for name in tops if name in why)
+    squeezed = f", but squeezed into [0, 1] for {told}" if told else ""
+    return f"Scores are probabilities as they are{squeezed}."
+
+
+def _files(given: str) -> set[str]:
+    return set(formats.model_files(given)) if given else set()
+
+
+def _near_probability(top: TopK) -> bool:
+    scores = top.scores[top.ids >= 0]
+    return bool(((scores >= -ROUNDING) & (scores <= 1 + ROUNDING)).all())
+
+
+def held_out(ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "") -> dict[str, TopK]:
+    """The baselines' predictions for points that are neither trained on nor tested on, to fit a map of scores on.
+
+    Parameters
+    ----------
+    ds : Dataset
+    names : sequence of str
+        Models; those of ``given`` files are left out, as they have predictions for the test points only.
+    seed, given
+        As for :func:`xcrepro.inputs.baselines.predictions`.
+
+    Returns
+    -------
+    dict of str to TopK
+        Model -> predictions for ``ds.validation``; empty where the dataset has no such points.
+    """
+    if ds.validation is None or ds.validation.X is None:
+        return {}
+    files = _files(given)
+    ours = [name for name in names if name not in files and (name in baselines.RECIPES or name in baselines.VARIANTS)]
+    X = ds.validation.X
+    return {name: baselines.training(name, ds, seed).predictions(X, baselines.PLACES) for name in ours}
+
+
+def recalibrated(
+    ds: Dataset, top: TopK, held_out: TopK | None = None, method="isotonic", *, separate: bool = False
+) -> TopK:
+    """Predictions for the test points with calibrated scores.
+
+    Parameters
+    ----------
+    ds : Dataset
+    top : TopK
+        For the test points; the map is for all its places together.
+    held_out : TopK, optional
+        The same model's for ``ds.validation``: the map is fitted on them and never sees a test point. Without them it is
+        cross-fitted on the test points, in ten contiguous folds, as the paper does.
+    method : str or Calibrator
+        As :func:`xcrepro.calibrate.fit_top` takes it.
+    separate : bool
+        A map for each place (calibration, appendix B); rows are ranked anew by what the maps say.
+
+    Returns
+    -------
+    TopK
+    """
+    if held_out is None:
+        return calibrate.cross_fit_top(ds.test.Y, top, method, separate=separate)
+    held_out, Y = held_out.head(top.k), ds.validation.Y
+    if not separate:
+        return calibrate.apply(calibrate.fit_top(Y, held_out, method), top)
+    scores = np.empty(top.scores.shape, np.float32)
+    for place in range(top.k):
+        fitted, new = (TopK(one.ids[:, [place]], one.scores[:, [place]], one.n_labels) for one in (held_out, top))
+        scores[:, [place]] = calibrate.apply(calibrate.fit_top(Y, fitted, method), new).scores
+    order = np.argsort(-scores, axis=1, kind="stable")
+    return TopK(np.take_along_axis(top.ids, order, 1), np.take_along_axis(scores, order, 1), top.n_labels)
+
+
+def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], k: int) -> pd.DataFrame:
+    """Left minus right of each pair of predictions, such as a model's before and after calibration.
+
+    Parameters
+    ----------
+    Y : sparse matrix
+        Truth.
+    pairs : mapping of str to (TopK, TopK)
+        Model -> left, right.
+    metrics : sequence of str
+        As :func:`xcrepro.compare` takes them.
+    k : int
+
+    Returns
+    -------
+    DataFrame
+        model, metric, k, value, stderr, low, high, p raw; not corrected.
+    """
+    keep = ["metric", "k", "value", "stderr", "low", "high", "p raw"]
+    parts = []
+    for name, (left, right) in pairs.items():
+        found = compare(Y, {"left": left, "right": right}, list(metrics), [k])[keep]
+        parts.append(found.assign(model=name)[["model", *keep]])
+    return pd.concat(parts, ignore_index=True)
+
+
 States = Mapping[tuple[str, int], tuple[TopK, TopK]]
 """(model, k) -> the first k places before and after calibration, as :func:`before_after` gives them."""
 
