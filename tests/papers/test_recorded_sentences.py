@@ -37,7 +37,6 @@ from xcrepro.papers.jain16 import (
 from xcrepro.papers.kit import your_predictions
 from xcrepro.papers.reeval import fig2_rerun, fig3_binned_macro_f1
 from xcrepro.papers.reeval import table3_table4_rerun as reeval_tables
-from xcrepro.papers.xcrepo import table_benchmarks_rerun
 from xcrepro.repro import manifest, notebooks, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,12 +59,6 @@ def column(table: pd.DataFrame, value: str, key: str = "model") -> dict:
 
 def ends(table: pd.DataFrame, columns: dict, key: str = "model") -> dict:
     return {f"{name}{end}": v for col, end in columns.items() for name, v in column(table, col, key).items()}
-
-
-def benchmarks(sign, _):
-    table = frame("xcrepo/table_benchmarks_rerun")
-    measured = {name: planted(column(table, name), sign) for name in ("P@1", "PSP@5")}
-    return table_benchmarks_rerun.findings_recorded(measured, {"bibtex": table})
 
 
 def contributions(sign, _):
@@ -200,7 +193,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-PLANTED = (benchmarks, contributions, training, averages, bars, rarest, rules, kept, half, directions)
+PLANTED = (contributions, training, averages, bars, rarest, rules, kept, half, directions)
 PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
 
 
