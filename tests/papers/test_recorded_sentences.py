@@ -34,7 +34,6 @@ from xcrepro.papers.jain16 import (
 from xcrepro.papers.kit import your_predictions
 from xcrepro.papers.reeval import fig2_rerun, fig3_binned_macro_f1
 from xcrepro.papers.reeval import table3_table4_rerun as reeval_tables
-from xcrepro.papers.xcrepo import table_benchmarks_rerun
 from xcrepro.repro import manifest, notebooks, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,10 +58,24 @@ def ends(table: pd.DataFrame, columns: dict, key: str = "model") -> dict:
     return {f"{name}{end}": v for col, end in columns.items() for name, v in column(table, col, key).items()}
 
 
+<<<<<<< HEAD
 def benchmarks(sign, _):
     table = frame("xcrepo/table_benchmarks_rerun")
     measured = {name: planted(column(table, name), sign) for name in ("P@1", "PSP@5")}
     return table_benchmarks_rerun.findings_recorded(measured, {"bibtex": table})
+=======
+def contributions(sign, _):
+    table, said = frame("jain16/fig4_label_contributions"), []
+    for k in (1, 5):
+        part = table[table["k"] == k]
+        # By hand: the labels that together hold at most half of the instances, the rarest first.
+        held = (part["count"] * part["labels"].diff().fillna(part["labels"])).cumsum()
+        rare = part[held <= held.iloc[-1] / 2].iloc[-1]
+        values = {name: rare[name] for name in list(table)[4:]}
+        found = {k: {"rare labels": planted(values, sign)}}
+        said += fig4_label_contributions.findings_recorded(found, {"bibtex": table})
+    return said
+>>>>>>> wf
 
 
 def training(sign, _):
@@ -170,6 +183,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
+<<<<<<< HEAD
 PLANTED = (
     benchmarks,
     training,
@@ -187,6 +201,20 @@ PLANTED = (
     bids,
     predictions,
 )
+=======
+PLANTED = (
+    contributions,
+    training,
+    averages,
+    bars,
+    rarest,
+    rules,
+    kept,
+    half,
+    directions,
+)
+PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
+>>>>>>> wf
 
 
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from xcrepro import looks, published
 from xcrepro.errors import ArgumentError
-from xcrepro.papers.xcrepo.tables_benchmarks import compute_leaders, load_tables
+from xcrepro.published import benchmarks
 from xcrepro.repro import figures
 
 UNLISTED = "not listed"
@@ -64,10 +64,10 @@ def load_rows() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        :func:`~xcrepro.papers.xcrepo.tables_benchmarks.load_tables`, with the columns listed (empty: not in the
+        :func:`xcrepro.published.benchmarks.board`, with the columns listed (empty: not in the
         list) and family.
     """
-    rows = load_tables()
+    rows = benchmarks.board()
     listed = {name: listed_name(name) for name in rows["method"].unique()}
     family = published.methods().set_index("method")["category"].to_dict()
     rows = rows.assign(listed=rows["method"].map(listed))
@@ -79,8 +79,7 @@ def _firsts(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     about = rows.drop_duplicates("method").set_index("method")[["listed", "family"]]
     found = {}
     for metric in METRICS:
-        sound = rows[[metric not in text.split(", ") for text in rows["doubted"]]]
-        found[metric] = compute_leaders(sound, metric).join(about, on="best")
+        found[metric] = benchmarks.leaders(metric).join(about, on="best")
     return found
 
 
