@@ -58,26 +58,6 @@ def ends(table: pd.DataFrame, columns: dict, key: str = "model") -> dict:
     return {f"{name}{end}": v for col, end in columns.items() for name, v in column(table, col, key).items()}
 
 
-<<<<<<< HEAD
-def benchmarks(sign, _):
-    table = frame("xcrepo/table_benchmarks_rerun")
-    measured = {name: planted(column(table, name), sign) for name in ("P@1", "PSP@5")}
-    return table_benchmarks_rerun.findings_recorded(measured, {"bibtex": table})
-=======
-def contributions(sign, _):
-    table, said = frame("jain16/fig4_label_contributions"), []
-    for k in (1, 5):
-        part = table[table["k"] == k]
-        # By hand: the labels that together hold at most half of the instances, the rarest first.
-        held = (part["count"] * part["labels"].diff().fillna(part["labels"])).cumsum()
-        rare = part[held <= held.iloc[-1] / 2].iloc[-1]
-        values = {name: rare[name] for name in list(table)[4:]}
-        found = {k: {"rare labels": planted(values, sign)}}
-        said += fig4_label_contributions.findings_recorded(found, {"bibtex": table})
-    return said
->>>>>>> wf
-
-
 def training(sign, _):
     table, rows = frame("jain16/fig3c_fig3d_training", "right"), []
     for A, plain, scored in zip(table["A"], table["FastXML"], table["nDCG"], strict=True):
@@ -183,9 +163,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-<<<<<<< HEAD
 PLANTED = (
-    benchmarks,
     training,
     averages,
     bars,
@@ -201,20 +179,6 @@ PLANTED = (
     bids,
     predictions,
 )
-=======
-PLANTED = (
-    contributions,
-    training,
-    averages,
-    bars,
-    rarest,
-    rules,
-    kept,
-    half,
-    directions,
-)
-PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
->>>>>>> wf
 
 
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)
