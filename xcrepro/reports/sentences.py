@@ -208,11 +208,11 @@ def bands(table: pd.DataFrame, k: int) -> str:
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
 
 
-_WITHOUT_NOISE = "Without the noise of the hits (a map fitted to hits of the same points is flattered)"
+_WITHOUT_NOISE = "Before calibration, without the noise of the hits"
 
 
 def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -> str:
-    """ECE before and after, of each model, as measured and without the noise of its hits; and what the same map does to NLL."""
+    """ECE before and after, of each model, and before without the noise of its hits; and what the same map does to NLL."""
     words = {"ECE": f"ECE@{k} before and after {how}", "ECE corrected": _WITHOUT_NOISE}
     sentences = []
     for metric, what in words.items():
