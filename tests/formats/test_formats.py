@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -341,6 +342,8 @@ FAULTS = [
     ("a.jsonl", '{"labels": [1], "scores": [NaN]}\n', "line 1: found the score nan"),
     ("a.jsonl", "{", "line 1: found '{', expected one whole JSON object"),
     ("a.npy", b"\x93NUMPY\x01\x00", "no readable .npy file"),
+    ("a.mat", b"MATLAB 5.0 MAT-file, cut", "no readable .mat file"),
+    ("a.mat", b"MATLAB 7.3 MAT-file, Platform: GLNXA64", r"found MATLAB 7.3 \(HDF5\), expected version 7 or older"),
     ("a.txt", "what is this\n", "found 'what is this', expected one of the known formats"),
     ("a.txt", b"\xff\xfe0 Q0 1", "expected one of the known formats"),
     ("a.csv", b"row,label,score\n0,\xff,1\n", "line 2: found bytes that are no UTF-8"),
@@ -354,6 +357,36 @@ def test_faults_are_named_with_their_line(tmp_path, name, content, message):
     with pytest.raises(DataError, match=message) as caught:
         formats.read_predictions(path, n_labels=4)
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense", "turned"])
+def test_matlab(tmp_path, truth, kind):
+    """As SciPy writes them, which MATLAB reads; a matrix with points in its columns is turned where the sizes say so."""
+    n, n_labels = truth.shape
+    scores = sparse.random(n, n_labels, 0.6, "csr", rng=np.random.default_rng(0))
+    given = {"sparse": lambda a: a.tocsc(), "dense": lambda a: a.toarray(), "turned": lambda a: a.T.tocsc()}[kind]
+    scipy.io.savemat(tmp_path / "Y.mat", {"Y": given(truth), "alpha": 0.5})
+    scipy.io.savemat(tmp_path / "scores.mat", {"score_mat": given(scores)}, do_compression=True)
+    asked = {"n_labels": n_labels} if kind == "turned" else {}
+    found = formats.read_truth(tmp_path / "Y.mat", **asked)
+    assert (found != truth).nnz == 0
+    top, expected = formats.read_predictions(tmp_path / "scores.mat", **asked), TopK.from_scores(scores, n_labels)
+    if kind == "dense":  # there the zeros are scores, too
+        expected = TopK.from_scores(scores.toarray(), n_labels)
+    assert top.ids.tolist() == expected.ids[:, : top.ids.shape[1]].tolist()
+    features = formats.read_features(tmp_path / "scores.mat", n_features=n_labels)
+    np.testing.assert_array_equal(features.toarray(), scores.toarray().astype(np.float32))
+
+
+def test_matlab_with_several_matrices_is_refused(tmp_path):
+    path = tmp_path / "a.mat"
+    for content, came in (
+        ({"X": np.eye(3), "Y": np.eye(3)}, "the matrices X, Y, expected one matrix"),
+        ({"name": "text"}, "no matrix of numbers"),
+    ):
+        scipy.io.savemat(path, content)
+        with pytest.raises(DataError, match=came):
+            formats.read_truth(path)
 
 
 def test_a_truth_to_write_may_be_lists(tmp_path, truth):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy.io
 from scipy import sparse
 
 import xcrepro as xc
@@ -323,6 +324,22 @@ def npy(path: Path) -> None:
     for kind in (formats.read_truth, formats.read_features):
         sound_matrix(kind(path))
     top_of(formats.read_predictions(path))
+
+
+def mat(path: Path) -> None:
+    """A matrix of MATLAB's, as truth, predictions and features."""
+    for kind in (formats.read_truth, formats.read_features):
+        sound_matrix(kind(path))
+    top_of(formats.read_predictions(path))
+
+
+def mat_bytes(rng: random.Random) -> bytes:
+    """A ``.mat`` file, sparse or dense, packed or not."""
+    rows, columns = rng.randint(1, 6), rng.randint(1, 6)
+    values = np.array([rng.choice((0, 0, 0.5, 1, 2)) for _ in range(rows * columns)]).reshape(rows, columns)
+    file = io.BytesIO()
+    scipy.io.savemat(file, {"Y": rng.choice((values, sparse.csc_matrix(values)))}, do_compression=rng.random() < 0.5)
+    return file.getvalue()
 
 
 def npy_bytes(rng: random.Random) -> bytes:
@@ -685,6 +702,7 @@ DOORS = (
     Door("block: Zarr", inputs.block_arrays, read_block, slow.block,
          ".zarr", 1, False, inputs.mutated_for_zarr, inputs.zarr_block, "zarr"),
     Door("npy", npy_bytes, npy, None, ".npy", 2, packs=False),
+    Door("mat", mat_bytes, mat, None, ".mat", 2, packs=False),
     Door("npy: truth", inputs.dense_arrays, lambda p: plain(formats.read_truth(p, "npy")), slow.dense_truth,
          ".npy", 2, False, None, inputs.npy),
     Door("npy: features", inputs.dense_arrays, lambda p: plain(formats.read_features(p, "npy")), slow.dense_features,

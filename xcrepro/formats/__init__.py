@@ -84,6 +84,7 @@ FORMATS = (
         "npz", "one SciPy sparse matrix", "SciPy, pyxclib, PECOS, Renee, LightXML", (".npz",), ("scipy", "pyxclib", "pecos")
     ),
     Format("npy", "one dense array, `.npz` with a single array too", "NumPy, PECOS", (".npy",), ("dense", "numpy")),
+    Format("mat", "one matrix, sparse or dense, up to version 7", "MATLAB, Octave", (".mat",), ("matlab",)),
     Format(
         "calibration", "`scores`, `prediction_ids`, `true_positives`, `labels`", "the calibration@k authors", (".npz",)
     ),
