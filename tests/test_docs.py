@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -79,7 +80,7 @@ def test_every_command_on_a_page_is_one(path):
     text = path.read_text(encoding="utf-8")
     fenced = "".join(re.findall(r"^ *```(?:bash)?\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE))
     said = re.findall(r"`(xcrepro [^`]+)`", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE))
-    shown = [line.partition(" && ")[0] for line in fenced.splitlines() if line.startswith("xcrepro ")]
+    shown = [line.strip().partition(" && ")[0] for line in fenced.splitlines() if line.strip().startswith("xcrepro ")]
     parser = _parser()
     (commands,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
     for command in shown:
@@ -202,6 +203,19 @@ def test_scale_page(root, tmp_path, monkeypatch, capsys):
         xc.scale.state(sorted((tmp_path / "blocks").iterdir())[i::2], metrics=["P"]).save(tmp_path / f"{i}.npz")
     merged = names["merge"]([tmp_path / "0.npz", tmp_path / "1.npz"])
     assert merged.equals(xc.evaluate(Y, xc.TopK.from_scores(scores, 10), metrics=["P"]))
+
+
+def test_counts_of_the_audit_page(root):
+    """Those that no block of the page prints, from the tables that the notebooks write."""
+    text = " ".join((root / "docs/audit.md").read_text(encoding="utf-8").split())
+    typos = (pd.read_csv(root / "figures/xcrepo/audit.csv")["judgement"] == "typo").sum()
+    assert f"In {typos} of them, the printed cell cannot be right" in text
+    leads = pd.read_csv(root / "figures/xcrepo/certainty.csv")
+    best = leads[leads["place"] == 1]
+    assert f"is certain in {(best['verdict'] == 'certain').sum()} of {len(best)} tables" in text
+    cells = pd.read_csv(root / "figures/calibration/noise_floor.csv")
+    assert f"Of {len(cells)} ECEs" in text
+    assert f"{(cells['verdict'] != 'above').sum()} are not above" in text
 
 
 def test_every_python_block_compiles(root):
