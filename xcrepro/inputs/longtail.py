@@ -111,14 +111,14 @@ def counted(dataset: str) -> Tail:
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """A power law fitted to counts, and how far they are from it: the share of labels with n points is as n^-exponent.
+    """A power law: the share of labels with n points goes as n^-exponent. And how far the counts are from it.
 
     Attributes
     ----------
     exponent : float
         By maximum likelihood.
     distance : float
-        The largest distance between the shares of labels with at most n points, counted and by the law (Kolmogorov and Smirnov).
+        The largest distance between the shares of labels with at most n points, counted and by the law (Kolmogorov-Smirnov).
     p : float
         The share of label sets drawn from the law that are as far from their own fit: small where the counts follow none.
     """
