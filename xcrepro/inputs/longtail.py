@@ -12,6 +12,7 @@ from xcrepro import arithmetic
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin, expected_observed_counts
+from xcrepro.errors import ArgumentError
 from xcrepro.inputs import datasets
 
 
@@ -106,3 +107,84 @@ def counted(dataset: str) -> Tail:
     table = registry.label_counts(dataset)
     column = "train" if "train" in table else "count"
     return Tail(registry.get(dataset).printed_name, table[column].to_numpy(), True)
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """A power law: the share of labels with n points goes as n^-exponent. And how far the counts are from it.
+
+    Attributes
+    ----------
+    exponent : float
+        By maximum likelihood.
+    distance : float
+        The largest distance between the shares of labels with at most n points, counted and by the law (Kolmogorov-Smirnov).
+    p : float
+        The share of label sets drawn from the law that are as far from their own fit: small where the counts follow none.
+    """
+
+    exponent: float
+    distance: float
+    p: float
+
+
+def power_law(counts, n_points: int, draws: int = 200, seed: int = 0) -> PowerLaw:
+    """The power law that fits label counts best, and its test by parametric bootstrap (Clauset, Shalizi and Newman 2009).
+
+    Parameters
+    ----------
+    counts : int array, (L,)
+        Points per label; labels without one are left out. The law begins at the smallest count that occurs.
+    n_points : int
+        How many points there are: no label can have more, so that the law ends there.
+    draws : int
+        Label sets drawn from the fitted law.
+    seed : int
+
+    Returns
+    -------
+    PowerLaw
+
+    Raises
+    ------
+    ArgumentError
+        For counts that are all equal or all 0, and for one above ``n_points``.
+
+    Examples
+    --------
+    >>> found = power_law(10_000 // np.arange(1, 10_001), 10_000, draws=20)
+    >>> round(found.exponent, 1), found.distance < 0.2
+    (1.9, True)
+    """
+    counts = np.asarray(counts, np.int64)
+    counts = counts[counts > 0]
+    if np.unique(counts).size < 2 or counts.max() > n_points:
+        rule = f"must have two different counts or more, of at most {n_points} points"
+        raise ArgumentError("counts", rule, f"{counts.min(initial=0)} to {counts.max(initial=0)}")
+    sizes = np.arange(counts.min(), n_points + 1)
+    logs = arithmetic.log(sizes.astype(np.float64))
+    # The likelihood is largest where the law's mean logarithm is that of the counts; it falls as the exponent grows.
+    exponents = np.linspace(0.5, 8, 1501)
+    means = np.array([(law * logs).sum() for law in (_law(logs, a) for a in exponents)])
+    rng = np.random.default_rng(seed)
+
+    def fitted(times: np.ndarray) -> tuple[float, float, np.ndarray]:
+        a = float(np.interp(-(times * logs).sum() / times.sum(), -means, exponents))
+        below = np.cumsum(_law(logs, a))
+        here = times > 0
+        return a, float(np.abs(np.cumsum(times)[here] / times.sum() - below[here]).max()), below
+
+    def tallied(at: np.ndarray) -> np.ndarray:
+        return np.bincount(np.minimum(at, sizes.size - 1), minlength=sizes.size)
+
+    exponent, distance, below = fitted(tallied(counts - counts.min()))
+    far = sum(
+        fitted(tallied(np.searchsorted(below, rng.random(counts.size), side="right")))[1] >= distance
+        for _ in range(draws)
+    )
+    return PowerLaw(exponent, distance, (1 + far) / (1 + draws))
+
+
+def _law(logs: np.ndarray, exponent: float) -> np.ndarray:
+    shares = np.asarray(arithmetic.exp(-exponent * (logs - logs[0])))
+    return shares / shares.sum()
