@@ -20,8 +20,6 @@ from xcrepro.papers.calibration import (
     fig3_fig17_to_19_rerun,
     fig6_losses_rerun,
     fig7_fig10_to_12_rerun,
-    table5_isotonic_platt,
-    table6_joint_separate,
 )
 from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.coverage import tables2_3_rerun
@@ -130,25 +128,6 @@ def losses(sign, monkeypatch):
     return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
 
 
-def methods(sign, _):
-    table = frame("calibration/table5_isotonic_platt")
-    found = {
-        (name, int(k)): {"Brier": planted(column(part, "Brier", "method"), sign)}
-        for (name, k), part in table.groupby(["model", "k"])
-    }
-    return table5_isotonic_platt.findings_recorded(found, {"bibtex": table})
-
-
-def maps(sign, _):
-    table = frame("calibration/table6_joint_separate")
-    found = {
-        (name, f"P@{k}"): planted(column(part, f"P@{k}", "fit"), sign)
-        for name, part in table.groupby("model")
-        for k in (1, 3, 5)
-    }
-    return table6_joint_separate.findings_recorded(found, {"bibtex": table})
-
-
 def bids(sign, monkeypatch):
     table = frame("calibration/bid_or_not", "table")
     run = planted(ends(table[table["cost"] == 0.3], {"before": ", before", "after": ", after"}), sign)
@@ -174,8 +153,6 @@ PLANTED = (
     histograms,
     errors,
     losses,
-    methods,
-    maps,
     bids,
     predictions,
 )
