@@ -23,15 +23,17 @@ OF_THEIR_OWN = {"formats.md", "own_dataset.md", "evaluate.md", "tib.md", "traini
 
 
 def blocks(root, page: str) -> list[tuple[str, str]]:
-    """(language, code) of each fenced block."""
-    return re.findall(r"^```(\w*)\n(.*?)^```$", (root / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+    """(language, code) of each fenced block; one in a list item without its indent."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```$", text, re.DOTALL | re.MULTILINE)
+    return [(language, re.sub(f"^{indent}", "", code, flags=re.MULTILINE)) for indent, language, code in found]
 
 
 def run(found: list[tuple[str, str]], names: dict) -> None:
     for language, code in found:
         if language == "bash":
             for line in code.strip().splitlines():
-                program, *arguments = shlex.split(line)
+                program, *arguments = shlex.split(line, comments=True)
                 assert program == "xcrepro", line
                 try:
                     code = main(arguments)
@@ -74,6 +76,14 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
+def understood(parser, arguments: list[str]) -> bool:
+    try:
+        parser.parse_args(arguments)
+    except SystemExit as end:
+        return not end.code
+    return True
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_command_on_a_page_is_one(path):
     """Those that are not run, because they need data or minutes, are read by the command line's own parser."""
@@ -84,14 +94,13 @@ def test_every_command_on_a_page_is_one(path):
     parser = _parser()
     (commands,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
     for command in shown:
-        try:
-            parser.parse_args(shlex.split(command, comments=True)[1:])
-        except SystemExit as end:
-            assert not end.code, f"{path.name}: {command}"
+        assert understood(parser, shlex.split(command, comments=True)[1:]), f"{path.name}: {command}"
     for command in said:  # a sentence may name a command, or one of its options, without the rest
         _, name, *arguments = shlex.split(command)
         if name != "--help":
-            unknown = {word for word in arguments if re.match(r"--?[a-zA-Z]", word)} - {*commands[name]._option_string_actions}
+            unknown = {word for word in arguments if re.match(r"--?[a-zA-Z]", word)} - {
+                *commands[name]._option_string_actions
+            }
             assert not unknown, f"{path.name}: {command}"
 
 
@@ -216,6 +225,18 @@ def test_counts_of_the_audit_page(root):
     cells = pd.read_csv(root / "figures/calibration/noise_floor.csv")
     assert f"Of {len(cells)} ECEs" in text
     assert f"{(cells['verdict'] != 'above').sum()} are not above" in text
+
+
+def test_memory_of_training_is_what_the_benchmark_measured(root):
+    results = (root / "benchmarks/results.md").read_text(encoding="utf-8")
+    found = re.search(
+        r"^## PLT beside omikuji, twin of amazon-670k, .* x ([\d,]+) labels.*?(?=^##)",
+        results,
+        re.DOTALL | re.MULTILINE,
+    )
+    ours, omikuji = re.findall(r"^\| (?:xcrepro|omikuji) \|[^|]*\|[^|]*\| +([\d,]+) \|", found[0], re.MULTILINE)
+    said = f"has {found[1]} labels: {ours} MB for the kit's PLT and {omikuji} MB for omikuji"
+    assert said in " ".join((root / "docs/memory.md").read_text(encoding="utf-8").split())
 
 
 def test_every_python_block_compiles(root):
