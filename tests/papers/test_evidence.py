@@ -134,3 +134,32 @@ def test_a_notebook_of_no_document_is_judged_by_the_claims_that_name_it(tib):
     table = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
     assert list(table["TIB"]) == [f"found {id}" for id in mine]
     assert (table["verdict"] == "holds").all()
+
+
+def test_a_papers_page():
+    """By hand: each claim in one table, in the order of the groups, with its reason or its notebook."""
+    found = evidence.of_paper("jain16")
+    assert set(found["group"]) <= set(evidence.GROUPS)
+    by = found.set_index("id")
+    assert by.loc["t3-psp-pfastxml-fastxml", "group"] == "holds"
+    assert by.loc["t3-psp-pfastrexml-1vsall", "group"] == "holds on some data, not on others"
+    assert by.loc["t3-psp-pfastrexml-pfastxml", "group"] == "holds on some data, open on others"
+    assert by.loc["t3-most-columns", "group"] == "holds in print"
+    assert by.loc["s7-coverage", "group"] == "cannot tell"
+    assert by.loc["s7-clickthrough", "group"] == "cannot be tested here"
+    assert by.loc["t3-psp-pfastxml-fastxml", "found"].startswith("TIB: +2.4 (")
+    table = evidence.counted(found)
+    assert table["claims"].iloc[-1] == table["claims"].iloc[:-1].sum() == len(found)
+    page = evidence.Page(found, open=["holds"])._repr_markdown_()
+    assert page.count("<details>") + page.count("<details open>") == len(table) - 1
+    assert page.count("<details open>") == 1
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| :--"))]
+    assert len(rows) == len(found)
+    assert "[table3_table4](table3_table4.ipynb)" in page
+    assert "live traffic of the Bing search engine" in page
+
+
+def test_what_no_notebook_has_judged():
+    row = {"untested": "", "holds": 0, "does not hold": 0, "cannot tell": 0, "verdict": "see its cell"}
+    assert evidence._group(pd.Series(row)) == "not judged yet"
+    assert evidence._group(pd.Series(row | {"holds": 2, "cannot tell": 1, "does not hold": 1})) == evidence.GROUPS[1]

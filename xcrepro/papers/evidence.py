@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -187,7 +187,8 @@ def of_paper(paper: str) -> pd.DataFrame:
     -------
     DataFrame
         The columns of :meth:`xcrepro.published.claims.Claims.verdicts`, then ``where``, ``kind``, ``notebook``,
-        ``untested``, in the order of the file of claims.
+        ``untested``, ``found`` (what was found on each dataset, in words) and ``group`` (:data:`GROUPS`), in the order of the
+        file of claims.
     """
     document = claims(paper)
     compared = []
@@ -197,5 +198,98 @@ def of_paper(paper: str) -> pd.DataFrame:
             others = [recorded.frame(one, PART) for one in map(recorded.read, recorded.files(id))]
             found = _about(document, _joined(pd.read_csv(file), [one for one in others if one is not None]))
             compared.append(document.comparisons(found, only=list(table["id"]), datasets=_own(found)))
-    found = document.sum_up(pd.concat(compared, ignore_index=True))
-    return found.merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")
+    rows = pd.concat(compared, ignore_index=True)
+    found = document.sum_up(rows).merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")
+    found["found"] = [_in_words(document[id], rows[rows["id"] == id]) for id in found["id"]]
+    return found.assign(group=[_group(row) for _, row in found.iterrows()])
+
+
+def _in_words(claim: pd.Series, part: pd.DataFrame) -> str:
+    words = [(name, _effect(claim, one)) for name, one in part.groupby("dataset", sort=False)]
+    return "; ".join(f"{name}: {word}" if name else word for name, word in words if word)
+
+
+# ---------------------------------------------------------------------------------------------- a paper's page
+
+GROUPS = (
+    "does not hold",
+    "holds on some data, not on others",
+    "holds on some data, open on others",
+    "cannot tell",
+    "holds",
+    "holds in print",
+    "not judged yet",
+    "cannot be tested here",
+)
+"""How claims come out, in the order of a paper's page: what the authors and their readers would want to know first."""
+
+
+def _group(row: pd.Series) -> str:
+    """The one of :data:`GROUPS` that a row of :func:`of_paper` belongs to."""
+    if row["untested"]:
+        return "cannot be tested here"
+    if row["holds"] and row["does not hold"]:
+        return "holds on some data, not on others"
+    if row["holds"] and row["cannot tell"]:
+        return "holds on some data, open on others"
+    for word in ("does not hold", "cannot tell", "holds in print", "holds"):
+        if row["verdict"].startswith(word):
+            return word
+    return "not judged yet"
+
+
+def counted(found: pd.DataFrame) -> pd.DataFrame:
+    """How many claims came out in each way, those about real data, print and formulas apart.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`of_paper`.
+
+    Returns
+    -------
+    DataFrame
+        outcome, claims, and how many of these are judged on real data.
+    """
+    rows = [(name, found[found["group"] == name]) for name in GROUPS]
+    table = [(name, len(part), int((part["real"] != "").sum())) for name, part in rows if len(part)]
+    return pd.DataFrame([*table, ("all", len(found), int((found["real"] != "").sum()))], columns=_COUNTED)
+
+
+_COUNTED = ["outcome", "claims", "on real data"]
+
+
+class Page:
+    """The claims of a paper as its page shows them: a table for each outcome, folded or open, with links to the notebooks."""
+
+    def __init__(self, found: pd.DataFrame, open: Sequence[str] = GROUPS[:2]) -> None:
+        self.parts = [(name, found[found["group"] == name]) for name in GROUPS]
+        self.open = open
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{name}: {row['claim']} [{row['verdict']}]" for name, part in self.parts for _, row in part.iterrows()
+        )
+
+    def _repr_markdown_(self) -> str:
+        return "\n\n".join(self._table(name, part) for name, part in self.parts if len(part))
+
+    def _table(self, name: str, part: pd.DataFrame) -> str:
+        tested = name != GROUPS[-1]
+        head = ("claim", "where", "what we find", "notebook") if tested else ("claim", "where", "why not")
+        lines = ["| " + " | ".join(head) + " |", "|" + " :-- |" * len(head)]
+        for _, row in part.iterrows():
+            cells = [row["claim"], row["where"], self._said(row) if tested else row["untested"]]
+            if tested:
+                short = row["notebook"].partition("/")[2]
+                cells.append(f"[{short}]({short}.ipynb)")
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        fold = "<details open>" if name in self.open else "<details>"
+        title = f"{name[0].upper()}{name[1:]}: {len(part)} claim{'s' if len(part) > 1 else ''}"
+        return "\n".join([fold, f"<summary>{title}</summary>", "", *lines, "", "</details>"])
+
+    @staticmethod
+    def _said(row: pd.Series) -> str:
+        """The verdict where it says more than the table's title, and what was found."""
+        verdict = row["verdict"] if "on" in row["verdict"].split() else ""
+        return ". ".join(filter(None, (verdict, row["found"])))

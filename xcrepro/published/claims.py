@@ -526,7 +526,8 @@ def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
     # The least p of m is held to (1 - level) / m, the next to (1 - level) / (m - 1), and so on; all from the first
     # that fails on to the same as that one.
     tested = np.flatnonzero(~np.isnan(raw))
-    order = tested[np.argsort(raw[tested], kind="stable")]
+    # What is committed has p = 0 for what is below 1e-14: there the larger z comes first, before and after it was written.
+    order = tested[np.lexsort((-z[tested], np.where(raw < 1e-14, 0.0, raw)[tested]))]
     sure = part["p"].to_numpy() <= 1 - level
     among = np.maximum(np.arange(len(order), 0, -1), len(order) - sure[order].sum())
     share = np.full(len(part), np.nan)
