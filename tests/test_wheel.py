@@ -101,16 +101,16 @@ def test_the_open_dataset_is_in_the_wheel(installed):
 
 def test_an_item_runs_outside_of_a_project(installed):
     """It writes into the cache, not where the command was typed, and is held to the wheel's tables."""
-    out = command(installed, "run", "reeval/fig2_micro_macro_f1")
+    out = command(installed, "run", "reeval/fig1_fig4_label_bins")
     home = installed.home / "cache" / "xcrepro" / "project"
     assert f"no project here: this writes into {home}" in out
     assert "1 items: 1 ok" in out
-    assert (home / "figures/reeval/fig2_micro_macro_f1.png").stat().st_size > 10_000
-    executed = (home / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").read_text()
+    assert (home / "figures/reeval/fig1_fig4_label_bins.png").stat().st_size > 10_000
+    executed = (home / "build/notebooks/small/reeval/fig1_fig4_label_bins.ipynb").read_text()
     assert "values equal the committed run" in executed
-    assert "all unchanged" in command(installed, "run", "reeval/fig2_micro_macro_f1")
+    assert "all unchanged" in command(installed, "run", "reeval/fig1_fig4_label_bins")
     # The notebooks that were installed are nobody's to change.
-    assert "xcrepro start DIR" in command(installed, "accept", "reeval/fig2_micro_macro_f1", status=2)
+    assert "xcrepro start DIR" in command(installed, "accept", "reeval/fig1_fig4_label_bins", status=2)
 
 
 def test_a_started_folder_is_a_project(installed, tmp_path):
@@ -120,16 +120,16 @@ def test_a_started_folder_is_a_project(installed, tmp_path):
     assert (folder / "notebooks/reeval/table3_table4.ipynb").is_file()
     assert (folder / "notebooks/manifest.toml").is_file()
     # A table of the folder's own stands before the wheel's.
-    name = "figures/reeval/fig2_micro_macro_f1.csv"
+    name = "figures/reeval/fig1_fig4_label_bins.csv"
     own = folder / name
     own.parent.mkdir(parents=True)
     text = (installed.site / "xcrepro" / "_project" / name).read_text()
     own.write_text(text.replace(text.splitlines()[1], text.splitlines()[2], 1))
-    out = command(installed, "run", "reeval/fig2_micro_macro_f1", cwd=folder / "notebooks" / "reeval", status=1)
+    out = command(installed, "run", "reeval/fig1_fig4_label_bins", cwd=folder / "notebooks" / "reeval", status=1)
     assert "no project here" not in out
-    assert "reeval/fig2_micro_macro_f1 is not as committed" in out
+    assert "reeval/fig1_fig4_label_bins is not as committed" in out
     assert own.read_text() == text
-    assert (folder / "build/notebooks/small/reeval/fig2_micro_macro_f1.ipynb").is_file()
+    assert (folder / "build/notebooks/small/reeval/fig1_fig4_label_bins.ipynb").is_file()
 
 
 def test_audit_and_evaluate(installed, tmp_path):

@@ -30,8 +30,6 @@ from xcrepro.papers.jain16 import (
     theorem43_bound,
 )
 from xcrepro.papers.kit import your_predictions
-from xcrepro.papers.reeval import fig2_rerun, fig3_binned_macro_f1
-from xcrepro.papers.reeval import table3_table4_rerun as reeval_tables
 from xcrepro.repro import manifest, notebooks, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,26 +62,6 @@ def training(sign, _):
                 rows.append((A, assumed, model, draw, sign * value + 1e-6 * np.sin(draw + len(rows))))
     rows = pd.DataFrame(rows, columns=["A", "assumed", "model", "draw", "nDCG"])
     return fig3c_fig3d_training.findings_recorded(rows, {"bibtex": table})
-
-
-def averages(sign, _):
-    table = frame("reeval/table3_table4_rerun")
-    found = {name: planted(column(table, name, "method"), sign) for name in ("P@5", "macro_F1@5")}
-    return reeval_tables.findings_recorded({"Bibtex": found}, {"bibtex": table})
-
-
-def bars(sign, _):
-    table = frame("reeval/fig2_rerun")
-    found = {name: planted(column(part, "value", "method"), sign) for name, part in table.groupby("metric")}
-    return fig2_rerun.findings_recorded({("Bibtex", 2): found}, {"bibtex": table})
-
-
-def rarest(sign, _):
-    table = frame("reeval/fig3_binned_macro_f1")
-    run = table.assign(difference=sign * (table["value"] - table["baseline"]))
-    run["difference's error"] = 1e-6
-    assert fig3_binned_macro_f1.findings_recorded(run, {"bibtex": table}, "PLT") == []
-    return fig3_binned_macro_f1.findings_recorded(run, {"bibtex": table})
 
 
 def rules(sign, _):
@@ -144,9 +122,6 @@ def predictions(sign, _):
 
 PLANTED = (
     training,
-    averages,
-    bars,
-    rarest,
     rules,
     kept,
     half,

@@ -1,1 +1,0 @@
-"""Re-evaluating XMTC methods in tail label prediction."""
