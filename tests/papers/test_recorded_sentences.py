@@ -26,7 +26,6 @@ from xcrepro.papers.calibration import (
     table6_joint_separate,
 )
 from xcrepro.papers.coverage import _common as coverage
-from xcrepro.papers.coverage import tables2_3_rerun
 from xcrepro.papers.jain16 import (
     fig3b_unbiased,
     fig3c_fig3d_training,
@@ -111,19 +110,6 @@ def rarest(sign, _):
     return fig3_binned_macro_f1.findings_recorded(run, {"bibtex": table})
 
 
-def rules(sign, _):
-    table = frame("coverage/tables2_3_rerun")
-    found = {(name, 5): planted(column(table, f"{name}@5", "rule"), sign) for name in ("P", "Cov")}
-    return tables2_3_rerun.findings_recorded({coverage.TREE: found}, {"bibtex": table})
-
-
-def kept(sign, _):
-    table = frame("coverage/table1_rerun", "kept")
-    part = table[table["k"] == 5].set_index("metric")
-    values = {name: part.loc[name, "20"] / part.loc[name, "159"] for name in coverage.KEPT}
-    return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0)]
-
-
 def half(sign, _):
     table = frame("coverage/which_metric_sees_the_tail")
     part = table[table["k"] == 5].set_index("metric")
@@ -200,7 +186,7 @@ def predictions(sign, _):
     return your_predictions.findings_recorded({5: run}, {"bibtex": table})
 
 
-PLANTED = (benchmarks, contributions, training, averages, bars, rarest, rules, kept, half, directions)
+PLANTED = (benchmarks, contributions, training, averages, bars, rarest, half, directions)
 PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
 
 
