@@ -242,5 +242,7 @@ def test_every_item_with_recorded_data_holds_its_run_to_them():
         if entry.id == "calibration/noise_floor":
             continue  # its sentences are on printed cells and on simulated scores; what is recorded is a table beside the run's
         code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.read(entry.notebook)["cells"])
-        typed = "item.statements(" in code and "item.recorded(" in code  # then its verdicts have a column for each
+        typed = "item.statements(" in code and re.search(
+            r"item\.recorded\(|evidence\.gather\(item", code
+        )  # then its verdicts have a column for each
         assert typed or re.search(r"findings_recorded\(.*item\.recorded\(|findings\(.*recorded", code), entry.id
