@@ -349,7 +349,8 @@ def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int
 
 
 _SLOPES = (-2.0, 1.0)  # of the variance with the number of rows, both logarithmic; -1 is that of a mean
-_HALVES = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])  # of quarters; one and the next make the whole
+HALVES = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])
+"""Of quarters; one and the next make the whole."""
 
 
 def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, join) -> np.ndarray:
@@ -362,7 +363,7 @@ def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, jo
             order = np.random.default_rng([seed, p]).permutation(n_rows)[: 4 * size].reshape(4, size)
             for quarter in range(4):
                 parts[p - first, quarter, order[quarter]] = 1
-        parts[:, 4:] = parts[:, _HALVES].sum(axis=2)
+        parts[:, 4:] = parts[:, HALVES].sum(axis=2)
         values = np.stack([system.values(parts.reshape(-1, n_rows), names) for system in systems])
         values = join(values)
         values = values.reshape(len(values), last - first, 10, *values.shape[2:])
@@ -371,9 +372,14 @@ def _standard_errors(systems, names, n_rows: int, partitions: int, seed: int, jo
         return np.stack([quarters, halves], axis=2)
 
     quarters, halves = np.moveaxis(np.concatenate(_over_draws(partitions, n_rows, 10, cut), axis=1).mean(axis=1), 1, 0)
+    return error_of_parts(quarters, halves, n_rows / (2.0 * size))
+
+
+def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.ndarray:
+    """The standard error on all rows, which are ``rows`` times a half's, from the variances on quarters and on halves."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.clip(arithmetic.log2(halves / quarters), *_SLOPES)
-        return np.sqrt(np.where(halves > 0, halves * arithmetic.power(n_rows / (2.0 * size), slope), halves))
+        return np.sqrt(np.where(halves > 0, halves * arithmetic.power(rows, slope), halves))
 
 
 # ---------------------------------------------------------------------------------------------- models and their pairs

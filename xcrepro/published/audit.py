@@ -1433,7 +1433,7 @@ def _algorithm_1(book: Book) -> Iterator[Finding]:
         f"stated. The numbers: on {most.dataset} P@5 = {most.row.cells['P', 5].printed} and Cov@5 = "
         f"{most.row.cells['Cov', 5].printed} are {s:.0f} hits or more a label covered, on average. A label from which so many "
         f"were expected keeps f = {math.exp(-s):.0e} by algorithm 1, which then prefers nearly any label not yet covered; by "
-        f"the gain it keeps {1 / (1 + s):.2f}, and the likely labels stay in. Rerun in both ways: coverage/tables2_3_rerun."
+        f"the gain it keeps {1 / (1 + s):.2f}, and the likely labels stay in. Rerun in both ways: coverage/table2_table3."
     )
     tables = _names(table for line in hits for table in line.row.cells["P", 5].tables)
     place = (

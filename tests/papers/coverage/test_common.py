@@ -117,14 +117,6 @@ def test_what_heads_may_not_be(given, said):
         common.check_heads(GOOD | given)
 
 
-@pytest.mark.parametrize("betas", [[-1.0], [0.5, 0.5], [float("inf")]])
-def test_what_betas_may_not_be(betas):
-    common.check_betas({"betas": [0.0, 1]})
-    common.check_betas({"betas": []})
-    with pytest.raises(ArgumentError, match="parameter betas"):
-        common.check_betas({"betas": betas})
-
-
 def test_what_is_kept_has_the_error_of_the_test_points(small, scores):
     ds = small(40)
     model = sparse.csr_matrix(sparse.vstack([scores] * 40))
@@ -138,15 +130,6 @@ def test_what_is_kept_has_the_error_of_the_test_points(small, scores):
     assert common.against_precision(planted, 5).endswith(": clearly so in the one comparison")
     equal = common.Measured({"P": 50.0, "coverage": 50.0}, {"P": np.full(5, 50.0), "coverage": np.arange(5) + 48.0})
     assert common.against_precision(equal, 5).endswith(": not clear in the one comparison")
-
-
-def test_a_printed_difference_has_four_degrees_of_freedom():
-    two = common.printed_difference("a", "b", 10.0, 3.0, 0.0, 4.0)
-    assert (two.value, two.error) == (10.0, 5.0)
-    assert two.p == pytest.approx(0.116, abs=5e-4)  # two standard errors of five runs
-    assert not two.clear
-    assert np.isnan(common.printed_difference("a", "b", 1.0, np.nan, 0.0, np.nan).p)
-    assert common.printed_difference("a", "b", 1.0, 0.0, 0.0, 0.0).clear
 
 
 @pytest.mark.parametrize("names", ["full tail-2", "full head-4", "full head-0", "full head-x", "full 2", "head-2"])
@@ -221,4 +204,3 @@ def test_scores_are_percent_and_coverage_is_over_labels_with_a_test_point(small,
     assert (found["P"], found["Cov"]) == pytest.approx((100, 200 / 3))
     best = [max(w[0], w[1]), max(w[0], w[2]), w[2]]
     assert found["PSP"] == pytest.approx(100 * (2 * w[0] + w[2]) / sum(best))
-    assert common.tested_share(ds) == 3 / 4

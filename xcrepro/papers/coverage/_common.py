@@ -1,4 +1,4 @@
-"""What several of the coverage paper's items share: printed tables, models without their tail, rules to choose labels.
+"""What several of the coverage paper's items share: models without their tail, rules to choose labels.
 
 A *model* is an (n, L) CSR of scores of the test points, the candidates; models that differ only in how many labels they
 were trained on are kept as number of labels -> model, the last with all. All values are percent.
@@ -6,7 +6,6 @@ were trained on are kept as number of labels -> model, the last with all. All va
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +16,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xcrepro import decide, distributions, formats, metrics, published
-from xcrepro.arguments import real_number, whole_number
+from xcrepro import decide, formats, metrics
+from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
-from xcrepro.findings import Difference, Measured, agreement, count
+from xcrepro.findings import Measured, agreement, count
 from xcrepro.inputs import baselines, parameters, trained
 from xcrepro.inputs.datasets import complete, weights
 from xcrepro.models import PLT
@@ -30,37 +29,7 @@ from xcrepro.repro import tables
 from xcrepro.truth import Truth
 
 KS = (1, 3, 5)
-TIME = "test_ms_per_instance"
-PLAIN, WEIGHTED, GREEDY, MIXED, RANDOM = "PLT", "PS-PLT", "COV-PLT", "COVbeta-PLT", "BRS-PLT"
-
-
-def printed_table(number: int) -> pd.DataFrame:
-    """Table 1, 2 or 3 as printed.
-
-    Parameters
-    ----------
-    number : int
-        1, 2 or 3.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`xcrepro.published.table` gives it. ``variant`` is what the model was trained on in table 1
-        (``"full"``, ``"head-1000"``) and beta of COVbeta-PLT in tables 2 and 3 (``"0"``, ``"0.25"`` ...; COV-PLT is
-        beta 0); elsewhere it is empty. ``stderr``: the standard error over five runs.
-    """
-    table = published.table(f"coverage:table{number}")
-    return table.assign(variant=table["variant"].str.removeprefix("beta="))
-
-
-def printed_and_doubted(number: int) -> pd.DataFrame:
-    """:func:`printed_table` with a column ``doubt``: why the audit doubts the value, empty where it does not."""
-    return printed_table(number).assign(doubt=_doubts(number))
-
-
-@functools.cache  # an audit of all that is printed of the datasets takes seconds
-def _doubts(number: int) -> tuple[str, ...]:
-    return tuple(published.doubted(published.table(f"coverage:table{number}")))
+PLAIN, WEIGHTED, GREEDY, RANDOM = "PLT", "PS-PLT", "COV-PLT", "BRS-PLT"
 
 
 def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
@@ -78,33 +47,6 @@ def in_order(table: pd.DataFrame, **orders: Sequence | None) -> pd.DataFrame:
     """
     place = {name: (lambda value: value) if order is None else list(order).index for name, order in orders.items()}
     return table.sort_values(list(orders), key=lambda column: column.map(place[column.name]), ignore_index=True)
-
-
-PRINTED_RUNS = 5
-"""Behind each printed mean and standard error."""
-
-
-def printed_difference(left: str, right: str, a: float, a_error: float, b: float, b_error: float) -> Difference:
-    """How far one printed mean is above another, by their printed standard errors.
-
-    Unpaired, since runs are not printed, with the fewest degrees of freedom that this can have, those of one mean. Where
-    the runs were on the same trees, the error is too large rather than too small.
-
-    Parameters
-    ----------
-    left, right : str
-    a, a_error, b, b_error : float
-        NaN where no error is printed.
-
-    Returns
-    -------
-    Difference
-    """
-    value, error, dof = a - b, float(np.sqrt(a_error * a_error + b_error * b_error)), PRINTED_RUNS - 1
-    p = np.nan if np.isnan(error) else float(value == 0)
-    if error > 0:
-        p = float(2 * distributions.student(dof, -abs(value) / error))
-    return Difference(left, right, float(value), error, dof, p)
 
 
 # ---------------------------------------------------------------- models without their tail
@@ -464,39 +406,6 @@ def wide(table: pd.DataFrame, value: str = "value", k: int | None = None) -> pd.
 # ---------------------------------------------------------------- rules to choose k labels
 
 
-def check_betas(values: Mapping[str, object]) -> None:
-    """Of the items that choose labels: the shared rules, and those of ``betas``.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        The notebook's parameters.
-
-    Raises
-    ------
-    ArgumentError, DataMissing
-        As :func:`xcrepro.inputs.parameters.check`; for a beta that is negative, not finite or named twice.
-    """
-    parameters.check(values)
-    betas = [real_number("parameter betas", beta, at_least=0) for beta in values["betas"]]
-    if len(set(betas)) < len(betas):
-        raise ArgumentError("parameter betas", "must hold nothing twice", values["betas"])
-
-
-ALGORITHM, GAIN, PER_TREE = "algorithm 1", "gain", "gain, per tree"
-"""What lowers a chosen label's f: its probability, as algorithm 1 is printed; its gain; its gain in each tree alone."""
-
-
-def mixed(beta: float, update: str = ALGORITHM) -> str:
-    """The name of the greedy rule with this beta; algorithm 1 goes without saying.
-
-    >>> mixed(0.25), mixed(0), mixed(1.0), mixed(0, GAIN)
-    ('COVβ=0.25', 'COV-PLT', 'COVβ=1', 'COV-PLT (gain)')
-    """
-    name = f"COVβ={beta:g}" if beta else GREEDY
-    return name if update == ALGORITHM else f"{name} ({update})"
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """One training to choose from: its number, the probabilities of its candidates, and the tree where there is one."""
@@ -541,11 +450,6 @@ def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines
     return found
 
 
-def tested_share(ds: Dataset) -> float:
-    """Labels with a test point over all labels: times this, Cov@k is over all labels (eq. 13)."""
-    return float(np.unique(ds.test.Y.indices).size / ds.test.Y.shape[1])
-
-
 SCORES = ("P", "PSP", "P complete", "Cov")
 
 
@@ -571,20 +475,3 @@ def scores(ds: Dataset, top: TopK, k: int) -> dict[str, float]:
     if complete(ds) is not None:
         value["P complete"] = 100 * float(metrics.precision(complete(ds), top, k)[0])
     return {name: value[name] for name in SCORES if name in value}
-
-
-def at_random(run: Run, k: int) -> TopK:
-    """BRS-PLT: 5 of the 10 most probable labels drawn once, of which the first k count, as in the paper.
-
-    Parameters
-    ----------
-    run : Run
-        Its number is the seed.
-    k : int
-        1 to 5.
-
-    Returns
-    -------
-    TopK
-    """
-    return decide.bounded_random(run.probabilities, 5, 2, seed=run.number).head(k)
