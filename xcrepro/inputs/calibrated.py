@@ -21,7 +21,7 @@ from xcrepro.findings import BLOCKS, Difference, Measured
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, compare, ranking
 from xcrepro.metrics.calibration import is_probability
-from xcrepro.metrics.significance import jackknife_blocks
+from xcrepro.metrics.significance import holm, jackknife_blocks
 from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
@@ -350,6 +350,41 @@ def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], 
         found = compare(Y, {"left": left, "right": right}, list(metrics), [k])[keep]
         parts.append(found.assign(model=name)[["model", *keep]])
     return pd.concat(parts, ignore_index=True)
+
+
+def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
+    """Whether differences lie on the claimed side, for :mod:`xcrepro.papers.evidence`.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From :func:`compared`: all the comparisons that the claim is about.
+    side : {"below", "above"}
+        Where left minus right is claimed to lie.
+    what : str
+        What is counted, for the words.
+
+    Returns
+    -------
+    tuple of (bool or None, str)
+        True where all differences are clear (Holm's p below 0.05) and on that side, False where one is clear and on the
+        other side; and the counts with the range of the differences, in points.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"value": [-0.25, -0.0125], "p raw": [0.0001, 0.4]})
+    >>> outcome(rows, "below", "ECE")
+    (None, 'ECE below in 1 of 2, too small to tell in 1 (-25.0 to -1.2 points)')
+    """
+    clear = holm(found["p raw"]) < 0.05
+    sign = -1 if side == "below" else 1
+    right, wrong = clear & (sign * found["value"] > 0), clear & (sign * found["value"] < 0)
+    other = "above" if side == "below" else "below"
+    parts = [f"{what} {side} in {right.sum()} of {len(found)}".strip()]
+    parts += [f"{other} in {wrong.sum()}"] if wrong.any() else []
+    parts += [f"too small to tell in {(~right & ~wrong).sum()}"] if (~right & ~wrong).any() else []
+    ends = f"{100 * found['value'].min():+.1f} to {100 * found['value'].max():+.1f} points"
+    return (False if wrong.any() else True if right.all() else None), f"{', '.join(parts)} ({ends})"
 
 
 States = Mapping[tuple[str, int], tuple[TopK, TopK]]
