@@ -350,7 +350,7 @@ def leaderboards(root: Path) -> dict[str, str]:
     """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
     of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``xcrepo/certainty``.
     """
-    rows = _read(root / "figures/xcrepo/tables_benchmarks.csv")
+    rows = _read(root / "figures/xcrepo/tables_benchmarks-tables.csv")
     doubts = defaultdict(list)
     for one in _read(root / "figures/xcrepo/audit.csv"):
         if one["document"] == "xcrepo":

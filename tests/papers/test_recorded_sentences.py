@@ -34,7 +34,6 @@ from xcrepro.papers.jain16 import (
     table1_gains,
     theorem43_bound,
 )
-from xcrepro.papers.kit import your_predictions
 from xcrepro.papers.reeval import fig2_rerun, fig3_binned_macro_f1
 from xcrepro.papers.reeval import table3_table4_rerun as reeval_tables
 from xcrepro.repro import manifest, notebooks, recorded
@@ -186,15 +185,8 @@ def bids(sign, monkeypatch):
     return bid_or_not.findings_recorded(None, None, {"bibtex": table})
 
 
-def predictions(sign, _):
-    table = frame("kit/your_predictions")
-    part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
-    run = planted(ends(part, {"before": ", before", "after": ", after"}), sign)
-    return your_predictions.findings_recorded({5: run}, {"bibtex": table})
-
-
 PLANTED = (contributions, training, averages, bars, rarest, rules, kept, half, directions)
-PLANTED += (histograms, errors, losses, models, methods, maps, bids, predictions)
+PLANTED += (histograms, errors, losses, models, methods, maps, bids)
 
 
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)
