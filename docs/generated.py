@@ -343,13 +343,13 @@ _WORDS = {"dataset", "method", "mark", "doubted", "data"}
 _LEAD = (
     "*Lead*: does a row's P@1 exceed that of the next by more than the luck of the test points? *certain*: yes, whatever the two predicted; "
     "*no lead*: no, whatever they predicted; *open*: it depends on their predictions. "
-    "[How](notebooks/xcrepo/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
+    "[How](notebooks/beyond/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
 )
 
 
 def leaderboards(root: Path) -> dict[str, str]:
     """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
-    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``xcrepo/certainty``.
+    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``beyond/certainty``.
     """
     rows = _read(root / "figures/xcrepo/tables_benchmarks-tables.csv")
     doubts = defaultdict(list)
@@ -360,7 +360,7 @@ def leaderboards(root: Path) -> dict[str, str]:
     # By what was printed as well: two rows of a table may have one name.
     leads = {
         (one["dataset"], one["method"], float(one["printed"])): one
-        for one in _read(root / "figures/xcrepo/certainty.csv")
+        for one in _read(root / "figures/beyond/certainty-pairs.csv")
     }
     boards = defaultdict(list)
     for row in rows:
