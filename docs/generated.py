@@ -349,11 +349,11 @@ _LEAD = (
 
 def leaderboards(root: Path) -> dict[str, str]:
     """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
-    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``beyond/certainty``.
+    of ``xcrepo/tables_benchmarks``, ``beyond/audit`` and ``beyond/certainty``.
     """
     rows = _read(root / "figures/xcrepo/tables_benchmarks-tables.csv")
     doubts = defaultdict(list)
-    for one in _read(root / "figures/xcrepo/audit.csv"):
+    for one in _read(root / "figures/beyond/audit-findings.csv"):
         if one["document"] == "xcrepo":
             for dataset in one["dataset"].split(", "):
                 doubts[dataset].append(one)
@@ -383,7 +383,7 @@ def leaderboards(root: Path) -> dict[str, str]:
             "# Leaderboards",
             "",
             "The 21 benchmark tables of the Extreme Classification Repository's page, as printed there; none of the numbers is recomputed. "
-            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/xcrepo/audit.ipynb) finds "
+            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/beyond/audit.ipynb) finds "
             "impossible or misplaced carries a †, with the reason below the table.",
             "",
             f"The page prints no errors. {_LEAD} What the tables say together: "
