@@ -50,6 +50,7 @@ RESTS_ON = (
     ("as printed", "printed numbers"),
     ("TIB, ", "real data"),
     ("TIB (real", "real data"),
+    ("removed by", "real data"),
     ("real data", "counts of real data"),
     ("counted labels", "counts of real data"),
     ("simulated", "simulated scores"),

@@ -126,8 +126,9 @@ def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
 
 def _about(document, found: pd.DataFrame) -> pd.DataFrame:
     """Without the outcomes of other documents' claims."""
+    others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
     ids = found["id"] if "id" in found else pd.Series("", found.index)
-    return found[ids.isna() | ids.isin(["", *document.table["id"]])]
+    return found[~ids.isin(others - set(document.table["id"]))]
 
 
 def shown(document, found: pd.DataFrame, only: list[str]) -> pd.DataFrame:
