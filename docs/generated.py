@@ -344,24 +344,24 @@ _WORDS = {"dataset", "method", "mark", "doubted", "data"}
 _LEAD = (
     "*Lead*: does a row's P@1 exceed that of the next by more than the luck of the test points? *certain*: yes, whatever the two predicted; "
     "*no lead*: no, whatever they predicted; *open*: it depends on their predictions. "
-    "[How](notebooks/xcrepo/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
+    "[How](notebooks/beyond/certainty.ipynb) that follows from the printed numbers and the number of test points alone."
 )
 
 
 def leaderboards(root: Path) -> dict[str, str]:
     """The printed benchmark tables, sortable, with the audit's doubts and the certainty of each lead: from the committed tables
-    of ``xcrepo/tables_benchmarks``, ``xcrepo/audit`` and ``xcrepo/certainty``.
+    of ``xcrepo/tables_benchmarks``, ``beyond/audit`` and ``beyond/certainty``.
     """
-    rows = _read(root / "figures/xcrepo/tables_benchmarks.csv")
+    rows = _read(root / "figures/xcrepo/tables_benchmarks-tables.csv")
     doubts = defaultdict(list)
-    for one in _read(root / "figures/xcrepo/audit.csv"):
+    for one in _read(root / "figures/beyond/audit-findings.csv"):
         if one["document"] == "xcrepo":
             for dataset in one["dataset"].split(", "):
                 doubts[dataset].append(one)
     # By what was printed as well: two rows of a table may have one name.
     leads = {
         (one["dataset"], one["method"], float(one["printed"])): one
-        for one in _read(root / "figures/xcrepo/certainty.csv")
+        for one in _read(root / "figures/beyond/certainty-pairs.csv")
     }
     boards = defaultdict(list)
     for row in rows:
@@ -384,7 +384,7 @@ def leaderboards(root: Path) -> dict[str, str]:
             "# Leaderboards",
             "",
             "The 21 benchmark tables of the Extreme Classification Repository's page, as printed there; none of the numbers is recomputed. "
-            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/xcrepo/audit.ipynb) finds "
+            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/beyond/audit.ipynb) finds "
             "impossible or misplaced carries a †, with the reason below the table.",
             "",
             f"The page prints no errors. {_LEAD} What the tables say together: "

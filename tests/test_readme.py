@@ -92,7 +92,7 @@ def benchmarks(root) -> list[str]:
 
 
 def audit(root) -> list[str]:
-    found = pd.read_csv(root / "figures/xcrepo/audit.csv")
+    found = pd.read_csv(root / "figures/beyond/audit-findings.csv")
     slips = (found["judgement"] == "typo").sum()
     return [f"{len(found)} findings in the printed numbers of the five documents, and {slips} of these are slips"]
 

@@ -74,7 +74,7 @@ def test_every_figure_is_in_the_gallery_and_leads_to_its_notebook(root, staged):
 
 
 def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
-    with (root / "figures/xcrepo/tables_benchmarks.csv").open(newline="") as file:
+    with (root / "figures/xcrepo/tables_benchmarks-tables.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
     assert {*boards} == {row["dataset"] for row in rows}
@@ -91,7 +91,7 @@ def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
 
 
 def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
-    with (root / "figures/xcrepo/certainty.csv").open(newline="") as file:
+    with (root / "figures/beyond/certainty-pairs.csv").open(newline="") as file:
         leads = list(csv.DictReader(file))
     boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
     assert sum(
@@ -99,10 +99,11 @@ def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
     ) == len(leads)
     home = tmp_path / "figures/xcrepo"
     home.mkdir(parents=True)
-    (home / "tables_benchmarks.csv").write_text(
+    (home / "tables_benchmarks-tables.csv").write_text(
         "dataset,method,mark,P@1,doubted,data\nX,A,*,50.0,,d\nX,A,*,49.6,,d\nX,B,†,49.5,P@1,d\n"
     )
-    (home / "certainty.csv").write_text(
+    (tmp_path / "figures/beyond").mkdir()
+    (tmp_path / "figures/beyond/certainty-pairs.csv").write_text(
         "dataset,place,method,next,printed,gap,verdict\nX,1,A,A,50,0.4,certain\nX,2,A,B,49.60,0.1,open\n"
     )
     made = generated.leaderboards(tmp_path)

@@ -52,7 +52,7 @@ def _cell(kind: str, source: str, **marks) -> dict:
 
 
 _SMALL = [
-    _cell("markdown", "# Lesson 1: Small\n\nSee [P@k](../glossary.md#pk) and [the audit](../xcrepo/audit.ipynb)."),
+    _cell("markdown", "# Lesson 1: Small\n\nSee [P@k](../glossary.md#pk) and [the audit](../beyond/audit.ipynb)."),
     _cell(
         "code",
         'def double(x):\n    """Twice x."""\n    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION',
@@ -85,7 +85,7 @@ def save(tmp_path, monkeypatch):
         folder = tmp_path / "project" / "notebooks"
         path = folder / "course" / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        (folder / "glossary.md").write_text("# Glossary\n\n[audit](xcrepo/audit.ipynb)\n")
+        (folder / "glossary.md").write_text("# Glossary\n\n[audit](beyond/audit.ipynb)\n")
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}))
         monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path / "project"))

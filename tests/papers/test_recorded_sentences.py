@@ -18,7 +18,6 @@ from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
 from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.jain16 import fig3c_fig3d_training
-from xcrepro.papers.kit import your_predictions
 from xcrepro.repro import manifest, notebooks, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,13 +88,6 @@ def bids(sign, monkeypatch):
     return bid_or_not.findings_recorded(None, None, {"bibtex": table})
 
 
-def predictions(sign, _):
-    table = frame("kit/your_predictions")
-    part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
-    run = planted(ends(part, {"before": ", before", "after": ", after"}), sign)
-    return your_predictions.findings_recorded({5: run}, {"bibtex": table})
-
-
 PLANTED = (
     training,
     half,
@@ -103,7 +95,6 @@ PLANTED = (
     errors,
     losses,
     bids,
-    predictions,
 )
 
 

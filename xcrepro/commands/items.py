@@ -105,7 +105,7 @@ def _start(arguments) -> int:
     print(
         f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures"
     )
-    print(f"now: cd {arguments.folder}; xcrepro run xcrepo/audit; jupyter lab notebooks")
+    print(f"now: cd {arguments.folder}; xcrepro run beyond/audit; jupyter lab notebooks")
     return 0
 
 

@@ -71,7 +71,7 @@ def add(command) -> None:
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
     sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
     sub.add_argument(
-        "--notebook", action="store_true", help="also the notebook kit/your_model, executed on the same input"
+        "--notebook", action="store_true", help="also the notebook kit/your_predictions, executed on the same input"
     )
 
 
@@ -132,7 +132,7 @@ def _notebook(arguments) -> dict[str, bytes]:
     from xcrepro import paths
     from xcrepro.repro import children
 
-    source = paths.committed("notebooks/kit/your_model.ipynb")
+    source = paths.committed("notebooks/kit/your_predictions.ipynb")
     if not source.is_file():
         raise ArgumentError("--notebook", "needs the project's notebooks, as a clone and the wheel have them", source)
     if len(arguments.predictions) != 1:

@@ -155,7 +155,7 @@ def _alone(notebook: dict) -> dict:
 def _links(text: str) -> str:
     """Links to the glossary, as they are from a folder that has it; other links to files as plain text.
 
-    >>> _links("[P@k](../glossary.md#pk), [audit](../xcrepo/audit.ipynb), [below](#pk), [page](https://example.org)")
+    >>> _links("[P@k](../glossary.md#pk), [audit](../beyond/audit.ipynb), [below](#pk), [page](https://example.org)")
     '[P@k](glossary.md#pk), audit, [below](#pk), [page](https://example.org)'
     """
 

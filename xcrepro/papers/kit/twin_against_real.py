@@ -99,7 +99,7 @@ def printed(ds: Dataset) -> pd.DataFrame:
     -------
     DataFrame
         method, metric (P, PSP or Cov), k, value (percent); of several prints of one number the first, documents in the
-        order named: the page's PSP of EURLex-4K stand in the wrong rows (see ``xcrepo/audit``).
+        order named: the page's PSP of EURLex-4K stand in the wrong rows (see ``beyond/audit``).
     """
     name = printed_name(ds)
     jain16 = [published.table(f"jain16:table3{letter}") for letter in "abcde"]
