@@ -230,7 +230,7 @@ def test_counts_of_the_audit_page(root):
 def test_memory_of_training_is_what_the_benchmark_measured(root):
     results = (root / "benchmarks/results.md").read_text(encoding="utf-8")
     found = re.search(
-        r"^## PLT beside omikuji, twin of amazon-670k, .* x ([\d,]+) labels.*?(?=^##)",
+        r"^## PLT beside omikuji, twin of amazon-670k, [^\n]* x ([\d,]+) labels.*?(?=^##)",
         results,
         re.DOTALL | re.MULTILINE,
     )
