@@ -1,11 +1,7 @@
-"""Fig. 2 of Jain et al. 2016: the propensity model, and two heuristics for weights.
-
-Then the paper's estimate from a hierarchy, where its outcome can be judged.
-"""
+"""Fig. 2 of Jain et al. 2016: the paper's estimate of propensities from a hierarchy, where its outcome can be judged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,10 +11,8 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from xcrepro import looks, paths, propensity
 from xcrepro.data import registry
-from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import Difference, Measured, corrected
 from xcrepro.inputs import parameters
 from xcrepro.papers.jain16._common import DOCUMENTS, MIDDLE, PAPER, check_draws, log_spaced
 from xcrepro.repro import figures
@@ -27,7 +21,6 @@ from xcrepro.truth import Truth
 PER_BIN = 20  # labels a bin
 MIN_DESCENDANTS = 5  # "more than 4"
 ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
-HEURISTICS = {"power": "$N_l^{-A}$", "log": r"$\log(N/N_l)$"}
 
 PRINTED = "eq. 1 with the A and B that jain16 prints, and N of its table 2"
 EUROVOC = "EuroVoc over the labels of EURLex-4K (real data), 19,314 documents"
@@ -38,136 +31,6 @@ def check_parameters(values: Mapping[str, object]) -> None:
     """:func:`xcrepro.inputs.parameters.check`, and the rule of ``draws``."""
     parameters.check(values)
     check_draws(values["draws"])
-
-
-def twin_of(dataset: str) -> str:
-    """Of which dataset the hierarchy's twin is: ``dataset`` where the catalogue knows it, else EURLex-4K."""
-    entry = registry.find(dataset)
-    return entry.name if entry and entry.twin else "eurlex-4k"
-
-
-# ---------------------------------------------------------------- the curves
-
-
-def _models(real: Dataset | None) -> dict[str, tuple[int, float, float]]:
-    """Name -> N, A, B: the paper's two datasets and the reader's own."""
-    entries = {name: registry.get(key) for name, key in PAPER.items()}
-    found = {name: (entry.n_train, entry.A, entry.B) for name, entry in entries.items()}
-    return found | ({real.title: (real.n_train, real.A, real.B)} if real else {})
-
-
-def compute(per_decade: int = 8, real: Dataset | None = None) -> pd.DataFrame:
-    """Fig. 2: the curves with the published A and B.
-
-    Parameters
-    ----------
-    per_decade : int
-        Points of a curve to a factor of ten of N_l.
-    real : Dataset, optional
-        Another dataset, whose curve stands behind the paper's two.
-
-    Returns
-    -------
-    DataFrame
-        dataset, A, B, count (N_l, 1 to N), propensity (eq. 1), weight (1/propensity), then the two heuristics for a label's
-        weight, scaled to the model's weight at N_l = 1: power, N_l^-A, and log, log(N/N_l). That weight is log N, so
-        the second needs no scaling.
-    """
-    parts = [
-        _weights(log_spaced(n, per_decade), n, A, B).assign(dataset=name, A=A, B=B)
-        for name, (n, A, B) in _models(real).items()
-    ]
-    table = pd.concat(parts, ignore_index=True)
-    columns = ["dataset", "A", "B", "count", "propensity", "weight", "power", "log"]
-    return table.assign(propensity=1 / table["weight"])[columns]
-
-
-def _weights(counts: np.ndarray, n: int, A: float, B: float) -> pd.DataFrame:
-    power, log = math.log(n) * counts**-A, np.log(n / counts)
-    return pd.DataFrame({"count": counts, "weight": propensity.inverse(counts, n, A, B), "power": power, "log": log})
-
-
-def compute_ratios(real: Dataset | None = None) -> pd.DataFrame:
-    """How many times smaller a label's weight gets when N_l grows ten times (fig. 2).
-
-    Parameters
-    ----------
-    real : Dataset, optional
-        As for :func:`compute`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, from, to (N_l), weight, power, log (ratios, which do not depend on how a heuristic is scaled). The
-        last decade that lies below N is the last row.
-    """
-    parts = []
-    for name, model in _models(real).items():
-        low = 10 ** np.arange(int(math.log10(model[0])))
-        ratio = (_weights(low, *model) / _weights(10 * low, *model)).drop(columns="count")
-        parts.append(pd.DataFrame({"dataset": name, "from": low, "to": 10 * low}).join(ratio))
-    return pd.concat(parts, ignore_index=True)
-
-
-def findings(ratios: pd.DataFrame) -> list[str]:
-    """Which heuristic falls most nearly as the weight does, as sentences; exact, so that there is no error to give.
-
-    Parameters
-    ----------
-    ratios : DataFrame
-        From :func:`compute_ratios`.
-
-    Returns
-    -------
-    list of str
-    """
-    said = []
-    for name, part in ratios.groupby("dataset", sort=False):
-        off = pd.DataFrame({heuristic: (part[heuristic] / part["weight"] - 1).abs() for heuristic in HEURISTICS})
-        nearest = off.idxmin(axis=1)
-        stretch = (nearest != nearest.shift()).cumsum()
-        parts = [
-            f"{HEURISTICS[nearest[rows.index[0]]]} from {rows['from'].iloc[0]:,} to {rows['to'].iloc[-1]:,} points"
-            for _, rows in part.groupby(stretch)
-        ]
-        least = off.min(axis=1)
-        said.append(
-            f"{name}: decade by decade $1/p$ falls most nearly as {', '.join(parts)}; the nearer one is off by "
-            f"{100 * least.min():.0f} to {100 * least.max():.0f} %."
-        )
-    return said
-
-
-def plot(table: pd.DataFrame, ax=None) -> Figure:
-    """Fig. 2: propensities with the published A and B, and the weights with both heuristics.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compute`.
-    ax : array of Axes, optional
-        One more than there are datasets.
-    """
-    parts = list(table.groupby("dataset", sort=False))
-    styles = [{"color": looks.INK, "linestyle": "-"}, {"color": looks.RUST, "linestyle": "--"}]
-    styles += [{"color": looks.TEAL, "linestyle": ":"}]
-    width = looks.WIDE if len(parts) < 3 else looks.PAGE
-    with figures.new(width, 3.4, ncols=1 + len(parts), ax=ax) as (fig, axes):
-        for panel, style, (name, part) in zip(axes[1:], styles, parts, strict=False):
-            label = f"{name}, A = {part['A'].iloc[0]:g}, B = {part['B'].iloc[0]:g}"
-            axes[0].plot(part["count"], part["propensity"], label=label, **style)
-            panel.plot(part["count"], part["weight"], color=looks.INK, linewidth=2.2, label="weight $1/p_l$")
-            panel.plot(part["count"], part["power"], color=looks.TEAL, linestyle="-.", label=r"$\propto N_l^{-A}$")
-            # The logarithm's last point is 0, at N_l = N.
-            panel.plot(part["count"][:-1], part["log"][:-1], color=looks.AMBER, linestyle=":", label="log($N/N_l$)")
-            panel.set(xscale="log", yscale="log", ylim=(0.09, 20), xlabel="points with the label, $N_l$")
-            panel.set_title(f"{name}: weight of a hit", loc="left")
-            figures.draws(panel, x="count", y=("weight", "power", "log"))
-        axes[0].set(xscale="log", xlabel="points with the label, $N_l$", ylim=(0, 1))
-        axes[0].set_title("propensity $p_l$", loc="left")
-        figures.draws(axes[0], x="count", y="propensity")
-        looks.legend(fig, ncols=3)
-    return fig
 
 
 # ---------------------------------------------------------------- estimates from a hierarchy
@@ -402,95 +265,6 @@ def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.Data
     parts = {"twin, bins": twin, "EuroVoc, labels": labels, "EuroVoc, bins": eurovoc, "eq. 1": model}
     table = pd.concat([part.assign(source=name) for name, part in parts.items()], ignore_index=True)
     return table[["source", "count", *ESTIMATES, "chance", "low", "high"]]
-
-
-def findings_hierarchy(labels: pd.DataFrame) -> list[str]:
-    """What came out on the twin, as sentences: labels are the replicates, two comparisons are corrected (Holm).
-
-    Parameters
-    ----------
-    labels : DataFrame
-        From :func:`compute_twin_labels`.
-
-    Returns
-    -------
-    list of str
-    """
-    names = {"procedure": "the paper's procedure", "among descendants": "the share among points with a descendant"}
-    tests = corrected(_from_truth(labels, name) for name in names)
-    said = []
-    for (name, text), one in zip(names.items(), tests, strict=True):
-        error = "" if np.isnan(one.error) else f" ± {one.error:.3f}"
-        verdict = {"above": "clearly above", "below": "clearly below", "not clear": "no clear difference"}[one.verdict]
-        size = labels[name].notna().sum()
-        said.append(f"Twin: {text} is {one.value:+.3f}{error} from the true propensity, over {size} labels: {verdict}.")
-    lost, alone = labels["lost"].mean(), labels["lost alone"].mean()
-    said.append(
-        "Twin: of the points that a label is relevant to, the procedure cannot see those where what is below it went missing "
-        f"too, {100 * lost:.1f} % on average, nor those where nothing below it is relevant, {100 * alone:.1f} %."
-    )
-    return said
-
-
-def _from_truth(labels: pd.DataFrame, name: str) -> Difference:
-    known = labels[labels[name].notna()]
-    if known.empty:
-        return Difference(name, "true", math.nan, math.nan, 0, math.nan)
-    return Measured.of_runs({name: known[name], "true": known["true"]}).difference(name, "true")
-
-
-def findings_eurovoc(labels: pd.DataFrame, chance: pd.DataFrame) -> list[str]:
-    """What came out on EuroVoc, as sentences.
-
-    Parameters
-    ----------
-    labels, chance : DataFrame
-        From :func:`compute_labels` and :func:`compute_eurovoc`.
-
-    Returns
-    -------
-    list of str
-    """
-    values = ", ".join(f"{value:.2f}" for value in chance["procedure"])
-    least = 1 / math.log(DOCUMENTS)
-    below, above = (chance["procedure"] < chance["low"]).sum(), (chance["procedure"] > chance["high"]).sum()
-    inside = f"{len(chance) - below - above} of {len(chance)}"
-    among = 100 * labels["among descendants"].median()
-    return [
-        f"EuroVoc: the procedure's bins lie at {values}; every curve of eq. 1 begins at $1/\\log N$ = {least:.2f} and rises.",
-        f"EuroVoc: if what lies below is dealt out at random, the middle 95 % hold the procedure's value in {inside} bins "
-        f"(it lies below them in {below}, above in {above}).",
-        f"EuroVoc: of the points with a descendant {among:.0f} % carry the label too (median of {len(labels)} labels).",
-    ]
-
-
-def findings_fits(fits: pd.DataFrame) -> list[str]:
-    """What A and B came out, as a sentence for each source.
-
-    Parameters
-    ----------
-    fits : DataFrame
-        From :func:`compute_fits`.
-
-    Returns
-    -------
-    list of str
-    """
-    said = []
-    for source, part in fits[fits["source"] != "paper"].groupby("source", sort=False):
-        known = part[part["A"].notna()]
-        parts = [
-            f"{row['estimate']} A = {row['A']:.2f}{_error(row['A error'])}, B = {row['B']:.2f}{_error(row['B error'])}"
-            for row in known.to_dict("records")
-        ]
-        left = part.loc[part["A"].isna(), "estimate"]
-        parts += [f"{', '.join(left)}: no A and B fit"] if len(left) else []
-        said.append(f"Eq. 1 fitted, {source}: {'; '.join(parts)}.")
-    return said
-
-
-def _error(value: float) -> str:
-    return f" ± {value:.2g}" if np.isfinite(value) else ""
 
 
 def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
