@@ -217,9 +217,9 @@ def test_scale_page(root, tmp_path, monkeypatch, capsys):
 def test_counts_of_the_audit_page(root):
     """Those that no block of the page prints, from the tables that the notebooks write."""
     text = " ".join((root / "docs/audit.md").read_text(encoding="utf-8").split())
-    typos = (pd.read_csv(root / "figures/xcrepo/audit.csv")["judgement"] == "typo").sum()
+    typos = (pd.read_csv(root / "figures/beyond/audit.csv")["judgement"] == "typo").sum()
     assert f"In {typos} of them, the printed cell cannot be right" in text
-    leads = pd.read_csv(root / "figures/xcrepo/certainty.csv")
+    leads = pd.read_csv(root / "figures/beyond/certainty.csv")
     best = leads[leads["place"] == 1]
     assert f"is certain in {(best['verdict'] == 'certain').sum()} of {len(best)} tables" in text
     cells = pd.read_csv(root / "figures/calibration/noise_floor.csv")
