@@ -45,6 +45,7 @@ def test_what_can_be_used_passes():
         ("ks", [0, 5], "1 to 100"),
         ("scale", 1.5, "at most 1"),
         ("shares", [0.1, 1.0], "below 1"),
+        ("percents", [7.5, 101.0], "at most 100"),
         ("shares", [], "something in it"),
         ("curves", [0.0], "above 0"),
         ("curves", [0.5, 0.5], "nothing twice"),

@@ -116,6 +116,11 @@ def _shares(name: str, value) -> None:
         real_number(name, share, at_least=0, below=1)
 
 
+def _percents(name: str, value) -> None:
+    for percent in _distinct(name, value):
+        real_number(name, percent, above=0, at_most=100)
+
+
 def _curves(name: str, value) -> None:
     for A in _distinct(name, value):
         real_number(name, A, above=0)
@@ -141,6 +146,7 @@ _RULES = {
     "trees": lambda name, value: whole_number(name, value, 1),
     "places": lambda name, value: whole_number(name, value, 1),
     "shares": _shares,
+    "percents": _percents,
     "curves": _curves,
     "train_points": lambda name, value: whole_number(name, value, 0),
 }

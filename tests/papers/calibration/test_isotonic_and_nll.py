@@ -38,7 +38,7 @@ def test_regret_falls_with_points_and_is_least_without_sure_scores():
 
 def test_the_record_is_counted(twin, misjudged):
     recorded = item.compute_recorded()
-    assert {"bibtex", "delicious", "tibkat"} <= set(recorded["dataset"])
+    assert {"bibtex", "delicious"} <= set(recorded["dataset"])
     assert (recorded["isotonic raised"] <= recorded["cases"]).all()
     fits = item.calibrate_all(twin, {"over": misjudged(twin, 5, 0.4)}, ks=(1,))
     sizes = pd.DataFrame(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
-from xcrepro.findings import Measured
 from xcrepro.propensity import inverse
 from xcrepro.repro import notebooks
 
@@ -51,23 +50,3 @@ def test_leads_see_a_turned_cell(defined):
     assert found.loc["EURLex-4K", "least lead"] == pytest.approx(48.08 - 46.17)  # P5, over 1-vs-All
     table3.loc[("EURLex-4K", "SLEEC"), "PSP@1"] = 99.0
     assert defined["leads"](table3).set_index("dataset").loc["EURLex-4K", "columns led"] == "5 of 6"
-
-
-def test_one_dataset_says_what_its_interval_says(defined):
-    assert defined["outcome"](2.0, 1.0, 3.0) == "holds"
-    assert defined["outcome"](-2.0, -3.0, -1.0) == "does not hold"
-    assert defined["outcome"](0.1, -0.4, 0.5) == "cannot tell"
-    assert defined["outcome"](0.1, np.nan, np.nan) == "holds"  # of coverage no error is known
-    same = {"TIB": (2.0, 1.0, 3.0), "Bibtex": (1.0, 0.5, 1.5)}
-    assert defined["verdict"](same) == "holds, 2 of 2"
-    assert defined["verdict"](same | {"Delicious": (0, -1, 1)}) == "holds on TIB, Bibtex; cannot tell on Delicious"
-
-
-def test_differences_are_of_pairs_that_are_there(defined):
-    measured = {1: Measured.of_runs({"FastXML": [10.0, 11.0, 12.0], "PfastXML": [12.0, 13.1, 13.9]})}
-    ours = defined["pd"].DataFrame({"model": ["FastXML", "PfastXML"], "Cov@1 (reachable)": [5.0, 7.5]})
-    found = defined["differences"](measured, ours)
-    assert found["metric"].tolist() == ["PSP@1", "Cov@1 (reachable)"]
-    assert found["difference"].tolist() == pytest.approx([2.0, 2.5])
-    assert found.loc[0, "low"] < 2.0 < found.loc[0, "high"]
-    assert np.isnan(found.loc[1, "low"])
