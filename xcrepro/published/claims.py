@@ -418,7 +418,7 @@ def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
         raise ArgumentError("evidence", f"must have the columns {', '.join(_OUTCOME)}", f"none named {missing[0]}")
     out = told.reset_index(drop=True)
     for name in (*_OUTCOME, "effect"):
-        out[name] = out[name].fillna("").astype(str) if name in out else ""
+        out[name] = out[name].astype(object).fillna("").astype(str) if name in out else ""
     claims._known(out["id"])
     for name in out["source"].unique():
         one_of("evidence['source']", name, SOURCES)
