@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import pickle
 import warnings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError, DataError
 
 j = xc.judged
@@ -266,6 +268,32 @@ def test_agreement_equals_cohens_formula():
     assert line["agree"] == 0.75
     assert line["kappa"] == pytest.approx((0.75 - chance) / (1 - chance))
     assert 2 * line["error"] * (1 - line["error"]) == pytest.approx(0.25)
+
+
+def test_the_command_draws_and_estimates(tmp_path, capsys):
+    complete, observed, models = problem(n=200)
+    xc.write_xc(tmp_path / "truth.txt", sp.csr_matrix((200, 1)), sp.csr_matrix(observed))
+    for name, top in models.items():
+        top.save(tmp_path / f"{name}.npz")
+    files = [str(tmp_path / name) for name in ("truth.txt", "one.npz", "other.npz")]
+    sheet = tmp_path / "sheet.csv"
+    assert main(["judge", "sample", *files, "-k", "1", "4", "-n", "40", "--out", str(sheet)]) == 0
+    assert "40 rows" in capsys.readouterr().out
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    blank = table["verdict"] == ""
+    table.loc[blank, "verdict"] = [
+        str(int(complete[int(r), int(x)])) for r, x in table[["row", "label"]][blank].to_numpy()
+    ]
+    table.to_csv(sheet, index=False)
+    ask = ["judge", "estimate", *files, "-k", "1", "4", "--verdicts", str(sheet)]
+    assert main([*ask, "--csv"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out.split("metric,k,left")[0]))
+    assert np.allclose(found["value"], j.estimate(observed, models, sheet, (1, 4))["value"], atol=1e-6)
+    assert main([*ask, "--within", "1"]) == 0
+    assert "more rows for ± 1 points" in capsys.readouterr().out
+    table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
+    assert main(ask) == 0
+    assert "warning: only 10 rows are judged" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- bad input
