@@ -40,6 +40,7 @@ DOCUMENTS = {
         "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers?",
     ),
     "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
+    "beyond": ("Beyond the papers", "Questions that no document asks, such as when a metric misleads."),
     "kit": ("The kit itself", "What belongs to no document: the twin held to real data, a model of your own."),
 }
 """Folder of items -> its page's title and one line. Others (a sixth paper) get the folder's name."""
@@ -49,6 +50,7 @@ RESTS_ON = (
     ("as printed", "printed numbers"),
     ("TIB, ", "real data"),
     ("TIB (real", "real data"),
+    ("removed by", "real data"),
     ("real data", "counts of real data"),
     ("counted labels", "counts of real data"),
     ("simulated", "simulated scores"),

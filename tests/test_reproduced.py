@@ -66,7 +66,7 @@ def test_the_page_has_every_row_and_its_counts(root, items):
         assert any(line.startswith(f"| {extent} | {number} |") for line in lines)
     row = next(line for line in lines if line.startswith("| Figure 3b |"))
     assert "[`jain16/fig3b_unbiased`](notebooks/jain16/fig3b_unbiased.ipynb)" in row
-    assert "a synthetic twin; recorded on bibtex, delicious" in row
+    assert "real data; recorded on bibtex, delicious" in row
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_every_page_is_in_the_contents(staged):
 
 def test_a_page_that_names_an_unknown_item_is_refused(root):
     items = manifest.load(root)
-    sources.check_items("page.md", "`jain16/since` and `metrics/state`, `a/b`", items)
+    sources.check_items("page.md", "`beyond/since` and `metrics/state`, `a/b`", items)
     with pytest.raises(sources.UnknownItem, match=r"page\.md: jain16/sinse"):
         sources.check_items("page.md", "see `jain16/sinse`", items)
 

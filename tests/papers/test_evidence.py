@@ -124,3 +124,13 @@ def test_a_paper_has_all_its_claims(root):
     table = pd.read_csv(root / "figures/jain16/table3_table4-claims.csv", keep_default_na=False)
     mine = found[(found["notebook"] == "jain16/table3_table4") & (found["verdict"] != "no evidence")]
     assert mine["verdict"].tolist() == table["verdict"].tolist()
+
+
+def test_a_notebook_of_no_document_is_judged_by_the_claims_that_name_it(tib):
+    """Those of ``beyond/`` test claims of any document."""
+    one, _ = item("beyond/since")
+    mine = [claim.id for claim in xc.claims("jain16").table.itertuples() if claim.notebook == "beyond/since"]
+    outcomes = {id: (True, f"found {id}") for id in mine}
+    table = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
+    assert list(table["TIB"]) == [f"found {id}" for id in mine]
+    assert (table["verdict"] == "holds").all()

@@ -111,6 +111,16 @@ def _split(name: str, value) -> None:
         whole_number(name, value, 0)
 
 
+def _shares(name: str, value) -> None:
+    for share in _distinct(name, value):
+        real_number(name, share, at_least=0, below=1)
+
+
+def _curves(name: str, value) -> None:
+    for A in _distinct(name, value):
+        real_number(name, A, above=0)
+
+
 _RULES = {
     "scale": lambda name, value: real_number(name, value, above=0, at_most=1),
     "scales": lambda name, value: _each(name, value, _RULES["scale"]),
@@ -130,5 +140,7 @@ _RULES = {
     "repeats": lambda name, value: whole_number(name, value, 1),
     "trees": lambda name, value: whole_number(name, value, 1),
     "places": lambda name, value: whole_number(name, value, 1),
+    "shares": _shares,
+    "curves": _curves,
     "train_points": lambda name, value: whole_number(name, value, 0),
 }

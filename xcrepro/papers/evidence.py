@@ -10,7 +10,7 @@ import pandas as pd
 from xcrepro import paths
 from xcrepro.data import registry
 from xcrepro.data.twin import Twin
-from xcrepro.published.claims import SOURCES, claims
+from xcrepro.published.claims import SOURCES, claims, known
 from xcrepro.repro import recorded
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     item : Item
-        Its id is the one that the claims name.
+        Its id is the one that the claims name; those of its document, or of all where it belongs to none (``beyond/``).
     found : DataFrame
         Of :func:`gather`.
 
@@ -116,9 +116,19 @@ def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
         dataset, and ``verdict``. A dataset's cell is the difference in points with its interval at the k where the claim
         is weakest, or what the claim's cell found.
     """
-    document = claims(item.entry.id.partition("/")[0])
-    mine = list(document.table.loc[document.table["notebook"] == item.entry.id, "id"])
-    return shown(document, found, mine)
+    paper = item.entry.id.partition("/")[0]
+    documents = [claims(paper)] if paper in known() else [claims(name) for name in known()]
+    named = {one: list(one.table.loc[one.table["notebook"] == item.entry.id, "id"]) for one in documents}
+    tables = [shown(one, _about(one, found), mine) for one, mine in named.items() if mine]
+    table = pd.concat(tables, ignore_index=True).fillna("")
+    return table[[*(name for name in table if name != "verdict"), "verdict"]]
+
+
+def _about(document, found: pd.DataFrame) -> pd.DataFrame:
+    """Without the outcomes of other documents' claims."""
+    others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
+    ids = found["id"] if "id" in found else pd.Series("", found.index)
+    return found[~ids.isin(others - set(document.table["id"]))]
 
 
 def shown(document, found: pd.DataFrame, only: list[str]) -> pd.DataFrame:
@@ -185,7 +195,7 @@ def of_paper(paper: str) -> pd.DataFrame:
         file = paths.committed(f"figures/{id}-{PART}.csv")
         if file.is_file():
             others = [recorded.frame(one, PART) for one in map(recorded.read, recorded.files(id))]
-            found = _joined(pd.read_csv(file), [one for one in others if one is not None])
+            found = _about(document, _joined(pd.read_csv(file), [one for one in others if one is not None]))
             compared.append(document.comparisons(found, only=list(table["id"]), datasets=_own(found)))
     found = document.sum_up(pd.concat(compared, ignore_index=True))
     return found.merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")

@@ -75,9 +75,13 @@ def claims(paper: str) -> Claims:
     Traceback (most recent call last):
     xcrepro.errors.ArgumentError: paper must be one of 'jain16'; got 'jian16': did you mean 'jain16'?
     """
-    known = sorted(path.stem for path in paths.committed_files("data/claims", "*.csv"))
-    found = _read(one_of("paper", paper, known))
+    found = _read(one_of("paper", paper, known()))
     return Claims(found.paper, found.table.copy())
+
+
+def known() -> list[str]:
+    """The documents whose claims are written down."""
+    return sorted(path.stem for path in paths.committed_files("data/claims", "*.csv"))
 
 
 @functools.cache

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from xcrepro import looks, published
+from xcrepro import published
 from xcrepro.arguments import real_number
 from xcrepro.data.dataset import Split
 from xcrepro.data.twin import TwinSplit
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import ranking
-from xcrepro.predictions import TopK
-from xcrepro.propensity import drop_labels
 
 KS = (1, 3, 5)
 K = 3
@@ -33,11 +30,6 @@ DOCUMENTS = 19_314
 """How many points the committed counts of EURLex-4K's labels are of: all of them, train and test."""
 PRINTED = {"PSN": "N", "PSP": "P", "Cov_norm": "C"}
 """The record's name of a metric -> the paper's column."""
-LOOKS = {
-    "scored": ("propensity-scored, observed truth", looks.Look(looks.INK, "o", "-")),
-    "plain": ("plain, observed truth", looks.Look(looks.AMBER, "s", "--")),
-}
-"""Estimate -> its name in a legend and its look."""
 
 
 def log_spaced(top: int, per_decade: int) -> np.ndarray:
@@ -86,31 +78,6 @@ def check_curves(curves: Sequence[float]) -> None:
         raise ArgumentError("parameter curves", "must be different values of A, one at least", curves)
     for A in curves:
         real_number("parameter curves", A, above=0)
-
-
-def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, n_relevant=None) -> np.ndarray:
-    """Metrics over draws of what goes missing from a complete truth.
-
-    Parameters
-    ----------
-    Y, top
-        The complete truth and predictions for its rows.
-    kept : ndarray, shape (L,) or (n, L)
-        The probability with which a relevant label is observed.
-    metrics : sequence of str
-        Names of :func:`xcrepro.metrics.table`.
-    w, n_relevant
-        Inverse propensities and numbers of relevant labels, for the metrics that take them.
-    rngs : iterable of numpy.random.Generator
-        One a draw.
-
-    Returns
-    -------
-    ndarray, shape (metrics, draws, KS)
-    """
-    observed = (drop_labels(Y, kept, rng) for rng in rngs)
-    draws = [list(ranking.values(metrics, left, top, KS, w, n_relevant).values()) for left in observed]
-    return np.array(draws).swapaxes(0, 1)
 
 
 def read_printed(number: int) -> pd.DataFrame:
