@@ -613,12 +613,14 @@ class Judged:
     def _table(self, sides: dict, method: str = "ppi++", target: str = "these rows", interval: float = 0.95):
         import pandas as pd
 
-        self._check(method, target, interval)
+        how = method, target, interval
+        self._check(*how)
+        tables = {model: fold.tables()[:2] for model, fold in self._labels.items()}
         found = []
         for metric, ks in self.wanted:
             for i, k in zip(np.searchsorted(self.ks, ks).tolist(), ks.tolist(), strict=True):
                 for names, each in sides.items():
-                    found.append((metric.name, k, *names, *self._value(metric, i, each, method, target, interval)))
+                    found.append((metric.name, k, *names, *self._value(metric, i, each, tables, *how)))
         named = ("model",) if len(next(iter(sides))) == 1 else ("left", "right")
         table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS])
         table.attrs["interval"] = interval
@@ -733,10 +735,10 @@ class Judged:
                 found.append(text + "xc.judged.sample, judge every one of them, and give only these")
         return found
 
-    def _value(self, metric, i: int, sides: list, method: str, target: str, interval: float) -> tuple:
+    def _value(self, metric, i: int, sides: list, tables: dict, method: str, target: str, interval: float) -> tuple:
         """observed, value, stderr, low, high, judged, weight: of a model, or of the gap between two."""
         if metric.fold != "rows":
-            return self._coverage(i, sides, interval)
+            return self._coverage(i, sides, tables, interval)
         observed, f, y = 0.0, 0.0, 0.0
         for sign, model in sides:
             parts = self._parts[model]
@@ -750,13 +752,13 @@ class Judged:
         least = 0.0 if len(sides) == 1 else -1.0
         return observed, value, error, max(low, least), min(high, 1.0), f.size, weight
 
-    def _coverage(self, i: int, sides: list, interval: float) -> tuple:
+    def _coverage(self, i: int, sides: list, tables: dict, interval: float) -> tuple:
         """As :meth:`_value`: the ends are those of two sums over rows that enclose what is not known."""
         drawn, N, k = self.verdicts.drawn, self.n_rows, int(self.ks[i])
         observed = floor = 0.0
         least, most, ceiling = np.zeros(drawn.size), np.zeros(drawn.size), 0.0
         for sign, model in sides:
-            tp, predicted, _ = self._labels[model].tables()
+            tp, predicted = tables[model]
             open_labels = (predicted[i] > 0) & (tp[i] == 0)
             right = np.concatenate([part.right for part in self._parts[model]])
             right = right[(right[:, 2] < k) & open_labels[right[:, 1]]]
