@@ -56,9 +56,9 @@ def _sample(arguments) -> int:
         table.to_csv(part, index=False, lineterminator="\n")
     blank = int((table["verdict"] == "").sum())
     print(
-        f"{arguments.out}: {rows.size} rows, {blank} predictions to judge. Judge them in this order; you may stop after"
+        f"{arguments.out}: {rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
     )
-    print(f"any row. Then: xcrepro judge estimate ... --verdicts {arguments.out}")
+    print(f"Then: xcrepro judge estimate ... --verdicts {arguments.out}")
     return 0
 
 
@@ -81,7 +81,5 @@ def _estimate(arguments) -> int:
         print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=4))
     if arguments.within is not None:
         more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]
-        print(
-            f"{max(more)} more rows for ± {arguments.within:g} points: xcrepro judge sample -n {said.drawn.size + max(more)}"
-        )
+        print(f"{max(more)} more rows for ± {arguments.within:g} points: sample -n {said.drawn.size + max(more)}")
     return 0

@@ -334,8 +334,7 @@ def sheet(Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None) ->
     """
     import pandas as pd
 
-    models = _models(top)
-    block = {name: Block(Y, each, whole_number("k", k, 1)) for name, each in models.items()}
+    block = {name: Block(Y, each, whole_number("k", k, 1)) for name, each in _models(top).items()}
     rows = np.asarray(rows, np.int64)
     truth = next(iter(block.values())).truth
     if rows.size and not 0 <= rows.min() <= rows.max() < truth.n_rows:
@@ -402,20 +401,19 @@ class Judged:
         self.verdicts = verdicts(given, rows)
         self.complete, self.residual = bool(complete), bool(residual)
         self.wanted = registry.wanted(metrics, ks)
-        for metric, _ in self.wanted:
-            _check_metric(metric)
+        if odd := [each.name for each, _ in self.wanted if each.name != "coverage" and not _is_mean(each)]:
+            rule = "must be 'coverage' or fractions that are means over rows: "
+            rule += ", ".join(each.name for each in registry.METRICS.values() if _is_mean(each))
+            raise ArgumentError("metrics", rule, odd, "the complete truth of a few rows does not tell others")
         self.ks = np.unique(np.concatenate([at for _, at in self.wanted]))
+        self._asked = [(each, int(np.searchsorted(self.ks, k)), k) for each, at in self.wanted for k in at.tolist()]
         self._means = [metric for metric, _ in self.wanted if metric.fold == "rows"]
         self._columns = sorted({column for metric in self._means for column in metric.columns}) or [kernel.HITS]
         self._covers = any(metric.name == "coverage" for metric, _ in self.wanted)
         self._ranges: list[tuple[int, int]] = []
-        self._sums: dict[str, RowSums] = {}
-        self._labels: dict[str, LabelCounts] = {}
-        self._ends: dict[
-            str, tuple
-        ] = {}  # model -> sums and labels where the unjudged are wrong, the same where they are right
-        self._known: dict[str, np.ndarray] = {}
-        self._parts: dict[str, list[_Part]] = {}
+        # Of each model: sums over rows, counts of labels, both where the unjudged are wrong and where they are right, how many
+        # of its places are known, and the judged rows of each block.
+        self._sums, self._labels, self._ends, self._known, self._parts = {}, {}, {}, {}, {}
         self._shape = ExactSums((2, 2))
         self._looks: list[np.ndarray] = []
         self._unjudged: list[tuple[int, str, int]] = []  # row, what of it, how many like it
@@ -481,12 +479,10 @@ class Judged:
         pairs = slice(*np.searchsorted(self.verdicts.rows, (lo, lo + truth.n_rows)).tolist())
         line = np.searchsorted(here, self.verdicts.rows[pairs] - lo)
         labels, right = self.verdicts.labels[pairs], self.verdicts.right[pairs]
-        found = _rows_of(truth, here).tolil()
-        found[line[right], labels[right]] = 1.0
-        found[line[~right], labels[~right]] = 0.0
-        found = found.tocsr()
-        found.eliminate_zeros()
-        return found
+        own = _rows_of(truth, here).tocoo()
+        keys, said = own.row.astype(np.int64) * self.n_labels + own.col, line * self.n_labels + labels
+        keys = np.setdiff1d(np.union1d(keys, said[right]), said[~right])
+        return sparse.csr_matrix((np.ones(keys.size), np.divmod(keys, self.n_labels)), shape=own.shape)
 
     def _add(self, name: str, block: Block, here: np.ndarray, completed: sparse.csr_matrix) -> None:
         """One model's block."""
@@ -549,10 +545,8 @@ class Judged:
             counts.add(each)
 
     def _ends_of(self, name: str) -> tuple:
-        if name not in self._ends:
-            each = [(RowSums(self.ks, self._columns), LabelCounts(self.n_labels, self.ks)) for _ in range(2)]
-            self._ends[name] = tuple(each)
-        return self._ends[name]
+        new = [(RowSums(self.ks, self._columns), LabelCounts(self.n_labels, self.ks)) for _ in range(2)]
+        return self._ends.setdefault(name, tuple(new))
 
     def merge(self, other: Judged) -> Judged:
         """Fold in another's rows; it must have been made with the same arguments. Returns itself.
@@ -617,10 +611,9 @@ class Judged:
         self._check(*how)
         tables = {model: fold.tables()[:2] for model, fold in self._labels.items()}
         found = []
-        for metric, ks in self.wanted:
-            for i, k in zip(np.searchsorted(self.ks, ks).tolist(), ks.tolist(), strict=True):
-                for names, each in sides.items():
-                    found.append((metric.name, k, *names, *self._value(metric, i, each, tables, *how)))
+        for metric, i, k in self._asked:
+            for names, each in sides.items():
+                found.append((metric.name, k, *names, *self._value(metric, i, each, tables, *how)))
         named = ("model",) if len(next(iter(sides))) == 1 else ("left", "right")
         table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS])
         table.attrs["interval"] = interval
@@ -636,14 +629,11 @@ class Judged:
         found = []
         for model in self._sums:
             known, placed = self._known[model]
-            for metric, ks in self.wanted:
-                for i, k in zip(np.searchsorted(self.ks, ks), ks.tolist(), strict=True):
-                    ends = []
-                    for sums, labels in self._ends[model]:
-                        ends.append(float(metric.formula(sums if metric.fold == "rows" else labels.hit_labels())[i]))
-                    ends.sort()  # abandonment falls where more is right
-                    share = float(known[i] / placed[i]) if placed[i] else np.nan
-                    found.append((model, metric.name, k, share, *ends, ends[1] - ends[0]))
+            for metric, i, k in self._asked:
+                folds = (sums if metric.fold == "rows" else labels.hit_labels() for sums, labels in self._ends[model])
+                ends = sorted(float(metric.formula(fold)[i]) for fold in folds)  # abandonment falls where more is right
+                share = float(known[i] / placed[i]) if placed[i] else np.nan
+                found.append((model, metric.name, k, share, *ends, ends[1] - ends[0]))
         table = pd.DataFrame(found, columns=["model", "metric", "k", "judged", "low", "high", "residual"])
         return table.drop(columns="model") if [*self._sums] == [""] else table
 
@@ -684,8 +674,7 @@ class Judged:
 
     def doubts(self) -> list[str]:
         """Why an interval may not hold, as far as the judged rows tell: a sentence each, with what to do."""
-        drawn, n_rows, found = self.verdicts.drawn, self.n_rows, []
-        n = drawn.size
+        n, n_rows, found = self.verdicts.drawn.size, self.n_rows, []
         if n < FEW:
             found.append(f"only {n} rows are judged: below {FEW} intervals hold less often than they say. Judge more")
         found += self._unlike(n, n_rows)
@@ -711,16 +700,12 @@ class Judged:
         looks, middle = np.concatenate(self._looks), (n_rows - 1) / 2.0
         number = np.sort(self.verdicts.drawn).astype(np.float64)
         n2 = float(n_rows) * n_rows
+        even = (n2 - 1.0) / 12.0  # the variance of all row numbers
         of = (  # what it is, its values, its mean and variance over all rows
             (f"right predictions among the first {self.ks[-1]}", looks[:, 0], means[0], variances[0]),
             ("observed labels", looks[:, 1], means[1], variances[1]),
-            ("row number", number, middle, (n2 - 1.0) / 12.0),
-            (
-                "squared distance from the middle row",
-                (number - middle) ** 2,
-                (n2 - 1.0) / 12.0,
-                (n2 - 1.0) * (n2 - 4.0) / 180.0,
-            ),
+            ("row number", number, middle, even),
+            ("squared distance from the middle", (number - middle) ** 2, even, even * (n2 - 4.0) / 15.0),
         )
         found = []
         for name, values, mean, variance in of:
@@ -728,9 +713,7 @@ class Judged:
             gap = math.fsum(values.tolist()) / n - mean
             p = 2.0 * float(distributions.normal(-abs(gap) / error)) if error > 0 else 1.0
             if p * len(of) < _DOUBT:
-                text = (
-                    f"the judged rows do not look drawn at random: the mean {name} is {mean + gap:.4g} among them and "
-                )
+                text = f"the judged rows do not look drawn at random: the mean {name} is {mean + gap:.4g} among them, "
                 text += f"{mean:.4g} among all (p = {p:.1g}), so the estimate is about rows like these. Draw rows with "
                 found.append(text + "xc.judged.sample, judge every one of them, and give only these")
         return found
@@ -746,9 +729,8 @@ class Judged:
             observed = observed + sign * float(metric.formula(self._sums[model])[i])
             f = f + sign * np.concatenate([part.observed[metric.name][:, i] for part in parts])[order]
             y = y + sign * np.concatenate([part.judged[metric.name][:, i] for part in parts])[order]
-        given = observed, f, y, self.n_rows, method, target, interval
-        shape = {"largest": float(len(sides)), "skewed": len(sides) == 1}
-        value, error, low, high, weight = estimated(*given, **shape)
+        given = observed, f, y, self.n_rows, method, target, interval, float(len(sides)), len(sides) == 1
+        value, error, low, high, weight = estimated(*given)
         least = 0.0 if len(sides) == 1 else -1.0
         return observed, value, error, max(low, least), min(high, 1.0), f.size, weight
 
@@ -883,13 +865,6 @@ def _rows_of(truth: Truth, rows: np.ndarray) -> sparse.csr_matrix:
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     at = np.repeat(truth.indptr[rows].astype(np.int64) - indptr[:-1], sizes) + np.arange(indptr[-1])
     return sparse.csr_matrix((np.ones(at.size), truth.indices[at], indptr), shape=(rows.size, truth.n_labels))
-
-
-def _check_metric(metric: registry.Metric) -> None:
-    if metric.name != "coverage" and not _is_mean(metric):
-        known = [each.name for each in registry.METRICS.values() if _is_mean(each)]
-        rule = f"must be 'coverage' or fractions that are means over rows: {', '.join(known)}"
-        raise ArgumentError("metrics", rule, repr(metric.name), "the complete truth of a few rows does not tell others")
 
 
 def _is_mean(metric: registry.Metric) -> bool:
