@@ -26,6 +26,7 @@ JOBS = (
     "startup",
     "scale",
     "intervals",
+    "judged",
 )
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
 

@@ -24,7 +24,17 @@ import xcrepro as xc
 from xcrepro import arithmetic, calibrate, decide, distributions, findings, metrics, models, propensity
 from xcrepro.data import twin, vectorize
 
-ROOMS = ("arithmetic", "calibrate", "data.twin", "data.vectorize", "decide", "distributions", "findings", "propensity")
+ROOMS = (
+    "arithmetic",
+    "calibrate",
+    "data.twin",
+    "data.vectorize",
+    "decide",
+    "distributions",
+    "findings",
+    "metrics.judged",
+    "propensity",
+)
 """Rooms in which each public function and class counts; ``metrics`` and ``models`` have lists of their own."""
 
 _PARTS = "what a function of the same room works with"
@@ -50,6 +60,10 @@ NO_NUMBER = {
     "findings.chance": _TEXT,
     "findings.agreement": _TEXT,
     "findings.numbers": "takes numbers out of tables",
+    "metrics.judged.Judged": _PARTS,
+    "metrics.judged.JudgedWarning": "a warning",
+    "metrics.judged.Verdicts": _HOLDS,
+    "metrics.judged.verdicts": "checks what it is given",
     "propensity.Fit": _HOLDS,
     "propensity.HierarchyEstimate": _HOLDS,
     "metrics.Bootstrap": _HOLDS,
@@ -154,6 +168,17 @@ def vectorized(d: Data) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if path.suffix == ".txt"}
 
 
+def said(d: Data) -> list[tuple[int, int, int, str]]:
+    """Two judges on all labels of some test rows, who do not agree everywhere."""
+    complete, rows = d.test.Y_complete.tocsr(), metrics.judged.sample(d.Y.shape[0], 30, 3)
+    return [
+        (row, label, int(complete[row, label] > 0 or (by == "two" and label % 11 == 0)), by)
+        for by, some in (("one", rows), ("two", rows[:20]))
+        for row in some.tolist()
+        for label in range(complete.shape[1])
+    ]
+
+
 def fitted(d: Data) -> propensity.Fit:
     """A and B found from propensities."""
     return propensity.fit(d.counts, 1.0 / d.weights, d.n)
@@ -255,6 +280,21 @@ CASES: dict[str, Callable[[Data], object]] = {
             metrics=["P", "PSP", "macro-F1", "coverage", "binned macro-F1", "ECE", "smECE"],
         ),
     ],
+    "metrics.judged.agreement": lambda d: metrics.judged.agreement(said(d)),
+    "metrics.judged.bounds": lambda d: metrics.judged.bounds(d.Y, d.ours, said(d), (1, 5), ["P", "R", "coverage"]),
+    "metrics.judged.compare": lambda d: metrics.judged.compare(
+        d.Y, {"ours": d.ours, "theirs": d.theirs}, said(d), (1, 5), ["P", "nDCG", "coverage"], complete=True
+    ),
+    "metrics.judged.estimate": lambda d: [
+        metrics.judged.estimate(d.Y, d.ours, said(d), (1, 5), ["P", "R", "nDCG", "coverage"], complete=True),
+        metrics.judged.estimate(d.Y, d.ours, said(d), method="ppi", target="fresh rows"),
+    ],
+    "metrics.judged.estimated": lambda d: metrics.judged.estimated(0.1, d.x[:40] / 50, d.x[400:440] / 50, 300),
+    "metrics.judged.next_rows": lambda d: metrics.judged.next_rows(
+        metrics.judged.estimate(d.Y, d.ours, said(d)), said(d), 0.01, d.Y.shape[0]
+    ),
+    "metrics.judged.sample": lambda d: metrics.judged.sample(1000, 30, 5),
+    "metrics.judged.sheet": lambda d: metrics.judged.sheet(d.Y, d.ours, metrics.judged.sample(d.Y.shape[0], 30)),
     "metrics.compare": lambda d: metrics.compare(
         d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
         inverse_propensity=d.weights,

@@ -22,6 +22,7 @@ _WHERE = {
     "TopK": "xcrepro.predictions",
     "evaluate": "xcrepro.metrics.evaluate",
     "compare": "xcrepro.metrics.compare",
+    "judged": "xcrepro.metrics",
     "claims": "xcrepro.published.claims",
     "report": "xcrepro.reports.report",
     "Report": "xcrepro.reports.report",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from xcrepro.data.read import read_xc
     from xcrepro.data.twin import twin
     from xcrepro.data.write import write_xc
+    from xcrepro.metrics import judged
     from xcrepro.metrics.compare import compare
     from xcrepro.metrics.evaluate import evaluate
     from xcrepro.metrics.state import State

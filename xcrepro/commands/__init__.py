@@ -3,7 +3,7 @@
 Importing one imports no library, so that ``xcrepro --help`` is quick.
 """
 
-from xcrepro.commands import blocks, cache, conversion, course, datasets, evaluation, items, report, results
+from xcrepro.commands import blocks, cache, conversion, course, datasets, evaluation, items, judge, report, results
 
 GROUPS = (
     items,
@@ -11,6 +11,7 @@ GROUPS = (
     conversion,
     evaluation,
     blocks,
+    judge,
     report,
     results,
     cache,

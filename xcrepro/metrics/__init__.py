@@ -1,5 +1,6 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
+from xcrepro.metrics import judged as judged
 from xcrepro.metrics.calibration import (
     BrierParts,
     CorrectedECE,

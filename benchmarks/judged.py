@@ -1,0 +1,128 @@
+"""How often do intervals from a few judged rows hold the complete value, and what do they cost? By simulation.
+
+A test set of the synthetic population of ``intervals.py`` has its complete truth. Labels are removed from it, each with the
+same probability, rows are drawn at random, and a judge names the labels of the drawn rows: a perfect one, or one whose
+verdicts on what is not observed are wrong with a probability of 5 or 20 %. An interval of 95 % should hold the complete value
+in 95 of 100 draws. The last table compares the time with that of the plain call.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+import xcrepro as xc
+from benchmarks.intervals import population
+
+METRICS = ("P", "R", "nDCG", "coverage")
+K = 5
+RATES = (0.2, 0.4, 0.6)
+ROWS = (20, 50, 100, 200, 400)
+ERRORS = (0.05, 0.2)
+_PICKED = "most observed labels"
+
+
+def verdicts(complete, observed, tops, rows, errs: float, rng) -> np.ndarray:
+    """(pairs, 3): verdicts on the labels of these rows that a model predicts or that are relevant, and not observed."""
+    some = [sparse.csr_matrix(each[rows], dtype=bool) for each in (complete, observed)]
+    looked = some[0].copy()
+    for top in tops.values():
+        line = np.repeat(np.arange(rows.size), K)
+        labels = top.ids[rows, :K].ravel()
+        there = labels >= 0
+        seen = sparse.csr_matrix((np.ones(there.sum(), bool), (line[there], labels[there])), shape=looked.shape)
+        looked = looked + seen
+    line, label = (looked > some[1]).nonzero()
+    right = np.asarray(some[0][line, label]).ravel() ^ (rng.random(line.size) < errs)
+    nothing = np.column_stack([rows, np.full(rows.size, xc.judged.DRAWN), np.zeros(rows.size, int)])
+    return np.concatenate([np.column_stack([rows[line], label, right]), nothing])
+
+
+def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, picked: bool = False) -> dict:
+    """One line: of each metric how often the interval held and half its width in points."""
+    rng = np.random.default_rng([int(100 * rate), n, int(100 * errs)])
+    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 1.0 - rate), rng)
+    true = xc.evaluate(complete, tops, K, metrics=METRICS).set_index(["model", "metric"])["value"]
+    found, doubted = {}, 0
+    for repetition in range(repetitions):
+        rows = xc.judged.sample(complete.shape[0], n, repetition)
+        if picked:  # of twice as many the half with the most labels
+            rows = xc.judged.sample(complete.shape[0], 2 * n, repetition)
+            rows = rows[np.argsort(-np.diff(observed.indptr)[rows], kind="stable")[:n]]
+        said = verdicts(complete, observed, tops, rows, errs, rng)
+        fold = xc.judged.Judged(map(tuple, said.tolist()), K, METRICS, complete=True).add(observed, tops)
+        doubted += any("at random" in text for text in fold.doubts())
+        for line in fold.estimate().query("model == 'one'").itertuples():
+            ends = line.low, true["one", line.metric], line.high
+            found.setdefault(line.metric, []).append(
+                (ends[0] - 1e-12 <= ends[1] <= ends[2] + 1e-12, line.high - line.low)
+            )
+        for line in fold.compare().itertuples():
+            gap = true["one", line.metric] - true["other", line.metric]
+            held_gap = line.low - 1e-12 <= gap <= line.high + 1e-12
+            found.setdefault(f"gap {line.metric}", []).append((held_gap, line.high - line.low))
+    row = {"missing": f"{100 * rate:.0f} %", "rows": f"{n}", "judge errs": f"{100 * errs:.0f} %"}
+    if picked:
+        row |= {"picked by": _PICKED, "warned, %": 100 * doubted / repetitions}
+    for name, each in found.items():
+        hold, width = np.mean(each, axis=0)
+        row |= {f"{name}, %": 100 * hold, f"{name} ±": 50 * width}
+    return row
+
+
+def speed(n: int, n_labels: int, judged_rows: int, repetitions: int) -> list[dict]:
+    """The time of an estimate beside that of the plain call, the least of some repetitions."""
+    rng = np.random.default_rng(5)
+    Y = sparse.csr_matrix(
+        (np.ones(5 * n, np.float32), rng.integers(n_labels, size=5 * n), 5 * np.arange(n + 1)), (n, n_labels)
+    )
+    Y.sum_duplicates()
+    ids = np.sort(rng.integers(n_labels // K, size=(n, K)) * K + np.arange(K), axis=1)
+    ids[::2, 0] = Y.indices[Y.indptr[:-1]][::2]
+    top = xc.TopK(ids.astype(np.int32), np.tile(-np.arange(K, dtype=np.float32), (n, 1)), n_labels)
+    tops, rows = {"one": top}, xc.judged.sample(n, judged_rows)
+    said = xc.judged.verdicts(map(tuple, verdicts(Y, Y, tops, rows, 0.0, rng).tolist()))
+    rows = []
+    for metrics in (METRICS[:3], METRICS):
+        calls = {
+            "the same metrics": lambda metrics=metrics: xc.evaluate(Y, top, metrics=metrics),
+            "all metrics": lambda: xc.evaluate(Y, top),
+            "judged": lambda metrics=metrics: xc.judged.estimate(Y, top, said, metrics=metrics, complete=True),
+        }
+        took = {name: [] for name in calls}
+        for repetition in range(repetitions + 1):
+            for name, call in calls.items():  # in turn, so that a busy moment hits all
+                start = time.perf_counter()
+                call()
+                took[name] += [time.perf_counter() - start] if repetition else []
+        least = {name: min(times) for name, times in took.items()}
+        row = {
+            "job": f"judged: an estimate beside xc.evaluate, {n:,} rows, {n_labels:,} labels, {judged_rows} rows judged"
+        }
+        row |= {"metrics at 1, 3, 5": ", ".join(metrics), "judged, s": least["judged"]}
+        rows.append(row | {f"/ {name}": least["judged"] / least[name] for name in calls if name != "judged"})
+    return rows
+
+
+def run(quick: bool) -> list[dict]:
+    warnings.simplefilter("ignore", xc.judged.JudgedWarning)
+    n_rows, repetitions = (300, 3) if quick else (2000, 150)
+    complete, both = population(n_rows, n_rows)
+    tops = dict(zip(("one", "other"), both, strict=True))
+    sizes = ROWS[:2] if quick else ROWS
+    first = f"of {n_rows:,} rows, {repetitions} draws, at {K}: how often 95 % intervals held, and ± points"
+    rows = []
+    for rate in RATES:
+        for n in sizes:
+            rows.append({"job": f"judged: a perfect judge {first}", **held(complete, tops, rate, n, 0.0, repetitions)})
+    for errs in ERRORS:
+        for n in sizes:
+            rows.append({"job": f"judged: a judge who errs {first}", **held(complete, tops, 0.4, n, errs, repetitions)})
+    for n in sizes:
+        one = held(complete, tops, 0.4, n, 0.0, repetitions, picked=True)
+        rows.append({"job": f"judged: rows that were picked {first}", **one})
+    size = (2000, 5000, 50, 1) if quick else (153_025, 670_091, 200, 15)
+    return [*rows, *speed(*size)]

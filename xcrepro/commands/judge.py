@@ -1,0 +1,85 @@
+"""``judge``: which predictions people should look at, and what the metrics are on the complete truth after they did."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def add(command) -> None:
+    sub = command("judge", None, "judge a few random rows, and estimate metrics on the complete truth")
+    parts = sub.add_subparsers(required=True, metavar="sample|estimate")
+    drawn = parts.add_parser("sample", help="draw rows at random and write a sheet of their predictions to fill in")
+    found = parts.add_parser("estimate", help="metrics on the complete truth, from a sheet that was filled in")
+    for part, function in ((drawn, _sample), (found, _estimate)):
+        part.set_defaults(command=function)
+        part.add_argument("truth", help="test labels, as for evaluate; or a dataset's name")
+        part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
+        part.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; judged is to the largest")
+        part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
+    drawn.add_argument("--seed", type=int, default=0, help="default 0")
+    drawn.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line; default the dataset's")
+    drawn.add_argument("--out", type=Path, required=True, help="the sheet, a CSV file: write 1 or 0 under verdict")
+    found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
+    found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
+    found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
+    found.add_argument("--interval", type=float, default=0.95, help="default 0.95")
+    found.add_argument("--within", type=float, help="say how many more rows half a width of that many points takes")
+    found.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+
+def _read(arguments) -> tuple:
+    """Truth, predictions by model, names of labels or None."""
+    from xcrepro import formats, load
+    from xcrepro.data import registry
+
+    ds = None
+    if not Path(arguments.truth).exists() and registry.find(arguments.truth) is not None:
+        ds = load(arguments.truth, points=arguments.points)
+    truth = formats.read_truth(Path(arguments.truth)) if ds is None else ds.test.Y
+    how = {"k": max(arguments.k), "n_labels": truth.shape[1]}
+    tops = {path.stem: formats.read_predictions(path, **how) for path in arguments.predictions}
+    return truth, tops, None if ds is None else ds.label_names
+
+
+def _sample(arguments) -> int:
+    from xcrepro.data.names import read_label_names
+    from xcrepro.metrics import judged
+    from xcrepro.paths import atomic_path
+
+    truth, tops, names = _read(arguments)
+    names = names if arguments.labels is None else read_label_names(arguments.labels).names
+    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
+    table = judged.sheet(truth, tops, rows, max(arguments.k), names)
+    with atomic_path(arguments.out) as part:
+        table.to_csv(part, index=False, lineterminator="\n")
+    blank = int((table["verdict"] == "").sum())
+    print(
+        f"{arguments.out}: {rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
+    )
+    print(f"Then: xcrepro judge estimate ... --verdicts {arguments.out}")
+    return 0
+
+
+def _estimate(arguments) -> int:
+    import warnings
+
+    from xcrepro.metrics import judged
+    from xcrepro.repro import tables
+
+    truth, tops, _ = _read(arguments)
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", judged.JudgedWarning)
+        said = judged.verdicts(arguments.verdicts)
+        fold = judged.Judged(said, arguments.k, arguments.metrics, complete=arguments.complete).add(truth, tops)
+        found = [fold.estimate(interval=arguments.interval)]
+        found += [fold.compare(interval=arguments.interval)] if len(tops) > 1 else []
+    for text in dict.fromkeys(str(each.message) for each in doubts):
+        print(f"warning: {text}", file=sys.stderr)
+    for table in found:
+        print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=4))
+    if arguments.within is not None:
+        more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]
+        print(f"{max(more)} more rows for ± {arguments.within:g} points: sample -n {said.drawn.size + max(more)}")
+    return 0
