@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -222,6 +223,17 @@ def tidied(home: Path, turn: int) -> None:
         tidy.tidy([path])
 
 
+def judged_sheet(home: Path, turn: int) -> None:
+    from xcrepro.commands import judge
+
+    if turn == 1:
+        X, Y, top = data(1)
+        xc.write_xc(home / "truth.npz", X, Y)
+        top.save(home / "top.npz")
+    about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
+    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv"))
+
+
 def started(home: Path, turn: int) -> None:
     from xcrepro.repro.start import start
 
@@ -236,7 +248,7 @@ WRITERS = {
         function.__name__: function
         for function in (
             *(npz, pair, packed, state, calibrator, model, names, vectorized, open_dataset, kept_result, fingerprints),
-            *(checksum, certified, counted, page, item, stamp, record, tidied, started),
+            *(checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet),
         )
     },
 }

@@ -296,6 +296,23 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     assert "warning: only 10 rows are judged" in capsys.readouterr().err
 
 
+def test_most_judges_decide_and_a_tie_is_no():
+    lines = [(0, 0, 1, "a"), (0, 0, 1, "b"), (0, 0, 0, "c"), (0, 1, 1, "a"), (0, 1, 0, "b")]
+    assert j.verdicts(lines).right.tolist() == [True, False]
+
+
+def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
+    """With all rows judged, only what rows cannot tell is left: the ends of the gap are those of the two models."""
+    complete, observed, models = problem(n_labels=40, seed=2, missing=0.7)
+    fold = j.Judged(said(complete, range(60)), 4, "coverage").add(observed, models)
+    one, other = fold.estimate().itertuples()
+    gap = fold.compare().iloc[0]
+    assert gap["low"] <= one.low - other.low + 1e-12
+    assert gap["low"] >= one.low - other.high - 1e-12
+    assert gap["high"] >= one.high - other.high - 1e-12
+    assert gap["high"] <= one.high - other.low + 1e-12
+
+
 # ---------------------------------------------------------------- bad input
 
 
