@@ -56,7 +56,8 @@ def propensities(root) -> list[str]:
 
 def rare_labels(root) -> list[str]:
     rows = recorded(root, "coverage/which_metric_sees_the_tail", DELICIOUS)
-    kept = (rows["500"].astype(float) / rows["983"].astype(float)).groupby([rows["metric"], rows["k"]]).first()
+    rows = rows[(rows["labels"] == 500) & (rows["view"] == "1-vs-All, top k")]
+    kept = (rows["value"].astype(float) / rows["full"].astype(float)).groupby([rows["metric"], rows["k"]]).first()
     return [
         f"On Delicious, one-vs-rest trained on the 500 most frequent of 983 labels keeps "
         f"{100 * kept['P', 5]:.0f} % of its P@5, but only {100 * kept['macro-F1', 5]:.0f} % of its macro-F1@5",
@@ -76,10 +77,16 @@ def calibration(root) -> list[str]:
 
 def claims(root) -> list[str]:
     """The rows of the table: of each document how its claims came out."""
-    rows, words = [], dict(zip(evidence.GROUPS, ("no", "some", "some", "open", "yes", "yes", "new", "never"), strict=True))
+    rows, words = (
+        [],
+        dict(zip(evidence.GROUPS, ("no", "some", "some", "open", "yes", "yes", "new", "never"), strict=True)),
+    )
     for paper, (name, page) in PAPERS.items():
         found = evidence.of_paper(paper)["group"].map(words).value_counts()
-        counts = [len(xc.claims(paper)), *(found.get(word, 0) for word in ("yes", "some", "no", "open", "new", "never"))]
+        counts = [
+            len(xc.claims(paper)),
+            *(found.get(word, 0) for word in ("yes", "some", "no", "open", "new", "never")),
+        ]
         rows.append(f"| [{name}](notebooks/{page}.ipynb) | {' | '.join(map(str, counts))} |")
     return rows
 

@@ -54,8 +54,8 @@ def training(sign, _):
 
 def half(sign, _):
     table = frame("coverage/which_metric_sees_the_tail")
-    part = table[table["k"] == 5].set_index("metric")
-    values = {name: part.loc[name, "64"] / part.loc[name, "159"] for name in coverage.KEPT}
+    part = table[(table["k"] == 5) & (table["labels"] == 64) & (table["view"] == "1-vs-All, top k")].set_index("metric")
+    values = {name: part.loc[name, "value"] / part.loc[name, "full"] for name in coverage.KEPT}
     return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0.5)]
 
 

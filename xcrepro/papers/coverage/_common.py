@@ -303,7 +303,7 @@ def kept_recorded(kept: Measured, recorded: Mapping[str, pd.DataFrame], k: int, 
     kept : Measured
         From :func:`measure_kept`.
     recorded : mapping of str to DataFrame
-        Dataset -> its values, as :func:`wide` lays them out, as recorded.
+        Dataset -> what :func:`measure` found there, a row for each view, metric, k and number of labels, as recorded.
     k : int
     share : float
         Which number of labels is taken of what is recorded: the nearest to this share of all. 0: the smallest.
@@ -315,10 +315,11 @@ def kept_recorded(kept: Measured, recorded: Mapping[str, pd.DataFrame], k: int, 
     """
     values = {}
     for dataset, table in recorded.items():
-        sizes = [int(name) for name in table if name.isdigit()]
-        full, rows = max(sizes), table[table["k"] == k]
-        nearest = min((abs(n - share * full), n) for n in sizes)[1]
-        values[dataset] = dict(zip(rows["metric"], 100 * rows[str(nearest)] / rows[str(full)], strict=True))
+        rows = table[(table["k"] == k) & (table["view"] == table["view"].iloc[0])]
+        sizes = rows["labels"].unique()
+        nearest = min((abs(n - share * max(sizes)), n) for n in sizes)[1]
+        rows = rows[rows["labels"] == nearest]
+        values[dataset] = dict(zip(rows["metric"], 100 * rows["value"] / rows["full"], strict=True))
     pairs = kept.differences(("P", name) for name in kept.values if name != "P")
     return agreement(pairs, values, f"share kept @{k}", "pairs of P and another metric")
 
