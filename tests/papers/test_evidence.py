@@ -155,7 +155,7 @@ def test_a_papers_page():
     assert page.count("<details open>") == 1
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| :--"))]
     assert len(rows) == len(found)
-    assert "[table3_table4](table3_table4.ipynb)" in page
+    assert "[table3_table4](../jain16/table3_table4.ipynb)" in page
     assert "live traffic of the Bing search engine" in page
 
 

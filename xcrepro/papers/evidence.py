@@ -282,7 +282,7 @@ class Page:
             cells = [row["claim"], row["where"], self._said(row) if tested else row["untested"]]
             if tested:
                 short = row["notebook"].partition("/")[2]
-                cells.append(f"[{short}]({short}.ipynb)")
+                cells.append(f"[{short}](../{row['notebook']}.ipynb)")
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         fold = "<details open>" if name in self.open else "<details>"
         title = f"{name[0].upper()}{name[1:]}: {len(part)} claim{'s' if len(part) > 1 else ''}"
