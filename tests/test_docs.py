@@ -217,7 +217,7 @@ def test_scale_page(root, tmp_path, monkeypatch, capsys):
 def test_counts_of_the_audit_page(root):
     """Those that no block of the page prints, from the tables that the notebooks write."""
     text = " ".join((root / "docs/audit.md").read_text(encoding="utf-8").split())
-    typos = (pd.read_csv(root / "figures/beyond/audit.csv")["judgement"] == "typo").sum()
+    typos = (pd.read_csv(root / "figures/beyond/audit-findings.csv")["judgement"] == "typo").sum()
     assert f"In {typos} of them, the printed cell cannot be right" in text
     leads = pd.read_csv(root / "figures/beyond/certainty.csv")
     best = leads[leads["place"] == 1]

@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro import results
+from xcrepro import paths, results
 from xcrepro.__main__ import main
 from xcrepro.diagnose import fingerprint
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -184,7 +184,7 @@ def test_values_that_no_table_could_show_do_not_come_back(given, tmp_path, value
     """They ended in KeyError, IndexError, OverflowError and SciPy's ValueError, behind a digest that was right."""
     path = results.add(results.of("ours", "mine", *given), tmp_path)
     content = {**json.loads(path.read_text()), "values": values}
-    path.write_text(json.dumps({**content, "sha256": results._digest(content)}))
+    path.write_text(json.dumps({**content, "sha256": paths.seal(content)}))
     with pytest.raises(DataError, match=said):
         results.read(path)
 

@@ -154,7 +154,7 @@ def power_law(counts, n_points: int, draws: int = 200, seed: int = 0) -> PowerLa
     --------
     >>> found = power_law(10_000 // np.arange(1, 10_001), 10_000, draws=20)
     >>> round(found.exponent, 1), found.distance < 0.2
-    (1.9, True)
+    (1.8, True)
     """
     counts = np.asarray(counts, np.int64)
     counts = counts[counts > 0]

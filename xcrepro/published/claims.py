@@ -73,7 +73,7 @@ def claims(paper: str) -> Claims:
     'section 7; table 3'
     >>> claims("jian16")
     Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: paper must be one of 'calibration', 'jain16'; got 'jian16': did you mean 'jain16'?
+    xcrepro.errors.ArgumentError: paper must be one of 'calibration', 'coverage', 'jain16', 'reeval', 'xcrepo'; got 'jian16': did you mean 'jain16'?
     """
     found = _read(one_of("paper", paper, known()))
     return Claims(found.paper, found.table.copy())
