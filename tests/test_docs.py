@@ -219,7 +219,7 @@ def test_counts_of_the_audit_page(root):
     text = " ".join((root / "docs/audit.md").read_text(encoding="utf-8").split())
     typos = (pd.read_csv(root / "figures/beyond/audit-findings.csv")["judgement"] == "typo").sum()
     assert f"In {typos} of them, the printed cell cannot be right" in text
-    leads = pd.read_csv(root / "figures/beyond/certainty.csv")
+    leads = pd.read_csv(root / "figures/beyond/certainty-pairs.csv")
     best = leads[leads["place"] == 1]
     assert f"is certain in {(best['verdict'] == 'certain').sum()} of {len(best)} tables" in text
     cells = pd.read_csv(root / "figures/calibration/noise_floor.csv")

@@ -71,9 +71,9 @@ def claims(paper: str) -> Claims:
     >>> jain16 = claims("jain16")
     >>> jain16["t3-psp-pfastxml-fastxml"]["where"]
     'section 7; table 3'
-    >>> claims("jian16")
+    >>> claims("jian16")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: paper must be one of 'calibration', 'coverage', 'jain16', 'reeval', 'xcrepo'; got 'jian16': did you mean 'jain16'?
+    xcrepro.errors.ArgumentError: paper must be one of 'calibration', ...; got 'jian16': did you mean 'jain16'?
     """
     found = _read(one_of("paper", paper, known()))
     return Claims(found.paper, found.table.copy())
