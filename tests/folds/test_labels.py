@@ -63,6 +63,11 @@ def check(counts: LabelCounts, want: dict, weights) -> None:
     for label in range(counts.n_labels):
         nothing = 0, [0] * counts.ks.size, [0] * counts.ks.size
         assert (true[label], predicted[:, label].tolist(), tp[:, label].tolist()) == want.get(label, nothing)
+    never = [counts.ks.size]
+    firsts = [[[*np.flatnonzero(each), *never][0] for each in table.T] for table in (predicted, tp)]
+    assert [each.tolist() for each in counts.first_ks()] == firsts
+    some = np.array([counts.n_labels - 1, 0, *want, 0], np.int64)  # in any order, some twice
+    np.testing.assert_array_equal(counts.predicted(some), predicted[:, some])
 
 
 def same_bytes(a: LabelCounts, b: LabelCounts) -> bool:

@@ -277,6 +277,24 @@ class LabelCounts:
         self._places.spread(predicted, tp)
         return tp, predicted, self._truth.table(np.int64)
 
+    def first_ks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first of ``ks`` at which each label is predicted, and at which it is hit: its number, or K for never.
+
+        Returns
+        -------
+        predicted, hit : ndarray of unsigned int, shape (L,)
+        """
+        first = np.full((self.n_labels, 2), self.ks.size, np.min_scalar_type(self.ks.size))
+        self._places.first_buckets(first)
+        return tuple(np.ascontiguousarray(first.T))
+
+    def predicted(self, labels: np.ndarray) -> np.ndarray:
+        """(K, m) int64: the rows whose top k hold each of some labels, without tables over all."""
+        wanted, back = np.unique(labels, return_inverse=True)
+        predicted, tp = (np.zeros((self.ks.size, wanted.size), np.int64) for _ in range(2))
+        self._places.spread(predicted, tp, wanted)
+        return predicted[:, back]
+
 
 class PreparedLabels:
     """The labels of one block, made ready to be counted many times with other weights of the rows: for resampling.
@@ -460,13 +478,34 @@ class _Events:
         n = kernel.hits_of_list(keys, counts, *about, cells, labels, predicted, tp)
         return labels[:n], predicted[:n], tp[:n]
 
-    def spread(self, predicted: np.ndarray, tp: np.ndarray) -> None:
-        """Add everything to (K, L) tables of zeros."""
+    def first_buckets(self, first: np.ndarray) -> None:
+        """Lower each label's first bucket, (L, 2): in which it stands, and in which it stands rightly."""
+        lists = self.lists()
         if self._cells is not None:
-            by_bucket = self._cells.reshape(self.n_labels, self.n_events // 2, 2)
+            (at,) = np.nonzero(self._cells)
+            label, event = np.divmod(at, self.n_events)
+            lists.append(((label << self.shift) + event, _NO_COUNTS))
+        for keys, counts in lists:
+            kernel.first_buckets(keys, counts, self.shift, first)
+
+    def spread(self, predicted: np.ndarray, tp: np.ndarray, labels: np.ndarray | None = None) -> None:
+        """Add everything to (K, L) tables of zeros; or what belongs to some labels, rising, to tables of those."""
+        if labels is not None:
+            wanted = np.zeros(self.n_labels, np.bool_)
+            wanted[labels] = True
+            lists = []
+            for keys, counts in self.lists():
+                kept = wanted[keys >> self.shift]
+                event, number = keys[kept] & ((1 << self.shift) - 1), np.searchsorted(labels, keys[kept] >> self.shift)
+                lists.append(((number << self.shift) + event, counts[kept] if counts.size else counts))
+            cells = None if self._cells is None else self._cells.reshape(self.n_labels, -1)[labels]
+        else:
+            lists, cells = self.lists(), self._cells
+        if cells is not None:
+            by_bucket = cells.reshape(-1, self.n_events // 2, 2)
             tp += np.cumsum(by_bucket[:, :, 1], axis=1, dtype=np.int64).T
             predicted += np.cumsum(by_bucket.sum(axis=2, dtype=np.int64), axis=1).T
-        for keys, counts in self.lists():
+        for keys, counts in lists:
             kernel.spread(keys, counts, self.shift, predicted, tp)
 
     def table(self, count_type: type) -> np.ndarray:

@@ -200,6 +200,21 @@ def spread(keys, counts, shift, predicted, tp):
 
 
 @kernel
+def first_buckets(keys, counts, shift, first):
+    """Lower ``first[label]``, the first bucket in which it stands and in which it stands rightly, to those of a list."""
+    mask = (1 << shift) - 1
+    for i in range(keys.size):
+        label, event = keys[i] >> shift, keys[i] & mask
+        if counts.size and counts[i] == 0:
+            continue
+        bucket = event >> 1
+        if bucket < first[label, 0]:
+            first[label, 0] = bucket
+        if event & 1 and bucket < first[label, 1]:
+            first[label, 1] = bucket
+
+
+@kernel
 def label_sums(tp, predicted, true, beta2, out):
     """``out[column, i]``: sums over labels, given as (labels, K) tables of those with a hit at the largest k.
 

@@ -42,7 +42,6 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.folds.block import KS, Block
 from xcrepro.folds.labels import LabelCounts
 from xcrepro.folds.rows import RowSums
-from xcrepro.folds.sums import ExactSums
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import registry
 from xcrepro.metrics.replicates import Options, System, models_of
@@ -229,9 +228,12 @@ def agreement(given) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = verdicts(given).table
-    table = table[table["label"] != DRAWN].drop_duplicates(["row", "label", "judge"])
-    by_judge = {name: part.set_index(["row", "label"])["verdict"] for name, part in table.groupby("judge", sort=True)}
+    table, by_judge = verdicts(given).table, {}
+    if table["judge"].nunique() > 1:
+        table = table[table["label"] != DRAWN].drop_duplicates(["row", "label", "judge"])
+        by_judge = {
+            name: part.set_index(["row", "label"])["verdict"] for name, part in table.groupby("judge", sort=True)
+        }
     found = []
     for one, other in itertools.combinations(by_judge, 2):
         both = pd.concat([by_judge[one], by_judge[other]], axis=1, join="inner").to_numpy(np.float64)
@@ -414,7 +416,7 @@ class Judged:
         # Of each model: sums over rows, counts of labels, both where the unjudged are wrong and where they are right, how many
         # of its places are known, and the judged rows of each block.
         self._sums, self._labels, self._ends, self._known, self._parts = {}, {}, {}, {}, {}
-        self._shape = ExactSums((2, 2))
+        self._shape = np.zeros((2, 2), np.int64)  # sums and sums of squares of a row's hits and labels
         self._looks: list[np.ndarray] = []
         self._unjudged: list[tuple[int, str, int]] = []  # row, what of it, how many like it
         self.n_labels = 0
@@ -456,11 +458,12 @@ class Judged:
                 self._check_labels(truth)
                 of_block = slice(*np.searchsorted(self.verdicts.drawn, (lo, lo + truth.n_rows)).tolist())
                 here = self.verdicts.drawn[of_block] - lo
-                completed = self._completed(truth, here, lo)
-                looks = np.column_stack([block.found.sum(axis=1), truth.sizes]).astype(np.float64)
-                self._shape.add_rows(np.concatenate([looks, looks * looks], axis=1))
-                self._looks.append(looks[here])
+                completed, sizes = self._completed(truth, here, lo), truth.sizes.astype(np.int64)
             self._add(name, block, here, completed)
+            if name == next(iter(models)):  # after _add, which has found the hits
+                hits = np.ascontiguousarray(block.found.T).sum(axis=0)
+                self._shape += [[each.sum(), (each * each).sum()] for each in (hits, sizes)]
+                self._looks.append(np.column_stack([hits[here], sizes[here]]))
         self._ranges.append((lo, lo + truth.n_rows))
         return self
 
@@ -571,7 +574,7 @@ class Judged:
             self._known[name] = self._known.get(name, 0) + other._known[name]
         for name, parts in other._parts.items():
             self._parts.setdefault(name, []).extend(parts)
-        self._shape.merge(other._shape)
+        self._shape += other._shape
         self._looks += other._looks
         self._unjudged += other._unjudged
         return self
@@ -609,11 +612,11 @@ class Judged:
 
         how = method, target, interval
         self._check(*how)
-        tables = {model: fold.tables()[:2] for model, fold in self._labels.items()}
+        firsts = {model: self._first(model) for model in self._labels}
         found = []
         for metric, i, k in self._asked:
             for names, each in sides.items():
-                found.append((metric.name, k, *names, *self._value(metric, i, each, tables, *how)))
+                found.append((metric.name, k, *names, *self._value(metric, i, each, firsts, *how)))
         named = ("model",) if len(next(iter(sides))) == 1 else ("left", "right")
         table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS])
         table.attrs["interval"] = interval
@@ -694,9 +697,9 @@ class Judged:
         """In what the drawn rows are unlike all rows."""
         if n < 2 or n == n_rows:
             return []
-        sums = self._shape.rounded()
-        means = (sums[0] / n_rows).tolist()
-        variances = np.maximum(sums[1] / n_rows - np.square(means), 0.0).tolist()
+        sums, squares = self._shape.T
+        means = (sums / n_rows).tolist()
+        variances = np.maximum(squares / n_rows - np.square(means), 0.0).tolist()
         looks, middle = np.concatenate(self._looks), (n_rows - 1) / 2.0
         number = np.sort(self.verdicts.drawn).astype(np.float64)
         n2 = float(n_rows) * n_rows
@@ -718,10 +721,10 @@ class Judged:
                 found.append(text + "xc.judged.sample, judge every one of them, and give only these")
         return found
 
-    def _value(self, metric, i: int, sides: list, tables: dict, method: str, target: str, interval: float) -> tuple:
+    def _value(self, metric, i: int, sides: list, firsts: dict, method: str, target: str, interval: float) -> tuple:
         """observed, value, stderr, low, high, judged, weight: of a model, or of the gap between two."""
         if metric.fold != "rows":
-            return self._coverage(i, sides, tables, interval)
+            return self._coverage(i, sides, firsts, interval)
         observed, f, y = 0.0, 0.0, 0.0
         for sign, model in sides:
             parts = self._parts[model]
@@ -734,21 +737,27 @@ class Judged:
         least = 0.0 if len(sides) == 1 else -1.0
         return observed, value, error, max(low, least), min(high, 1.0), f.size, weight
 
-    def _coverage(self, i: int, sides: list, tables: dict, interval: float) -> tuple:
+    def _first(self, model: str) -> tuple:
+        """Where each label is first predicted and first hit; and of the judged right predictions, by row and label, the
+        rows that predict their labels."""
+        right = np.concatenate([part.right for part in self._parts[model]])
+        right = right[np.lexsort((right[:, 1], right[:, 0]))]
+        return *self._labels[model].first_ks(), right, self._labels[model].predicted(right[:, 1])
+
+    def _coverage(self, i: int, sides: list, firsts: dict, interval: float) -> tuple:
         """As :meth:`_value`: the ends are those of two sums over rows that enclose what is not known."""
         drawn, N, k = self.verdicts.drawn, self.n_rows, int(self.ks[i])
         observed = floor = 0.0
         least, most, ceiling = np.zeros(drawn.size), np.zeros(drawn.size), 0.0
         for sign, model in sides:
-            tp, predicted = tables[model]
-            open_labels = (predicted[i] > 0) & (tp[i] == 0)
-            right = np.concatenate([part.right for part in self._parts[model]])
-            right = right[(right[:, 2] < k) & open_labels[right[:, 1]]]
-            right = right[np.lexsort((right[:, 1], right[:, 0]))]
+            predicted, hit, right, in_rows = firsts[model]
+            open_labels = (predicted <= i) & (hit > i)
+            kept = (right[:, 2] < k) & open_labels[right[:, 1]]
+            right = right[kept]
             line = np.searchsorted(drawn, right[:, 0])
             each = np.bincount(line, minlength=drawn.size).astype(np.float64)
-            shared = np.bincount(line, 1.0 / predicted[i][right[:, 1]], minlength=drawn.size)
-            observed += sign * np.count_nonzero(tp[i])
+            shared = np.bincount(line, 1.0 / in_rows[i, kept], minlength=drawn.size)
+            observed += sign * np.count_nonzero(hit <= i)
             ends = shared, each, np.unique(right[:, 1]).size, np.count_nonzero(open_labels)
             few, many, found, all_open = ends if sign > 0 else (-ends[1], -ends[0], -ends[3], -ends[2])
             least, most, floor, ceiling = least + few, most + many, floor + found, ceiling + all_open
