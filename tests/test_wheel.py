@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def call(*command: str, **options) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=900, **options)
 
 
 @pytest.fixture(scope="module")
