@@ -1,20 +1,17 @@
-"""Reciprocal pairs: what is put in is there, a filter by hand, a planted model that predicts what may not be."""
+"""Reciprocal pairs: what is put in is there, and what a filter file says is read."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
+from xcrepro.data import reciprocal as item
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.papers.xcrepo import reciprocal_pairs as item
-from xcrepro.predictions import TopK
-from xcrepro.repro import figures
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +56,6 @@ def test_what_cannot_have_pairs_is_refused(lf):
     lonely = Split(lf.test.X[:2], csr_matrix(([1.0], ([0], [0])), shape=(2, lf.train.Y.shape[1])))
     with pytest.raises(ArgumentError, match="dataset must have test points with two labels"):
         item.add_pairs(dataclasses.replace(lf, test=lonely), 0.5)
-    with pytest.raises(ArgumentError, match="parameter share"):
-        item.check_parameters({"share": 2})
 
 
 def toy():
@@ -74,39 +69,11 @@ def toy():
     return item.Pairs(ds, (np.array([0]), np.array([4])), (np.array([0, 2]), np.array([1, 2])), kept, "toy")
 
 
-def ranking(ids):
-    ids = np.array(ids, np.int32)
-    return TopK(ids, np.tile(np.linspace(1, 0.1, ids.shape[1], dtype=np.float32), (len(ids), 1)), 5)
-
-
-def test_a_filter_by_hand():
-    pairs = toy()
-    tops = {"a": ranking([[4, 1, 0, 2, 3], [1, 0, 2, 3, 4], [2, 3, 0, 1, 4], [0, 1, 2, 3, 4]])}
-    table = item.compute(pairs, tops)
-    at_1 = table[table["k"] == 1].set_index("what")["P"]
-    # Kept: points 1, 2 and 3 hit. Removed: 1 and 3; without itself point 0 has label 1, which is out too; without the pairs
-    # point 2 hits with label 3; without both all hit.
-    assert at_1.to_dict() == {
-        item.KEPT: 75.0, item.NONE: 50.0, item.PARTS["itself"]: 50.0, item.PARTS["reciprocal"]: 75.0, item.FULL: 100.0
-    }  # fmt: skip
-    said = item.findings(pairs, tops, table)
-    assert said[1] == "P@1 without and with the filter: a 50.0 to 100.0 %."
-    assert said[2] == "To leave out the point itself alone changes P@1 by points: a +0.0."
-    assert said[3] == "To leave out reciprocal pairs alone changes P@1 by points: a +25.0."
-    assert "P@1 would be a 75.0 %" in said[4]
-    assert len(said) == 5  # one model has no order
-    counts = item.compute_counts(pairs).set_index("what")["number"]
-    assert counts["test points with a pair in the filter"] == 2
-    fig = item.plot(table)
-    figures.held(fig, table)
-    with pytest.raises(figures.DrawingFault):
-        figures.held(fig, table.assign(P=table["P"] / 2))
-
-
-def test_models_whose_names_begin_alike_are_told_apart():
-    top = ranking([[4, 1, 0, 2, 3]] * 4)
-    table = item.compute(toy(), {"PLT": top, "PLT, filter": top})
-    assert table.groupby("model", sort=False).size().to_dict() == {"PLT": 15, "PLT, filter": 15}
+def test_filters_tell_the_point_itself_from_reciprocal_pairs():
+    filters = toy().filters()
+    assert list(filters) == ["none", "itself", "reciprocal", "all"]
+    assert [part.tolist() for part in filters["all"]] == [[0, 0, 2], [4, 1, 2]]
+    assert filters["none"][0].size == 0
 
 
 def test_a_real_filter_file(tmp_path):
@@ -115,23 +82,8 @@ def test_a_real_filter_file(tmp_path):
         item.read_pairs(ds, str(tmp_path))
     (tmp_path / item.FILE).write_text("0 4\n2 2\n")
     pairs = item.read_pairs(ds, str(tmp_path))
-    assert list(pairs.filters()) == [item.NONE, item.FULL]
-    table = item.compute(pairs, {"a": ranking([[4, 0, 1, 2, 3]] * 4)})
-    assert isinstance(table, pd.DataFrame)
-    assert set(table["what"]) == {item.NONE, item.FULL}
-    assert not any(
-        "stayed in the truth" in text for text in item.findings(pairs, {"a": ranking([[4, 0, 1, 2, 3]] * 4)}, table)
-    )
+    assert list(pairs.filters()) == ["none", "all"]
+    assert pairs.kept is None
     (tmp_path / item.FILE).write_text("9 0\n")
     with pytest.raises(DataError):
         item.read_pairs(ds, str(tmp_path))
-
-
-def test_who_leads_is_told_with_and_without_the_filter():
-    pairs = toy()
-    right, itself = ranking([[0, 1, 2, 3, 4]] * 4), ranking([[4, 0, 1, 2, 3]] * 4)
-    tops = {"a": right, "b": itself}
-    said = item.findings(pairs, tops, item.compute(pairs, tops))
-    assert said[-2].startswith("Without the filter: ")
-    assert said[-1].startswith("With it: ")
-    assert "P@1" in said[-1]
