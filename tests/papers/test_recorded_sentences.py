@@ -16,7 +16,6 @@ import pytest
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
 from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
-from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
 
@@ -52,13 +51,6 @@ def training(sign, _):
     return fig3c_fig3d_training.findings_recorded(rows, {"bibtex": table})
 
 
-def half(sign, _):
-    table = frame("coverage/which_metric_sees_the_tail")
-    part = table[(table["k"] == 5) & (table["labels"] == 64) & (table["view"] == "1-vs-All, top k")].set_index("metric")
-    values = {name: part.loc[name, "value"] / part.loc[name, "full"] for name in coverage.KEPT}
-    return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0.5)]
-
-
 def histograms(sign, _):
     table = frame("calibration/fig7_fig10_to_12_rerun")
     run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
@@ -90,7 +82,6 @@ def bids(sign, monkeypatch):
 
 PLANTED = (
     training,
-    half,
     histograms,
     errors,
     losses,
