@@ -104,8 +104,6 @@ def test_every_item_with_recorded_data_holds_its_run_to_them():
     entries = [entry for entry in manifest.load(ROOT).values() if entry.recorded]
     assert entries
     for entry in entries:
-        if entry.id == "calibration/noise_floor":
-            continue  # its sentences are on printed cells and on simulated scores; what is recorded is a table beside the run's
         code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.read(entry.notebook)["cells"])
         typed = "item.statements(" in code and re.search(
             r"item\.recorded\(|evidence\.gather\(item", code
