@@ -15,7 +15,7 @@ import pytest
 
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
+from xcrepro.papers.calibration import fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
 
@@ -73,19 +73,11 @@ def losses(sign, monkeypatch):
     return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
 
 
-def bids(sign, monkeypatch):
-    table = frame("calibration/bid_or_not", "table")
-    run = planted(ends(table[table["cost"] == 0.3], {"before": ", before", "after": ", after"}), sign)
-    monkeypatch.setattr(bid_or_not, "measure_at", lambda ds, states, cost: run)
-    return bid_or_not.findings_recorded(None, None, {"bibtex": table})
-
-
 PLANTED = (
     training,
     histograms,
     errors,
     losses,
-    bids,
 )
 
 
