@@ -222,7 +222,7 @@ def test_counts_of_the_audit_page(root):
     leads = pd.read_csv(root / "figures/beyond/certainty-pairs.csv")
     best = leads[leads["place"] == 1]
     assert f"is certain in {(best['verdict'] == 'certain').sum()} of {len(best)} tables" in text
-    cells = pd.read_csv(root / "figures/calibration/noise_floor.csv")
+    cells = pd.read_csv(root / "figures/beyond/noise_floor-printed.csv")
     assert f"Of {len(cells)} ECEs" in text
     assert f"{(cells['verdict'] != 'above').sum()} are not above" in text
 

@@ -15,8 +15,7 @@ import pytest
 
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
-from xcrepro.papers.coverage import _common as coverage
+from xcrepro.papers.calibration import fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
 
@@ -52,13 +51,6 @@ def training(sign, _):
     return fig3c_fig3d_training.findings_recorded(rows, {"bibtex": table})
 
 
-def half(sign, _):
-    table = frame("coverage/which_metric_sees_the_tail")
-    part = table[(table["k"] == 5) & (table["labels"] == 64) & (table["view"] == "1-vs-All, top k")].set_index("metric")
-    values = {name: part.loc[name, "value"] / part.loc[name, "full"] for name in coverage.KEPT}
-    return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0.5)]
-
-
 def histograms(sign, _):
     table = frame("calibration/fig7_fig10_to_12_rerun")
     run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
@@ -81,20 +73,11 @@ def losses(sign, monkeypatch):
     return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
 
 
-def bids(sign, monkeypatch):
-    table = frame("calibration/bid_or_not", "table")
-    run = planted(ends(table[table["cost"] == 0.3], {"before": ", before", "after": ", after"}), sign)
-    monkeypatch.setattr(bid_or_not, "measure_at", lambda ds, states, cost: run)
-    return bid_or_not.findings_recorded(None, None, {"bibtex": table})
-
-
 PLANTED = (
     training,
-    half,
     histograms,
     errors,
     losses,
-    bids,
 )
 
 
@@ -113,8 +96,6 @@ def test_every_item_with_recorded_data_holds_its_run_to_them():
     entries = [entry for entry in manifest.load(ROOT).values() if entry.recorded]
     assert entries
     for entry in entries:
-        if entry.id == "calibration/noise_floor":
-            continue  # its sentences are on printed cells and on simulated scores; what is recorded is a table beside the run's
         code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.read(entry.notebook)["cells"])
         typed = "item.statements(" in code and re.search(
             r"item\.recorded\(|evidence\.gather\(item", code
