@@ -15,7 +15,7 @@ import pytest
 
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
+from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun
 from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
@@ -59,12 +59,6 @@ def half(sign, _):
     return [coverage.kept_recorded(planted(values, sign), {"bibtex": table}, 5, share=0.5)]
 
 
-def histograms(sign, _):
-    table = frame("calibration/fig7_fig10_to_12_rerun")
-    run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
-    return fig7_fig10_to_12_rerun.findings_recorded({5: run}, {"bibtex": table})
-
-
 def errors(sign, monkeypatch):
     table = frame("calibration/fig3_fig17_to_19_rerun")
     part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
@@ -91,7 +85,6 @@ def bids(sign, monkeypatch):
 PLANTED = (
     training,
     half,
-    histograms,
     errors,
     losses,
     bids,
