@@ -15,7 +15,7 @@ import pytest
 
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
+from xcrepro.papers.calibration import fig3_fig17_to_19_rerun, fig6_losses_rerun
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
 
@@ -51,12 +51,6 @@ def training(sign, _):
     return fig3c_fig3d_training.findings_recorded(rows, {"bibtex": table})
 
 
-def histograms(sign, _):
-    table = frame("calibration/fig7_fig10_to_12_rerun")
-    run = planted(ends(table[table["k"] == 5], {"ECE": ", before", "after": ", after"}), sign)
-    return fig7_fig10_to_12_rerun.findings_recorded({5: run}, {"bibtex": table})
-
-
 def errors(sign, monkeypatch):
     table = frame("calibration/fig3_fig17_to_19_rerun")
     part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
@@ -75,7 +69,6 @@ def losses(sign, monkeypatch):
 
 PLANTED = (
     training,
-    histograms,
     errors,
     losses,
 )
