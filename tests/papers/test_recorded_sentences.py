@@ -15,7 +15,7 @@ import pytest
 
 from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig6_losses_rerun, fig7_fig10_to_12_rerun
+from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig7_fig10_to_12_rerun
 from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
@@ -74,13 +74,6 @@ def errors(sign, monkeypatch):
     return fig3_fig17_to_19_rerun.findings_recorded({"bibtex": (None, {("PLT", 5): None})}, {"bibtex": table})
 
 
-def losses(sign, monkeypatch):
-    table = frame("calibration/fig6_losses_rerun")
-    run = planted(ends(table, {"ECE@5": ", before"}, "loss"), sign)
-    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: run})
-    return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
-
-
 def bids(sign, monkeypatch):
     table = frame("calibration/bid_or_not", "table")
     run = planted(ends(table[table["cost"] == 0.3], {"before": ", before", "after": ", after"}), sign)
@@ -93,7 +86,6 @@ PLANTED = (
     half,
     histograms,
     errors,
-    losses,
     bids,
 )
 
