@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from xcrepro.findings import Measured
-from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import bid_or_not, fig3_fig17_to_19_rerun, fig7_fig10_to_12_rerun
+from xcrepro.papers.calibration import bid_or_not, fig7_fig10_to_12_rerun
 from xcrepro.papers.coverage import _common as coverage
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
@@ -65,15 +64,6 @@ def histograms(sign, _):
     return fig7_fig10_to_12_rerun.findings_recorded({5: run}, {"bibtex": table})
 
 
-def errors(sign, monkeypatch):
-    table = frame("calibration/fig3_fig17_to_19_rerun")
-    part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
-    words = {"none": "before", "isotonic": "after"}
-    values = {f"{m}, {words[v]}": x for m, v, x in part[["method", "variant", "value"]].to_numpy()}
-    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: planted(values, sign)})
-    return fig3_fig17_to_19_rerun.findings_recorded({"bibtex": (None, {("PLT", 5): None})}, {"bibtex": table})
-
-
 def bids(sign, monkeypatch):
     table = frame("calibration/bid_or_not", "table")
     run = planted(ends(table[table["cost"] == 0.3], {"before": ", before", "after": ", after"}), sign)
@@ -85,7 +75,6 @@ PLANTED = (
     training,
     half,
     histograms,
-    errors,
     bids,
 )
 
