@@ -13,9 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xcrepro.findings import Measured
-from xcrepro.inputs import calibrated
-from xcrepro.papers.calibration import fig3_fig17_to_19_rerun, fig6_losses_rerun
 from xcrepro.papers.jain16 import fig3c_fig3d_training
 from xcrepro.repro import manifest, notebooks, recorded
 
@@ -24,21 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def frame(item: str, part: str | None = None) -> pd.DataFrame:
     return recorded.frame(recorded.read(ROOT / "data/recorded" / item / "bibtex.csv"), part)
-
-
-def planted(values: dict, sign: int) -> Measured:
-    """A run with these numbers and hardly an error: what differs is clear."""
-    rng = np.random.default_rng(0)
-    values = {name: sign * float(value) for name, value in values.items()}
-    return Measured(values, {name: value + 1e-7 * rng.normal(size=20) for name, value in values.items()})
-
-
-def column(table: pd.DataFrame, value: str, key: str = "model") -> dict:
-    return dict(zip(table[key], table[value], strict=True))
-
-
-def ends(table: pd.DataFrame, columns: dict, key: str = "model") -> dict:
-    return {f"{name}{end}": v for col, end in columns.items() for name, v in column(table, col, key).items()}
 
 
 def training(sign, _):
@@ -51,27 +33,7 @@ def training(sign, _):
     return fig3c_fig3d_training.findings_recorded(rows, {"bibtex": table})
 
 
-def errors(sign, monkeypatch):
-    table = frame("calibration/fig3_fig17_to_19_rerun")
-    part = table[(table["k"] == 5) & (table["metric"] == "ECE")]
-    words = {"none": "before", "isotonic": "after"}
-    values = {f"{m}, {words[v]}": x for m, v, x in part[["method", "variant", "value"]].to_numpy()}
-    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: planted(values, sign)})
-    return fig3_fig17_to_19_rerun.findings_recorded({"bibtex": (None, {("PLT", 5): None})}, {"bibtex": table})
-
-
-def losses(sign, monkeypatch):
-    table = frame("calibration/fig6_losses_rerun")
-    run = planted(ends(table, {"ECE@5": ", before"}, "loss"), sign)
-    monkeypatch.setattr(calibrated, "measured_states", lambda ds, states: {5: run})
-    return fig6_losses_rerun.findings_recorded(None, {("BCE", 5): None}, {"bibtex": table})
-
-
-PLANTED = (
-    training,
-    errors,
-    losses,
-)
+PLANTED = (training,)
 
 
 @pytest.mark.parametrize("case", PLANTED, ids=lambda case: case.__name__)

@@ -143,6 +143,7 @@ _RULES = {
     "B": lambda name, value: None if value is None else real_number(name, value, at_least=0),
     "draws": lambda name, value: whole_number(name, value, 2),
     "repeats": lambda name, value: whole_number(name, value, 1),
+    "trainings": lambda name, value: whole_number(name, value, 1),
     "trees": lambda name, value: whole_number(name, value, 1),
     "places": lambda name, value: whole_number(name, value, 1),
     "shares": _shares,
