@@ -13,7 +13,6 @@ import xcrepro as xc
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
-from xcrepro.metrics import ranking
 from xcrepro.predictions import TopK
 
 # ---------------------------------------------------------------- data and links
@@ -69,55 +68,23 @@ def test_scores_that_are_no_probabilities_are_squeezed_and_others_left():
     assert calibrated.linked(rounded, 2).scores.tolist() == [[1.0, 0.5], [0.25, -np.inf]]
 
 
-# ---------------------------------------------------------------- before and after
-
-
-def test_after_is_the_cross_fit_of_what_was_before(twin, misjudged):
-    top = misjudged(twin, 5, power=2.0)
-    before, after = calibrated.before_after(twin, {"a": top}, ks=(3,))["a", 3]
-    assert before.k == after.k == 3
-    assert (before.ids == after.ids).all()
-    hits = metric.Truth.of(twin.test.Y).hits(before.ids)
-    expected = xc.calibrate.cross_fit(before.scores, hits, "isotonic", folds=10)
-    np.testing.assert_allclose(after.scores, expected, atol=1e-6)
-
-
-def test_errors_are_the_metrics_at_k_of_that_pair(twin, misjudged):
-    top = misjudged(twin, 5, power=0.5)
-    states = calibrated.before_after(twin, {"a": top, "b": top}, ks=(1, 3))
-    table = calibrated.errors(twin, states, ("P", "ECE", "NLL"))
-    assert table["model"].tolist() == ["a"] * 6 + ["b"] * 6
-    for k in (1, 3):
-        before, after = states["a", k]
-        row = table[(table["model"] == "a") & (table["k"] == k)].set_index("metric")
-        for column, which in (("before", before), ("after", after)):
-            scores, hits = metric.pairs(twin.test.Y, which, k)
-            assert row[column]["ECE"] == 100 * metric.ece(scores, hits, closed="torchmetrics")
-            assert row[column]["NLL"] == metric.nll(scores, hits)
-            assert row[column]["P"] == 100 * ranking.precision(twin.test.Y, which, [k])[0]
-        assert row["before"]["P"] == row["after"]["P"]
-
-
 # ---------------------------------------------------------------- against the truth
 
 
-def test_true_probabilities_are_the_marginals_place_by_place(twin, misjudged):
-    top = misjudged(twin, 4)
-    there = np.arange(4) < 3
-    top = TopK(np.where(there, top.ids, np.int32(-1)), np.where(there, top.scores, np.float32(-np.inf)), top.n_labels)
-    dense = np.pad(
-        twin.test.observed_marginals.toarray(), ((0, 0), (0, 1))
-    )  # id -1, an absent place, is the column of zeros
-    expected = np.take_along_axis(dense, top.ids.astype(int), 1)
-    np.testing.assert_allclose(calibrated.true_probabilities(twin, top), expected, atol=1e-7)
+def chances(twin, top):
+    """Scores and probabilities of the places with a label, the latter from the dense marginals."""
+    there = top.ids >= 0
+    found = np.take_along_axis(twin.test.observed_marginals.toarray(), np.maximum(top.ids, 0).astype(int), 1)
+    return top.scores[there], found[there]
 
 
-def test_true_error_sees_a_bent_scale_and_no_noise(twin, misjudged):
+def test_the_expected_error_sees_a_bent_scale_and_no_noise(twin, misjudged):
     right, high = misjudged(twin, 5), misjudged(twin, 5, power=0.5)
-    assert calibrated.true_error(twin, right) < 1e-6
-    gap = float((high.scores[high.ids >= 0] - calibrated.true_probabilities(twin, high)[high.ids >= 0]).mean())
+    assert calibrated.expected_error(*chances(twin, right)) < 1e-6
+    scores, true = chances(twin, high)
+    gap = float((scores - true).mean())
     # overstated everywhere, so the error is the mean gap, whatever the bins
-    assert calibrated.true_error(twin, high) == pytest.approx(gap, rel=1e-5)
+    assert calibrated.expected_error(scores, true) == pytest.approx(gap, rel=1e-5)
     assert gap > 0.05
 
 
@@ -138,13 +105,13 @@ def test_the_floor_is_the_expected_error_of_right_scores():
 
 
 def test_a_score_on_an_edge_lies_in_the_bin_above(twin, misjudged):
-    # The bins of the true error: 0.7 in float32 as its own bin; in that of 0.69 the two would cancel.
+    # The bins of the expected error: 0.7 in float32 as its own bin; in that of 0.69 the two would cancel.
     top = misjudged(twin, 1)
     n = len(top)
-    chance = calibrated.true_probabilities(twin, top)[:, 0]
+    _, chance = chances(twin, top)
     scores = np.where(np.arange(n) < n // 2, 0.69, 0.7).astype(np.float32)
     low, high = (abs((scores.astype(float) - chance)[part].sum()) for part in (scores < 0.7, scores >= np.float32(0.7)))
-    found = calibrated.true_error(twin, TopK(top.ids, scores[:, None], top.n_labels))
+    found = calibrated.expected_error(scores, chance)
     assert found == pytest.approx((low + high) / n, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Reciprocal pairs: a test point and a label of it that know each other from training, put into data or read from a filter file."""
+"""Reciprocal pairs: a test point and a label of it that know each other from training; put in, or read from a filter file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pairs:
     origin: str
 
     def filters(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Which pairs may leave the predictions, by name: ``none``, ``itself``, ``reciprocal`` (where they are told apart), ``all``."""
+        """Which pairs may leave the predictions, by name: ``none``, ``all``, where told apart ``itself``, ``reciprocal``."""
         every = tuple(np.concatenate(pair) for pair in zip(self.itself, self.reciprocal, strict=True))
         parts = {"itself": self.itself, "reciprocal": self.reciprocal} if self.itself[0].size else {}
         nothing = np.empty(0, np.int64), np.empty(0, np.int64)

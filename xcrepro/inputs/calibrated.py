@@ -17,7 +17,7 @@ from xcrepro import calibrate, formats
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import BLOCKS, Difference, Measured
+from xcrepro.findings import BLOCKS, Measured
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, compare, ranking
 from xcrepro.metrics.calibration import is_probability
@@ -30,7 +30,6 @@ CORRECTED = ("ECE corrected", "ECE corrected low", "ECE corrected high")
 """What stands beside an ECE: without the noise of its hits, and the ends of that number's 95 % interval."""
 CLOSED = "torchmetrics"
 """Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
-STATES = ("before", "after")
 
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
 """The baselines of the tables."""
@@ -387,58 +386,6 @@ def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None
     return (False if wrong.any() else True if right.all() else None), f"{', '.join(parts)} ({ends})"
 
 
-States = Mapping[tuple[str, int], tuple[TopK, TopK]]
-"""(model, k) -> the first k places before and after calibration, as :func:`before_after` gives them."""
-
-
-def before_after(
-    ds: Dataset, tops: Tops, ks: Sequence[int] = KS, method: str | calibrate.Calibrator = "isotonic"
-) -> dict[tuple[str, int], tuple[TopK, TopK]]:
-    """The first k places of every model with scores in [0, 1], and the same calibrated on the test points of ``ds``.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        Model -> its predictions for the test points, at least ``max(ks)`` places.
-    ks : sequence of int
-        A map of its own is fitted for each.
-    method : str or Calibrator
-        As :func:`xcrepro.calibrate.cross_fit_top` takes it, in its ten folds. Joint isotonic keeps every row's order;
-        other methods may rank a row's k places anew.
-
-    Returns
-    -------
-    dict
-        (model, k) -> (:func:`linked`, the same after calibration), by model first.
-    """
-    places = {(name, int(k)): linked(top, k, name) for name, top in tops.items() for k in ks}
-    return {key: (before, calibrate.cross_fit_top(ds.test.Y, before, method)) for key, before in places.items()}
-
-
-def errors(ds: Dataset, states: States, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
-    """Errors before and after calibration.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`before_after`.
-    metrics : sequence of str
-        As :func:`measure` takes them.
-
-    Returns
-    -------
-    DataFrame
-        model, metric, k, before, after; in the units of :func:`measure`.
-    """
-    rows = []
-    for (name, k), pair in states.items():
-        before, after = (measure(ds, top, k, metrics) for top in pair)
-        rows += [(name, metric, k, before[metric], after[metric]) for metric in metrics]
-    return pd.DataFrame(rows, columns=["model", "metric", "k", *STATES])
-
-
 def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) -> dict[str, float]:
     """Metrics of the first k places of ``top`` on the test points.
 
@@ -503,148 +450,6 @@ def measured(ds: Dataset, tops: Tops, k: int, metrics: Sequence[str]) -> dict[st
         )
         for metric in metrics
     }
-
-
-def measure_precision(ds: Dataset, tops: Tops) -> Measured:
-    """P@k of every model, percent, with its error over test points.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        Of k places each.
-
-    Returns
-    -------
-    Measured
-    """
-    return Measured.of_rows(lambda Y, top: 100 * float(ranking.precision(Y, top, [top.k])[0]), ds.test.Y, tops)
-
-
-def measured_states(ds: Dataset, states: States, metric: str = "ECE") -> dict[int, Measured]:
-    """:func:`measured` of every model before and after calibration.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`before_after`.
-    metric : str
-
-    Returns
-    -------
-    dict of int to Measured
-        By k; the systems are ``"PLT, before"``, ``"PLT, after"`` and so on.
-    """
-    tops: dict[int, dict[str, TopK]] = {}
-    for (name, k), pair in states.items():
-        tops.setdefault(k, {}).update({f"{name}, {state}": top for state, top in zip(STATES, pair, strict=True)})
-    return {k: measured(ds, those, k, [metric])[metric] for k, those in tops.items()}
-
-
-def measure_all(ds: Dataset, states: States, metrics: Sequence[str] = METRICS, state: str = STATES[0]) -> pd.DataFrame:
-    """:func:`measure` of each of ``states`` before or after calibration.
-
-    Parameters
-    ----------
-    ds : Dataset
-    states : mapping
-        From :func:`before_after`.
-    metrics : sequence of str
-        As :func:`measure` takes them.
-    state : {"before", "after"}
-
-    Returns
-    -------
-    DataFrame
-        model, k, then a column a metric, in the units of :func:`measure`.
-    """
-    place = STATES.index(state)
-    rows = [{"model": name, "k": k, **measure(ds, pair[place], k, metrics)} for (name, k), pair in states.items()]
-    return pd.DataFrame(rows, columns=["model", "k", *metrics])
-
-
-def before_minus_after(found: Measured) -> list[Difference]:
-    """Before minus after of every model of :func:`measured_states`, corrected together.
-
-    Parameters
-    ----------
-    found : Measured
-
-    Returns
-    -------
-    list of Difference
-    """
-    names = [name.removesuffix(", before") for name in found.values if name.endswith(", before")]
-    return found.differences((f"{name}, before", f"{name}, after") for name in names)
-
-
-def in_state(found: Measured, state: str = "before") -> Measured:
-    """The systems of :func:`measured_states` in one state, under the models' own names.
-
-    Parameters
-    ----------
-    found : Measured
-    state : {"before", "after"}
-
-    Returns
-    -------
-    Measured
-    """
-    end = f", {state}"
-
-    def kept(part: Mapping) -> dict:
-        return {name.removesuffix(end): value for name, value in part.items() if name.endswith(end)}
-
-    return Measured(kept(found.values), kept(found.replicates), found.kind)
-
-
-def true_probabilities(ds: Twin, top: TopK) -> np.ndarray:
-    """The twin's P(y_l = 1 | x) of every label in ``top``.
-
-    Parameters
-    ----------
-    ds : Twin
-    top : TopK
-        Over the test points.
-
-    Returns
-    -------
-    ndarray of float64, (n, k)
-        0 at absent places.
-    """
-    ids = np.maximum(top.ids, 0)
-    found = np.asarray(ds.test.observed_marginals[np.arange(len(top))[:, None], ids].todense(), np.float64)
-    return np.where(top.ids >= 0, found, 0.0)
-
-
-def true_error(ds: Dataset, top: TopK, bins: int = calibration.BINS) -> float:
-    """ECE with the twin's probabilities in place of the hits: what ECE would be without the noise of drawing them.
-
-    Parameters
-    ----------
-    ds : Dataset
-    top : TopK
-        Over the test points, scores in [0, 1]; all its places count.
-    bins : int
-        Of equal width, closed to the left.
-
-    Returns
-    -------
-    float
-        A fraction; NaN on real data.
-
-    Examples
-    --------
-    >>> import xcrepro as xc
-    >>> ds = xc.twin("bibtex", scale=0.1)
-    >>> true_error(ds, TopK.from_scores(ds.test.observed_marginals, k=5)) < 1e-7
-    True
-    """
-    if not isinstance(ds, Twin):
-        return np.nan
-    present = top.ids >= 0
-    return expected_error(top.scores[present], true_probabilities(ds, top)[present], bins)
 
 
 def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:
