@@ -17,9 +17,9 @@ DELICIOUS, BIBTEX = "delicious", "bibtex"
 PAPERS = {
     "jain16": ("Propensity-scored losses", "jain16/claims"),
     "reeval": ("Binned macro-F1", "reeval/claims"),
-    "calibration": ("Calibration@k", "calibration/table2_table7"),
-    "coverage": ("Coverage@k", "coverage/table2_table3"),
-    "xcrepo": ("Extreme Classification Repository", "xcrepo/tables_benchmarks"),
+    "calibration": ("Calibration@k", "calibration/claims"),
+    "coverage": ("Coverage@k", "coverage/claims"),
+    "xcrepo": ("Extreme Classification Repository", "xcrepo/claims"),
 }
 
 
