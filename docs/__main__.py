@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from docs import links, sources
+from docs import explore, links, sources
 from xcrepro import threads
 from xcrepro.course import lessons, slides
 from xcrepro.errors import XCError
@@ -48,6 +48,7 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[
     static = out / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")
+    (static.parent / "terms-data.js").write_text(explore.terms_script(root), encoding="utf-8")
     shutil.rmtree(out / "html", ignore_errors=True)
     with patch_docutils(), docutils_namespace():
         app = Sphinx(

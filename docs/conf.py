@@ -42,9 +42,9 @@ nitpick_ignore_regex = [
 
 html_theme = "sphinx_book_theme"
 html_title = "xcrepro"
-html_static_path = ["_static"]  # and where python -m docs puts MathJax
+html_static_path = ["_static"]  # and where python -m docs puts MathJax and the words
 html_css_files = ["site.css"]
-html_js_files = ["sortable.js"]
+html_js_files = ["sortable.js", "terms-data.js", "terms.js", "explore.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it fetches pages, which a browser refuses where the site is opened as files

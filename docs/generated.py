@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from docs import reproduced
+from docs import explore, reproduced
 from xcrepro import commands
 from xcrepro.errors import DataError
 from xcrepro.repro import notebooks
@@ -41,12 +41,15 @@ DOCUMENTS = {
     ),
     "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
     "beyond": ("Beyond the papers", "Questions that no document asks, such as when a metric misleads."),
-    "kit": ("The kit itself", "What belongs to no document: the twin held to real data, a model of your own."),
+    "kit": (
+        "The kit itself",
+        "What belongs to no document: how near the synthetic data come to real data, and a model of your own.",
+    ),
 }
 """Folder of items -> its page's title and one line. Others (a sixth paper) get the folder's name."""
 
 RESTS_ON = (
-    ("synthetic twin", "a synthetic twin"),
+    ("synthetic twin", "synthetic data"),
     ("as printed", "printed numbers"),
     ("TIB, ", "real data"),
     ("TIB (real", "real data"),
@@ -59,7 +62,7 @@ RESTS_ON = (
 
 _MEANS = {
     "printed numbers": "the document's own, compared, sorted and drawn; none is recomputed.",
-    "a synthetic twin": "data in the likeness of a real dataset, of which the truth is known. It shows what can happen, not how much of it "
+    "synthetic data": "drawn in the likeness of a real dataset, so that the complete truth is known. They show what can happen, not how much of it "
     "happens on real data. [How near it is](notebooks/kit/twin_against_real.ipynb).",
     "real data": "the library records that come with the kit. [What they are](docs/tib.md).",
     "counts of real data": "how many points each label of a real dataset has.",
@@ -97,7 +100,7 @@ def pages(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     if found := reproduced.faults(rows, items, rests_on, takes):
         raise DataError(root / reproduced.LISTING, "; ".join(found), "what the items bear out")
     titles = {name: title for name, (title, _) in DOCUMENTS.items()}
-    made = {"gallery.md": gallery(items), "commands.md": command_line()}
+    made = {"gallery.md": gallery(root, items), "commands.md": command_line(), "explore.md": explore.page(root)}
     made["reproduced.md"] = reproduced.page(rows, items, titles, rests_on)
     made |= documents(root, items) | leaderboards(root) | api(root)
     return made
@@ -120,7 +123,10 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
     str
     """
     parts = [
-        _toctree("Read", ["documents", "reproduced", "gallery", "leaderboards", "docs/audit", "notebooks/glossary"]),
+        _toctree(
+            "Read",
+            ["documents", "reproduced", "gallery", "explore", "leaderboards", "docs/audit", "notebooks/glossary"],
+        ),
         _toctree("Learn", [*lessons, "docs/teach"]),
         _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
         _toctree(
@@ -207,21 +213,20 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
         made[f"documents/{paper}.md"] = _document(title, about, by_paper[paper])
     made["documents.md"] = "\n".join(
         [
-            "# Documents and items",
+            "# Papers and their notebooks",
             "",
-            "Every table and figure that was remade is one *item*: a notebook, a module, a figure or table, and the committed numbers of the "
-            "same name. An item says what its numbers rest on:",
+            "Each paper has a page of its claims with our verdicts, and a notebook for each figure or table. A notebook's numbers rest on:",
             "",
             *(f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used),
-            "- **recorded on** a dataset: the same item was run on real data, and its numbers stand in the notebook, before the "
-            "twin's. [How](data/recorded/README.md).",
+            "- **recorded on** a dataset: the same notebook was also run on that real dataset, and its numbers are shown beside "
+            "the others. [How](data/recorded/README.md).",
             "",
-            "| document | what it is | items |",
+            "| document | what it is | notebooks |",
             "| :-- | :-- | --: |",
             *lines,
             "",
             "[Each figure and table of the documents](reproduced.md), with how far it is reproduced. "
-            "[All items are remade by one notebook](notebooks/00_regenerate_all.ipynb).",
+            "[One notebook makes all of them again](notebooks/00_regenerate_all.ipynb).",
             "",
             _toctree("", [*(f"documents/{paper}" for paper in order), "notebooks/00_regenerate_all"]),
         ]
@@ -229,8 +234,13 @@ def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     return made
 
 
+_FIRST = {"claims": 0, "equations": 1}
+"""Notebooks of a paper that come before its figures and tables."""
+
+
 def _document(title: str, about: str, entries: list[Entry]) -> str:
     rows = []
+    entries = sorted(entries, key=lambda entry: _FIRST.get(entry.id.partition("/")[2], len(_FIRST)))
     for entry in entries:
         more = "; ".join(takes(entry)) or "nothing"
         tables = " ".join(
@@ -246,11 +256,11 @@ def _document(title: str, about: str, entries: list[Entry]) -> str:
             "",
             about,
             "",
-            "| item | rests on | also takes | tables |",
+            "| notebook | rests on | also takes | tables |",
             "| :-- | :-- | :-- | :-- |",
             *rows,
             "",
-            f"Remake them: `xcrepro run {entries[0].id.partition('/')[0]}`. Figures: [gallery](../gallery.md).",
+            f"To make them again: `xcrepro run {entries[0].id.partition('/')[0]}`. Figures: [gallery](../gallery.md).",
             "",
             _toctree("", [f"../notebooks/{entry.id}" for entry in entries]),
         ]
@@ -288,12 +298,13 @@ def table_page(id: str, path: Path) -> str:
 # ---------------------------------------------------------------- gallery
 
 
-def gallery(items: Mapping[str, Entry]) -> str:
-    """Every committed figure, each leading to its notebook."""
+def gallery(root: Path, items: Mapping[str, Entry]) -> str:
+    """Every committed figure, each leading to its notebook, with the line that says what it is made of."""
     lines = [
         "# Gallery",
         "",
-        "Every figure, as it is committed; each leads to the notebook that makes it. What its data are stands in its foot.",
+        "Every committed figure. Each leads to the notebook that makes it, and the line below it says from which data. "
+        "[Three of them have sliders](explore.md).",
         "",
     ]
     paper = ""
@@ -315,6 +326,8 @@ def gallery(items: Mapping[str, Entry]) -> str:
                 ":loading: lazy",
                 "",
                 f"[{entry.title}](notebooks/{id}.ipynb)",
+                "",
+                explore.line(root, entry, picture.stem, rests_on(entry)),
                 ":::",
                 "",
             ]

@@ -6,6 +6,7 @@ page; pages that follow from the library are written by ``docs/generated.py``.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -14,15 +15,17 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from docs import generated
+from docs import explore, generated
 from xcrepro.errors import DataMissing, XCError
 from xcrepro.repro import manifest, notebooks
+from xcrepro.repro.manifest import Entry
 
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "docs/*.md", "notebooks/**/*.md")
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
+_NOTEBOOK_LINK = re.compile(r"""((?:href="|\]\()(?![a-z]+:)[^"()#\s]+)\.ipynb((?:#[^"()\s]*)?[")])""")
 _FOLDED = "hide-input"  # myst-nb's tag
 
 
@@ -70,7 +73,8 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
                     check_items(name.as_posix(), notebooks.text(cell["source"]), items)
             if path.parent.name == "course" and path.stem in lessons:
                 notebook = with_slides(path.stem, lessons[path.stem])
-            _write(target / name, json.dumps(prepared(notebook), ensure_ascii=False))
+            notebook = explore.with_lines(prepared(notebook), functools.partial(_line, root, items, name.as_posix()))
+            _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv", ".tex"}:
             _copy(path, target / path.relative_to(root))
@@ -130,8 +134,18 @@ def prepared(notebook: dict) -> dict:
             else:
                 answer = notebooks.text(cell["source"])
                 cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
+        if shown := cell.get("outputs"):
+            cell["outputs"] = [_with_pages(output) for output in shown]
         cells.append(cell)
     return {**notebook, "cells": cells}
+
+
+def _with_pages(output: dict) -> dict:
+    """An output whose links to notebooks lead to their pages: Sphinx sees to those of the text alone."""
+    data = dict(output.get("data", {}))
+    for kind in {"text/html", "text/markdown"} & set(data):
+        data[kind] = _NOTEBOOK_LINK.sub(r"\1.html\2", notebooks.text(data[kind]))
+    return {**output, "data": data} if data else output
 
 
 def with_slides(name: str, notebook: dict) -> dict:
@@ -213,6 +227,13 @@ def mathjax() -> Path:
     except metadata.PackageNotFoundError:
         raise DataMissing(f"{package} is not installed: pip install -c constraints.txt -e '.[docs]'") from None
     return found
+
+
+def _line(root: Path, items: Mapping[str, Entry], page: str, figure: str) -> str:
+    """The line under ``paper/name`` on a page of the notebooks."""
+    paper, _, name = figure.partition("/")
+    entry = items[f"{paper}/{name.partition('-')[0]}"]
+    return explore.line(root, entry, name, generated.rests_on(entry), "../" * page.count("/"))
 
 
 def _local_links(path: Path) -> Iterator[str]:

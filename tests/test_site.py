@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import browser, generated, links, sources
+from docs import browser, explore, generated, links, sources
 from xcrepro.errors import DataError
 from xcrepro.repro import manifest
 
@@ -25,6 +25,79 @@ OF_OTHERS = {"training_loop.md", "own_dataset.md", "formats.md", "scale.md"}  # 
 def staged(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     return folder, sources.stage(root, folder)
+
+
+# ---------------------------------------------------------------- figures: the line under each, sliders, words
+
+
+def test_every_figure_says_where_it_comes_from(root, staged):
+    folder, _ = staged
+    text, n = (folder / "gallery.md").read_text(), 0
+    for id, entry in manifest.load(root).items():
+        for picture in (path for path in entry.figures() if path.suffix == ".png"):
+            title, anchor = explore.place(entry, picture.name)
+            link = f"[{title}](notebooks/{id}.ipynb{anchor})"
+            with picture.with_suffix(".csv").open(newline="") as file:
+                data = next(csv.DictReader(file))["data"]
+            [line] = {one for one in text.splitlines() if link in one and f"data: {data.rstrip('.')} ·" in one}
+            assert f"`xcrepro run {id}`" in line
+            assert all(kind in line for kind in generated.rests_on(entry))
+            n += 1
+    assert n == text.count("Cell under [") > 40
+    lines = {"table3_table4": 0}
+    for cell in json.loads((folder / "notebooks/jain16/table3_table4.ipynb").read_text())["cells"]:
+        lines["table3_table4"] += "".join(cell["source"]).count("`xcrepro run jain16/table3_table4`")
+    assert lines["table3_table4"] == 1
+
+
+def test_the_cell_of_a_figure_is_under_the_heading_before_it(tmp_path):
+    def code(*pictures: str) -> dict:
+        shown = [{"data": {"text/markdown": [f"![x](../../figures/demo/{name}.png)"]}} for name in pictures]
+        return {"cell_type": "code", "metadata": {}, "source": "", "outputs": shown}
+
+    def words(text: str) -> dict:
+        return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+    notebook = tmp_path / "notebooks/demo/one.ipynb"
+    notebook.parent.mkdir(parents=True)
+    cells = [
+        words("# One?"),
+        code("one"),
+        words("## A, b: c\n\n### What's in *d*?"),
+        code(),
+        code("one-2"),
+        words("## E"),
+    ]
+    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}))
+    entry = manifest.Entry("demo/one", "One?", tmp_path, tmp_path)
+    assert explore.place(entry, "one.png") == ("One?", "")
+    assert explore.place(entry, "one-2.png") == ("What's in *d*?", "#whats-in-d")
+    assert explore.place(entry, "two.png") == ("One?", "")
+
+
+def test_sliders_carry_the_committed_rows(root):
+    page = explore.page(root)
+    carried = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert len(carried) == len(explore.CHARTS) == 3
+    for (kind, table, *_), text in zip(explore.CHARTS, carried, strict=True):
+        spec = json.loads(text)
+        assert spec["kind"] == kind
+        with (root / f"figures/{table}.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(spec["rows"])
+        for row, one in zip(rows, spec["rows"], strict=True):
+            for name, value in one.items():
+                assert row[name] == "nan" if value is None else row[name] == value or float(row[name]) == value
+            assert {*row} == {*one, "data"}
+
+
+def test_metrics_of_the_glossary_are_explained(root):
+    found = explore.terms((root / "notebooks/glossary.md").read_text())
+    assert {"P@k", "PSP@k", "nDCG@k", "Macro-F1", "Cov@k", "ECE@k", "Brier@k", "corrected ECE"} <= {*found}
+    assert "share of the first k" in found["P@k"][0]
+    assert found["Brier@k"][0].startswith("Brier@k is the mean squared error")
+    assert all(f'<a id="{anchor}">' in (root / "notebooks/glossary.md").read_text() for _, anchor in found.values())
+    assert json.loads(explore.terms_script(root).partition(" = ")[2].rstrip(";\n")) == found
 
 
 # ---------------------------------------------------------------- sources and generated pages
@@ -40,7 +113,7 @@ def test_every_item_stands_with_what_it_rests_on(root, staged):
         for dataset in entry.recorded:
             assert dataset in row
     kinds = {kind for entry in manifest.load(root).values() for kind in generated.rests_on(entry)}
-    assert {"a synthetic twin", "printed numbers", "counts of real data"} <= kinds
+    assert {"synthetic data", "printed numbers", "counts of real data"} <= kinds
     explained = set(re.findall(r"^- \*\*(.+?)\*\*:", (folder / "documents.md").read_text(), re.MULTILINE))
     assert explained == {kind for kind in kinds if not kind.startswith("recorded on")}
 
@@ -56,7 +129,7 @@ def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
         return manifest.Entry("demo/one", "One", tmp_path, tmp_path)
 
     assert generated.rests_on(says("Data: synthetic twin of X (seed 0); as printed in y.\n")) == [
-        "a synthetic twin",
+        "synthetic data",
         "printed numbers",
     ]
     assert generated.rests_on(says("nothing\n")) == ["computation alone"]
@@ -186,6 +259,22 @@ def test_a_lesson_that_ran_has_its_pictures_and_leads_to_its_slides():
     assert len(given[1]["outputs"]) == 2
 
 
+def test_links_in_tables_lead_to_pages():
+    def shown(text: str) -> dict:
+        output = {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/html": [text], "text/markdown": "[b](../b.ipynb)", "text/plain": ["x.ipynb"]},
+        }
+        return {"cells": [{"cell_type": "code", "metadata": {}, "source": "", "outputs": [output]}]}
+
+    link = '<a href="../a/b.ipynb#c">b.ipynb</a> <a href="https://x.org/b.ipynb">x</a>'
+    made = sources.prepared(shown(link))["cells"][0]["outputs"][0]["data"]
+    assert made["text/html"] == '<a href="../a/b.html#c">b.ipynb</a> <a href="https://x.org/b.ipynb">x</a>'
+    assert made["text/markdown"] == "[b](../b.html)"
+    assert made["text/plain"] == ["x.ipynb"]
+
+
 def test_solutions_are_folded():
     def cell(kind: str, **nbgrader) -> dict:
         return {"cell_type": kind, "metadata": {"nbgrader": nbgrader} if nbgrader else {}, "source": ["answer"]}
@@ -305,6 +394,7 @@ def few_pages(root, tmp_path, monkeypatch):
     (tmp_path / "notebooks/manifest.toml").write_text('["demo/one"]\ntitle = "One"\n')
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
     monkeypatch.setattr(generated, "pages", lambda root, items: {})
+    monkeypatch.setattr(explore, "terms_script", lambda root: "window.XC_TERMS = {};")
     tree = "\n\n```{toctree}\n:hidden:\n\ndocs/page\ndocs/teach\nnotebooks/demo/one\n```\n"
     monkeypatch.setattr(generated, "contents", lambda *_: tree)
     return tmp_path

@@ -1,6 +1,6 @@
 """exp, log, products and the like of arrays, the same bits on every machine, for what no kernel computes.
 
-Use these in place of NumPy's, SciPy's and :mod:`math`'s wherever a number decides a prediction, a fitted parameter or a draw:
+Use these in place of NumPy's, SciPy's and ``math``'s wherever a number decides a prediction, a fitted parameter or a draw:
 theirs differ in the last digit from processor to processor (:mod:`xcrepro.kernels.elementary`). Square roots, sums and the four
 operations are the same everywhere as NumPy has them.
 """

@@ -71,7 +71,7 @@ def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> I
     Parameters
     ----------
     engine, scheduler, jobs
-        As for :func:`run`.
+        As for ``runner.run``.
     most : int
         How many there are.
 

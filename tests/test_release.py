@@ -1,0 +1,82 @@
+"""What a release takes along: made from the manifest, whole, and as committed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import tomllib
+import zipfile
+
+import yaml
+
+from docs import release
+from xcrepro.repro import certificate, manifest
+
+
+def test_codecheck_is_as_committed_and_lists_every_file_that_notebooks_make(root):
+    text = release.codecheck(root, manifest.load(root))
+    assert text == (root / "codecheck.yml").read_text(), "python -m docs.release writes it"
+    listed = [one["file"] for one in yaml.safe_load(text)["manifest"]]
+    made = {path.relative_to(root).as_posix() for path in root.glob("figures/*/*") if path.suffix in {".csv", ".png"}}
+    assert len(listed) == len(set(listed))
+    assert {*listed} == made
+
+
+def test_the_crate_is_closed_and_says_which_notebook_made_what(root):
+    items = manifest.load(root)
+    graph = release.crate(root, items)["@graph"]
+    entities = {one["@id"]: one for one in graph}
+    assert len(entities) == len(graph)
+
+    def references(value):
+        if isinstance(value, dict):
+            if set(value) == {"@id"}:
+                yield value["@id"]
+            for each in value.values():
+                yield from references(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from references(each)
+
+    assert {name for one in graph for name in references(one)} - {*entities} == {"https://w3id.org/ro/crate/1.1"}
+    files = [one for one in graph if one["@type"] == "File" and "sha256" in one]
+    assert len(files) > 200
+    for one in files[::20]:
+        assert one["sha256"] == hashlib.sha256((root / one["@id"]).read_bytes()).hexdigest()
+    runs = {one["instrument"]["@id"]: one for one in graph if one["@id"].startswith("#run-")}
+    assert {*runs} == {f"notebooks/{id}.ipynb" for id in items}
+    assert {"@id": "figures/jain16/table3_table4.png"} in runs["notebooks/jain16/table3_table4.ipynb"]["result"]
+    sworn = [one for one in graph if one["@id"].startswith("#certificate-")]
+    assert len(sworn) == len(certificate.all_committed(root))
+
+
+def test_the_archive_holds_the_commit_and_the_crate(root, tmp_path):
+    if subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True).returncode:
+        return  # a copy without history has no commit to pack
+    archive, described, digests = release.pack(root, tmp_path, manifest.load(root))
+    with zipfile.ZipFile(archive) as packed:
+        home = f"{archive.stem}/"
+        assert packed.testzip() is None
+        assert json.loads(packed.read(f"{home}ro-crate-metadata.json"))["@graph"]
+        listed = subprocess.run(
+            ["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True
+        ).stdout.split("\n")
+        inside = {name.removeprefix(home) for name in packed.namelist()}
+        assert {"README.md", "xcrepro/__init__.py", "data/certificates/README.md"} <= inside & {*listed}
+    assert digests.read_text() == f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n"
+    assert json.loads(described.read_text())["license"] == "MIT"
+
+
+def test_the_recipe_has_our_packages(root):
+    wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    text = (root / ".conda-forge/meta.yaml").read_text()
+    assert f'version = "{wanted["version"]}"' in text
+    needs = {re.match(r"[\w-]+", one)[0]: one for one in wanted["dependencies"]}
+    run = text.partition("  run:\n")[2].partition("test:")[0]
+    found = dict(re.findall(r"- ([\w-]+) (>=\S+)", run))
+    assert {name.removesuffix("-base"): name.removesuffix("-base") + least for name, least in found.items()} == {
+        **{name: one for name, one in needs.items() if name != "napkinxc"},
+        "python": f"python{wanted['requires-python']}",
+    }
