@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.
 LONG   ?=
 
-.PHONY: help env figures recorded test test-course test-lab test-scale lint site release bench lock clean holes mutants fuzz processors
+.PHONY: help env figures recorded test test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -58,6 +58,10 @@ site: $(READY)  ## the site in build/site/html, checked; in a browser too where 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
+
+audit-pdf: $(READY)  ## docs/audit.md as a paper in build/audit.pdf, where LaTeX is installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	$(BIN)/python -m docs.pdf
 
 release: $(READY)  ## what a release uploads, in build/release: the last commit with its RO-Crate; codecheck.yml anew
 	$(BIN)/python -m docs.release

@@ -77,7 +77,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
             _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv", ".tex"}:
-            _copy(path, target / path.relative_to(root))
+            copy(path, target / path.relative_to(root))
     for id, entry in items.items():
         for path in entry.figures():
             if path.suffix == ".md":
@@ -104,7 +104,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
             # A file that is no page (a source, a licence) comes along, for readers to download.
             found, wanted = (path.parent / link).resolve(), root / _below(path.parent / link, target)
             if not found.exists() and wanted.is_file():
-                _copy(wanted, found)
+                copy(wanted, found)
     return sorted(
         path.relative_to(target).with_suffix("").as_posix()
         for path in target.rglob("*")
@@ -254,6 +254,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, its folder made where there is none."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 import zipfile
 
+import pytest
 import yaml
 
-from docs import release
+from docs import pdf, release
+from xcrepro.errors import DataMissing
 from xcrepro.repro import certificate, manifest
 
 
@@ -80,3 +84,23 @@ def test_the_recipe_has_our_packages(root):
         **{name: one for name, one in needs.items() if name != "napkinxc"},
         "python": f"python{wanted['requires-python']}",
     }
+
+
+def test_a_paper_has_no_link_into_the_project(root):
+    text = pdf.readable((root / "docs/audit.md").read_text())
+    links = re.findall(r"(?<!!)\]\(([^()\s]*)\)", text)
+    assert all(link.startswith("http") for link in links)
+    assert "the notebook" in text
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason="the extra docs is not installed")
+def test_a_page_becomes_a_pdf_or_it_is_said_why_not(root, tmp_path):
+    with pytest.raises(DataMissing, match="gone"):
+        pdf.make(root, "gone", tmp_path)
+    if shutil.which("latexmk") is None:
+        with pytest.raises(DataMissing, match="latexmk"):
+            pdf.make(root, "audit", tmp_path)
+        return
+    made = pdf.make(root, "audit", tmp_path / "new")
+    assert made == tmp_path / "new/audit.pdf"
+    assert made.read_bytes().startswith(b"%PDF-")
