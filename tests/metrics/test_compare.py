@@ -279,6 +279,32 @@ def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_0(small):
     assert (one["value"], one["stderr"], one["low"], one["high"], one["p"], one["p raw"]) == (1, 0, 1, 1, 0, 0)
 
 
+def test_models_within_the_margin_are_alike_and_what_could_be_seen_is_said():
+    """A planted difference of nothing, of less than the margin, and of more; few test points show none of them."""
+    rng = np.random.default_rng(3)
+
+    def models(n, gap):
+        truth = np.zeros((n, 4))
+        truth[:, 0] = 1
+        first = rng.random(n) < 0.5
+        second = np.where(rng.random(n) < 2 * gap, True, first)  # lifts half of these rows
+        return truth, {
+            name: xc.TopK.from_ids(np.where(right, 0, 1)[:, None], n_labels=4)
+            for name, right in (("first", first), ("second", second))
+        }
+
+    for n, gap, alike in ((20_000, 0.0, True), (20_000, 0.005, True), (20_000, 0.05, False), (100, 0.02, False)):
+        truth, given = models(n, gap)
+        (row,) = xc.compare(truth, given, "P@1", margin=0.02, samples=200).itertuples()
+        assert row.alike == alike, (n, gap, row)
+        assert row.detectable == pytest.approx((1.959964 + 0.841621) * row.stderr)
+    assert row.p > 0.05  # of the last: the points are too few to tell, and the table says so
+    assert row.detectable > 0.02
+    with pytest.raises(ArgumentError, match="margin"):
+        xc.compare(truth, given, "P@1", margin=-0.01)
+    assert not {"alike", "detectable"} & {*xc.compare(truth, given, "P@1")}
+
+
 def test_runs_of_both_sides_count_in_a_difference(small):
     models = {"two": [small.good, small.third], "three": [small.bad, small.good, small.third], "one": small.bad}
     found = xc.compare(small.Y, models, "P@1", samples=100)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from xcrepro import distributions
 from xcrepro.arguments import one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_POWER = 0.8
+"""With which probability a difference of the size ``detectable`` would have been shown."""
+
+
 def compare(
     Y,
     models: Mapping[str, TopK | Sequence[TopK]],
@@ -26,6 +31,7 @@ def compare(
     *,
     against: str | None = None,
     interval: float = 0.95,
+    margin: float | None = None,
     inverse_propensity=None,
     label_counts=None,
     n_relevant=None,
@@ -52,6 +58,9 @@ def compare(
     interval : float
         The probability with which ``low`` to ``high`` is to hold the difference that is to be expected on fresh test rows; each
         interval for itself, not corrected.
+    margin : float, optional
+        The smallest difference that matters to you, as a fraction: 0.005 is half a point. A large p does not say that two
+        models are alike; with a margin the table does.
     inverse_propensity, label_counts, n_relevant, samples, seed
         As for :func:`xcrepro.evaluate`.
 
@@ -67,6 +76,11 @@ def compare(
         the bootstrap's quantiles as its ends, so close to 0.05 it may just hold 0 where p does not say so, or the other way
         round. Two models that differ by the same in all replicates have a p of 1 if that is 0, else of 0. A comparison whose
         error is NaN has a p of NaN, and the correction does not count it.
+
+        With a ``margin`` there are two more columns. ``alike`` says whether the interval lies within -margin to margin, so
+        that the models are equivalent for your purpose (two one-sided tests; with an interval of 95 % each has a level of
+        2.5 %). ``detectable`` is the difference that these test points would have shown with a probability of 80 %: the
+        error times the sum of two normal quantiles, 2.80 for 95 %. If it is above the margin, there are too few test points.
 
     Raises
     ------
@@ -84,11 +98,17 @@ def compare(
           left   right  value  stderr      p  p raw
     0   1 of 3  1 of 2  -0.15   0.112  0.179  0.179
     1  1 of 10  1 of 2  -0.40   0.079  0.000  0.000
+    >>> compare(np.eye(40), models, "P@1", against="1 of 2", margin=0.05)[["left", "alike", "detectable"]].round(2)
+          left  alike  detectable
+    0   1 of 3  False        0.31
+    1  1 of 10  False        0.22
     """
     given = models_of("models", models)
     if len(given) < 2:
         raise ArgumentError("models", "must be two or more to be compared", f"only {next(iter(given))!r}")
     real_number("interval", interval, above=0, below=1)
+    if margin is not None:
+        real_number("margin", margin, above=0, below=1)
     ranking.check_goes_with(n_relevant, inverse_propensity)
     names = list(given)
     pairs = list(itertools.combinations(range(len(names)), 2))
@@ -99,4 +119,8 @@ def compare(
     how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}
     found = Replicates(Y, given, ks, metrics, options, **how).differences()
     found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
+    if margin is not None:
+        found["alike"] = (found["low"] > -margin) & (found["high"] < margin)
+        shown = distributions.normal_quantile((1 + interval) / 2) + distributions.normal_quantile(_POWER)
+        found["detectable"] = shown * found["stderr"]
     return found
