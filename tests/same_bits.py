@@ -8,7 +8,6 @@ reason in ``NO_NUMBER``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import importlib
 import json
@@ -21,7 +20,7 @@ import pandas as pd
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro import arithmetic, calibrate, decide, distributions, findings, metrics, models, propensity
+from xcrepro import arithmetic, calibrate, decide, distributions, metrics, models, propensity
 from xcrepro.data import twin, vectorize
 
 ROOMS = (
@@ -31,7 +30,6 @@ ROOMS = (
     "data.vectorize",
     "decide",
     "distributions",
-    "findings",
     "metrics.judged",
     "propensity",
 )
@@ -39,7 +37,6 @@ ROOMS = (
 
 _PARTS = "what a function of the same room works with"
 _HOLDS = "holds numbers that the function of the same room has made"
-_TEXT = "makes a sentence of numbers that it is given"
 NO_NUMBER = {
     "calibrate.Calibrator": "what the calibrators share",
     "calibrate.load": "reads a file",
@@ -53,13 +50,6 @@ NO_NUMBER = {
     "data.twin.columns": _PARTS,
     "data.vectorize.Vectorized": _HOLDS,
     "decide.Constrained": _HOLDS,
-    "findings.Leader": _HOLDS,
-    "findings.Difference": _HOLDS,
-    "findings.count": _TEXT,
-    "findings.signed": _TEXT,
-    "findings.chance": _TEXT,
-    "findings.agreement": _TEXT,
-    "findings.numbers": "takes numbers out of tables",
     "metrics.judged.Judged": _PARTS,
     "metrics.judged.JudgedWarning": "a warning",
     "metrics.judged.Verdicts": _HOLDS,
@@ -142,12 +132,6 @@ class Data:
         """The twin's own probabilities to a power."""
         values = arithmetic.power(self.eta.data.astype(np.float64), power)
         return sparse.csr_matrix((values, self.eta.indices, self.eta.indptr), self.eta.shape)
-
-    @functools.cached_property
-    def measured(self) -> findings.Measured:
-        """P@3 of both models, with a jackknife."""
-        tops = {"ours": self.ours, "theirs": self.theirs}
-        return findings.Measured.of_rows(lambda Y, top: metrics.precision(Y, top, 3)[0], self.Y, tops)
 
 
 def vectorized(d: Data) -> dict[str, bytes]:
@@ -236,9 +220,6 @@ CASES: dict[str, Callable[[Data], object]] = {
     "distributions.student": lambda d: distributions.student(7, d.x / 4.0),
     "distributions.student_quantile": lambda d: distributions.student_quantile(7, d.x[:400]),
     "distributions.beta": lambda d: distributions.beta(2.5, 4.0, d.x[:400]),
-    "findings.Measured": lambda d: d.measured,
-    "findings.corrected": lambda d: findings.corrected(d.measured.pairs()),
-    "findings.relation": lambda d: findings.relation(d.x[:40], d.x[400:440], "both"),
     "propensity.inverse": lambda d: [propensity.inverse(d.counts, d.n, A, B) for A, B in ((0.5, 0.4), (0.6, 2.6))],
     "propensity.fit": fitted,
     "propensity.estimate_from_hierarchy": lambda d: propensity.estimate_from_hierarchy(

@@ -27,7 +27,6 @@ ROOMS = (
     "calibrate",
     "decide",
     "propensity",
-    "findings",
 )
 """Rooms and files in which nothing of this stands."""
 DRAWS_ONLY = ("papers", "published", "reports", "scale", "course")
@@ -82,7 +81,6 @@ ALLOWED = {
     ("metrics/significance.py", "_Together.alike", "@"): SPARSE,
     ("propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
     ("propensity.py", "ancestors", "@"): SPARSE,
-    ("findings.py", "relation", "scipy.stats"): "tau and its p, rounded to ten digits",
     ("metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
 }  # fmt: skip
 """File, function, what it uses: why that may stay. The one list of what is not computed to the bit by code of the kit."""

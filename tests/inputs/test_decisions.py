@@ -114,3 +114,14 @@ def test_planted_faults_are_refused(made):
         decisions.judge(sparse.csr_matrix(Y[:7]), whole, [1], ["P"])
     with pytest.raises(ArgumentError, match="partitions must be a whole number"):
         decisions.judge(sparse.csr_matrix(Y), whole, [1], ["P"], 0)
+
+
+def test_a_difference_of_sums_in_another_order_is_none(monkeypatch):
+    """With an error of 0 it would have a p of 0; without the rule it has."""
+    values = np.full(21, 0.3)
+    judged = decisions.Judged({("a", "P", 1): values + 5.6e-17, ("b", "P", 1): values})
+    assert values[0] + 5.6e-17 != values[0]
+    row = judged.compare([("a", "b")]).iloc[0]
+    assert (row["value"], row["stderr"], row["p raw"], row["p"]) == (0, 0, 1, 1)
+    monkeypatch.setattr(decisions, "ROUNDING", 0.0)
+    assert judged.compare([("a", "b")])["p"].iloc[0] == 0

@@ -418,3 +418,31 @@ def test_nothing_of_the_caller_is_changed(small):
     assert [part.tobytes() for part in (small.Y.data, small.good.ids, small.weights)] == before
     assert list(models) == ["a", "b"]
     assert isinstance(table, pd.DataFrame)
+
+
+# ---------------------------------------------------------------- what the arithmetic can tell
+
+
+@pytest.mark.parametrize("left_over", [5.6e-17, -1.1e-16])
+def test_a_difference_of_sums_in_another_order_is_none(small, monkeypatch, left_over):
+    """It has error 0, so a p of 0 would make it clear; without the rule it is."""
+    points = replicates.Replicates.of_points
+
+    def planted(self):
+        found = points(self)
+        value, error, low, high, p = (np.array(part) for part in found)
+        value[2:], error[2:], low[2:], high[2:], p[:] = left_over, 0.0, left_over, left_over, 0.0
+        return replicates.Estimates(value, error, low, high, p)
+
+    monkeypatch.setattr(replicates.Replicates, "of_points", planted)
+    both = {"one": small.good, "other": small.good}
+    row = xc.compare(small.Y, both, "P@1").iloc[0]
+    assert (row["value"], row["stderr"], row["low"], row["high"], row["p raw"], row["p"]) == (0, 0, 0, 0, 1, 1)
+    monkeypatch.setattr(replicates, "ROUNDING", 0.0)
+    assert xc.compare(small.Y, both, "P@1")["p"].iloc[0] == 0
+
+
+def test_models_with_the_same_predictions_are_not_apart(small):
+    found = xc.compare(small.Y, {"one": small.good, "other": small.good}, MIXED, **small.about)
+    assert (found["value"] == 0).all()
+    assert (found["p"] == 1).all()

@@ -17,11 +17,10 @@ from xcrepro import calibrate, formats
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import BLOCKS, Measured
 from xcrepro.inputs import baselines, datasets
 from xcrepro.metrics import calibration, compare, ranking
 from xcrepro.metrics.calibration import is_probability
-from xcrepro.metrics.significance import holm, jackknife_blocks
+from xcrepro.metrics.significance import holm
 from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
@@ -417,39 +416,6 @@ def _measure(Y, top: TopK, k: int, metrics: Sequence[str]) -> dict[str, float]:
     if "P" in metrics:
         values["P"] = float(ranking.precision(Y, top, [k])[0])
     return {name: value if name == "NLL" else 100 * value for name, value in values.items()}
-
-
-def measured(ds: Dataset, tops: Tops, k: int, metrics: Sequence[str]) -> dict[str, Measured]:
-    """:func:`measure` of several predictions, with the error that a jackknife over the test points gives.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        With scores in [0, 1]. A calibration is held as it is: what another fit would change is not in the error.
-    k : int
-    metrics : sequence of str
-        As :func:`measure` takes them.
-
-    Returns
-    -------
-    dict of str to Measured
-        By metric; percent, NLL in nats; NaN where there is no prediction.
-    """
-    Y = ds.test.Y
-    whole = {name: _measure(Y, top, k, metrics) for name, top in tops.items()}
-    parts: dict[str, list[dict]] = {name: [] for name in tops}
-    for keep in jackknife_blocks(Y.shape[0], BLOCKS) if Y.shape[0] > 1 else ():
-        truth = Y[keep]
-        for name, top in tops.items():
-            parts[name].append(_measure(truth, top.rows(keep), k, metrics))
-    return {
-        metric: Measured(
-            {name: values[metric] for name, values in whole.items()},
-            {name: np.array([part[metric] for part in left], float) for name, left in parts.items()},
-        )
-        for metric in metrics
-    }
 
 
 def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:

@@ -16,7 +16,7 @@ import pandas as pd
 from xcrepro import distributions, metrics
 from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics.replicates import HALVES, LEAST_ROWS, error_of_parts
+from xcrepro.metrics.replicates import HALVES, LEAST_ROWS, ROUNDING, error_of_parts
 from xcrepro.predictions import TopK
 
 Rule = Callable[[np.ndarray, int], TopK]
@@ -82,6 +82,11 @@ class Judged:
         measures = dict.fromkeys((metric, k) for _, metric, k in self.numbers)
         for (metric, k), (left, right) in itertools.product(measures, pairs):
             gap = self.of(lambda at, a=(left, metric, k), b=(right, metric, k): at[a] - at[b], interval)
+            told = ROUNDING * max(abs(self.numbers[side, metric, k][0]) for side in (left, right))
+            if (
+                abs(gap["value"]) <= told and gap["stderr"] <= told
+            ):  # what adding up in another order leaves is no difference
+                gap = {"value": 0.0, "stderr": 0.0, "low": 0.0, "high": 0.0, "p raw": 1.0}
             rows.append({"metric": metric, "k": k, "left": left, "right": right} | gap)
         found = pd.DataFrame(rows)
         found.insert(found.columns.get_loc("p raw"), "p", metrics.holm(found["p raw"]))

@@ -387,7 +387,7 @@ def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.
 _METHODS = (None, "bootstrap", "halves")
 LEAST_ROWS = 8
 """Fewer rows cannot be cut into parts that have a spread."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Of a value, what adding it up in another order may move."""
 
 
@@ -609,7 +609,7 @@ class Replicates:
             for place, (left, right) in enumerate(self._pairs):
                 value, error, low, high, *more = self._columns(found, parts, (len(self._models) + place, *at))
                 p = float(found.p[place, *at])
-                least = _ROUNDING * max(abs(float(self._values[side, *at])) for side in (left, right))
+                least = ROUNDING * max(abs(float(self._values[side, *at])) for side in (left, right))
                 if error <= least:  # every replicate has the same difference, up to the order of its sums
                     value = 0.0 if abs(value) <= least else value
                     error, low, high, p = 0.0, value, value, 0.0 if value else 1.0

@@ -16,7 +16,6 @@ import pandas as pd
 from scipy import special
 
 from xcrepro import calibrate, decide, distributions
-from xcrepro.findings import LEVEL
 from xcrepro.metrics import (
     SharedErrorsWarning,
     best_macro_f1,
@@ -33,6 +32,9 @@ from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
 from xcrepro.metrics.significance import t_p_value, t_reach
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
+
+LEVEL = 0.05
+"""A p-value below it is no longer chance, here."""
 
 RANKED = ("P", "R", "nDCG", "micro-F1", "abandonment")
 SCORED = ("PSP", "PSnDCG")

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import looks
-from xcrepro.findings import LEVEL
 from xcrepro.looks import Look
 from xcrepro.reports import compute
 from xcrepro.repro import figures
@@ -103,7 +102,7 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
             for _, row in part.iterrows():
                 if (row["model"], row["other"]) not in names:
                     continue
-                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < LEVEL
+                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < compute.LEVEL
                 panel.hlines(at, row["low"], row["high"], color=looks.INK, linewidth=1.2, label="_guide interval")
                 face = looks.INK if clear else looks.WHITE
                 panel.plot(

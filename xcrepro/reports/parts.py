@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from xcrepro.errors import ArgumentError
-from xcrepro.findings import LEVEL, chance
 from xcrepro.inputs import datasets
 from xcrepro.metrics.registry import of_bin
 from xcrepro.reports import compute, figures, grid, sentences
@@ -176,7 +175,7 @@ def of_pairs(metrics: pd.DataFrame, pairs: pd.DataFrame, tests: pd.DataFrame, k:
         parts.append(_part("pairs", pairs, [_pair_grid(pairs, wanted)], [sentences.pairs_counted(pairs)], draw))
     shown = tests.assign(difference=100 * tests["difference"]).rename(columns={"difference": "difference, points"})
     for name in ("p", "p adjusted"):
-        shown[name] = [chance(p).removeprefix("p ").removeprefix("= ") for p in shown[name]]
+        shown[name] = [sentences.chance(p).removeprefix("p ").removeprefix("= ") for p in shown[name]]
     own = of_table("t_test", "Macro t-test of macro-F1", shown, {"degrees": 0})
     return [*parts, _part("t_test", tests, [own], [sentences.t_tests(tests, k)])]
 
@@ -190,8 +189,8 @@ def _pair_grid(pairs: pd.DataFrame, wanted: Sequence[tuple[str, int]]) -> Grid:
             one = values.loc[(model, other, metric, k)]
             ends = f"{sentences.number(one['low'], metric)} to {sentences.number(one['high'], metric)}, "
             text = sentences.number(one["difference"], metric, 2, sign=True)
-            clear = bool(one["p adjusted"] < LEVEL)
-            row.append(Cell(text, ends + chance(one["p adjusted"]), float(one["difference"]), bold=clear))
+            clear = bool(one["p adjusted"] < compute.LEVEL)
+            row.append(Cell(text, ends + sentences.chance(one["p adjusted"]), float(one["difference"]), bold=clear))
         rows.append(row)
     columns = ["model", "other", *(f"{metric}@{k}, points" for metric, k in wanted)]
     return Grid("pairs", "Differences, their intervals and p; bold: clear", columns, rows)

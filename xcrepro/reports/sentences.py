@@ -7,9 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from xcrepro.findings import LEVEL, chance
 from xcrepro.metrics.registry import metric_named
 from xcrepro.reports import compute
+from xcrepro.reports.compute import LEVEL
+
+
+def chance(p: float) -> str:
+    """A p-value in words.
+
+    >>> chance(0.00001), chance(0.0312), chance(float("nan"))
+    ('p < 0.001', 'p = 0.03', 'p not known')
+    """
+    if np.isnan(p):
+        return "p not known"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
 
 
 def unit(metric: str) -> str:

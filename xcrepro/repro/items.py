@@ -271,7 +271,7 @@ class Item:
         compare.published(self.name(part), table, ours, printed, decimals)
 
     def say(self, *sentences: str) -> None:
-        """Show findings, sentences that were made from this run's numbers (:mod:`xcrepro.findings`): a list, or a paragraph
+        """Show sentences that were made from this run's numbers: a list, or a paragraph
         where there is one alone. Nothing where there is none.
 
         Parameters

@@ -9,9 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xcrepro import arithmetic, calibrate, looks, metrics
-from xcrepro import findings as said
 from xcrepro.data.dataset import Dataset
-from xcrepro.findings import Measured
 from xcrepro.inputs import calibrated, parameters
 from xcrepro.metrics.calibration import CAP
 from xcrepro.papers.calibration import _common
@@ -57,8 +55,8 @@ def calibrate_all(
     return _common.calibrate_all(ds, tops, methods, ks)
 
 
-def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured]]:
-    """NLL and Brier score with their errors: (model, k) -> metric -> method -> value.
+def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], pd.DataFrame]:
+    """NLL and Brier score of each two maps apart: (model, k) -> the table of :func:`xcrepro.compare`.
 
     Parameters
     ----------
@@ -70,7 +68,21 @@ def measure(ds: Dataset, fits: Fits) -> dict[tuple[str, int], dict[str, Measured
     -------
     dict
     """
-    return {key: calibrated.measured(ds, tops, key[1], ("NLL", "Brier")) for key, tops in fits.items()}
+    return {(name, k): metrics.compare(ds.test.Y, tops, ["NLL", "Brier"], k) for (name, k), tops in fits.items()}
+
+
+def _count(measured: Mapping, low: str, high: str, claim: str, metric: str) -> str:
+    """In how many cases one map is clearly above another, corrected together (Holm)."""
+    tables = [one[(one["metric"] == metric) & one["left"].isin([low, high]) & one["right"].isin([low, high])]
+              for one in measured.values()]  # fmt: skip
+    rows = pd.concat(tables)
+    value = rows["value"].where(rows["left"] == high, -rows["value"]).to_numpy()
+    clear = metrics.holm(rows["p raw"]) < 0.05
+    above, below = int((clear & (value > 0)).sum()), int((clear & (value < 0)).sum())
+    text = f"{claim}: clearly so in {above} of {len(value)} comparisons"
+    text += f", clearly the other way round in {below}" if below else ""
+    rest = len(value) - above - below
+    return text + (f", not clear in {rest}" if rest else "")
 
 
 def compute(ds: Dataset, fits: Fits) -> pd.DataFrame:
@@ -173,7 +185,7 @@ def findings(table: pd.DataFrame, measured: Mapping, sizes: pd.DataFrame, real: 
     """
 
     def compared(low: str, high: str, claim: str, metric: str = "NLL") -> str:
-        text = said.count(said.corrected(one[metric].difference(high, low) for one in measured.values()), claim)
+        text = _count(measured, low, high, claim, metric)
         return text[0].upper() + text[1:]
 
     wide = table.pivot(index=["model", "k"], columns="method", values=["NLL", "rest"])
