@@ -72,22 +72,7 @@ def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
 
 
 def run_all(course: Sequence[Lesson]) -> list[dict]:
-    """Run every lesson, as many at once as there are cores.
-
-    Parameters
-    ----------
-    course : sequence of Lesson
-
-    Returns
-    -------
-    list of dict
-        What :func:`run` gives for each.
-
-    Raises
-    ------
-    DataError
-        For a lesson that does not run through.
-    """
+    """Run every lesson, as many at once as there are cores."""
     with ThreadPoolExecutor(min(threads.count(), len(course))) as pool:
         return list(pool.map(run, course))
 

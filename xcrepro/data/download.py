@@ -125,28 +125,7 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 def check_sum(archive: str | os.PathLike, record: str | os.PathLike, pinned: str = "") -> str:
-    """The SHA-256 of ``archive``, held to the one that is known.
-
-    Nothing is written: :func:`remember_sum` does that, once the contents are known to be good.
-
-    Parameters
-    ----------
-    archive : path
-    record : path
-        The file that :func:`remember_sum` wrote; it need not be there.
-    pinned : str
-        The one that the dataset's ``[archive]`` has; empty where it has none. It stands before what is remembered.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    DataError
-        If it is another one than ``pinned``, or than ``record`` remembers from an earlier download.
-    """
+    """The SHA-256 of ``archive``, held to the one that is known."""
     found, record = sha256(archive), Path(record)
     if pinned:
         if found != pinned:
@@ -173,17 +152,7 @@ def check_sum(archive: str | os.PathLike, record: str | os.PathLike, pinned: str
 
 
 def remember_sum(digest: str, name: str, record: str | os.PathLike) -> None:
-    """Write the checksum of an archive, unless one is remembered already.
-
-    Parameters
-    ----------
-    digest : str
-        From :func:`check_sum`.
-    name : str
-        The archive's file name.
-    record : path
-        The file to be, in the format of ``sha256sum``: the sum, two blanks, the name.
-    """
+    """Write the checksum of an archive, unless one is remembered already."""
     if not Path(record).is_file():
         with atomic_path(record) as part:
             part.write_text(f"{digest}  {name}\n", encoding="utf-8")
@@ -285,8 +254,7 @@ def _shown(name: PurePosixPath) -> str:
 
 
 def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
-    """What would fill a disk or a folder, before a byte of it is unpacked. Python's zipfile never unpacks more of a member than
-    its announced size."""
+    """What would fill a disk or a folder, before a byte of it is unpacked."""
     if len(members) > MEMBERS:
         raise DataError(archive.name, f"{len(members):,} members", f"at most {MEMBERS:,}", do=_UNTRUE)
     most = max_unpacked_bytes()

@@ -188,22 +188,7 @@ def load(
 
 
 def count_splits(name: str, path: str | os.PathLike | None) -> int:
-    """How many splits the data in a folder have: columns of the split files, 1 in other layouts.
-
-    Parameters
-    ----------
-    name, path
-        As :func:`load` takes them. Without a folder a dataset that comes with the package has all its splits, another one 1.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ArgumentError, DataError, DataMissing
-        As :func:`load`, for what the folder holds.
-    """
+    """How many splits the data in a folder have: columns of the split files, 1 in other layouts."""
     from xcrepro.data import splits
 
     if path is None:
@@ -498,8 +483,7 @@ def _find(folder: Path) -> dict[str, Path]:
 
 
 def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
-    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any
-    folder."""
+    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any folder."""
     if entry.files:
         named = {role: folder / name for role, name in entry.files.items()}
         if missing := [path.name for path in named.values() if not path.is_file()]:
@@ -645,10 +629,7 @@ def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: cs
 def _check_published(
     entry: Entry, source: str | None, where: str | os.PathLike, train: Split, test: Split
 ) -> tuple[str, ...]:
-    """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words.
-
-    A DataError where points, features or labels are not as many: that is another dataset.
-    """
+    """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words."""
     if source is None:
         return ()
     compared = compare(train, test, entry, source)
@@ -706,10 +687,7 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], found: dict
 def _fetch(
     entry: Entry, *, split: int, source: str | None, force: bool, progress: bool
 ) -> tuple[Split, Split, tuple[str, ...]]:
-    """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared).
-
-    The checksum is remembered where they were compared and do not differ.
-    """
+    """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
     home = _home(entry)
     record = _record_of(entry)
     own = home.with_name(f"{entry.name}.zip")

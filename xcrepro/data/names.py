@@ -120,23 +120,7 @@ def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> La
 
 
 def read_row_ids(path: str | os.PathLike) -> tuple[str, ...]:
-    """Read a file of row ids: what other files call the points, a line for each row.
-
-    Parameters
-    ----------
-    path : path_like
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    DataMissing
-        Where there is no such file.
-    DataError
-        For an id twice.
-    """
+    """Read a file of row ids: what other files call the points, a line for each row."""
     found: dict[str, int] = {}
     for line, text in text_lines(path):
         if text in found:
@@ -146,20 +130,7 @@ def read_row_ids(path: str | os.PathLike) -> tuple[str, ...]:
 
 
 def write_label_names(path: str | os.PathLike, names: LabelNames) -> None:
-    """Write names, one a line, or ``<code><TAB>name`` where there are codes, for :func:`read_label_names`.
-
-    Blanks and line breaks in a name become one blank each.
-
-    Parameters
-    ----------
-    path : path_like
-    names : LabelNames
-
-    Raises
-    ------
-    ArgumentError
-        For a code that holds a blank or ``>``.
-    """
+    """Write names, one a line, or ``<code><TAB>name`` where there are codes, for :func:`read_label_names`."""
     texts = [re.sub(r"\s+", " ", text) for text in names.names]
     if names.codes:
         lines = [f"<{code}>\t{text}" for code, text in zip(names.codes, texts, strict=True)]

@@ -76,10 +76,7 @@ class Piece:
 
 
 def max_line_bytes() -> int:
-    """How long a line may be: ``$XCREPRO_MAX_LINE`` bytes, 128 MiB by default, ten million labels with their scores.
-
-    A file of a few megabytes can unpack to a line that fills the memory.
-    """
+    """How long a line may be: ``$XCREPRO_MAX_LINE`` bytes, 128 MiB by default, ten million labels with their scores."""
     given = os.environ.get("XCREPRO_MAX_LINE", str(128 << 20))
     if not given.isdigit() or not int(given):
         raise ArgumentError("$XCREPRO_MAX_LINE", "must be a whole number of bytes, 1 or more", repr(given))
@@ -160,15 +157,7 @@ def read_rows(
     lines_before: int = 0,
     threads: int = 1,
 ) -> Joined:
-    """Parse the rest of ``stream``. Raises the first fault in the file; says once how many rows had to be sorted.
-
-    Parameters
-    ----------
-    begun : bytes
-        The start of the body where the caller has read into it already.
-    lines_before : int
-        How many lines come before the body, for messages.
-    """
+    """Parse the rest of ``stream``."""
     blocks = Blocks(stream, BLOCK_BYTES, begun)
     pieces: dict[int, Piece] = {}
 

@@ -323,10 +323,7 @@ def _read_matrix(
 def _read_text(
     path: str | os.PathLike, given: dict[str, int | None], threads: int, **layout: int
 ) -> tuple[Joined, list[int]]:
-    """The rows of a file, and its widths: of features and labels in the old format, of the one matrix in the new.
-
-    given: argument -> what the caller gave for that width.
-    """
+    """The rows of a file, and its widths: of features and labels in the old format, of the one matrix in the new."""
     with open_source(path) as stream:
         start = begin(path, stream, given, **layout)
         rows = read_rows(

@@ -323,22 +323,7 @@ class Entry:
         return float(printed - half), float(printed + half)
 
     def resolve_source(self, source: str | None) -> str:
-        """``source``, or the entry's own where it is None.
-
-        Parameters
-        ----------
-        source : str or None
-            A document's table, such as ``"jain16:table2"``.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ArgumentError
-            Where ``source`` does not print the dataset.
-        """
+        """``source``, or the entry's own where it is None."""
         if source is None:
             return self.source
         if source not in self.published:
@@ -439,19 +424,7 @@ def get(name: str) -> Entry:
 
 
 def nearest_names(name: str, cutoff: float = 0.5) -> str:
-    """The names of the catalogue that are nearest to ``name``.
-
-    Parameters
-    ----------
-    name : str
-    cutoff : float
-        How alike they must be, from 0 to 1 (:func:`difflib.get_close_matches`).
-
-    Returns
-    -------
-    str
-        Up to three, as ``'a' or 'b'``; empty where none is near.
-    """
+    """The names of the catalogue that are nearest to ``name``."""
     known = _known_names() | {plain: path.parent.name for plain, path in _readers().items()}
     close = dict.fromkeys(known[text] for text in difflib.get_close_matches(_plain(name), known, n=5, cutoff=cutoff))
     return " or ".join(map(repr, list(close)[:3]))
@@ -569,22 +542,7 @@ def _with_line(text: str, table: str, line: str) -> str:
 
 
 def unlisted(name: str) -> Entry:
-    """An entry for data of which nothing is known but what they are called.
-
-    Parameters
-    ----------
-    name : str
-        Becomes the entry's key.
-
-    Returns
-    -------
-    Entry
-
-    Raises
-    ------
-    ArgumentError
-        For what cannot be a key.
-    """
+    """An entry for data of which nothing is known but what they are called."""
     if not isinstance(name, str) or not _NAME.test(name):
         raise ArgumentError("name", f"must be {_NAME.words}", repr(name))
     return _entry({"name": name}, None)

@@ -102,18 +102,7 @@ def _beside(member: zipfile.ZipInfo) -> bool:
 
 @contextlib.contextmanager
 def damage(path: str | os.PathLike) -> Iterator[None]:
-    """Turn the exceptions of a broken archive into :class:`DataError`.
-
-    Parameters
-    ----------
-    path : path
-        What the error names.
-
-    Raises
-    ------
-    DataError
-        In the block: for packed data that end early or are damaged.
-    """
+    """Turn the exceptions of a broken archive into :class:`DataError`."""
     again = "Fetch or make the file again"
     try:
         yield
@@ -126,10 +115,7 @@ def damage(path: str | os.PathLike) -> Iterator[None]:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether an exception is one of those by which Python says that packed data are damaged, or packed as it does not know.
-
-    A disk's own faults are none; a seek to where a damaged archive points is one.
-    """
+    """Whether an exception is one of those by which Python says that packed data are damaged, or packed as it does not know."""
     if isinstance(error, OSError):
         return error.errno in (None, errno.EINVAL)
     return isinstance(error, _OF_DAMAGE)
@@ -147,24 +133,7 @@ _OF_DAMAGE = (
 
 
 def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    """All arrays of an ``.npz`` file.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict of str to ndarray
-        By name.
-
-    Raises
-    ------
-    DataMissing
-        Where nothing is there.
-    DataError
-        For whatever a damaged file may raise, and for one that holds Python objects or complex numbers.
-    """
+    """All arrays of an ``.npz`` file."""
     return _npz(path, lambda stored: {name: in_known_types(stored[name]) for name in stored.files})
 
 

@@ -380,13 +380,7 @@ def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
 
 
 def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
-    """Expected observed train counts of the whole data set, falling: float64, with the published labels per point.
-
-    Between fixed points - the head, the published bins' edges, the tail - log(count) is linear in rank ** power. Two
-    unknowns meet two numbers: the power the average, the height of the curve at the last label how many labels are
-    seen. Where labels may be unseen the curve goes on beyond the last one, down to next to nothing: the labels of
-    a data set are those that were drawn.
-    """
+    """Expected observed train counts of the whole data set, falling: float64, with the published labels per point."""
     n_labels = entry.n_labels
     at, height = [1.0], [recipe.head * entry.n_train]
     if entry.bins is not None:
@@ -481,10 +475,7 @@ def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: 
 
 
 def _label_numbers(mean: float, deviation: float, most: int) -> np.ndarray:
-    """Chances of 1 to ``most`` labels: of all distributions with this mean and deviation the one with the most entropy.
-
-    That is a normal one, cut off; where the deviation is large, a geometric one, which has the largest of them.
-    """
+    """Chances of 1 to ``most`` labels: of all distributions with this mean and deviation the one with the most entropy."""
     number = np.arange(1.0, min(math.ceil(mean + 12 * deviation + 1), most) + 1)
 
     def chance(bend: float) -> np.ndarray:
@@ -523,8 +514,7 @@ def _signatures(plan: _Plan, points: _Points, recipe: TwinShape, seed: int) -> _
 def _features(
     plan: _Plan, points: _Points, signatures: _Signatures, recipe: TwinShape, n_train: int, seed: int
 ) -> tuple[csr_matrix, np.ndarray]:
-    """The texts of all points, train first, as tf-idf rows of unit length, and the words' idf. Two passes over the same
-    random numbers: the first counts, the second writes."""
+    """The texts of all points, train first, as tf-idf rows of unit length, and the words' idf."""
     n = points.sizes.size
     background = np.cumsum(1.0 / (np.arange(plan.n_words) + 3.0))
     text = (

@@ -528,10 +528,7 @@ def _no_information(case: _Case) -> Finding | None:
 
 
 def _below_popularity(case: _Case) -> Finding | None:
-    """Worse than naming the most frequent labels, by far, and hardly better than chance, or not a twentieth of it.
-
-    To weigh rare labels is no fault.
-    """
+    """Worse than naming the most frequent labels, by far, and hardly better than chance, or not a twentieth of it."""
     if case.n < ENOUGH or not _is_better(case.popular, case.hits):
         return None
     rate, mean, popular = case.rate(case.hits), case.dealt[0], case.rate(case.popular)

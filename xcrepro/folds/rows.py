@@ -135,24 +135,7 @@ class RowSums:
 
 
 def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
-    """The complete truth's label counts, checked.
-
-    Parameters
-    ----------
-    n_relevant : float array, (n,)
-        Finite, 0 or more.
-    n_rows : int
-        What n must be.
-
-    Returns
-    -------
-    ndarray of float64, (n,)
-
-    Raises
-    ------
-    ArgumentError
-        Where they are missing, of another shape, negative or not finite.
-    """
+    """The complete truth's label counts, checked."""
     if n_relevant is None:
         do = "the number of relevant labels of each row in the COMPLETE truth (jain16, theorem 4.2); "
         do += "dividing by the observed count is biased"

@@ -171,25 +171,7 @@ class ScorePool:
         return self
 
     def add_counts(self, scores, n, hits) -> ScorePool:
-        """Count pairs that are counted already, as :meth:`runs` gives them.
-
-        Parameters
-        ----------
-        scores : array_like, shape (m,)
-            As for :meth:`add`; they may come in any order and repeat.
-        n, hits : array_like of int, shape (m,)
-            Pairs, 0 or more, and how many of them are hits.
-
-        Returns
-        -------
-        ScorePool
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`add`, and for hits outside [0, n].
-        """
+        """Count pairs that are counted already, as :meth:`runs` gives them."""
         n, hits = np.asarray(n), np.asarray(hits)
         if n.shape != hits.shape or not (hits <= n).all():
             raise ArgumentError("hits", "must lie in [0, n]", repr(hits))
@@ -333,22 +315,7 @@ class ScorePool:
         return {name: bits.view(dtype) for name, bits in named.items()} | {"n": run.n, "hits": run.hits}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> ScorePool:
-        """The inverse of :meth:`arrays`, on a fresh pool.
-
-        Parameters
-        ----------
-        arrays : dict of str to ndarray
-
-        Returns
-        -------
-        ScorePool
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            For arrays that no pool can have.
-        """
+        """The inverse of :meth:`arrays`, on a fresh pool."""
         names = {"scores"} if self.exact else {"low", "high"}
         if set(arrays) != names | {"n", "hits"}:
             raise ValueError(
@@ -414,24 +381,7 @@ class ScorePool:
         return gap_error(table[kernel.COUNT], table[kernel.HITS], table[kernel.SCORE], norm, half)
 
     def ace_bound(self, bins: int = 10, norm: str = "l1") -> float:
-        """How far :meth:`ace` can be from that of the pairs themselves, for any ``half``; 0 if each cell holds one score.
-
-        In order of score, cells hold the same stretches of pairs as before, and bin b the same n_b places. Its sum of score -
-        hit moves for two reasons. Each score moves to the middle of its cell, by at most the cell's spread (half of highest -
-        lowest). And where a cut parts a cell of several scores, t of its n pairs in the bin, the grid puts t h / n of its h
-        hits there, the pairs between max(0, h - (n - t)) and min(t, h). With m_b the sum of these in bin b, the bin's
-        |accuracy - confidence| moves by at most m_b / n_b, and so do its two halves; a norm of them moves by at most the norm
-        of m_b / n_b, by the triangle inequality.
-
-        Parameters
-        ----------
-        bins, norm
-            As for :meth:`ace`.
-
-        Returns
-        -------
-        float
-        """
+        """How far :meth:`ace` can be from that of the pairs themselves, for any ``half``; 0 if each cell holds one score."""
         table = self._equal_mass(bins)
         return gap_error(table[kernel.COUNT], np.zeros(bins), table[kernel.MOVE], norm, None)
 
@@ -444,25 +394,7 @@ class ScorePool:
         return table
 
     def smooth_ece(self, bandwidth: float | None = None) -> float:
-        """Smooth ECE: see :func:`xcrepro.metrics.calibration.smooth_ece`.
-
-        The scores add to its 65,536 steps in rising order, so that the bits depend on no order of arrival.
-
-        Parameters
-        ----------
-        bandwidth : float, optional
-            smECE at this bandwidth, positive; by default the one value that is its own bandwidth.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        ArgumentError
-            For a pool without pairs.
-        """
+        """Smooth ECE: see :func:`xcrepro.metrics.calibration.smooth_ece`."""
         if bandwidth is not None:
             real_number("bandwidth", bandwidth, above=0)
         run = self._filled()
@@ -545,23 +477,7 @@ def _keys(scores: np.ndarray, found: np.ndarray) -> np.ndarray:
 def gap_error(
     n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False
 ) -> float:
-    """A norm of score / n - hits / n over bins, each of the weight n.
-
-    Parameters
-    ----------
-    n, hits, score : ndarray of float64, shape (bins,)
-        Pairs, hits and summed scores of each bin. Empty bins are left out.
-    norm : {"l1", "l2", "max"}
-        The mean of |gap|; the root of the mean of gap^2; the largest |gap|.
-    half : {"over", "under"}, optional
-        Only bins whose score is too high, or too low.
-    debias : bool
-        Of "l2": take from each gap^2 the sampling variance of the bin's mean hit; a negative rest is 0.
-
-    Returns
-    -------
-    float
-    """
+    """A norm of score / n - hits / n over bins, each of the weight n."""
     one_of("norm", norm, ("l1", "l2", "max"))
     one_of("half", half, (None, "over", "under"))
     if debias and (norm != "l2" or half is not None):

@@ -551,8 +551,7 @@ def is_probability(top: TopK) -> bool:
 
 
 def check_pairs(scores, hits) -> tuple[np.ndarray, np.ndarray]:
-    """Scores as a flat float32 or float64 array in [0, 1], hits as a flat bool array, or an ArgumentError. The caller's
-    arrays are only read."""
+    """Scores as a flat float32 or float64 array in [0, 1], hits as a flat bool array, or an ArgumentError."""
     given = np.asarray(scores)
     if given.dtype.kind not in "biuf":
         raise ArgumentError("scores", "must be numbers", f"dtype {given.dtype}")
@@ -675,8 +674,7 @@ def corrected_of(table: np.ndarray, confidence: float | None = None) -> Correcte
 
 
 def _without_noise(table: np.ndarray, error: float, level: float) -> float:
-    """t times the measured ECE, for the t with which that is so many standard deviations above its expectation; by halving.
-    ``table``: of filled bins."""
+    """t times the measured ECE, for the t with which that is so many standard deviations above its expectation; by halving."""
     n, hits, score = table[COUNT], table[HITS], table[SCORE]
     weight, gap, share = n / n.sum(), np.abs(score - hits) / n, (hits + score / n) / (n + 1.0)
     spread = np.sqrt(np.maximum(share * (1.0 - share) / n, 1e-300))  # of the mean hit, drawn a little to the mean score
@@ -702,21 +700,7 @@ def _without_noise(table: np.ndarray, error: float, level: float) -> float:
 
 
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Smallest number of hits that n pairs with calibrated scores stay at or below with probability ``level``.
-
-    The law is the binomial with the mean (score) and the variance (score - square) of the hits.
-
-    Parameters
-    ----------
-    level : float
-        In (0, 1).
-    n, score, square : ndarray of float64, shape (bins,)
-        Per bin, the number of pairs, the sum of their scores and of their squares.
-
-    Returns
-    -------
-    ndarray of float64, shape (bins,)
-    """
+    """Smallest number of hits that n pairs with calibrated scores stay at or below with probability ``level``."""
     trials = np.divide(score**2, square, out=np.zeros_like(score), where=square > 0)
     chance = np.divide(square, score, out=np.zeros_like(score), where=score > 0)
 

@@ -218,17 +218,7 @@ def confusion(Y, top: TopK | None = None, ks=KS) -> Counts:
 
 
 def hit_labels(Y, top: TopK | None = None, ks=KS) -> HitLabels:
-    """The counts of the labels that were hit, which is all that metrics need; as :func:`confusion`, but quicker.
-
-    Parameters
-    ----------
-    Y, top, ks
-        See the module.
-
-    Returns
-    -------
-    HitLabels
-    """
+    """The counts of the labels that were hit, which is all that metrics need; as :func:`confusion`, but quicker."""
     if isinstance(Y, HitLabels | Counts):
         _check_alone(Y, top)
         return (Y if isinstance(Y, HitLabels) else Y.at(ks).hit_labels).at(ks)
@@ -413,25 +403,7 @@ def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=ED
 def binned_values(
     hit: HitLabels, label_counts, edges=EDGES, labels: np.ndarray | None = None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """:func:`binned_macro_f1` without the DataFrame.
-
-    Parameters
-    ----------
-    hit : HitLabels
-    label_counts, edges
-        As there.
-    labels : int array, optional
-        The labels that are averaged, all those of ``hit`` among them; all L by default.
-
-    Returns
-    -------
-    names : list of str
-        Of the bins.
-    sizes : ndarray of int64, shape (bins,)
-        How many labels were averaged.
-    values : ndarray of float64, shape (bins, K)
-        NaN where the bin has no label.
-    """
+    """:func:`binned_macro_f1` without the DataFrame."""
     counts, starts = checked_counts(label_counts, hit.n_labels), _starts(edges)
     sizes = np.empty(starts.size + 1, np.int64)
     kernel.frequency_bins(counts if labels is None else counts[labels], starts, np.empty(0, np.int64), sizes)
@@ -526,29 +498,7 @@ def best_macro_f1(Y: sparse.csr_matrix, k: int) -> float:
 
 
 def frequency_bins(label_counts, n_labels: int, edges=EDGES) -> tuple[np.ndarray, list[str]]:
-    """The bin of each label by its count, and the bins' names; see :func:`binned_macro_f1`.
-
-    Parameters
-    ----------
-    label_counts : array, (L,)
-        Whole numbers, 0 or more; floats that are whole are taken.
-    n_labels : int
-        What L must be.
-    edges : sequence of int
-        Rising, 1 or more: where each bin after the first begins. The first begins at 0, the last has no end.
-
-    Returns
-    -------
-    bins : ndarray of int64, (L,)
-        From 0.
-    names : list of str
-        One more than edges, such as ``0``, ``1-9``, ``1000+``.
-
-    Raises
-    ------
-    ArgumentError
-        For counts or edges that break a rule.
-    """
+    """The bin of each label by its count, and the bins' names; see :func:`binned_macro_f1`."""
     counts, starts = checked_counts(label_counts, n_labels), _starts(edges)
     bins = np.empty(n_labels, np.int64)
     kernel.frequency_bins(counts, starts, bins, np.empty(starts.size + 1, np.int64))
@@ -603,17 +553,7 @@ def entropy(hit: HitLabels) -> np.ndarray:
 
 
 def histograms(hit: HitLabels) -> list[tuple[np.ndarray, np.ndarray]]:
-    """How many labels have each number of hits, for each k; labels without a hit left out.
-
-    Parameters
-    ----------
-    hit : HitLabels
-
-    Returns
-    -------
-    list of (hits, labels)
-        The numbers of hits that occur, rising, and how many labels have each; ndarrays of int64.
-    """
+    """How many labels have each number of hits, for each k; labels without a hit left out."""
     most = int(hit.tp.max(initial=0))
     if most > 1_000_000 + 4 * hit.labels.size:  # a few labels with very many hits: no table up to there
         return [np.unique(tp[tp > 0], return_counts=True) for tp in hit.tp.T]
@@ -632,51 +572,13 @@ def check_over(over: str, *more: str) -> None:
 
 
 def averaged_labels(hit: HitLabels, over: str) -> int:
-    """How many labels a mean divides by.
-
-    Parameters
-    ----------
-    hit : HitLabels
-    over : {"all", "test"}
-        See the module.
-
-    Returns
-    -------
-    int
-        May be 0.
-
-    Raises
-    ------
-    ArgumentError
-        For another ``over``.
-    """
+    """How many labels a mean divides by."""
     check_over(over)
     return hit.n_labels if over == "all" else hit.n_true_labels
 
 
 def label_mean(hit: HitLabels, column: int, over: str = "all", beta: float = 1.0) -> np.ndarray:
-    """The mean over labels of one of the kernel's columns.
-
-    Parameters
-    ----------
-    hit : HitLabels
-    column : int
-        Of :mod:`xcrepro.kernels.labelwise`.
-    over : {"all", "test"}
-        See the module.
-    beta : float
-        Of the F column, above 0.
-
-    Returns
-    -------
-    ndarray of float64, (K,)
-        One value for each k of ``hit``; 0 where there is no label to average.
-
-    Raises
-    ------
-    ArgumentError
-        For another ``over`` or ``beta``.
-    """
+    """The mean over labels of one of the kernel's columns."""
     labels = max(averaged_labels(hit, over), 1)
     return hit.sums(real_number("beta", beta, above=0))[column] / labels
 

@@ -459,16 +459,6 @@ def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: f
 
 
 def check_goes_with(n_relevant, inverse_propensity) -> None:
-    """Refuse label counts of the complete truth where nothing is propensity-scored.
-
-    Parameters
-    ----------
-    n_relevant, inverse_propensity : array or None
-
-    Raises
-    ------
-    ArgumentError
-        For ``n_relevant`` alone.
-    """
+    """Refuse label counts of the complete truth where nothing is propensity-scored."""
     if n_relevant is not None and inverse_propensity is None:
         raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")

@@ -114,16 +114,7 @@ def _pairs(name: str, source: str, formula: Callable, better: str = "lower", **a
 
 
 def perfect_gain(ks: Iterable[int]) -> np.ndarray:
-    """I(k), the discounted gain of k hits at places 1..k: the sum of 1/log2(r+1).
-
-    Parameters
-    ----------
-    ks : iterable of int, (K,)
-
-    Returns
-    -------
-    ndarray of float64, (K,)
-    """
+    """I(k), the discounted gain of k hits at places 1..k: the sum of 1/log2(r+1)."""
     return np.array([sum(1.0 / arithmetic.log2(r + 1.0) for r in range(1, k + 1)) for k in ks])
 
 
@@ -289,8 +280,7 @@ def printed(name: str) -> list[str]:
 
 
 def codes() -> dict[str, str]:
-    """Spelling (:func:`plain`) -> the first name under which documents print a metric: ``ndcg`` -> ``N``. A metric's own name
-    comes before what a document calls another: abandonment is not what coverage's tables print as Abandonment."""
+    """Spelling (:func:`plain`) -> the first name under which documents print a metric: ``ndcg`` -> ``N``."""
     first: dict[str, Metric] = {}
     for metric in METRICS.values():
         if metric.printed_as:

@@ -322,10 +322,7 @@ class System:
 
 
 def _over_draws(n_draws: int, n_rows: int, rows_a_draw: int, work) -> list:
-    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order.
-
-    The stretches depend on nothing but the sizes: a Fourier transform of many draws at once may round by how many they are.
-    """
+    """``work(first, last)`` over stretches of draws so short that their weights fit; the results in order."""
     step = max(1, min(8, _HELD // max(n_rows * rows_a_draw, 1)))
     firsts = range(0, n_draws, step)
 
@@ -551,12 +548,7 @@ class Replicates:
     # ------------------------------------------------------------------ other trainings
 
     def _with_runs(self) -> tuple[Estimates, np.ndarray, np.ndarray]:
-        """How far other test rows and other trainings would move them, and the standard error of each of the two.
-
-        Both are independent, so their squares add up. The law is Student's with Satterthwaite's degrees of freedom, and the
-        ends of the test points are stretched by as much as the error grows. A model with one run says nothing of its
-        trainings.
-        """
+        """How far other test rows and other trainings would move them, and the standard error of each of the two."""
         found, runs, models = self.of_points(), np.array(self._runs), len(self._models)
         of_runs = self._each_model(self._here, lambda own: own.var(axis=0, ddof=min(1, len(own) - 1)) / len(own))
         fourth = [each * each / max(n - 1, 1) for each, n in zip(of_runs, runs, strict=True)]

@@ -100,27 +100,7 @@ def _possible(one) -> tuple[float, float]:
 def metrics_and_pairs(
     given: Given, ks: Sequence[int], samples: tuple[int, int], seed: int, confidence: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ranking and label-wise metrics of each model with their intervals, and all pairs of models.
-
-    Parameters
-    ----------
-    given : Given
-    ks : sequence of int
-    samples : tuple of (int, int)
-        Of :func:`samples_for`.
-    seed : int
-    confidence : float
-
-    Returns
-    -------
-    metrics : DataFrame
-        model, metric, k, value, low, high, interval (how: "bootstrap" or "halves"), seeds (how many), seed low, seed high
-        (Student's interval of the mean over seeds).
-    pairs : DataFrame
-        model, other, metric, k, difference (model less other), low, high, p, p adjusted (Holm, over the pairs of a metric and
-        k), interval, error: "test points", or "test points and seeds" where one of the two has several seeds; both count in the
-        interval and in p then.
-    """
+    """Ranking and label-wise metrics of each model with their intervals, and all pairs of models."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     names = metric_names(given)
     tops = {model: list(runs.values()) for model, runs in given.runs.items()}
@@ -158,11 +138,7 @@ def metrics_and_pairs(
 
 
 def _with_seeds(pairs: pd.DataFrame, spread: dict, confidence: float) -> pd.DataFrame:
-    """The error that another training of the models would make, beside that of other test points.
-
-    Both are independent, so their squares add up. The points' standard error is the one that their p stands for; the law is
-    Student's, with Satterthwaite's degrees of freedom. A model with one seed says nothing of its own spread.
-    """
+    """The error that another training of the models would make, beside that of other test points."""
     pairs["error"] = "test points"
     for at, row in pairs.iterrows():
         runs = [spread[model, row["metric"], row["k"]][0] for model in (row["model"], row["other"])]
@@ -456,20 +432,7 @@ def by_point(given: Given, k: int) -> pd.DataFrame:
 
 
 def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Of each two models: how many labels and points have more hits with the one, with the other, as many.
-
-    Parameters
-    ----------
-    given : Given
-    labels, points : DataFrame
-        From :func:`by_label` and :func:`by_point`.
-    k : int
-
-    Returns
-    -------
-    DataFrame
-        model, other, k, counted ("labels" with a test point, or "points"), more, fewer, as many.
-    """
+    """Of each two models: how many labels and points have more hits with the one, with the other, as many."""
     rows = []
     for one, other in itertools.combinations(given.models, 2):
         for counted, table in (("labels", labels[labels["test points"] > 0]), ("points", points)):
@@ -479,13 +442,7 @@ def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: in
 
 
 def most_different_labels(given: Given, labels: pd.DataFrame, one: str, other: str, most: int = 10) -> pd.DataFrame:
-    """The labels whose hits differ most between two models, ties to the lowest label id.
-
-    Returns
-    -------
-    DataFrame
-        label, name, train points, test points, and the hits of both; labels that do not differ are left out.
-    """
+    """The labels whose hits differ most between two models, ties to the lowest label id."""
     hits = [f"{one} hits", f"{other} hits"]
     distance = (labels[hits[0]] - labels[hits[1]]).abs()
     keep = distance.sort_values(ascending=False, kind="stable").index[:most]
@@ -496,14 +453,7 @@ def most_different_labels(given: Given, labels: pd.DataFrame, one: str, other: s
 def most_different_points(
     given: Given, points: pd.DataFrame, one: str, other: str, k: int, most: int = 10
 ) -> pd.DataFrame:
-    """The points whose hits differ most between two models, ties to the first row.
-
-    Returns
-    -------
-    DataFrame
-        point, labels (how many), hits of both, only ... (the relevant labels, by name, that one model alone has among its first
-        k), neither (those that both miss); at most five names each.
-    """
+    """The points whose hits differ most between two models, ties to the first row."""
     hits = [f"{one} hits", f"{other} hits"]
     distance = (points[hits[0]] - points[hits[1]]).abs()
     keep = distance.sort_values(ascending=False, kind="stable").index[:most]
@@ -617,10 +567,7 @@ def friedman(placed: pd.DataFrame) -> float:
 
 
 def _as_far_apart(ranked: np.ndarray, seen: int) -> float | None:
-    """The share of all orders within rows whose column sums have a sum of squares of ``seen`` or more; None for too many.
-
-    Sums that are the same but for the models' names are one, and the first row can stay as it is.
-    """
+    """The share of all orders within rows whose column sums have a sum of squares of ``seen`` or more; None for too many."""
     m = ranked.shape[1]
     if m > _EXACT_MODELS:
         return None

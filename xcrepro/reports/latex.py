@@ -66,18 +66,7 @@ def _sign(sign: str) -> str:
 
 
 def tabular(grid: Grid, origin: str = "") -> str:
-    r"""A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals as subscripts.
-
-    Parameters
-    ----------
-    grid : Grid
-    origin : str
-        What it was made from; a row below the last rule.
-
-    Returns
-    -------
-    str
-    """
+    """A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals as subscripts."""
     shape = "".join("r" if grid.numeric(i) else "l" for i in range(len(grid.columns)))
     lines = [" & ".join(map(_cell, row)) + r" \\" for row in grid.rows]
     marks = [cell for row in grid.rows for cell in row]

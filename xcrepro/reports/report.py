@@ -521,20 +521,7 @@ def _about(folder: Path) -> Mapping[str, object] | None:
 
 
 def check_target(folder: str | os.PathLike, digest: str = "", force: bool = False) -> None:
-    """Refuse a folder that a report may not be written to.
-
-    Parameters
-    ----------
-    folder : path
-    digest : str
-        Of the report's input; empty: not known yet, so that any report may be of the same.
-    force : bool
-        Whether a report of other input may be replaced.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Refuse a folder that a report may not be written to."""
     target = Path(folder).expanduser()
     if target.is_dir() and not any(target.iterdir()):
         return

@@ -208,21 +208,7 @@ class Child:
 
 
 def finished(start_next: Callable[[], Child | None], at_once: int) -> Iterator[Child]:
-    """Start notebooks as places come free, and give each when it has ended: the one loop of runs, sweeps and recordings.
-
-    Whatever ends the loop, an interrupt or a fault, ends what still runs.
-
-    Parameters
-    ----------
-    start_next : callable
-        The next notebook, started; None where none can start before another has ended.
-    at_once : int
-        The most that run at the same time.
-
-    Yields
-    ------
-    Child
-    """
+    """Start notebooks as places come free, and give each when it has ended: the one loop of runs, sweeps and recordings."""
     running: list[Child] = []
     spoken = time.monotonic()
     try:

@@ -107,31 +107,7 @@ def render(
     origin: str = "",
     suffixes: Sequence[str] = (".svg", ".png"),
 ) -> dict[str, bytes]:
-    """Suffix -> content of the figure's files: ``.csv``, the data behind it, ``.svg`` and ``.png``.
-
-    Parameters
-    ----------
-    fig : Figure
-        From :func:`new`, held to ``table`` (:func:`held`).
-    table : DataFrame
-        The tidy table that was drawn.
-    drawn_by : str
-        Of the code that drew it (:func:`code_digest`); the SVG says it, with the digest of the data (:func:`drawn_from`). No
-        dates and no version numbers go in, so the same figure in the same environment gives the same bytes.
-    origin : str
-        What the data are: small print in the figure's foot, and the column ``data`` of the CSV.
-    suffixes : sequence of str
-        Which pictures.
-
-    Returns
-    -------
-    dict of str to bytes
-
-    Raises
-    ------
-    DrawingFault
-        As :func:`held`.
-    """
+    """Suffix -> content of the figure's files: ``.csv``, the data behind it, ``.svg`` and ``.png``."""
     contents = {".csv": tables.csv_text(tables.with_origin(table, origin), committed=True).encode()}
     held(fig, table)
     source = f"code {drawn_by}, data {hashlib.sha256(contents['.csv']).hexdigest()[:16]}" if drawn_by else None
@@ -174,20 +150,7 @@ def _write_foot(fig: Figure, origin: str):
 
 
 def code_digest(module: ModuleType | None, cells: str = "") -> str:
-    """Digest of all the code that decides how a figure looks: docstrings and comments of files are left out.
-
-    Parameters
-    ----------
-    module : module or None
-        Of an item; with it counts the ``_common.py`` beside it. None for an item without one.
-    cells : str
-        The code of its notebook.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits of a SHA-256 over these, the package's shared plots and looks, and the style.
-    """
+    """Digest of all the code that decides how a figure looks: docstrings and comments of files are left out."""
     package = Path(__file__).resolve().parent.parent
     files = [package / "looks.py", package / "plots.py"]
     if module is not None:
@@ -214,17 +177,7 @@ _SOURCE = re.compile(rb"<dc:source>(.*?)</dc:source>", re.DOTALL)
 
 
 def drawn_from(svg: bytes) -> bytes:
-    """What an SVG of :func:`render` says of its code and data; a picture is drawn anew only when that changes.
-
-    Parameters
-    ----------
-    svg : bytes
-
-    Returns
-    -------
-    bytes
-        Empty for another file.
-    """
+    """What an SVG of :func:`render` says of its code and data; a picture is drawn anew only when that changes."""
     found = _SOURCE.search(svg)
     return found.group(1) if found else b""
 

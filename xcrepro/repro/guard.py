@@ -27,27 +27,7 @@ _HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
 
 
 def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> list[str]:
-    """Everything wrong with a notebook, one sentence each.
-
-    Looked at: one parameters cell of literals that begins with size = "small"; with ``entry``, that what the manifest
-    says of size paper fits it, that the notebook shows its figure, that its cells make exactly the tables that are
-    committed, and that they show once what is recorded on real data; execution counts 1..n; no error output, memory
-    address or path of a machine in the outputs; no last line with ``;``; at most 40 lines that are not blank in a cell,
-    unless it is that of the parameters; the kernel ``python3``; no installs and shell commands; image links that lead to a
-    file; no pictures and papermill metadata inside; at most 200,000 bytes; that ``xcrepro tidy`` would change nothing. A lesson
-    (in the folder ``course``) has no parameters; the rest holds for it as well.
-
-    Parameters
-    ----------
-    path : path
-    entry : manifest.Entry, optional
-        The item that the notebook makes; without one what only an item must have is not looked at.
-
-    Returns
-    -------
-    list of str
-        Empty when all is well; where the file is no notebook, that alone.
-    """
+    """Everything wrong with a notebook, one sentence each."""
     path = Path(path)
     try:
         notebook = notebooks.read(path)

@@ -465,19 +465,7 @@ def module_of(id: str) -> ModuleType | None:
 
 
 def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
-    """A folder's name for a reader's own run: the parameters that are not the notebook's own.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    values : mapping of str to object
-
-    Returns
-    -------
-    str
-        Such as ``"dataset=bibtex,scale=0.5"``; of a path the last part. Where this is not the whole of what was given, because
-        it is long or a path, a digest of that follows: two folders of one name are two names.
-    """
+    """A folder's name for a reader's own run: the parameters that are not the notebook's own."""
     official = entry.official("small") or {}
 
     def words(name: str, value: object, short: bool) -> str:

@@ -84,25 +84,7 @@ class Entry:
         return SIZES if self.paper is not None else SIZES[:1]
 
     def official(self, size: str) -> dict | None:
-        """All parameters of the official run at ``size``.
-
-        Parameters
-        ----------
-        size : {"small", "paper"}
-
-        Returns
-        -------
-        dict or None
-            Name -> value in the notebook's order; None where the item does not offer the size.
-
-        Raises
-        ------
-        DataError
-            For a notebook without a proper parameters cell (:func:`xcrepro.repro.notebooks.parameters`).
-        ManifestError
-            For a parameters cell that does not have size = "small", and a value of ``paper`` that the notebook does not
-            have or has already.
-        """
+        """All parameters of the official run at ``size``."""
         values = notebooks.parameters(self.notebook)
         if "size" not in values or values["size"] != "small":
             raise ManifestError(f'{self.notebook}: the parameters cell must begin with size = "small"')
@@ -252,20 +234,7 @@ def has_project(entries: dict[str, Entry]) -> bool:
 
 
 def require_project(entries: dict[str, Entry], what: str) -> None:
-    """Refuse what would change the notebooks of an installed wheel.
-
-    Parameters
-    ----------
-    entries : dict
-        From :func:`load`.
-    what : str
-        What changes them, for the message.
-
-    Raises
-    ------
-    XCError
-        Where the notebooks are not the project's own.
-    """
+    """Refuse what would change the notebooks of an installed wheel."""
     if not has_project(entries):
         raise XCError(
             f"{what} needs notebooks of your own, and here is no project: `xcrepro start DIR`, then run in DIR"
@@ -323,18 +292,7 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
 
 
 def seconds_ahead(entries: dict[str, Entry]) -> dict[str, int]:
-    """How long it takes, by :attr:`Entry.seconds`, until an item and all that waits for it could be done.
-
-    Parameters
-    ----------
-    entries : dict
-        From :func:`load`.
-
-    Returns
-    -------
-    dict of str to int
-        Of every item its own seconds and those of the longest chain of items that need it: what is largest starts first.
-    """
+    """How long it takes, by :attr:`Entry.seconds`, until an item and all that waits for it could be done."""
     ahead = {name: entry.seconds for name, entry in entries.items()}
     # What an item needs stands before it, so from the end on an item's own number is complete when it is passed on.
     for name, entry in reversed(entries.items()):
@@ -344,20 +302,7 @@ def seconds_ahead(entries: dict[str, Entry]) -> dict[str, int]:
 
 
 def with_needs(entries: dict[str, Entry], names: list[str]) -> list[str]:
-    """``names`` and all they need, in running order.
-
-    Parameters
-    ----------
-    entries : dict
-        From :func:`load`.
-    names : list of str
-        Ids.
-
-    Returns
-    -------
-    list of str
-        Each once.
-    """
+    """``names`` and all they need, in running order."""
     chosen: set[str] = set()
 
     def add(name: str) -> None:

@@ -203,18 +203,7 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
 
 
 def failure(notebook: dict) -> tuple[str, str] | None:
-    """The first failing cell of an executed notebook.
-
-    Parameters
-    ----------
-    notebook : dict
-
-    Returns
-    -------
-    tuple of (str, str) or None
-        Which cell and what happened, ("In [3]", "ValueError: ..."), a kernel that died included; None where none
-        failed.
-    """
+    """The first failing cell of an executed notebook."""
     for cell in code_cells(notebook):
         for output in cell.get("outputs", []):
             if output.get("output_type") == "error":

@@ -58,10 +58,7 @@ def read(path: Path) -> dict[str, list[str]]:
 
 @functools.cache
 def watch() -> None:
-    """From now on note every file of the project's ``data`` or of the cache that this process opens for reading.
-
-    Trained models are no inputs: they follow from the data and the package's sources.
-    """
+    """From now on note every file of the project's ``data`` or of the cache that this process opens for reading."""
     if "XCREPRO_RECORD" not in os.environ:
         return
     cache = str(paths.cache_dir())

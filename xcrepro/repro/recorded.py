@@ -258,22 +258,7 @@ def read(path: Path) -> Record:
 
 
 def frames(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
-    """One recorded table of an item, of all its datasets.
-
-    Parameters
-    ----------
-    id : str
-        The item.
-    part : str, optional
-        Which table; by default each record's first.
-    root : Path, optional
-        Of the project.
-
-    Returns
-    -------
-    DataFrame
-        ``dataset``, then the columns of :func:`frame`. Empty where nothing is recorded.
-    """
+    """One recorded table of an item, of all its datasets."""
     import pandas as pd
 
     found = {record.provenance["dataset"]: frame(record, part) for record in map(read, files(id, root))}
@@ -395,23 +380,7 @@ def _table(record: Record, part: str | None) -> Table | None:
 
 
 def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
-    """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each.
-
-    Parameters
-    ----------
-    records : sequence of Record
-    part : str, optional
-        Which table; by default each record's first.
-
-    Returns
-    -------
-    Shown
-        Four digits of a column's largest number; ``±`` is the standard deviation over the splits.
-    str
-        What must be said of it: that rows are left out, what ``±`` is.
-
-    None in their place where no record has the table.
-    """
+    """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each."""
     chosen = [(one.provenance["dataset"], table) for one in records if (table := _table(one, part))]
     if not chosen:
         return None

@@ -124,26 +124,7 @@ def parse(text: str) -> tuple[str, dict]:
 
 
 def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dict:
-    """The parameters with which the manifest has an item recorded on a dataset.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    dataset : str
-        A key of ``entry.recorded``.
-    data : path
-        Holds a folder for each dataset.
-
-    Returns
-    -------
-    dict
-        Besides the notebook's own.
-
-    Raises
-    ------
-    ManifestError
-        For one that is set by the dataset itself.
-    """
+    """The parameters with which the manifest has an item recorded on a dataset."""
     defaults, own = entry.official("small"), entry.recorded[dataset]
     if odd := {"size", "dataset", "names", "folder", "predictions"} & own.keys():
         raise manifest.ManifestError(f"item {entry.id}: recorded.{dataset} must not hold {sorted(odd)[0]}")
@@ -210,22 +191,7 @@ def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
 def all_planned(
     entries: Iterable[manifest.Entry], data: str | os.PathLike, count: Count
 ) -> tuple[list[Recording], list[str]]:
-    """What the manifest has of ``entries``, dataset by dataset.
-
-    Parameters
-    ----------
-    entries : iterable of manifest.Entry
-    data : path
-        Holds a folder for each dataset, named by its key.
-    count : callable
-        See :data:`Count`.
-
-    Returns
-    -------
-    list of Recording
-    list of str
-        Datasets that are not there.
-    """
+    """What the manifest has of ``entries``, dataset by dataset."""
     found, missing = {}, {}
     for entry in entries:
         for dataset in entry.recorded:
@@ -360,19 +326,7 @@ def _settle(recording: Recording, record: recorded.Record, commit: bool) -> str:
 
 
 def problems(entries: dict[str, manifest.Entry], root: Path) -> dict[str, list[str]]:
-    """Where ``data/recorded`` and the manifest say different things.
-
-    Parameters
-    ----------
-    entries : dict of str to manifest.Entry
-    root : Path
-        The project.
-
-    Returns
-    -------
-    dict of str to list of str
-        File, from the project folder -> problems.
-    """
+    """Where ``data/recorded`` and the manifest say different things."""
     found: dict[str, list[str]] = {}
     home = root / "data" / "recorded"
     wanted = {

@@ -312,23 +312,7 @@ def _plan(
 
 
 def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: dict[str, str]) -> str:
-    """Run one item alone, on all cores, with a reader's own parameters; nothing is compared or stamped.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    values : dict
-        All its parameters, checked.
-    executed : Path
-        Where the executed notebook goes, a log beside it.
-    environment : dict of str to str
-        Variables besides the usual ones.
-
-    Returns
-    -------
-    str
-        What went wrong, with cell, message and path; empty when nothing did.
-    """
+    """Run one item alone, on all cores, with a reader's own parameters; nothing is compared or stamped."""
     job = Job(entry, values, official=False, inject=True, force=True, label="other")
     variables = {**environment_of(entry.root, threads.count()), **environment}
     try:

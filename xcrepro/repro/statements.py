@@ -25,16 +25,7 @@ class StatementFault(XCError):
 
 
 def text_of(notebook: dict) -> str:
-    """The text of the tagged cells, with single blanks; of a link its words, and no code and formulas.
-
-    Parameters
-    ----------
-    notebook : dict
-
-    Returns
-    -------
-    str
-    """
+    """The text of the tagged cells, with single blanks; of a link its words, and no code and formulas."""
     cells = [
         notebooks.text(cell["source"])
         for cell in notebook["cells"]

@@ -483,19 +483,7 @@ def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
 
 
 def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
-    """Suffix -> content of the table's files: ``.csv`` (six digits), ``.md`` and ``.tex`` (rounded).
-
-    Parameters
-    ----------
-    table, decimals
-        As for :func:`show`.
-    origin : str
-        What it was made from, for all three.
-
-    Returns
-    -------
-    dict of str to bytes
-    """
+    """Suffix -> content of the table's files: ``.csv`` (six digits), ``.md`` and ``.tex`` (rounded)."""
     return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
 
 

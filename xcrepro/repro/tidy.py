@@ -23,32 +23,7 @@ _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name":
 
 
 def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
-    """The canonical text of ``notebook``.
-
-    Kept: sources, tags, nbgrader's and the slides' metadata, execution counts, text outputs (plain, HTML, markdown, LaTeX). An
-    item's picture becomes a link to its committed file (:func:`xcrepro.repro.figures.display`). Dropped: other outputs that
-    are pictures or widgets, stderr, ``CPU times`` and ``Wall time`` lines, outputs of cells tagged ``nbval-ignore-output``,
-    and all other metadata but the kernel (papermill's, timings, widget state, collapsed flags). Consecutive pieces of
-    stdout become one. Cell ids come from the sources. Keys are sorted, the indent is 1, one newline ends the file. Doing it
-    twice changes nothing more.
-
-    Parameters
-    ----------
-    notebook : dict
-        As :func:`xcrepro.repro.notebooks.read` gives it; it stays as it is.
-    path : path
-        What errors call it.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    DataError
-        For a notebook that holds papermill's injected parameters, since its outputs belong to another run than its
-        parameters cell says, and for one with papermill's marks of a failed run.
-    """
+    """The canonical text of ``notebook``."""
     seen: dict[str, int] = {}
     cells = []
     for cell in notebook["cells"]:
