@@ -19,8 +19,8 @@ from xcrepro.repro.manifest import Entry
 
 LISTING = "notebooks/reproduced.csv"
 EXTENTS = {
-    "whole": "every curve, row and panel is computed by the document's method, on its data or, where what it shows is not about "
-    "one dataset, on other real data.",
+    "whole": "every curve, row and panel is computed by the document's method, on its data or, where it is not about one "
+    "dataset, on other real data.",
     "in part": "some of it is computed, or its method runs on other data; what is missing or different is beside it.",
     "analogue": "another method on other data shows whether the same happens there.",
     "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
