@@ -19,8 +19,11 @@ from xcrepro.repro.manifest import Entry
 
 LISTING = "notebooks/reproduced.csv"
 EXTENTS = {
-    "whole": "every curve, row and panel is computed, on real data or on twins at least a fiftieth as large as its datasets.",
-    "in part": "some are computed; what is missing or different stands beside it.",
+    "whole": "every curve, row and panel is computed by the document's method, on its data or, where it is not about one "
+    "dataset, on other real data.",
+    "in part": "some of it is computed, or its method runs on other data; what is missing or different is beside it.",
+    "analogue": "another method on other data shows whether the same happens there.",
+    "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
     "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
     "printed": "the document's own numbers, compared and drawn; none is computed.",
     "missing": "no item yet.",
@@ -114,6 +117,8 @@ def faults(
         there = [items[id] for id in row.items if id in items]
         if bool(row.items) == (row.extent == "missing"):
             found.append(f"{where}: {row.extent or row.kind}, and items {' '.join(row.items) or 'none'}")
+        if row.extent and (row.extent == "whole") == bool(row.why):
+            found.append(f"{where}: {row.extent}, and why: {row.why or 'nothing'}")
         if row.kind not in COUNTED or not there:
             continue
         if row.extent == "printed" and not all("printed numbers" in rests_on(entry) for entry in there):
@@ -122,8 +127,6 @@ def faults(
             found.append(f"{where}: {row.extent}, but its items rest on printed numbers alone")
         if row.extent == "saved predictions" and not all("your predictions" in takes(entry) for entry in there):
             found.append(f"{where}: an item that takes no saved predictions")
-        if (row.extent == "whole") == bool(row.why):
-            found.append(f"{where}: {row.extent}, and why: {row.why or 'nothing'}")
     named = {id for row in rows for id in row.items}
     found += [f"{id}: named by no row" for id in items if id not in named and id.partition("/")[0] != _OWN]
     return found

@@ -78,7 +78,9 @@ def test_the_page_has_every_row_and_its_counts(root, items):
         ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,missing", "Figure 3b: missing, and items jain16/fig3b"),
         ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,in part", "Figure 3b: in part, and why: nothing"),
         ("jain16/fig3b_unbiased,whole,", "jain16/fig3b_unbiased,printed,because", "but its items rest on more"),
-        ("jain16/table2_datasets,printed", "jain16/table2_datasets,in part", "rest on printed numbers alone"),
+        ("jain16/fig3b_unbiased,whole", "jain16/fig3b_unbiased,analogue", "Figure 3b: analogue, and why: nothing"),
+        ("xcrepo/sample_score,not run", "xcrepo/sample_score,whole", "Sample score: whole, and why: the sample"),
+        ("xcrepo/code_list,printed", "xcrepo/code_list,in part", "rest on printed numbers alone"),
         (
             "jain16/table1_gains,whole,",
             "jain16/fig3a_missing_curves jain16/table1_gains,saved predictions,x",
