@@ -70,8 +70,6 @@ def make(root: Path, page: str, out: Path) -> Path:
     DataMissing
         Without such a page, and where latexmk is not installed or LaTeX fails; the message has its last lines.
     """
-    from sphinx.cmd.build import build_main
-
     source = root / f"docs/{page}.md"
     if not source.is_file():
         raise DataMissing(f"{source}: there is no such page")
@@ -87,8 +85,11 @@ def make(root: Path, page: str, out: Path) -> Path:
         (home / "conf.py").write_text(
             "\n".join(f"{name} = {value!r}" for name, value in settings.items()), encoding="utf-8"
         )
-        if build_main(["-q", "-b", "latex", str(home), str(home / "tex")]):
-            raise DataMissing(f"{source}: Sphinx could not read the page")
+        # In a process of its own: the site's extensions stay registered in one that has built it.
+        sphinx = [sys.executable, "-m", "sphinx", "-q", "-b", "latex", str(home), str(home / "tex")]
+        run = subprocess.run(sphinx, capture_output=True, text=True, errors="replace")
+        if run.returncode:
+            raise DataMissing(f"{source}: Sphinx could not read the page: {run.stderr.strip()[-500:]}")
         run = subprocess.run(
             ["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", f"{page}.tex"],
             cwd=home / "tex", capture_output=True, text=True, errors="replace",
