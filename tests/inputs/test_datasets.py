@@ -131,24 +131,10 @@ def test_printed_results_of_the_page():
     assert datasets.printed_rows(twin("orcas-800k", scale=1e-4)).empty
 
 
-def test_a_folder_of_several_has_a_subfolder_for_each(mine, made):
-    parent = mine.parent
-    loaded = datasets.pick_many(["mine", "eurlex-4k"], "small", [0.5, 0.02])
-    assert [ds.name for ds in loaded.values()] == ["mine@0.5-seed0", "eurlex-4k@0.02-seed0"]
-    assert list(loaded) == ["Mine-16", "EURLex-4K"]
-    write(parent / "another", made)
-    for size in ("small", "paper"):
-        loaded = datasets.pick_many(["Mine-16", "another"], size, folder=parent)
-        assert {name: type(ds) for name, ds in loaded.items()} == {"Mine-16": Dataset, "another": Dataset}
-    with pytest.raises(
-        DataMissing, match=r"eurlex-4k: no such folder; .*a subfolder for each, named by its key: eurlex-4k"
-    ):
-        datasets.pick_many(["mine", "EURLex-4K"], "small", folder=str(parent))
-    # Not the data that are printed: no printed row is found under the key.
-    (mine / "dataset.toml").write_text(toml(made, "9.99"))
-    assert list(datasets.pick_many(["Mine-16"], folder=parent)) == ["mine"]
-    with pytest.raises(ArgumentError, match="scales must be one for each of the 2 datasets"):
-        datasets.pick_many(["mine", "eurlex-4k"], scales=[1.0])
+def test_a_folder_of_several_has_a_subfolder_for_each(mine):
+    assert datasets.subfolder(mine.parent, "Mine-16") == str(mine)
+    with pytest.raises(DataMissing, match="eurlex-4k"):
+        datasets.subfolder(mine.parent, "EURLex-4K")
 
 
 def test_what_is_on_this_machine(mine, monkeypatch, made):

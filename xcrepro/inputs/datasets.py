@@ -1,7 +1,7 @@
 """Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
 
 ``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder
-with a subfolder for each, named by its key in the catalogue (:func:`pick_many`, :func:`load_available`).
+with a subfolder for each, named by its key in the catalogue (:func:`subfolder`, :func:`load_available`).
 """
 
 from __future__ import annotations
@@ -122,51 +122,6 @@ def standing(ds: Dataset) -> str:
     'Numbers of a run are on the test split of bibtex@0.1-seed0, a synthetic twin of Bibtex: no printed result is about it.'
     """
     return f"Numbers of a run are on {fingerprints.recognise(ds.test.Y, ds, twins=False).text}."
-
-
-def pick_many(
-    datasets: Sequence[str],
-    size: str = "small",
-    scales: Sequence[float] = (),
-    seed: int = 0,
-    folder: str | os.PathLike = "",
-) -> dict[str, Dataset]:
-    """:func:`printed_name` -> dataset, each as :func:`pick` has it: for items that take several.
-
-    Data that are not those that are printed stand under their key (``eurlex-4k``), so that no printed row is found for
-    them.
-
-    Parameters
-    ----------
-    datasets : sequence of str
-        Names of the catalogue.
-    size, seed : str, int
-        As for :func:`pick`.
-    scales : sequence of float
-        One for each dataset; empty: 1.
-    folder : path
-        A folder with a subfolder for each dataset, named by its key.
-
-    Returns
-    -------
-    dict of str to Dataset
-        In the order of ``datasets``.
-
-    Raises
-    ------
-    ArgumentError
-        Where there are more or fewer scales than datasets.
-    DataMissing
-        Where a dataset has no subfolder.
-    """
-    scales = list(scales) or [1.0] * len(datasets)
-    if len(scales) != len(datasets):
-        raise ArgumentError("scales", f"must be one for each of the {len(datasets)} datasets", scales)
-    found = {}
-    for name, scale in zip(datasets, scales, strict=True):
-        ds = pick(name, size, scale, seed, subfolder(folder, name))
-        found[printed_name(ds) or registry_name(ds)] = ds
-    return found
 
 
 def subfolder(folder: str | os.PathLike, dataset: str) -> str:

@@ -122,15 +122,6 @@ def lay_out_table(number: int) -> pd.DataFrame:
     return tables.spread(pd.DataFrame({**rows, "column": columns, "text": t["text"]}), list(rows), "column", "text")
 
 
-def describe_count(true: pd.Series) -> str:
-    """How many of a series of booleans are true.
-
-    >>> describe_count(pd.Series([True, False, True]))
-    '2 of 3'
-    """
-    return f"{int(true.sum())} of {len(true)}"
-
-
 def calibrate_all(
     ds: Dataset, tops: calibrated.Tops, methods: Mapping[str, Mapping], ks: Sequence[int]
 ) -> dict[tuple[str, int], dict[str, TopK]]:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 
 from xcrepro import looks, published
-from xcrepro.arguments import real_number
-from xcrepro.data.dataset import Split
-from xcrepro.data.twin import TwinSplit
 from xcrepro.errors import ArgumentError
-from xcrepro.metrics import ranking
-from xcrepro.predictions import TopK
-from xcrepro.propensity import drop_labels
 
 KS = (1, 3, 5)
 K = 3
@@ -58,59 +50,10 @@ def log_spaced(top: int, per_decade: int) -> np.ndarray:
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
 
 
-def taken_for_complete(split: Split) -> csr_matrix:
-    """The truth from which an item lets labels go missing itself.
-
-    Parameters
-    ----------
-    split : Split
-        The train or the test points of a dataset.
-
-    Returns
-    -------
-    csr_matrix, (n, L)
-        The complete truth of a twin's; else the observed labels, as the paper's simulation takes them.
-    """
-    return split.Y_complete if isinstance(split, TwinSplit) else split.Y
-
-
 def check_draws(draws: int) -> None:
     """ArgumentError for too few draws to have :data:`MIDDLE` in them."""
     if draws < 40:
         raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
-
-
-def check_curves(curves: Sequence[float]) -> None:
-    """ArgumentError where the parameter ``curves``, values of A, could not be drawn."""
-    if not isinstance(curves, list | tuple) or not curves or len(set(curves)) != len(curves):
-        raise ArgumentError("parameter curves", "must be different values of A, one at least", curves)
-    for A in curves:
-        real_number("parameter curves", A, above=0)
-
-
-def simulate(Y, top: TopK, kept: np.ndarray, metrics: Sequence[str], w, rngs: Iterable, n_relevant=None) -> np.ndarray:
-    """Metrics over draws of what goes missing from a complete truth.
-
-    Parameters
-    ----------
-    Y, top
-        The complete truth and predictions for its rows.
-    kept : ndarray, shape (L,) or (n, L)
-        The probability with which a relevant label is observed.
-    metrics : sequence of str
-        Names of :func:`xcrepro.metrics.table`.
-    w, n_relevant
-        Inverse propensities and numbers of relevant labels, for the metrics that take them.
-    rngs : iterable of numpy.random.Generator
-        One a draw.
-
-    Returns
-    -------
-    ndarray, shape (metrics, draws, KS)
-    """
-    observed = (drop_labels(Y, kept, rng) for rng in rngs)
-    draws = [list(ranking.values(metrics, left, top, KS, w, n_relevant).values()) for left in observed]
-    return np.array(draws).swapaxes(0, 1)
 
 
 def read_printed(number: int) -> pd.DataFrame:

@@ -159,22 +159,6 @@ def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
     return counts.join(groups[shares].mean()).reset_index(drop=True)
 
 
-def compute_twin(ds: Twin) -> pd.DataFrame:
-    """:func:`compute_bins` of :func:`compute_twin_labels`.
-
-    Parameters
-    ----------
-    ds : Twin
-        With a hierarchy of its labels.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :func:`compute_bins`.
-    """
-    return compute_bins(compute_twin_labels(ds))
-
-
 def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_bin: int = PER_BIN) -> pd.DataFrame:
     """The procedure's bins, and what they would be when what lies below a label is dealt out to the labels at random.
 
@@ -216,7 +200,7 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
     Parameters
     ----------
     twin : DataFrame
-        From :func:`compute_twin`.
+        From :func:`compute_bins`.
     n_train : int
         The twin's train points.
     eurovoc : DataFrame
@@ -250,7 +234,7 @@ def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.Data
     Parameters
     ----------
     twin : DataFrame
-        Bins, from :func:`compute_twin`.
+        Bins, from :func:`compute_bins`.
     labels, eurovoc : DataFrame
         EuroVoc's labels and bins, from :func:`compute_eurovoc`.
 
