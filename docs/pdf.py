@@ -6,6 +6,7 @@ Links to other files of the project become plain words, because a paper is read 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -68,11 +69,14 @@ def make(root: Path, page: str, out: Path) -> Path:
     Raises
     ------
     DataMissing
-        Without such a page, and where latexmk is not installed or LaTeX fails; the message has its last lines.
+        Without such a page, without the extra ``docs`` or latexmk, and where LaTeX fails; the message has its last lines.
     """
     source = root / f"docs/{page}.md"
     if not source.is_file():
         raise DataMissing(f"{source}: there is no such page")
+    absent = [name for name in ("sphinx", "myst_parser") if importlib.util.find_spec(name) is None]
+    if absent:
+        raise DataMissing(f"{' and '.join(absent)}: not installed; pip install -e '.[docs]'")
     if shutil.which("latexmk") is None:
         raise DataMissing("latexmk is not installed: install a TeX distribution, or read the page on the site")
     with tempfile.TemporaryDirectory() as scratch:

@@ -93,14 +93,21 @@ def test_a_paper_has_no_link_into_the_project(root):
     assert "the notebook" in text
 
 
-@pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason="the extra docs is not installed")
 def test_a_page_becomes_a_pdf_or_it_is_said_why_not(root, tmp_path):
     with pytest.raises(DataMissing, match="gone"):
         pdf.make(root, "gone", tmp_path)
-    if shutil.which("latexmk") is None:
-        with pytest.raises(DataMissing, match="latexmk"):
+    modules = [name for name in ("sphinx", "myst_parser") if importlib.util.find_spec(name) is None]
+    absent = modules or ([] if shutil.which("latexmk") else ["latexmk"])
+    if absent:
+        with pytest.raises(DataMissing, match=absent[0]):
             pdf.make(root, "audit", tmp_path)
         return
     made = pdf.make(root, "audit", tmp_path / "new")
     assert made == tmp_path / "new/audit.pdf"
     assert made.read_bytes().startswith(b"%PDF-")
+
+
+def test_a_missing_extra_is_named(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "myst_parser" else name)
+    with pytest.raises(DataMissing, match=r"myst_parser.*\[docs\]"):
+        pdf.make(root, "audit", tmp_path)
