@@ -223,6 +223,18 @@ def test_without_words_of_labels_their_points_stand_in():
     words = sp.csr_matrix([[1.0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     own, given = TwoTowers(dim=8).fit(X, Y), TwoTowers(dim=8).fit(X, Y, words)
     assert same_bits(own.predict(X, 3), given.predict(X, 3))
+    some = sp.csr_matrix(words.toarray() * [[1], [0], [1]])
+    assert same_bits(TwoTowers(dim=8).fit(X, Y, some).predict(X, 3), given.predict(X, 3))
+
+
+def test_a_label_without_words_is_not_everybodys_best(lf):
+    """Where it is near no point its classifier sees relevant points only, and ranks it first everywhere."""
+    words = lf.label_features.tolil()
+    frequent = int(np.argmax(lf.label_counts))
+    words[frequent] = 0
+    top = TwoTowers(**SMALL).fit(lf.train.X, lf.train.Y, words.tocsr()).predict(lf.test.X, 1)
+    share = lf.test.Y[:, frequent].mean()
+    assert (top.ids == frequent).mean() < 3 * share + 0.02
 
 
 def test_saved_and_loaded_it_goes_on_the_same(lf, model, tmp_path):

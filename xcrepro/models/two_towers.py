@@ -74,9 +74,9 @@ class TwoTowers(Model):
 
     Notes
     -----
-    A label without words is at 0 in the common space: with classifiers, what its points say moves it from there, and one
-    without points either is scored by c alone. A point without known words is at 0 too: its labels are ranked by the
-    biases, or tie. A word that neither points nor labels of the training have counts for nothing.
+    A label without words is where its points are. One without points either is at 0 in the common space and is scored by c
+    alone. A point without known words is at 0 too: its labels are ranked by the biases, or tie. A word that neither points
+    nor labels of the training have counts for nothing.
 
     The same seed gives the same bits on every machine, whatever the number of threads.
 
@@ -124,8 +124,8 @@ class TwoTowers(Model):
         X, Y
             As for :meth:`Model.fit`.
         label_features : sparse matrix or array_like, shape (L, D), optional
-            Words of the labels, over the features of X, finite. None: of each label the mean of its points' rows, the usual
-            stand-in where labels have no words.
+            Words of the labels, over the features of X, finite. A label without words, and every label with None, gets the
+            mean of its points' rows in their place, the usual stand-in.
 
         Returns
         -------
@@ -162,14 +162,18 @@ class TwoTowers(Model):
             self.weights_, self.bias_ = self._learn_classifiers(X, labels, truth)
 
     def _words_of_labels(self, X: sparse.csr_matrix, truth: Truth) -> sparse.csr_matrix:
-        """Rows of length 1, float32: what was given, or the mean of each label's points."""
+        """Rows of length 1, float32: what was given, and of labels without words the mean of their points."""
         given = self._label_features
         if given is None:
-            return unit_rows((truth.to_csr().T @ unit_rows(X)).tocsr()).astype(np.float32)
+            given = sparse.csr_matrix((truth.n_labels, X.shape[1]))
         if given.shape != (truth.n_labels, X.shape[1]):
             rule = f"must have a row for each of the {truth.n_labels} labels and the {X.shape[1]} columns of X"
             raise ArgumentError("label_features", rule, f"shape {given.shape}")
-        return unit_rows(given).astype(np.float32)
+        words = unit_rows(given).astype(np.float32)
+        # A label without words would be near no point, so its classifier would see no point that does not have it.
+        bare = sparse.diags((words.getnnz(axis=1) == 0).astype(np.float64))
+        points = unit_rows((truth.to_csr().T @ unit_rows(X)).tocsr())
+        return (words + (bare @ points).astype(np.float32)).tocsr()
 
     def _learn_embeddings(
         self, X: sparse.csr_matrix, words: sparse.csr_matrix, truth: Truth, table: np.ndarray, rng: np.random.Generator
