@@ -131,7 +131,16 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
         _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
         _toctree(
             "Reference",
-            ["commands", "api", "benchmarks/README", "benchmarks/results", *data, "CONTRIBUTING", "CHANGELOG"],
+            [
+                "commands",
+                "api",
+                "benchmarks/README",
+                "benchmarks/results",
+                *data,
+                "ARCHITECTURE",
+                "CONTRIBUTING",
+                "CHANGELOG",
+            ],
         ),
     ]
     return "\n\n" + "\n".join(parts)

@@ -20,7 +20,15 @@ from xcrepro.errors import DataMissing, XCError
 from xcrepro.repro import manifest, notebooks
 from xcrepro.repro.manifest import Entry
 
-PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "docs/*.md", "notebooks/**/*.md")
+PAGES = (
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "benchmarks/*.md",
+    "data/**/*.md",
+    "docs/*.md",
+    "notebooks/**/*.md",
+)
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
 _LINK = re.compile(r"\]\(([^()\s]+)\)")

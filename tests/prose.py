@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
+    "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "docs/*.md",
     "data/**/*.md",

@@ -121,6 +121,25 @@ def test_a_figure_is_held_to_its_table(kind):
             draw(x, y, columns)
 
 
+def test_what_the_limits_cut_off_is_a_fault():
+    k, P = TABLE["k"], TABLE["P"]
+
+    def draw(early, cut=""):
+        with figures.new(ncols=2, sharey=True) as (fig, axes):
+            for ax, y in zip(axes, (P / 2, P), strict=True):
+                ax.plot(k, y, "o")
+                if early:
+                    ax.set_ylim(0, None)  # the first panel's limit stays
+                figures.draws(ax, "k", None, cut)
+            axes[0].set_ylim(0, None)
+        figures.held(fig, TABLE)
+
+    draw(early=False)
+    draw(early=True, cut="y")
+    with pytest.raises(figures.DrawingFault, match="outside of the limits"):
+        draw(early=True)
+
+
 def test_bars_that_lie_and_images_are_held_too():
     with figures.new(ncols=3) as (fig, axes):
         axes[0].barh(range(3), TABLE["P"])

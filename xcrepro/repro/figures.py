@@ -85,7 +85,7 @@ def new(
 Columns = str | Sequence[str] | None
 
 
-def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
+def draws(ax: Axes, x: Columns = None, y: Columns = None, cut: str = "") -> None:
     """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`held` holds the drawing to it.
 
     Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
@@ -96,8 +96,10 @@ def draws(ax: Axes, x: Columns = None, y: Columns = None) -> None:
     x, y : str, sequence of str or None
         Names of columns; the numbers drawn may be of any of them. None: that axis shows places of names, or what the
         table does not have. For an image, ``y`` names the columns of its values.
+    cut : {"", "x", "y", "xy"}
+        Axes whose limits leave numbers out on purpose; along the others :func:`held` wants all of them in sight.
     """
-    ax.xcrepro_columns = (x, y)
+    ax.xcrepro_columns, ax.xcrepro_cut = (x, y), cut
 
 
 def render(
@@ -208,7 +210,7 @@ class DrawingFault(XCError):
 def held(fig: Figure, table: pd.DataFrame) -> None:
     """Hold what ``fig`` shows to ``table``.
 
-    Along each axis every number drawn is one of the columns that :func:`draws` named.
+    Along each axis every number drawn is one of the columns that :func:`draws` named, and lies within the axis' limits.
 
     Parameters
     ----------
@@ -220,8 +222,8 @@ def held(fig: Figure, table: pd.DataFrame) -> None:
     Raises
     ------
     DrawingFault
-        With the first number that is not there; for an Axes with data and no word of :func:`draws`; for a column that
-        ``table`` does not have.
+        With the first number that is not there, or that the limits cut off; for an Axes with data and no word of
+        :func:`draws`; for a column that ``table`` does not have.
     """
     for ax in fig.axes:
         if hasattr(ax, "_colorbar"):
@@ -233,6 +235,9 @@ def held(fig: Figure, table: pd.DataFrame) -> None:
         place = f"Axes {fig.axes.index(ax)} ({ax.get_title(loc='left') or ax.get_title() or ax.get_ylabel()!r})"
         if columns is None:
             raise DrawingFault(f"{place}: nobody said which columns it shows: figures.draws(ax, x=..., y=...)")
+        for what, *parts in shown:
+            if not what.endswith("image"):
+                _in_sight(f"{place}, {what}", ax, *parts)
         for axis, names in zip("xy", columns, strict=True):
             if names is not None:
                 known = _values(table, [names] if isinstance(names, str) else list(names))
@@ -265,6 +270,23 @@ def _within(place: str, axis: str, numbers, known, names: Columns) -> None:
     if np.any(off):
         first = numbers[np.broadcast_to(off, numbers.shape)][0]
         raise DrawingFault(f"{place}: {axis} = {first:g} is drawn, which column {names!r} of the table does not have")
+
+
+def _in_sight(place: str, ax: Axes, *numbers) -> None:
+    """Every number within the limits: those set while a panel is drawn hide what a later one of a shared axis has."""
+    import numpy as np
+
+    for axis, limits, given in zip("xy", (ax.get_xlim(), ax.get_ylim()), numbers, strict=True):
+        if axis in ax.xcrepro_cut:
+            continue
+        given = np.asarray(given, dtype=float)
+        slack = 1e-6 * abs(limits[1] - limits[0])
+        out = np.isfinite(given) & ((given < min(limits) - slack) | (given > max(limits) + slack))
+        if out.any():
+            raise DrawingFault(
+                f"{place}: {axis} = {given[out][0]:g} is outside of the limits {limits[0]:g} to {limits[1]:g};"
+                f" set limits when all panels are drawn, or say figures.draws(ax, ..., cut={axis!r})"
+            )
 
 
 def _shown(ax: Axes) -> Iterator[tuple]:
