@@ -16,7 +16,7 @@ import yaml
 
 from docs import pdf, release
 from xcrepro.errors import DataMissing
-from xcrepro.repro import certificate, manifest
+from xcrepro.repro import certificate, environment, manifest
 
 
 def test_codecheck_is_as_committed_and_lists_every_file_that_notebooks_make(root):
@@ -77,7 +77,7 @@ def test_the_recipe_has_our_packages(root):
     wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     text = (root / ".conda-forge/meta.yaml").read_text()
     assert f'version = "{wanted["version"]}"' in text
-    needs = {re.match(r"[\w-]+", one)[0]: one for one in wanted["dependencies"]}
+    needs = {name: name + rule for name, rule in environment.requirements(root / "pyproject.toml", "notebooks").items()}
     run = text.partition("  run:\n")[2].partition("test:")[0]
     found = dict(re.findall(r"- ([\w-]+) (>=\S+)", run))
     assert {name.removesuffix("-base"): name.removesuffix("-base") + least for name, least in found.items()} == {

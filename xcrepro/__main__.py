@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import xcrepro
-from xcrepro import commands
+from xcrepro import commands, extras
 from xcrepro.errors import XCError, system_fault
 
 
@@ -24,6 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a fault in it is caught
     except XCError as error:
         print(f"xcrepro: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in extras.BROUGHT_BY:
+            raise
+        print(f"xcrepro: {extras.missing(name)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # What is still to be written has no reader; the interpreter would try once more at its end, and complain.

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from xcrepro import paths
+from xcrepro import extras, paths
 from xcrepro.arguments import did_you_mean, real_number
 from xcrepro.errors import ArgumentError, XCError
 
@@ -148,8 +148,7 @@ def remove(entry: Entry) -> None:
     XCError
         Where a process is at it.
     """
-    from filelock import FileLock, Timeout
-
+    FileLock, Timeout = (getattr(extras.library("filelock"), name) for name in ("FileLock", "Timeout"))
     folder = paths.cache_dir() / entry.name
     # The locks of those who write there: a training's and a run's; a dataset is moved there whole.
     at = {

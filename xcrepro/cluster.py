@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from xcrepro import threads
+from xcrepro import extras, threads
 from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError, XCError
 
@@ -34,12 +34,8 @@ _LOCAL = {
 
 
 def require_dask() -> None:
-    """Raise ArgumentError, with what to install, unless Dask is there."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        do = "pip install 'xcrepro[scale]', or take the engine serial or joblib"
-        raise ArgumentError("engine", "dask needs the packages dask and distributed", str(error), do) from None
+    """Raise LibraryMissing, with what to install, unless Dask is there."""
+    extras.library("distributed", "or take the engine serial or joblib")
 
 
 @contextlib.contextmanager

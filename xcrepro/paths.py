@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -97,6 +98,16 @@ def seal(content: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
+def user_cache() -> Path:
+    """Where a system keeps a user's caches: ``$XDG_CACHE_HOME`` or ``~/.cache``, ``~/Library/Caches``, ``%LOCALAPPDATA%``."""
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local") / "xcrepro/Cache"
+    if sys.platform == "darwin":
+        return home / "Library/Caches/xcrepro"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "xcrepro"
+
+
 def cache_dir() -> Path:
     """The folder for downloads and trained models: ``$XCREPRO_DATA``, else the user's cache folder.
 
@@ -108,9 +119,7 @@ def cache_dir() -> Path:
     """
     if folder := os.environ.get("XCREPRO_DATA"):
         return Path(folder).expanduser().resolve()
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("xcrepro"))
+    return user_cache()
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.scale.conftest import N_LABELS, make
 from xcrepro.errors import XCError
+from xcrepro.extras import LibraryMissing
 from xcrepro.scale import BlocksFailed
 
 METRICS = ("P", "nDCG", "PSP", "macro-F1", "coverage", "ECE", "ACE")
@@ -279,7 +280,7 @@ def test_an_unreachable_scheduler_is_an_error_in_seconds(paths):
 
 def test_dask_absent_says_what_to_install(paths, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(xc.errors.ArgumentError, match=r"pip install 'xcrepro\[scale\]'"):
+    with pytest.raises(LibraryMissing, match=r"pip install 'xcrepro\[scale\]'"):
         xc.scale.evaluate(paths, engine="dask")
 
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from xcrepro import paths
+from xcrepro import extras, paths
 from xcrepro.arguments import one_of
 from xcrepro.course import lessons, slides
 from xcrepro.course.lessons import Lesson
@@ -64,10 +64,9 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
     needed = ["sphinx_revealjs", "latex2mathml"] if kind == SLIDES else ["nbgrader"]
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        wanted = " and ".join(missing)
-        raise XCError(f"xcrepro course needs {wanted}: in the project's folder, pip install -e '.[course]'")
+    for name in needed:
+        if importlib.util.find_spec(name) is None:
+            raise extras.missing(name)
     course = lessons.find()
     with tempfile.TemporaryDirectory() as room:
         made = Path(room) / "made"

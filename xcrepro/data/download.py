@@ -14,6 +14,7 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from xcrepro import extras
 from xcrepro.data.sources import is_damage
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.paths import atomic_path, faults_named
@@ -52,8 +53,7 @@ def archive_url(key: str, archive_format: str) -> str:
     >>> archive_url("eurlex-4k", "bow").startswith("https://drive.google.com/")
     True
     """
-    from napkinxc.datasets import DATASETS
-
+    DATASETS = extras.library("napkinxc.datasets").DATASETS
     try:
         return DATASETS[key][archive_format]["url"]
     except KeyError:
@@ -80,12 +80,9 @@ def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> N
         With the reason, when the address cannot be reached, refuses (a Google Drive quota, an HTTP error), or stops
         before the announced end.
     """
-    import gdown
-    import requests
-    from tqdm import tqdm
-
+    gdown, requests, tqdm = (extras.library(name) for name in ("gdown", "requests", "tqdm"))
     target = Path(target)
-    with faults_named(target), tqdm(unit="B", unit_scale=True, desc="downloading", disable=not progress) as bar:
+    with faults_named(target), tqdm.tqdm(unit="B", unit_scale=True, desc="downloading", disable=not progress) as bar:
 
         def arrived(so_far: int, total: int | None) -> None:
             bar.total = total
@@ -207,8 +204,7 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
 
 
 def _extract(bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Path, progress: bool) -> None:
-    from tqdm import tqdm
-
+    tqdm = extras.library("tqdm").tqdm
     total = sum(member.file_size for member in members)
     with tqdm(total=total, unit="B", unit_scale=True, desc="unpacking", disable=not progress) as bar:
         for member in members:

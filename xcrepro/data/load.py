@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from xcrepro import paths
+from xcrepro import extras, paths
 from xcrepro.data import download, registry
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.registry import FILE_SETS, Entry
@@ -490,9 +490,9 @@ def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str,
             raise DataMissing(f"{folder}: no {', '.join(missing)} there, which [files] of {entry.name} names")
         return named
     if archived and "key" in entry.archive:
-        from napkinxc.datasets import DATASETS
-
-        table = DATASETS.get(entry.archive["key"], {}).get(entry.archive["format"], {})
+        table = (
+            extras.library("napkinxc.datasets").DATASETS.get(entry.archive["key"], {}).get(entry.archive["format"], {})
+        )
         named = {}
         for half in ("train", "test"):
             what = table.get(half, {})

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic
+from xcrepro import arithmetic, extras
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.data.lines import check_text, shown, text_lines
 from xcrepro.data.names import LabelNames, write_label_names
@@ -257,9 +257,8 @@ def _names(parts: list[_Points]) -> LabelNames:
 
 
 def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features, sublinear):
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    vectorizer = CountVectorizer(min_df=min_df, ngram_range=(1, ngrams), max_features=max_features)
+    text = extras.library("sklearn.feature_extraction.text")
+    vectorizer = text.CountVectorizer(min_df=min_df, ngram_range=(1, ngrams), max_features=max_features)
     try:
         train = vectorizer.fit_transform(texts["train"])
     except ValueError as error:  # scikit-learn's way to say that no term is left

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from scipy import sparse
 
+from xcrepro import extras
 from xcrepro.data.lines import shown
 from xcrepro.data.sources import require_file
 from xcrepro.errors import ArgumentError, DataError
@@ -28,13 +29,8 @@ def sniff(name: str, head: bytes) -> bool:
 
 
 def _pyarrow():
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        do = "pip install 'xcrepro[formats]', or write CSV or JSON lines"
-        raise ArgumentError("format", "needs the package pyarrow for Parquet", f"no pyarrow ({error})", do) from None
-    return pyarrow
+    extras.library("pyarrow.parquet", "or write CSV or JSON lines")
+    return extras.library("pyarrow")
 
 
 def holds_file(path: str | os.PathLike) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from types import ModuleType
 
 import numpy as np
 
-from xcrepro import arithmetic, kernels, paths, predictions, truth
+from xcrepro import arithmetic, extras, kernels, paths, predictions, truth
 from xcrepro.errors import DataError, system_fault
 from xcrepro.models import base
 from xcrepro.models.base import Model
@@ -221,9 +221,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
     A shared cache that only its owner writes is read without a lock: what stands in it was moved there whole.
     """
-    from filelock import FileLock
-
-    lock = FileLock(folder.with_name(folder.name + ".lock"))
+    lock = extras.library("filelock").FileLock(folder.with_name(folder.name + ".lock"))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import numba
 
+from xcrepro import paths
+
 
 @functools.cache
 def digest() -> str:
     """Of all kernel files' names and content."""
-    paths = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in paths)).hexdigest()
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 @functools.cache
@@ -31,9 +33,7 @@ def _cache_folder() -> str:
     if not home:
         home = here / "__pycache__"
         if not os.access(home if home.is_dir() else here, os.W_OK):
-            import platformdirs
-
-            home = Path(platformdirs.user_cache_dir("xcrepro")) / "numba"
+            home = paths.user_cache() / "numba"
     return str(Path(home) / f"kernels-{digest()[:16]}")
 
 

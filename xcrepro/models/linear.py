@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic
+from xcrepro import arithmetic, extras
 from xcrepro import threads as cores
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.data.sources import npz_arrays
@@ -252,8 +252,7 @@ class NapkinPLT(_Linear):
     seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        from napkinxc.models import PLT
-
+        PLT = extras.library("napkinxc.models").PLT
         for name, least in (("arity", 2), ("max_leaves", 1), ("ensemble", 1)):
             whole_number(name, getattr(self, name), least, _INT_MAX)
         one_of("tree_type", self.tree_type, _TREES)
@@ -320,8 +319,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 def _loaded(folder: str, ensemble: int):
     """napkinXC's tree from its folder, in memory; predicting draws nothing, so there it may use all cores."""
-    from napkinxc.models import PLT
-
+    PLT = extras.library("napkinxc.models").PLT
     tree = PLT(folder, ensemble=int(ensemble), threads=cores.count())
     tree.load()
     return tree

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from xcrepro import looks
 from xcrepro.looks import Look
 from xcrepro.reports import compute
 from xcrepro.repro import figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Looks = Mapping[str, Look]
 """Model -> its look, the same in all figures of a report."""

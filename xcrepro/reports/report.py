@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import xcrepro
-from xcrepro import diagnose, looks, paths
+from xcrepro import diagnose, extras, looks, paths
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.registry import METRICS
@@ -369,6 +369,7 @@ def report(
     whole_number("seed", seed)
     real_number("confidence", confidence, above=0, below=1)
     one_of("calibrator", calibrator, list(compute.CALIBRATORS))
+    extras.library("matplotlib.figure")  # before the work, not after it
     note = _Progress(progress)
     note("reading")
     given = inputs.collect(

@@ -30,8 +30,14 @@ def normal(name: str) -> str:
 def requirements(pyproject: Path, *extras: str) -> dict[str, str]:
     """Name -> version rule (such as ``>=2.0``) of the dependencies in ``pyproject``, and of the extras named."""
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
-    texts = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
-    found = (re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text).groups() for text in texts)
+    texts, waiting = [*project["dependencies"]], [*extras]
+    for extra in waiting:  # which grows: an extra may name others of the project
+        for text in project["optional-dependencies"][extra]:
+            if own := re.fullmatch(rf"{project['name']}\[(.*)\]", text):
+                waiting += own[1].split(",")
+            else:
+                texts.append(text)
+    found = {re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text).groups() for text in texts}
     return {normal(name): rule.replace(" ", "") for name, rule in sorted(found, key=lambda pair: normal(pair[0]))}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from xcrepro import extras
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import tables
 
@@ -23,10 +24,8 @@ STYLE = Path(__file__).with_name("xcrepro.mplstyle")
 
 
 def _style():
-    import matplotlib.style
-
     # "default" first, so that a user's matplotlibrc changes nothing.
-    return matplotlib.style.context(["default", STYLE])
+    return extras.library("matplotlib.style").context(["default", STYLE])
 
 
 @contextlib.contextmanager

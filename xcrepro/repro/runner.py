@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths, threads
+from xcrepro import extras, paths, threads
 from xcrepro.arguments import one_of, whole_number
 from xcrepro.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro import items as items_
@@ -254,8 +254,9 @@ def run(
 def alone(root: Path) -> Iterator[None]:
     """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its
     process."""
-    from filelock import FileLock, Timeout
-
+    FileLock, Timeout = (getattr(extras.library("filelock"), name) for name in ("FileLock", "Timeout"))
+    for name in ("papermill", "psutil"):  # the processes that it starts need them
+        extras.library(name)
     try:
         (root / "build").mkdir(parents=True, exist_ok=True)
         lock = FileLock(root / "build" / "run.lock")

@@ -134,12 +134,12 @@ def _files(module: str) -> Iterator[Path]:
 
 
 def versions() -> dict[str, str]:
-    """Version of Python and of every installed distribution the package depends on, directly or not.
+    """Version of Python and of every installed distribution that the package and its notebooks need, directly or not.
 
     Returns
     -------
     dict of str to str
-        Name -> version, by name; extras and what is not installed left out.
+        Name -> version, by name; other extras and what is not installed left out.
     """
     found: dict[str, str] = {"python": platform.python_version()}
     waiting = [xcrepro.__name__]
@@ -152,7 +152,12 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue  # for another system, say
         found[name] = distribution.version
-        required = [text for text in distribution.requires or [] if "extra ==" not in text]
+        own = ("notebooks", "download", "report") if name == xcrepro.__name__ else ()
+        required = [
+            text
+            for text in distribution.requires or []
+            if "extra ==" not in text or any(f"extra == {quote}{one}{quote}" in text for one in own for quote in "'\"")
+        ]
         waiting += [re.match(r"[A-Za-z0-9._-]+", text).group() for text in required]
     return dict(sorted(found.items()))
 

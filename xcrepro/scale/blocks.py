@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from xcrepro import extras
 from xcrepro.arguments import whole_number
 from xcrepro.data.sources import in_known_types, npz_arrays
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -237,13 +238,8 @@ def _write_npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _pyarrow():
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        do = "pip install 'xcrepro[scale]', or write .npz"
-        raise ArgumentError("format", "needs the package pyarrow for .parquet", str(error), do) from None
-    return pyarrow
+    extras.library("pyarrow.parquet", "or write .npz")
+    return extras.library("pyarrow")
 
 
 def _read_parquet(path: Path) -> dict[str, np.ndarray]:
@@ -322,12 +318,7 @@ def _write_parquet(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _zarr():
-    try:
-        import zarr
-    except ImportError as error:
-        do = "pip install 'xcrepro[scale]', or write .npz"
-        raise ArgumentError("format", "needs the package zarr for .zarr", str(error), do) from None
-    return zarr
+    return extras.library("zarr", "or write .npz")
 
 
 def _read_zarr(path: Path) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xcrepro import extras
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.metrics.state import State
 from xcrepro.predictions import TopK
@@ -278,9 +279,7 @@ class Progress:
     def __enter__(self) -> Callable[[int], None]:
         if not self.shown:
             return lambda blocks=1: None
-        from tqdm import tqdm
-
-        self.bar = tqdm(total=self.total, unit="block", mininterval=0.5)
+        self.bar = extras.library("tqdm").tqdm(total=self.total, unit="block", mininterval=0.5)
         return self.bar.update
 
     def __exit__(self, *_) -> None:

@@ -1,0 +1,118 @@
+"""The package with the four libraries that it requires, and nothing else that is installed here."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from xcrepro import extras
+from xcrepro.repro import environment
+
+
+@pytest.fixture(scope="module")
+def four(root, tmp_path_factory):
+    """``four(code)`` runs Python that sees NumPy, SciPy, Numba, pandas, what these require, and the package."""
+    site = tmp_path_factory.mktemp("four")
+    waiting, done = ["numpy", "scipy", "numba", "pandas"], set()
+    for name in waiting:
+        try:
+            found = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another system
+        done.add(name)
+        for file in found.files:
+            first = file.parts[0]
+            if first not in ("..", "__pycache__") and not (site / first).exists():
+                (site / first).symlink_to(found.locate_file(first))
+        required = [text for text in found.requires or [] if "extra ==" not in text]
+        waiting += {re.match(r"[A-Za-z0-9._-]+", text)[0] for text in required} - {*waiting}
+    assert {"numpy", "scipy", "numba", "pandas", "llvmlite"} <= done
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XCREPRO_")}
+
+    def run(*words: str, status: int = 0) -> str:
+        # -S: without this environment's site-packages
+        made = subprocess.run(
+            [sys.executable, "-S", *words],
+            env={**kept, "PYTHONPATH": f"{site}{os.pathsep}{root}"},
+            cwd=site,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert made.returncode == status, made.stdout + made.stderr
+        return made.stdout + made.stderr
+
+    return run
+
+
+def test_loading_models_metrics_and_decisions_need_no_more(four):
+    code = """
+import sys
+import xcrepro as xc
+ds = xc.load("tib", points=500)
+top = xc.models.PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=5)
+other = xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=5)
+table = xc.evaluate(ds.test.Y, {"PLT": top, "Popularity": other}, (1, 5), metrics=["P", "PSP", "ECE"], interval=0.95,
+                    inverse_propensity=xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B))
+compared = xc.compare(ds.test.Y, {"PLT": top, "Popularity": other}, ks=(5,), metrics=["P"])
+calibrated = xc.calibrate.cross_fit_top(ds.test.Y, top, "isotonic")
+print(len(table), len(compared), calibrated.k)
+print(sorted(name for name in ("matplotlib", "sklearn", "IPython", "papermill", "tqdm") if name in sys.modules))
+"""
+    assert four("-c", code).splitlines()[-2:] == ["12 1 5", "[]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "extra"),
+    [
+        (("report", "--help"), None, None),
+        (("run", "jain16/table1_gains"), "filelock", "notebooks"),
+        (("fetch", "eurlex-4k"), "napkinxc", "download"),
+        (("cache", "ls"), None, None),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks(four, words, module, extra):
+    said = four("-m", "xcrepro", *words, status=2 if module else 0)
+    assert "Traceback" not in said
+    if module:
+        assert re.search(rf"{module} is not installed: pip install 'xcrepro\[{extra}\]'", said), said
+
+
+def test_a_report_without_matplotlib_says_so(four):
+    code = """
+import numpy as np, xcrepro as xc
+Y = np.eye(6)
+try:
+    xc.report(Y, {"one": xc.TopK.from_scores(Y, 5)})
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    assert "LibraryMissing matplotlib is not installed: pip install 'xcrepro[report]'" in four("-c", code)
+
+
+def test_every_library_is_brought_by_the_extra_that_is_named(root):
+    names = {"sklearn": "scikit-learn", "yaml": "pyyaml", "sphinx_revealjs": "sphinx-revealjs"}
+    # These come with what an extra names.
+    brought = {"IPython": "jupyterlab", "nbclient": "papermill", "nbconvert": "jupyterlab", "nbformat": "papermill"}
+    for module, extra in extras.BROUGHT_BY.items():
+        wanted = environment.requirements(root / "pyproject.toml", extra)
+        assert names.get(module, brought.get(module, module)) in wanted, (module, extra)
+
+
+def test_the_package_requires_the_four(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert [re.match(r"[a-z]+", text)[0] for text in project["dependencies"]] == ["numba", "numpy", "pandas", "scipy"]
+
+
+def test_a_fault_inside_of_a_library_is_not_called_its_absence(tmp_path, monkeypatch):
+    (tmp_path / "zarr.py").write_text("import a_module_that_is_not_there")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "zarr", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
+        extras.library("zarr")
