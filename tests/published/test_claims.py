@@ -16,6 +16,7 @@ import xcrepro as xc
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.published import record
 from xcrepro.published.claims import read_claims
+from xcrepro.repro import manifest
 
 TREES = "t3-psp-pfastxml-fastxml"
 PAIR = {"metric": "PSP", "left": "PfastXML", "right": "FastXML"}
@@ -323,3 +324,12 @@ def test_the_readme_counts_the_claims(root):
         )
     text = (root / "data/claims/README.md").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if line.startswith("| `")] == lines
+
+
+def test_a_papers_page_waits_for_all_that_keep_evidence_of_its_claims(root):
+    """Else it is written from the evidence of an earlier run."""
+    items = manifest.load(root)
+    for path in sorted((root / "data/claims").glob("*.csv")):
+        tested = set(xc.claims(path.stem).table["notebook"])
+        keep = {id for id in items if id in tested and (root / f"figures/{id}-evidence.csv").is_file()}
+        assert keep == set(items[f"{path.stem}/claims"].needs), path.stem
