@@ -360,3 +360,20 @@ def test_all_sources_are_compared():
     compared |= {"jain16:table2", *(f"jain16:table{n}{part}" for n in "34" for part in "abcdef")}
     compared |= {f"coverage:table{n}" for n in (1, 2, 3)} | {f"coverage:table{n}-headings" for n in (2, 3)}
     assert set(RECORD) == compared
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_in_their_documents(document):
+    said = xc.published.words()
+    assert not said.duplicated(["document", "place", "said", "what"]).any()
+    for name, rows in said.groupby("document"):
+        text = re.sub(r"\s+", " ", " ".join(document(name)))
+        for row in rows.itertuples():
+            assert row.said in text, (name, row.said)
+            assert (
+                row.quantity == ""
+                or row.what.partition(": ")[2] in re.sub(r" ([KM])\b| million", r"\1M", row.said) + row.said
+            )
+    print(f"{len(said)} numbers of sentences are in the documents")

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import numba
 
-from xcrepro import paths
-
 
 @functools.cache
 def digest() -> str:
@@ -33,7 +31,7 @@ def _cache_folder() -> str:
     if not home:
         home = here / "__pycache__"
         if not os.access(home if home.is_dir() else here, os.W_OK):
-            home = paths.user_cache() / "numba"
+            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro/numba"
     return str(Path(home) / f"kernels-{digest()[:16]}")
 
 

@@ -9,7 +9,19 @@ definition that a number is of. ``claims`` gives what a document says in words, 
 from xcrepro.published.audit import audit, doubted, shared
 from xcrepro.published.claims import Claims, claims
 from xcrepro.published.explain import conclusion, explain
-from xcrepro.published.record import about, find, formulas, listed_as, methods, names, references, sources, table, wide
+from xcrepro.published.record import (
+    about,
+    find,
+    formulas,
+    listed_as,
+    methods,
+    names,
+    references,
+    sources,
+    table,
+    wide,
+    words,
+)
 
 __all__ = [
     "Claims",
@@ -29,4 +41,5 @@ __all__ = [
     "sources",
     "table",
     "wide",
+    "words",
 ]

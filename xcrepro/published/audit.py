@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro import arithmetic
 from xcrepro.data import registry
-from xcrepro.published import checks
+from xcrepro.published import checks, record
 from xcrepro.published.checks import IDENTITIES, TINY, Cell, Fault, Row, column, span
 
 if TYPE_CHECKING:
@@ -1290,6 +1291,13 @@ def sentences(book: Book) -> Iterator[Finding]:
         _slight_change,
         _announced_time,
         _algorithm_1,
+        _cut_sizes,
+        _names_with_sizes,
+        _families,
+        _respectively,
+        _two_k,
+        _without_a_mark,
+        _one_of_eight,
     ):
         yield from claim(book)
 
@@ -1444,6 +1452,122 @@ def _algorithm_1(book: Book) -> Iterator[Finding]:
         "P, PSP, Cov at 1, 3, 5",
     )
     yield Finding(*place, "f <- (1 - eta) f", "f <- max(0, 1 - g) f, in each tree", "other variant", why)
+
+
+_UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
+
+
+def _size(text: str) -> tuple[float, float]:
+    """A size such as 1.18M, and how much its last digit counts."""
+    number, unit = re.fullmatch(r"([\d.]+)([KM]?)", text).groups()
+    return float(number) * _UNITS[unit], _UNITS[unit] / 10 ** len(number.partition(".")[2])
+
+
+def _cut_sizes(book: Book) -> Iterator[Finding]:
+    """Sizes of datasets in sentences and headings, against the table of datasets of the same document: rounded, or cut?"""
+    cut = []
+    for said in record.words().query("quantity != ''").itertuples():
+        printed = said.what.partition(": ")[2]
+        exact = registry.published(said.dataset, f"{said.document}:table2")[said.quantity]
+        value, digit = _size(printed)
+        if (f"{said.document}:table2", said.dataset) in book.statistics and abs(exact - value) > digit / 2:
+            nearest = f"{round(exact / digit) * digit / _UNITS[printed[-1]]:g}{printed[-1]}"
+            cut.append((said, printed, nearest, exact, 0 <= exact - value < digit))
+    if cut:
+        told = ", ".join(f"{exact:,} as {printed}" for _, printed, _, exact, _ in cut)
+        how = "cut instead of rounded" if all(whole for *_, whole in cut) else "neither rounded nor cut"
+        place = (
+            cut[0][0].document,
+            f"{cut[0][0].document}:table2",
+            ", ".join(dict.fromkeys(said.dataset for said, *_ in cut)),
+        )
+        sizes = [
+            ", ".join(texts) for texts in zip(*((printed, nearest) for _, printed, nearest, *_ in cut), strict=True)
+        ]
+        yield Finding(*place, "headings of tables 3 and 4; section 6.1", "sizes", *sizes, "rounding", f"{how}: {told}.")
+
+
+def _names_with_sizes(book: Book) -> Iterator[Finding]:
+    """The page's names of datasets end in a number of labels, to one digit or more."""
+    off = {}
+    for source, name in book.statistics:
+        if source == "xcrepo:dataset-table" and (ends := re.search(r"-([\d.]+[KM])$", name)):
+            labels, value = registry.get(name).n_labels, _size(ends[1])[0]
+            steps = [10.0**power for power in range(len(str(labels)))]
+            if all(abs(round(labels / step) * step - value) > 0.5 for step in steps):
+                off[name] = labels
+    if off:
+        told = ", ".join(f"{name} has {labels:,} labels" for name, labels in off.items())
+        why = f"{told}: no rounding of these numbers, to one digit or more, gives the names."
+        place = "xcrepo", "xcrepo:dataset-table", ", ".join(off), "names of datasets", "labels"
+        ends = ", ".join(name.rpartition("-")[2] for name in off), ", ".join(f"{labels:,}" for labels in off.values())
+        yield Finding(*place, *ends, "rounding", why)
+
+
+def _families(book: Book) -> Iterator[Finding]:
+    """calibration: the abstract counts the families of its models; section 3 has a paragraph on each."""
+    methods = {line.method for line in book.of("calibration") if re.search(r"table[24678]\b", _tables_of(line))}
+    if len(methods) >= 9:
+        five = "linear, label-tree, early deep, transformer, label features"
+        why = f"Section 3, on the compared models, has a paragraph on each of five families: {five}."
+        place = "calibration", "calibration:table2, calibration:table4", "all", f"{len(methods)} models", "families"
+        yield Finding(*place, "four", "five", "definition", why)
+
+
+def _respectively(book: Book) -> Iterator[Finding]:
+    """calibration, section 5: tables 2 and 4 are for methods with label features and without, "respectively"."""
+    of = {
+        number: {line.dataset for line in book.of("calibration") if f"table{number}" in _tables_of(line)}
+        for number in (2, 4)
+    }
+    if (
+        all(of.values())
+        and not any(name.startswith("LF-") for name in of[2])
+        and all(n.startswith("LF-") for n in of[4])
+    ):
+        why = (
+            'The text says "label feature-based and non-label feature-based approaches, respectively". Table 4 has the '
+            f"datasets with label features ({', '.join(sorted(of[4]))}), table 2 those without."
+        )
+        place = "calibration", "calibration:table2, calibration:table4", "all", "section 5"
+        yield Finding(*place, "which table", "tables 2 and 4, respectively", "tables 4 and 2", "typo", why)
+
+
+def _two_k(book: Book) -> Iterator[Finding]:
+    """reeval: section 5 picks k = 19 for Wiki10-31K, and the caption of figure 3 says F1@5 for all three datasets."""
+    if ("reeval:sec5", "Wiki10-31K") in book.statistics:
+        why = "Section 5 has k = 19 for Wiki10-31K, the caption of figure 3 says F1@5. Which is drawn is open."
+        place = "reeval", "reeval:sec5", "Wiki10-31K", "figure 3", "k"
+        yield Finding(*place, "19", "5 (caption)", "definition", why)
+
+
+def _without_a_mark(book: Book) -> Iterator[Finding]:
+    """The page: marks say "the machine configuration used for each method"; rows that carry none."""
+    bare = [line for line in book.of("xcrepo") if not line.variant]
+    if bare:
+        count = Counter(line.method for line in bare)
+        told = ", ".join(f"{method} {number}" for method, number in count.most_common())
+        why = (
+            f"Note 1 says that the marks *, † and ‡ give each method's machine. {len(bare)} rows have no mark: {told}."
+        )
+        place = "xcrepo", _names(f"xcrepo:{line.dataset}" for line in bare), "several", ", ".join(count), "mark"
+        yield Finding(*place, "none", "*, †, ‡ or ♦", "definition", why)
+
+
+def _one_of_eight(book: Book) -> Iterator[Finding]:
+    """The page: two methods that "could not be run on a single GPU" carry marks whose legend is of one GPU."""
+    methods = ("AttentionXML", "X-Transformer")
+    marked = [line for line in book.of("xcrepo") if line.method in methods and line.variant in ("†", "‡")]
+    if marked:
+        count = Counter(f"{line.method} {line.variant}" for line in marked)
+        told = ", ".join(f"{name} on {number}" for name, number in sorted(count.items()))
+        why = f"Note 1 says that both ran on 8 GPUs. The legend's † and ‡ are machines with 1 GPU; {told} rows."
+        place = "xcrepo", _names(f"xcrepo:{line.dataset}" for line in marked), "several", ", ".join(methods), "mark"
+        yield Finding(*place, "† or ‡ (1 GPU)", "8 GPUs", "definition", why)
+
+
+def _tables_of(line: Line) -> str:
+    return " ".join(source for cell in line.row.cells.values() for source in cell.tables)
 
 
 def _names(tables: Iterable[str]) -> str:

@@ -237,6 +237,24 @@ def names() -> pd.DataFrame:
     return _text("names").copy()
 
 
+def words() -> pd.DataFrame:
+    """Numbers in sentences, headings and captions that no row of a table has: counts, sizes, settings, machines.
+
+    Returns
+    -------
+    DataFrame of str
+        ``document``, ``place``, ``said`` (the printed words), ``what`` (what is meant, and its number where ``said`` has
+        several), ``dataset``, ``quantity`` (``n_train``, ``n_features`` or ``n_labels`` where a size of the dataset is said)
+        and ``note``.
+
+    Examples
+    --------
+    >>> words().query("document == 'calibration' and place == 'abstract'")["said"].tolist()
+    ['nine models', 'four different model families', 'seven benchmark']
+    """
+    return _text("words").copy()
+
+
 def methods() -> pd.DataFrame:
     """The page's list of code, in the order of the page.
 
