@@ -27,6 +27,7 @@ JOBS = (
     "scale",
     "intervals",
     "judged",
+    "times",
 )
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
 
