@@ -223,10 +223,10 @@ def test_train_and_test_of_different_widths(tmp_path):
 
 def test_a_name_of_your_own_needs_a_path(tmp_path):
     folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
-    ds = load("tibkat", folder)
-    assert (ds.name, ds.A, ds.B, ds.comparable) == ("tibkat", 0.55, 1.5, False)
-    assert ds.notes == ("'tibkat' is not in the catalogue: nothing is printed about it",)
-    ds = load("tibkat", folder, A=0.6, B=np.float32(2.5))
+    ds = load("mine", folder)
+    assert (ds.name, ds.A, ds.B, ds.comparable) == ("mine", 0.55, 1.5, False)
+    assert ds.notes == ("'mine' is not in the catalogue: nothing is printed about it",)
+    ds = load("mine", folder, A=0.6, B=np.float32(2.5))
     assert (ds.A, ds.B) == (0.6, 2.5)
     # A misspelt name is not taken for one's own in silence.
     assert "did you mean 'eurlex-4k' or" in load("eurlx-4k", folder).notes[0]
@@ -491,14 +491,8 @@ def test_another_split_of_real_bibtex_is_named(real_data, tmp_path):
     )
 
 
-def test_real_tibkat(real_data):
-    ds = load("tibkat", real_data("tibkat"))
-    assert ds.train.X.shape == (15_959, 19_228)
-    assert ds.test.Y.shape == (3_990, 17_261)
-
-
 def test_real_data_folder_is_ambiguous(real_data):
-    with pytest.raises(DataError, match=r"bibtex, .*tibkat"):
+    with pytest.raises(DataError, match=r"bibtex, .*delicious"):
         load("bibtex", real_data("bibtex").parent)
 
 

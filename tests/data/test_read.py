@@ -767,7 +767,7 @@ def test_jsonl_faults(file, bad, message):
 # -- real data ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bibtex/train.txt", "bibtex/test.txt", "tibkat/test.txt", "tibkat/train.txt"])
+@pytest.mark.parametrize("name", ["bibtex/train.txt", "bibtex/test.txt"])
 def test_real_files_as_scikit_learn_and_napkinxc_read_them(real_data, name):
     from napkinxc.datasets import load_libsvm_file
     from sklearn.datasets import load_svmlight_file

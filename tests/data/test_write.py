@@ -207,7 +207,7 @@ def test_ids_up_to_the_largest(tmp_path):
     assert bits(read_sparse(tmp_path / "a.txt"))[1:3] == bits(m.astype(np.float32))[1:3]
 
 
-@pytest.mark.parametrize("name", ["bibtex/train.txt", "bibtex/test.txt", "tibkat/train.txt", "tibkat/test.txt"])
+@pytest.mark.parametrize("name", ["bibtex/train.txt", "bibtex/test.txt"])
 def test_real_files_come_out_as_they_were(real_data, tmp_path, name):
     folder, _, file_name = name.partition("/")
     path = real_data(folder) / file_name

@@ -107,10 +107,3 @@ def test_the_network_is_near_one_vs_all(bibtex, trained):
     """One-vs-all logistic regression has 62.5 / 39.2 / 28.9 on this split."""
     precision = percent(bibtex, trained("Neural")[1]).loc["P"]
     assert (precision > [60.5, 37.5, 27.5]).all(), precision
-
-
-def test_tibkat(real_data):
-    """One tree on 17,261 labels; napkinXC's has about 31/19/14."""
-    ds = xc.load("tibkat", path=real_data("tibkat"))
-    top = PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X)
-    np.testing.assert_allclose(100 * xc.metrics.precision(ds.test.Y, top), [31, 19, 14], atol=1.0)

@@ -403,6 +403,24 @@ def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
         recording.of(entry, {"folder": str(tmp_path)}, lambda *_: 1)
 
 
+def test_data_that_come_with_the_project_need_no_folder(project):
+    project.add("one", parameters=PARAMETERS, recorded='{ toy = { split = "mean" } }')
+    entry = manifest.load()["demo/one"]
+    assert "folder" in recording.planned(entry, "toy", "DIR")
+    (project.root / "data/toy").mkdir(parents=True)
+    (project.root / "data/toy/SHA256SUMS").write_text("")
+    asked = []
+    given = recording.planned(entry, "toy", "DIR")
+    made = recording.of(entry, given, lambda *about: asked.append(about) or 3)
+    assert (given, asked) == ({"dataset": "toy", "split": "mean"}, [("toy", None)])
+    assert (made.home, made.values["folder"], list(made.runs)) == (project.root / "data/toy", "", [0, 1, 2])
+    assert made.command == "xcrepro run demo/one -p dataset toy -p split mean --record"
+    assert recording.all_planned([entry], project.root / "nowhere", lambda *_: 3)[1] == []
+    for dataset in ("../toy", "", None, "other"):
+        with pytest.raises(ArgumentError, match="real data"):
+            recording.of(entry, {"dataset": dataset}, lambda *_: 3)
+
+
 def test_a_record_that_the_manifest_does_not_have_is_found(project):
     project.add("one", parameters=PARAMETERS, recorded="{ toy = {} }")
     (project.root / "data/recorded/demo/one").mkdir(parents=True)
@@ -443,8 +461,10 @@ def rerun(real_data, monkeypatch):
         committed = recorded.read(path)
         id, given = recording.parse(committed.provenance["command"])
         entry = manifest.load(ROOT)[id]
-        home = real_data(committed.provenance["dataset"])
-        given["folder"] = str(home.parent if "names" in given else home)
+        name = committed.provenance["dataset"]
+        home = None if recorded.own_data(name, ROOT) else real_data(name)
+        if home:
+            given["folder"] = str(home.parent if "names" in given else home)
         return recording.collect(recording.of(entry, given, count_splits)), committed, entry
 
     return run

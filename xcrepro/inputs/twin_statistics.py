@@ -28,7 +28,8 @@ _FEATURE_POINTS = 20
 RECORD = "data/recorded/twin_statistics.csv"
 DECIMALS = 3
 # Folders of real data that are loaded by their names.
-_LOADED = ("bibtex", "delicious", "tibkat")
+_LOADED = ("bibtex", "delicious")
+_BROUGHT = "tib"  # needs no folder
 # EURLex-4K's labels alone, train and test together. Share -> how many of the train and of the test points, in random order.
 _LABELS, _LABELS_OF = "eurlex-4k-labels/Y_all_xcids_3993.txt", "eurlex-4k"
 _SHARES = {1.0: (15_449, 3_865), 0.2: (3_108, 762)}
@@ -148,7 +149,7 @@ def _features(X: sparse.csr_matrix | None, Y: sparse.csr_matrix) -> dict[str, fl
 
 
 def real(data: Path) -> Iterator[tuple[str, float, Dataset]]:
-    """The real data in a folder that are counted, in the order of their keys.
+    """The real data that are counted, those of a folder and those that come with the kit, in the order of their keys.
 
     Parameters
     ----------
@@ -163,9 +164,9 @@ def real(data: Path) -> Iterator[tuple[str, float, Dataset]]:
         Share of its points.
     Dataset
     """
-    homes = {name: data / name for name in _LOADED} | {_LABELS_OF: data / _LABELS}
+    homes = {name: data / name for name in _LOADED} | {_LABELS_OF: data / _LABELS, _BROUGHT: None}
     for name, home in sorted(homes.items()):
-        if not home.exists():
+        if home is not None and not home.exists():
             continue
         if name != _LABELS_OF:
             yield name, 1.0, load(name, home)
@@ -194,16 +195,16 @@ def count(data: Path) -> pd.DataFrame:
     Raises
     ------
     DataMissing
-        Where none of the datasets is there.
+        Where the folder is not there.
     """
+    if not data.is_dir():
+        raise DataMissing(f"{data}: no such folder; it should hold {', '.join((*_LOADED, _LABELS))}, or some of them")
     rows = [
         (name, share, statistic, round(value, DECIMALS))
         for name, share, ds in real(data)
         for statistic, value in statistics(ds).items()
         if not np.isnan(value)
     ]
-    if not rows:
-        raise DataMissing(f"{data}: holds none of {', '.join((*_LOADED, _LABELS))}")
     return pd.DataFrame(rows, columns=["dataset", "share", "statistic", "value"])
 
 

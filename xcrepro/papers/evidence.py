@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 PART = "evidence"
 """The table of a notebook that holds its evidence: ``figures/<id>-evidence.csv``."""
 
+WHOLE = ", all records"
+"""After the name of a dataset that comes with the kit, of recorded evidence from all its records and the mean of its splits."""
+
 _LIVE, _RECORDED, _SYNTHETIC, _PRINT, _EXACT = SOURCES
 _COLUMNS = ("source", "dataset", "metric", "k", "left", "right", "value", "stderr", "low", "high", "p raw")
 _WORDS = {True: "holds", False: "does not hold", None: "cannot tell"}
@@ -90,12 +93,14 @@ def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
     parts = [part for part in parts if len(part)] or list(parts[:1])
     here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
     item.check(here, PART, quiet=True)
-    return _joined(here, [table for _, table in sorted(item.recorded(PART).items())])
+    return _joined(here, [table for _, table in sorted(item.recorded(PART, whole=True).items())])
 
 
 def _joined(here: pd.DataFrame, others: list[pd.DataFrame]) -> pd.DataFrame:
-    """With recorded evidence, whose live rows are recorded ones; what is live here takes the place of what is there."""
+    """And recorded evidence, its live rows as recorded ones; that of the dataset that is live here is of all its records."""
+    live = set(here.loc[here["source"] == _LIVE, "dataset"])
     there = [table[table["source"] == _LIVE].assign(source=_RECORDED) for table in others]
+    there = [table.replace({"dataset": {name: name + WHOLE for name in live}}) for table in there]
     return pd.concat([here, *(table for table in there if len(table))], ignore_index=True)
 
 

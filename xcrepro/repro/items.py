@@ -225,13 +225,17 @@ class Item:
         for one in shown:
             tables.display(one)
 
-    def recorded(self, part: str | None = None) -> dict[str, pd.DataFrame]:
+    def recorded(self, part: str | None = None, whole: bool = False, sds: bool = False) -> dict[str, pd.DataFrame]:
         """What the item came to on real data, as numbers, to hold this run to.
 
         Parameters
         ----------
         part : str, optional
             As for :meth:`show_recorded`.
+        whole : bool
+            Also what is recorded of all records of a dataset that comes with the project, where this run reads some of them.
+        sds : bool
+            The standard deviations over the splits, in place of the means.
 
         Returns
         -------
@@ -241,9 +245,11 @@ class Item:
         """
         chosen = self.parameters.get("names", self.parameters.get("dataset"))
         real = self.parameters.get("folder") or self.size == "paper"
-        own = ([chosen] if isinstance(chosen, str) else chosen or []) if real else []
+        named = [chosen] if isinstance(chosen, str) else chosen or []
+        committed = [name for name in named if recorded.own_data(name, self.entry.root)]
+        own = named if real else [] if whole else committed
         found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
-        frames = {name: recorded.frame(one, part) for name, one in found.items() if name not in own}
+        frames = {name: recorded.frame(one, part, sds) for name, one in found.items() if name not in own}
         return {name: table for name, table in frames.items() if table is not None}
 
     def published(

@@ -15,6 +15,7 @@ import io
 import json
 import math
 import os
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -185,6 +186,14 @@ def files(id: str, root: Path | None = None) -> list[Path]:
     return paths.committed_files(f"data/recorded/{id}", "*.csv", root)
 
 
+def own_data(dataset: object, root: Path | None = None) -> Path | None:
+    """Where a dataset lies that comes with the project, ``data/<dataset>`` with its digests; None of any other."""
+    if not isinstance(dataset, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", dataset):
+        return None
+    digests = paths.committed(f"data/{dataset}/SHA256SUMS", root)
+    return digests.parent if digests.is_file() else None
+
+
 def write(path: Path, record: Record) -> None:
     """Write the file of a record, whole or not at all.
 
@@ -302,14 +311,16 @@ def _float(text: str) -> float | None:
         return None
 
 
-def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
-    """A recorded table with its numbers as numbers; standard deviations are left out.
+def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
+    """A recorded table with its numbers as numbers.
 
     Parameters
     ----------
     record : Record
     part : str, optional
         Which table; by default the first.
+    sds : bool
+        In a cell that is a mean over splits, their standard deviation in place of it.
 
     Returns
     -------
@@ -326,7 +337,10 @@ def frame(record: Record, part: str | None = None) -> pd.DataFrame | None:
 
     if not (held := _table(record, part)):
         return None
-    table = pd.DataFrame(held.rows, columns=held.names)
+    rows = held.rows
+    if sds:
+        rows = [[sd or one for one, sd in zip(*pair, strict=True)] for pair in zip(rows, held.sds, strict=True)]
+    table = pd.DataFrame(rows, columns=held.names)
     for name in table:
         numbers = pd.to_numeric(table[name].replace("", "nan"), errors="coerce")
         if not (numbers.isna() & ~table[name].isin(["", "nan"])).any():

@@ -1,8 +1,9 @@
 """Run items on real data and commit what they come to (:mod:`xcrepro.repro.recorded`).
 
 What is recorded stands in the manifest: ``recorded = { bibtex = {}, delicious = { split = "mean" } }`` names, for each
-dataset, the parameters that a run needs besides ``dataset`` (or ``names``) and ``folder``. ``split = "mean"`` runs every
-split of the data in turn and records mean and standard deviation. A run that has ended is kept under
+dataset, the parameters that a run needs besides ``dataset`` (or ``names``) and ``folder``. Data that come with the project, in
+``data/<dataset>``, need no folder. ``split = "mean"`` runs every split of the data in turn and records mean and standard
+deviation. A run that has ended is kept under
 ``build/notebooks/recorded``, so that an interrupted recording goes on where it was.
 """
 
@@ -26,8 +27,9 @@ from xcrepro.repro import manifest, notebooks, recorded, runner, stamps
 
 MEAN = "mean"
 """The value of ``split`` that stands for all splits in turn."""
-Count = Callable[[str, str], int]
-"""``(dataset, its folder)`` -> how many splits the data have; the engine itself does not read data."""
+Count = Callable[[str, str | None], int]
+"""``(dataset, its folder)`` -> how many splits the data have; the engine itself does not read data. None: they come with the
+project."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -40,7 +42,7 @@ class Recording:
     entry : manifest.Entry
     dataset : str
     home : Path
-        The dataset's own folder.
+        The dataset's own folder, or the project's ``data/<dataset>``.
     split : int or "mean"
     splits : int
         How many the data have.
@@ -128,10 +130,16 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
     defaults, own = entry.official("small"), entry.recorded[dataset]
     if odd := {"size", "dataset", "names", "folder", "predictions"} & own.keys():
         raise manifest.ManifestError(f"item {entry.id}: recorded.{dataset} must not hold {sorted(odd)[0]}")
-    if "names" in defaults:
+    several = "names" in defaults
+    where = (
+        {}
+        if recorded.own_data(dataset, entry.root)
+        else {"folder": str(data) if several else os.path.join(data, dataset)}
+    )
+    if several:
         scales = {"scales": []} if "scales" in defaults else {}
-        return {"names": [dataset], **scales, "folder": str(data), **own}
-    return {"dataset": dataset, "folder": os.path.join(data, dataset), **own}
+        return {"names": [dataset], **scales, **where, **own}
+    return {"dataset": dataset, **where, **own}
 
 
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
@@ -160,7 +168,8 @@ def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
     defaults = entry.official("small")
     notebooks.check_values(entry.notebook.name, defaults, given)
     values = {**defaults, **{name: notebooks.plain(one) for name, one in given.items()}}
-    if not values.get("folder"):
+    committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
+    if not values.get("folder") and not committed:
         rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"
         raise ArgumentError(f"folder of {entry.id}", rule, "none", "-p folder DIR")
     if values.get("predictions"):
@@ -173,16 +182,17 @@ def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
         dataset = values["names"][0]
         home = Path(values["folder"]).expanduser().resolve() / dataset
     elif "dataset" in values:
-        dataset, home = values["dataset"], Path(values["folder"]).expanduser().resolve()
+        dataset, home = values["dataset"], committed or Path(values["folder"]).expanduser().resolve()
     else:
         raise ArgumentError("item", "must have the parameter dataset or names to be recorded", entry.id)
     if not isinstance(dataset, str) or not _NAME.fullmatch(dataset):
         raise ArgumentError("dataset", "must be a name of letters, digits, dots and dashes", repr(dataset))
     if not home.is_dir():
         raise DataMissing(f"{home}: no such folder; it should hold the files of {dataset}")
-    values["folder"] = str(home.parent if "names" in values else home)
+    if not committed:
+        values["folder"] = str(home.parent if "names" in values else home)
     split = values.get("split") or 0
-    splits = count(dataset, str(home))
+    splits = count(dataset, None if committed else str(home))
     if split == MEAN and splits == 1:
         raise ArgumentError("split", "must be None where the data have one split", repr(split), f"{home} has one")
     return Recording(entry, dataset, home, split, splits, command(entry, given), values)
@@ -195,7 +205,7 @@ def all_planned(
     found, missing = {}, {}
     for entry in entries:
         for dataset in entry.recorded:
-            if not (Path(data).expanduser() / dataset).is_dir():
+            if not recorded.own_data(dataset, entry.root) and not (Path(data).expanduser() / dataset).is_dir():
                 missing[dataset] = None
                 continue
             found.setdefault(dataset, []).append(of(entry, planned(entry, dataset, data), count))
