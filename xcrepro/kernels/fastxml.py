@@ -460,12 +460,12 @@ def grow(
 @kernel
 def predict(
     x_indptr, x_indices, x_data, n_features, n_labels, roots, left, w_indptr, w_indices, w_data,
-    p_indptr, p_indices, p_data, m_indptr, m_indices, m_data, m_square, alpha, gamma, lo, hi, ids, scores,
+    p_indptr, p_indices, p_data, m_indptr, m_indices, m_data, m_square, m_whole, alpha, gamma, lo, hi, ids, scores,
 ):  # fmt: skip
     """The best labels of rows [lo, hi) into ``ids`` and ``scores``, which hold -1 and -inf before.
 
     roots: the trees' first nodes. m_*: CSR rows and squared lengths of the labels' means over unit rows, used where
-    alpha < 1. A row's last feature, ``n_features - 1``, is the bias, which is no part of the unit row.
+    alpha < 1. A row's last feature, ``n_features - 1``, is the bias, which is part of the unit row where ``m_whole`` is true.
     """
     k = ids.shape[1]
     x = np.zeros(n_features)
@@ -477,7 +477,7 @@ def predict(
         square = 0.0
         for j in range(x_indptr[row], x_indptr[row + 1]):
             x[x_indices[j]] = x_data[j]
-            if x_indices[j] < n_features - 1:
+            if m_whole or x_indices[j] < n_features - 1:
                 square += np.float64(x_data[j]) * x_data[j]
         n_touched = 0
         for t in range(roots.size):

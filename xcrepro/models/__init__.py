@@ -17,6 +17,16 @@ CLASSES = {
     "NeuralOneVsAll": "neural",
     "TwoTowers": "two_towers",
     "LabelAttention": "attention",
+    "KNN": "classic.neighbours",
+    "SLEEC": "classic.neighbours",
+    "LPSR": "classic.neighbours",
+    "CPLST": "classic.embedding",
+    "MLCSSP": "classic.embedding",
+    "LEML": "classic.embedding",
+    "WSABIE": "classic.embedding",
+    "CS": "classic.embedding",
+    "PDSparse": "classic.sparse_linear",
+    "ProXML": "classic.sparse_linear",
 }
 _WHERE = {**CLASSES, "Model": "base", "NotFitted": "base", "load": "base"}
 __all__ = sorted(_WHERE)

@@ -138,7 +138,7 @@ class FastXML(Model):
 
     def _tail(self) -> tuple:
         """The labels' means (CSR rows, squared lengths), alpha and gamma; alpha 1 is: no re-ranking."""
-        return np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0), 1.0, 0.0
+        return np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0), False, 1.0, 0.0
 
     # ------------------------------------------------------------------ files
 
@@ -249,6 +249,11 @@ class PfastreXML(PfastXML):
         The trees' share in eq. 8, 0 to 1; 1 is PfastXML exactly.
     gamma : float
         The tail classifiers' sharpness in eq. 5, 0 or more.
+    form : {"paper", "program"}
+        What the tail classifiers see. ``"paper"``: x of unit length, and exp(gamma/2 |x - mu_l|^2). ``"program"``: the authors'
+        program, which scales each row together with its constant feature to unit length and leaves out the half. On rows of
+        unit length both are the same with bias 1, because that halves the squared distance; on longer rows, as Bibtex's and
+        Delicious's, the program's gamma of 30 is nearly 60 here.
     trees, max_leaf, C, bias, labels_per_leaf, ideal, tol, seed, A, B, inverse_propensity
         As for :class:`PfastXML`.
 
@@ -257,31 +262,7 @@ class PfastreXML(PfastXML):
     alpha and gamma act in ``predict``: ``set_params`` changes them without a new ``fit``, and :meth:`pfastxml` is the
     PfastXML of the same trees.
 
-    The authors' program leaves out the half of eq. 5: its gamma of 30 is 60 here. Otherwise it does what stands here: 1/p_l in
-    the nodes and in the leaves, a constant ideal, 100 labels a leaf, means of unit rows.
-
-    **Printed results.** On Bibtex the repository's row is met, with gamma 30 and with 60. On Delicious (split 0, 50 trees) it
-    is not, and no setting that was tried closes it; percent, P@1, 3, 5 and PSP@1, 3, 5:
-
-    =====================================  ==================  ==================
-    printed                                67.1   62.3   58.6  34.6   34.8   35.9
-    as published                           65.0   60.4   57.0  37.4   38.0   38.6
-    gamma 60, as the program               61.4   55.7   53.4  36.8   36.4   37.3
-    alpha 0.9                              66.7   62.6   59.1  37.1   38.2   39.2
-    10 labels a leaf                       66.1   60.7   57.9  37.6   37.9   39.1
-    weights in the nodes alone             68.6   63.5   59.5  36.6   37.6   38.3
-    weights in the leaves alone            65.7   61.0   57.1  36.8   37.6   38.2
-    a point's weights sum to its labels    65.5   60.5   57.2  37.6   37.9   38.6
-    no weights at all                      68.5   63.4   59.5  35.9   37.0   38.0
-    rows of unit length (10 trees)         63.9   59.6   56.0  36.3   37.0   37.5
-    C = 0.1 (10 trees)                     65.2   58.2   54.9  35.6   35.0   35.7
-    leaves weighted by other labels' 1/p   66.0   61.1   57.7  35.4   36.4   37.4
-    =====================================  ==================  ==================
-
-    Where its P is met, its PSP is not: the printed row gains less for the tail than re-ranking alone does, without
-    weights. Nearest come leaves whose weights are dealt to the labels at random, with alpha 0.9 within 1.3 points of all
-    six (67.4 62.5 58.6, 34.7 36.0 36.9). Splits do not explain it: for a ridge regression split 0 is 0.8, 0.6, 0.8 and 0.4,
-    0.4, 0.6 above the mean of the ten, and FastXML is there as much above its printed row, to 0.4 points.
+    Otherwise the program does what is done here: 1/p_l in the nodes and in the leaves, a constant ideal, 100 labels a leaf.
 
     Examples
     --------
@@ -295,11 +276,12 @@ class PfastreXML(PfastXML):
 
     alpha: float = 0.8
     gamma: float = 30.0
+    form: str = "paper"
 
     def pfastxml(self) -> PfastXML:
         """The fitted PfastXML inside: the same trees, shared, without re-ranking."""
         self._check_fitted()
-        model = PfastXML(**{name: value for name, value in self.get_params().items() if name not in ("alpha", "gamma")})
+        model = PfastXML(**{name: value for name, value in self.get_params().items() if name not in ("alpha", "gamma", "form")})
         model.n_features_, model.n_labels_ = self.n_features_, self.n_labels_
         model._restore(self._state())
         return model
@@ -308,10 +290,11 @@ class PfastreXML(PfastXML):
         super()._check_parameters()
         real_number("alpha", self.alpha, at_least=0, at_most=1)
         real_number("gamma", self.gamma, at_least=0)
+        one_of("form", self.form, ("paper", "program"))
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         super()._fit(X, truth)
-        unit = X.astype(np.float64)
+        unit = self._tail_rows(X).astype(np.float64)
         length = np.sqrt(np.asarray(unit.multiply(unit).sum(axis=1)).ravel())
         unit = sparse.diags_array(1.0 / np.where(length > 0, length, 1.0)) @ unit
         counts = np.maximum(truth.label_counts(), 1)  # a label never seen has no row to divide
@@ -320,12 +303,20 @@ class PfastreXML(PfastXML):
         self.m_indptr_, self.m_indices_ = means.indptr.astype(np.int64), means.indices.astype(np.int32)
         self.m_data_ = means.data
         self.m_square_ = np.asarray(means.astype(np.float64).power(2).sum(axis=1)).ravel()
+        self.m_whole_ = np.bool_(self.form == "program")
+
+    def _tail_rows(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
+        """What the tail classifiers see of each row, before it is scaled to unit length."""
+        if self.form == "paper":
+            return X
+        indptr, indices, data = _with_bias(X, self.bias)
+        return sparse.csr_matrix((data, indices, indptr), shape=(X.shape[0], X.shape[1] + 1))
 
     def _tail(self) -> tuple:
-        means = (self.m_indptr_, self.m_indices_, self.m_data_, self.m_square_)
-        return *means, float(self.alpha), float(self.gamma)
+        means = (self.m_indptr_, self.m_indices_, self.m_data_, self.m_square_, bool(self.m_whole_))
+        return *means, float(self.alpha), float(self.gamma) * (2 if self.m_whole_ else 1)
 
-    _arrays: ClassVar = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square")
+    _arrays: ClassVar = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square", "m_whole")
 
     def _check_read(self) -> None:
         super()._check_read()
@@ -333,6 +324,8 @@ class PfastreXML(PfastXML):
         _check_rows("the means of the labels", (self.n_labels_, self.n_features_ + 1), *rows)
         check_array("means", self.m_data_, "f", -1)
         check_array("lengths of means", self.m_square_, "f", self.n_labels_)
+        if np.shape(self.m_whole_) or np.asarray(self.m_whole_).dtype != bool:
+            raise ValueError("no word on which form its means have")
 
 
 def _check_rows(name: str, shape: tuple[int, int], indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
