@@ -77,7 +77,7 @@ MODELS = {
     "PLT": [{"trees": 1, "max_leaf": 20}, {"trees": 1, "max_leaf": 20, "loss": "squared_hinge", "tree": "frequency"}],
     "FastXML": [{"trees": 2}],
     "PfastXML": [{"trees": 2}],
-    "PfastreXML": [{"trees": 2}],
+    "PfastreXML": [{"trees": 2}, {"trees": 2, "form": "program"}],
     "NeuralOneVsAll": [
         {"loss": "bce", "dim": 24, "epochs": 2},
         {"loss": "squared_hinge", "dim": 24, "epochs": 1},
@@ -86,6 +86,16 @@ MODELS = {
         {"loss": "asymmetric", "dim": 24, "epochs": 1},
     ],
     "TwoTowers": [{"dim": 24, "epochs": 2}, {"dim": 24, "epochs": 1, "output": "encoder"}],
+    "KNN": [{}],
+    "SLEEC": [{"dim": 6, "learners": 2, "rounds": 3, "cluster_size": 100}],
+    "LPSR": [{"partitions": 4, "labels": 20}],
+    "CPLST": [{"components": 8}],
+    "MLCSSP": [{"columns": 8}],
+    "LEML": [{"rank": 8, "rounds": 3}],
+    "WSABIE": [{"dim": 8, "epochs": 3}],
+    "CS": [{"measurements": 30}],
+    "PDSparse": [{"epochs": 3}],
+    "ProXML": [{"C": 10.0, "steps": 40}],
     "LabelAttention": [{"dim": 12, "epochs": 1, "steps": 30}],
 }
 """Model -> the parameters with which it is trained here: every loss, every kind of tree."""

@@ -37,7 +37,7 @@ def item(id="jain16/table3_table4", recorded=None):
     made = types.SimpleNamespace(
         entry=types.SimpleNamespace(id=id),
         check=lambda table, part, quiet: kept.update({part: table}),
-        recorded=lambda part: recorded or {},
+        recorded=lambda part, whole=False: recorded or {},
     )
     return made, kept
 
@@ -89,11 +89,28 @@ def test_verdicts_show_the_weakest_k(tib):
     assert rest.iloc[1:]["print, or by hand"].tolist() == ["36 of 36", "0.5 is not 0.4"]
 
 
-def test_live_outcomes_come_before_recorded(tib):
-    here = evidence.of(tib, outcomes={"th44-unbiased": (True, "now")})
-    one, _ = item("jain16/table1_gains", {"tib": evidence.of(tib, outcomes={"th44-unbiased": (False, "then")})})
-    [row] = evidence.verdicts(one, evidence.gather(one, here)).to_dict("records")
-    assert (row["TIB"], row["verdict"]) == ("now", "holds")
+def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
+    others = {"tib": evidence.of(tib, differences([0.1, 0.1, 0.1]))}
+    found = evidence.gather(item(recorded=others)[0], evidence.of(tib, differences([-0.1, -0.1, -0.1])))
+    assert found.groupby("dataset")["source"].first().to_dict() == {
+        "TIB": "real, live",
+        f"TIB{evidence.WHOLE}": "real, recorded",
+    }
+    row = (
+        evidence.verdicts(item(recorded=others)[0], found)
+        .set_index("claim")
+        .filter(like="above FastXML, PSP@", axis=0)
+        .iloc[0]
+    )
+    assert row["verdict"] == "holds on 1 of 2, does not hold on 1"
+
+
+def test_what_is_found_from_records_comes_before_their_own_outcomes(tib, twin):
+    id = "s7-normalised"
+    others = {"bibtex": evidence.of(tib, None, {id: (None, "of each split")}).assign(dataset="Bibtex")}
+    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), evidence.recorded_of("Bibtex", {id: (True, "of all")})]
+    found = evidence.gather(item(recorded=others)[0], *here)
+    assert found.loc[found["id"] == id, ["source", "outcome"]].to_numpy().tolist() == [["real, recorded", "holds"]]
 
 
 def test_planted_faults_are_refused(tib):

@@ -403,6 +403,17 @@ def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
         recording.of(entry, {"folder": str(tmp_path)}, lambda *_: 1)
 
 
+def test_sentences_and_outcomes_of_splits():
+    table = [["id", "outcome", "effect"], ["text"] * 3]
+    runs = [{"": [*table, [["a", "holds", "39.6 %, +2 of 3"], ["b", one, "1"]]]} for one in ("holds", "does not hold")]
+    runs[1][""][2][0][2] = "40.0 %, +3 of 3"
+    found = recorded.mean(runs)[""]
+    assert found.rows == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
+    runs[1][""][2][0][2] = "forty"
+    with pytest.raises(recorded.RecordMismatch, match="have no mean"):
+        recorded.mean(runs)
+
+
 def test_data_that_come_with_the_project_need_no_folder(project):
     project.add("one", parameters=PARAMETERS, recorded='{ toy = { split = "mean" } }')
     entry = manifest.load()["demo/one"]

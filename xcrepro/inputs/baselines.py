@@ -39,6 +39,20 @@ VARIANTS: dict[str, Callable[[Dataset, int], models.Model]] = {
     "Parabel": lambda ds, seed: models.PLT(loss="squared_hinge", C=1.0, seed=seed),
     "Attention": lambda ds, seed: models.LabelAttention(seed=seed),
 }
+# What the documents' older tables compare with.
+CLASSICS: dict[str, Callable[[Dataset, int], models.Model]] = {
+    "SLEEC": lambda ds, seed: models.SLEEC(seed=seed),
+    "LEML": lambda ds, seed: models.LEML(seed=seed),
+    "WSABIE": lambda ds, seed: models.WSABIE(seed=seed),
+    "CPLST": lambda ds, seed: models.CPLST(seed=seed),
+    "CS": lambda ds, seed: models.CS(seed=seed),
+    "ML-CSSP": lambda ds, seed: models.MLCSSP(seed=seed),
+    "LPSR": lambda ds, seed: models.LPSR(seed=seed),
+    "kNN": lambda ds, seed: models.KNN(),
+    "PD-Sparse": lambda ds, seed: models.PDSparse(seed=seed),
+    "ProXML": lambda ds, seed: models.ProXML(),
+}
+VARIANTS |= CLASSICS
 # Of data whose labels have words of their own: two towers, and others that see each label's words as one more train point.
 TWO_TOWERS = {"Two towers": "classifiers", "Two towers, encoder": "encoder"}
 for _name, _output in TWO_TOWERS.items():

@@ -212,6 +212,11 @@ def printed_name(ds: Dataset) -> str:
     return entry.printed_name if entry and ds.comparable else ""
 
 
+def short_name(ds: Dataset) -> str:
+    """What a figure calls the dataset: as it is printed, without how many of its records there are."""
+    return registry.get(ds.entry.name).printed_name if ds.entry else ds.title
+
+
 def printed_rows(ds: Dataset) -> pd.DataFrame:
     """The results that are printed for the dataset.
 

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from xcrepro import threads
+
 FIRST, THEN = 15.0, 30.0
 """Seconds until the first line, and between two: what is over sooner says nothing."""
 
@@ -42,6 +44,13 @@ class Progress:
             end = time.strftime("%H:%M", time.localtime(time.time() + left))
             share = 100 * self._done / self.total
             print(f"{self.what}: {share:.0f} %, about {_span(left)} left, until {end}", file=sys.stderr, flush=True)
+
+
+def warn(what: str, operations: float) -> None:
+    """Say before it starts that something takes minutes: about so many multiplications, at 4e8 a second and thread."""
+    seconds = operations / 4e8 / threads.count()
+    if seconds > 2 * FIRST:
+        print(f"{what}: this takes about {_span(seconds)}", file=sys.stderr, flush=True)
 
 
 def _span(seconds: float) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PART = "evidence"
 """The table of a notebook that holds its evidence: ``figures/<id>-evidence.csv``."""
 
-WHOLE = ", all records"
+WHOLE = " (all records)"
 """After the name of a dataset that comes with the kit, of recorded evidence from all its records and the mean of its splits."""
 
 _LIVE, _RECORDED, _SYNTHETIC, _PRINT, _EXACT = SOURCES
@@ -59,6 +59,11 @@ def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None
     return pd.concat([rows.astype({"k": object}), told], ignore_index=True) if len(told) else rows
 
 
+def recorded_of(name: str, outcomes: Outcomes) -> pd.DataFrame:
+    """Outcomes that a run finds in what is recorded of another dataset, by its printed name; they replace the record's own."""
+    return _told(_RECORDED, name, outcomes)
+
+
 def printed(outcomes: Outcomes) -> pd.DataFrame:
     """The evidence on claims about what the document prints."""
     return _told(_PRINT, "", outcomes)
@@ -93,14 +98,25 @@ def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
     parts = [part for part in parts if len(part)] or list(parts[:1])
     here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
     item.check(here, PART, quiet=True)
-    return _joined(here, [table for _, table in sorted(item.recorded(PART, whole=True).items())])
+    return _joined(here, item.recorded(PART, whole=True))
 
 
-def _joined(here: pd.DataFrame, others: list[pd.DataFrame]) -> pd.DataFrame:
-    """And recorded evidence, its live rows as recorded ones; that of the dataset that is live here is of all its records."""
-    live = set(here.loc[here["source"] == _LIVE, "dataset"])
-    there = [table[table["source"] == _LIVE].assign(source=_RECORDED) for table in others]
-    there = [table.replace({"dataset": {name: name + WHOLE for name in live}}) for table in there]
+def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """And recorded evidence by dataset, its live rows as recorded ones; of data that come with the kit it is of all records."""
+    there = []
+    for name, table in sorted(others.items()):
+        table = table[table["source"] == _LIVE].assign(source=_RECORDED)
+        if recorded.own_data(name):
+            table["dataset"] = [one + WHOLE for one in table["dataset"]]
+        there.append(table)
+    if "id" in here:  # what was found here from records of several splits says more than the splits' own outcomes
+        own = set(here.loc[here["source"] == _RECORDED, ["id", "dataset"]].itertuples(index=False, name=None))
+        there = [
+            table[[pair not in own for pair in zip(table["id"], table["dataset"], strict=True)]]
+            if "id" in table
+            else table
+            for table in there
+        ]
     return pd.concat([here, *(table for table in there if len(table))], ignore_index=True)
 
 
@@ -200,8 +216,9 @@ def of_paper(paper: str) -> pd.DataFrame:
     for id, table in document.table[document.table["notebook"] != ""].groupby("notebook", sort=False):
         file = paths.committed(f"figures/{id}-{PART}.csv")
         if file.is_file():
-            others = [recorded.frame(one, PART) for one in map(recorded.read, recorded.files(id))]
-            found = _about(document, _joined(pd.read_csv(file), [one for one in others if one is not None]))
+            records = [recorded.read(one) for one in recorded.files(id)]
+            others = {one.provenance["dataset"]: recorded.frame(one, PART) for one in records if PART in one.tables}
+            found = _about(document, _joined(pd.read_csv(file), others))
             compared.append(document.comparisons(found, only=list(table["id"]), datasets=_own(found)))
     rows = pd.concat(compared, ignore_index=True)
     found = document.sum_up(rows).merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")

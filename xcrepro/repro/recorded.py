@@ -112,7 +112,9 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
     """The tables of one run, or of several (one a split) their mean, as :func:`xcrepro.repro.tables.number` rounds.
 
     A table without rows is left out. A cell that is the same in all runs stays as it is. Where any run has NaN, the mean
-    is NaN. The standard deviation is that of the splits, with one degree of freedom less than there are.
+    is NaN. Sentences that differ in their numbers alone become one with the means; an ``outcome`` that differs is
+    *cannot tell*.
+    The standard deviation is that of the splits, with one degree of freedom less than there are.
 
     Parameters
     ----------
@@ -164,6 +166,10 @@ def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]
     if len(set(texts)) == 1:
         return (tables.number(float(texts[0])) if kind == "float" else texts[0]), ""
     if kind not in ("int", "float"):
+        if where.endswith(", outcome"):  # of a claim: splits that disagree cannot tell
+            return "cannot tell", ""
+        if (said := _mean_sentence(texts)) is not None:
+            return said, ""
         raise RecordMismatch(
             f"table {part!r}, {where}: {sorted(set(texts))} on different splits have no mean; record one split"
         )
@@ -171,6 +177,28 @@ def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]
     if not all(map(math.isfinite, numbers)):
         return "nan", "nan"
     return tables.number(statistics.fmean(numbers)), tables.number(statistics.stdev(numbers))
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def _mean_sentence(texts: list[str]) -> str | None:
+    """Sentences that differ in their numbers alone: one with the mean of each, to as many places; else None.
+
+    >>> _mean_sentence(["P@1 39.6 %", "P@1 39.8 %"]), _mean_sentence(["a 1", "b 1"])
+    ('P@1 39.7 %', None)
+    """
+    if len({_NUMBER.sub("#", text) for text in texts}) > 1:
+        return None
+    columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    means = iter([_mean_number(column) for column in columns])
+    return _NUMBER.sub(lambda _: next(means), texts[0])
+
+
+def _mean_number(texts: Sequence[str]) -> str:
+    places = max(len(text.partition(".")[2]) for text in texts)
+    sign = "+" if any(text.startswith("+") for text in texts) else ""
+    return f"{statistics.fmean(map(float, texts)):{sign}.{places}f}"
 
 
 # ---------------------------------------------------------------- the files

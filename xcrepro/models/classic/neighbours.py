@@ -129,7 +129,7 @@ class SLEEC(_OfNeighbours):
     neighbours : int
         Training points that are asked; 25, as in that file (``NNtest``), and better than 15 (held).
     learners : int
-        That vote; 5, as in a parameter file of the authors' program.
+        That vote; a parameter file of the authors' program has 5.
     cluster_size : int
         Points of a cluster, about.
     penalty, sparsity : float
@@ -150,7 +150,7 @@ class SLEEC(_OfNeighbours):
     dim: int = 100
     near: int = 100
     neighbours: int = 25
-    learners: int = 5
+    learners: int = 3
     cluster_size: int = 6000
     penalty: float = 1.0
     sparsity: float = 0.01

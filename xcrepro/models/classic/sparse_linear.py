@@ -15,11 +15,12 @@ from xcrepro.matrices import checked_csr
 from xcrepro.models.base import Model, check_array
 from xcrepro.models.classic.algebra import with_constant
 from xcrepro.models.classic.embedding import _no_probabilities
-from xcrepro.models.progress import Progress
+from xcrepro.models.progress import Progress, warn
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
 _AT_ONCE = 32  # labels whose classifiers are found together
+_FEATURES = 1024  # whose weights are cut together
 
 
 class _SparseLinear(Model):
@@ -103,9 +104,14 @@ class PDSparse(_SparseLinear):
         sparsity, C = real_number("sparsity", self.sparsity, at_least=0), real_number("C", self.C, above=0)
         epochs, seed = whole_number("epochs", self.epochs, 1), whole_number("seed", self.seed, 0)
         X = with_constant(X)
+        warn(
+            "PD-Sparse", 2.0 * epochs * X.nnz * truth.n_labels * threads.count()
+        )  # a point after the other, on one thread
         sums, _ = solved(X, truth, sparsity, C, epochs, seed, Progress(epochs, "PD-Sparse"))
-        weights = np.sign(sums) * np.maximum(np.abs(sums) - sparsity, 0)
-        self._keep(sparse.csr_matrix(weights), truth)
+        # A stretch of features at a time: the table is the largest thing here, and is not held twice.
+        stretches = (sums[lo : lo + _FEATURES] for lo in range(0, len(sums), _FEATURES))
+        cut = [sparse.csr_matrix(np.sign(one) * np.maximum(np.abs(one) - sparsity, 0)) for one in stretches]
+        self._keep(sparse.vstack(cut, format="csr"), truth)
 
 
 def solved(
@@ -171,6 +177,7 @@ class ProXML(_SparseLinear):
         found: list = [None] * -(-truth.n_labels // _AT_ONCE)
         progress, slope = Progress(len(found), "ProXML"), 2 * C * largest_square(X)
         turned = X.T.tocsr()
+        warn("ProXML", 2.0 * steps * X.nnz * truth.n_labels)
 
         def some(number: int, at: slice) -> None:
             signs = 2.0 * Y[:, at].toarray() - 1.0
