@@ -20,6 +20,7 @@ JOBS = (
     "calibration",
     "cross_fit",
     "trees",
+    "classics",
     "linear",
     "products",
     "models",

@@ -239,7 +239,7 @@ def test_claims_without_evidence_say_so(jain16):
     assert len(found) == len(jain16)
     assert found.loc[TREES, "verdict"] == "holds"
     assert found.loc["t3-psp-pfastrexml-fastxml", "verdict"] == "no evidence"
-    assert found.loc["t3-psp-pfastrexml-sleec", "verdict"] == "cannot be tested here"
+    assert found.loc["t2-ads9m", "verdict"] == "cannot be tested here"
     assert found.loc["f1-power-law", "verdict"] == "see its cell"
 
 
