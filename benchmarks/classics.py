@@ -44,7 +44,7 @@ def run(quick: bool = False) -> list[dict]:
         seconds, cpu, peak, before, predicted, precision = json.loads(done.stdout.splitlines()[-1])
         entry = {"job": job, "who": name, "seconds": seconds, "CPU": cpu, "peak MB": peak, "before MB": before}
         entry |= {f"P@{k}": value for k, value in zip(KS, precision, strict=True)}
-        rows.append(entry | {"note": f"prediction {predicted:.2f} ms a point"})
+        rows.append(entry | {"note": f"prediction {predicted:.2f} ms per point"})
     for entry in rows:
         entry |= {"ratio": entry["seconds"] / rows[0]["seconds"], "CPU ratio": entry["CPU"] / rows[0]["CPU"]}
     return rows
