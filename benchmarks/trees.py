@@ -104,7 +104,7 @@ def compare(name: str, train, test, trees: int, repeats: int) -> list[dict]:
                 top = result if isinstance(result, xc.TopK) else xc.TopK.from_pairs(result, n_labels=n_labels, k=5)
                 values = 100 * xc.metrics.precision(test.Y, top, KS)
                 entry |= {f"P@{k}": value for k, value in zip(KS, values, strict=True)}
-                note = f"{1e3 * seconds / test.Y.shape[0]:.3f} ms a point"
+                note = f"{1e3 * seconds / test.Y.shape[0]:.3f} ms per point"
             rows.append(entry | {"note": note})
         if peer is None:
             rows.append(without_number(f"{job}: {what}", "napkinXC", "not installed"))

@@ -286,6 +286,16 @@ def test_a_damaged_file_is_named_with_its_digest(home, tmp_path, monkeypatch, na
         xc.load("tib")
 
 
+def test_headings_of_one_name_get_their_numbers(tmp_path):
+    names, lines = tmp_path / "names.tsv", tmp_path / "records.jsonl"
+    names.write_text("gnd\tname\n1\tcats\n2\tdogs\n3\tcats\n4114528-8\tXenondifluoride ion\n")
+    lines.write_text('{"title": "a purring cat", "abstract": "", "subjects": ["3", "4114528-8"]}\n')
+    (tmp_path / "out").mkdir()
+    with gzip.open(tib.build(lines, names, tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
+        shown = stream.read().splitlines()
+    assert shown == ["<1>\tcats (1)", "<2>\tdogs", "<3>\tcats (3)", "<4114528-8>\t4114528-8"]
+
+
 def test_what_is_built_from_other_files_is_refused_by_line(tmp_path):
     names, lines = tmp_path / "names.tsv", tmp_path / "records.jsonl"
     names.write_text("gnd\tname\n1\tcats\n2\tdogs\n")

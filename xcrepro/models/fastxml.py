@@ -62,6 +62,17 @@ class FastXML(Model):
         0 or more. Each tree has a random stream of its own: a smaller ensemble is the beginning of a larger one, and the
         number of threads changes nothing.
 
+    Notes
+    -----
+    A separator is solved to ``tol``. The authors' program stops after ten Newton steps of ten sweeps each. On Bibtex, as the
+    mean of seeds 0 to 3 with 50 trees, that changes no number by more than 0.5 points. Percent, P@1, 3, 5 and PSP@1, 3, 5:
+
+    ==========================  ==================  ==================
+    printed                     63.4   39.2   28.9  48.5   52.3   58.3
+    solved to ``tol``           63.5   38.9   28.3  48.8   52.3   57.8
+    ten steps of ten sweeps     63.1   38.8   28.5  48.4   52.0   58.1
+    ==========================  ==================  ==================
+
     Examples
     --------
     >>> import numpy as np
@@ -280,7 +291,6 @@ class PfastreXML(PfastXML):
     =====================================  ==================  ==================
 
     The last is within 1.3 points of the printed row, but misses Bibtex's by up to 5.6. What made the printed row is not known.
-
 
     Examples
     --------
