@@ -77,6 +77,10 @@ def test_no_cache_yet(tmp_path, monkeypatch, capsys):
         ({"names": ["trained/*"], "older": 30}, ALL[:2]),
         ({"older": 5}, [*ALL[:2], "datasets/eurlex-4k"]),
         ({"older": 1000}, []),
+        ({"above": 0}, ALL),
+        ({"above": 1}, []),
+        ({"above": 0.004}, [*ALL[:2], "datasets/eurlex-4k"]),
+        ({"names": ["trained/*"], "above": 0.0000025}, ALL[:1]),
         ({"everything": True}, ALL),
     ],
 )
@@ -95,6 +99,7 @@ def test_what_is_meant(asked, meant):
         ({"names": ["mine"]}, "must be in the cache"),
         ({"names": [".."]}, "must be in the cache"),
         ({"older": -1}, "older"),
+        ({"above": -1}, "above"),
     ],
 )
 @pytest.mark.usefixtures("home")

@@ -92,7 +92,9 @@ def _about(folder: Path) -> str:
         return ""
 
 
-def chosen(names: Sequence[str] = (), older: float | None = None, everything: bool = False) -> list[Entry]:
+def chosen(
+    names: Sequence[str] = (), older: float | None = None, everything: bool = False, above: float | None = None
+) -> list[Entry]:
     """The entries that are meant.
 
     Parameters
@@ -103,6 +105,8 @@ def chosen(names: Sequence[str] = (), older: float | None = None, everything: bo
         Of these, or of all where no name is given, those not used for so many days.
     everything : bool
         All there are.
+    above : float, optional
+        Of these, or of all where no name is given, those used longest ago, as many as it takes to leave so many GB.
 
     Returns
     -------
@@ -113,10 +117,9 @@ def chosen(names: Sequence[str] = (), older: float | None = None, everything: bo
     ArgumentError
         For a name that means nothing, with the nearest; where nothing is asked for; for ``everything`` with names.
     """
-    if everything == bool(names or older is not None):
-        raise ArgumentError(
-            "NAME, --older, --all", "must say what: names, --older DAYS, or --all alone", "none or both"
-        )
+    if everything == bool(names or older is not None or above is not None):
+        rule = "must say what: names, --older DAYS, --above GB, or --all alone"
+        raise ArgumentError("NAME, --older, --above, --all", rule, "none or both")
     there = entries()
     found = there if not names else []
     for name in names:
@@ -133,6 +136,13 @@ def chosen(names: Sequence[str] = (), older: float | None = None, everything: bo
     if older is not None:
         limit = time.time() - 86400 * real_number("older", older, at_least=0)
         found = [entry for entry in found if entry.used < limit]
+    if above is not None:
+        left = 1e9 * real_number("above", above, at_least=0)
+        kept = []
+        for entry in sorted(found, key=lambda entry: -entry.used):
+            left -= entry.size
+            kept += [entry] if left >= 0 else []
+        found = [entry for entry in found if entry not in kept]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -47,3 +48,20 @@ def test_a_change_in_one_file_reaches_the_others(root, tmp_path):
     assert run(tmp_path, cache) == (first[0], 2, str(cache))
     assert len(list(cache.iterdir())) == 2
     assert all(folder.name.startswith("kernels-") for folder in cache.iterdir())
+
+
+def test_a_person_is_told_once_that_it_compiles(tmp_path):
+    """On a terminal only, so that no output of a notebook or a script changes; and only where something is compiled."""
+    command = [sys.executable, "-c", CHILD]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    told = []
+    for _ in range(2):
+        ours, theirs = pty.openpty()
+        subprocess.run(command, env=env, stderr=theirs, stdout=subprocess.DEVNULL, check=True)
+        os.close(theirs)
+        try:
+            told.append(os.read(ours, 10_000).decode().count("compiling"))
+        except OSError:  # nothing was written
+            told.append(0)
+        os.close(ours)
+    assert told == [1, 0]

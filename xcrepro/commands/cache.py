@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_MUCH = 2_000_000_000
+
 
 def add(command) -> None:
     sub = command("cache", None, "what downloads and trained models take on the disk; remove what is no longer used")
@@ -15,6 +17,7 @@ def add(command) -> None:
         "names", nargs="*", metavar="NAME", help="of `cache ls`, or its last part, or a pattern: 'PLT-*'"
     )
     removed.add_argument("--older", type=float, metavar="DAYS", help="only what was not used for so many days")
+    removed.add_argument("--above", type=float, metavar="GB", help="those used longest ago, until so much is left")
     removed.add_argument("--all", action="store_true", help="everything")
     removed.add_argument("--yes", action="store_true", help="do it; without this it is only shown")
 
@@ -24,16 +27,19 @@ def _ls(arguments) -> int:
 
     keys = {"name": lambda e: e.name, "size": lambda e: -e.size, "used": lambda e: -e.used}
     found = sorted(cache.entries(), key=keys[arguments.sort])
-    print(f"{paths.cache_dir()}: {len(found)} things, {_size(sum(entry.size for entry in found))}")
+    whole = sum(entry.size for entry in found)
+    print(f"{paths.cache_dir()}: {len(found)} things, {_size(whole)}")
     for line in _lines(found):
         print(line)
+    if whole > _MUCH:
+        print("`xcrepro cache rm --above 2 --yes` removes what was used longest ago, until 2 GB are left")
     return 0
 
 
 def _rm(arguments) -> int:
     from xcrepro import cache
 
-    found = cache.chosen(arguments.names, arguments.older, arguments.all)
+    found = cache.chosen(arguments.names, arguments.older, arguments.all, arguments.above)
     whole = _size(sum(entry.size for entry in found))
     if not arguments.yes:
         for line in _lines(found):

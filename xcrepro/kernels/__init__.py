@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
+from numba.core import event
 
 
 @functools.cache
@@ -45,3 +47,24 @@ def kernel(function: Callable | None = None, **options) -> Callable:
         return numba.njit(nogil=True, cache=True, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
+
+
+class _Compiling(event.Listener):
+    """Says once, to a person at a terminal, why the first call takes so long."""
+
+    said = False
+
+    def on_start(self, happened: event.Event) -> None:
+        if not self.said and happened.data["dispatcher"].py_func.__module__.startswith(__name__):
+            self.said = True
+            text = (
+                "xcrepro: compiling what this call needs, once; it may take ten seconds, and later calls start at once"
+            )
+            print(text, file=sys.stderr, flush=True)
+
+    def on_end(self, happened: event.Event) -> None:
+        pass
+
+
+if sys.stderr is not None and sys.stderr.isatty():
+    event.register("numba:compile", _Compiling())

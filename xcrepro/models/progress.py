@@ -19,7 +19,8 @@ class Progress:
     Parameters
     ----------
     total : float
-        All there is to do, in any unit; the end is estimated as if each unit took as long as those before it.
+        All there is to do, in any unit; the end is estimated as if each unit took as long as those before it. The first
+        addition is left out, because the kernels are compiled in it.
     what : str
         The beginning of a line; may be changed.
     clock : callable
@@ -29,21 +30,26 @@ class Progress:
     def __init__(self, total: float, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self.what = total, what
         self._clock, self._done, self._lock = clock, 0.0, threading.Lock()
-        self._start = clock()
-        self._next = self._start + FIRST
+        self._first = 0.0, 0.0  # when the first addition ended, and how much it was
+        self._next = clock() + FIRST
 
     def add(self, amount: float) -> None:
         """Some more is done."""
         with self._lock:
             self._done += amount
             now = self._clock()
+            if not self._first[1]:
+                self._first = now, self._done
             if now < self._next or not 0 < self._done < self.total:
                 return
             self._next = now + THEN
-            left = (now - self._start) * (self.total - self._done) / self._done
-            end = time.strftime("%H:%M", time.localtime(time.time() + left))
-            share = 100 * self._done / self.total
-            print(f"{self.what}: {share:.0f} %, about {_span(left)} left, until {end}", file=sys.stderr, flush=True)
+            text = f"{self.what}: {100 * self._done / self.total:.0f} %"
+            since, before = self._first
+            if self._done > before:
+                left = (now - since) * (self.total - self._done) / (self._done - before)
+                end = time.strftime("%H:%M", time.localtime(time.time() + left))
+                text += f", about {_span(left)} left, until {end}"
+            print(text, file=sys.stderr, flush=True)
 
 
 def warn(what: str, operations: float) -> None:
