@@ -87,9 +87,9 @@ def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
 
 
 def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
-    small = datasets.pick("mine", "small", 0.5, seed=2)
+    small = twin("mine", 0.5, seed=2)
     assert (small.name, small.A, small.train.Y.shape[0]) == ("mine@0.5-seed2", 0.6, 122)
-    for ds in (datasets.pick("Mine-16", "paper"), datasets.pick("mine", folder=mine)):
+    for ds in (datasets.pick("Mine-16", "paper"), datasets.pick("mine"), datasets.pick("mine", folder=mine)):
         assert (ds.name, ds.A, ds.B, ds.n_train, ds.comparable) == ("mine", 0.6, 2.6, 244, True)
         assert "\n" not in datasets.origin(ds)
     for each in (small, ds):
@@ -99,6 +99,11 @@ def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
             ["PLT", "P", 1, 61.5],
             ["PLT", "P", 3, 40.1],
         ]
+
+
+def test_a_dataset_toml_without_its_files_is_drawn(mine):
+    (mine / "train.txt").unlink()
+    assert datasets.pick("mine", "small", 0.5, seed=2).name == "mine@0.5-seed2"
 
 
 def test_printed_rows_of_a_reader_are_checked(mine):
@@ -149,8 +154,7 @@ def test_a_tail_takes_the_folder_at_any_size(mine, made):
         tail = longtail.tail("mine", size, 0.5, folder=str(mine.parent))
         assert (tail.name, tail.real) == ("Mine-16", True)
         assert tail.counts.tolist() == made.label_counts.tolist()
-    tail = longtail.tail("mine", "small", 0.5)
-    assert (tail.name, tail.real) == ("Mine-16, twin", False)
+    assert longtail.tail("mine", "small", 0.5).real  # the files lie beside its dataset.toml
     assert longtail.tail("eurlex-4k", "small", 0.02).name == "EURLex-4K, twin"
 
 

@@ -424,13 +424,17 @@ def _available_folder(entry: Entry) -> Path | None:
     """The folder that holds the dataset: the package's, that of its own dataset.toml, or the cache's; None where none does."""
     if "committed" in entry.archive:
         return paths.committed(entry.archive["committed"])
-    if entry.folder is not None:
-        try:
-            _find_named(entry, entry.folder)
-            return entry.folder
-        except DataMissing:
-            pass
+    if lies_beside(entry):
+        return entry.folder
     return home if (home := _home(entry)).is_dir() else None
+
+
+def lies_beside(entry: Entry) -> bool:
+    """Whether the files of a reader's dataset are in the folder of its ``dataset.toml``."""
+    try:
+        return entry.folder is not None and bool(_find_named(entry, entry.folder))
+    except DataMissing:
+        return False
 
 
 def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:

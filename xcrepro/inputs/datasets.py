@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from xcrepro import paths, propensity
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.load import load
+from xcrepro.data.load import lies_beside, load
 from xcrepro.data.twin import Twin, twin
 from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -39,7 +39,8 @@ def pick(
     B: float | None = None,
     points: int | None = None,
 ) -> Dataset:
-    """The real ``dataset`` where ``folder`` is given, at size paper, or where it comes with the package; else its twin.
+    """The real ``dataset`` where ``folder`` is given, at size paper, where it comes with the package, or where it is the
+    reader's own and lies beside its ``dataset.toml``; else its twin.
 
     At size paper it comes from the cache, downloading at need.
 
@@ -85,7 +86,7 @@ def pick(
     entry = registry.find(dataset)
     if not folder and entry is not None and "committed" in entry.archive:
         return load(dataset, split=split or 0, points=points, A=A, B=B)
-    if folder or size == "paper":
+    if folder or size == "paper" or (entry is not None and lies_beside(entry)):
         return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
     if split:
         raise ArgumentError("split", "must be None or 0 for a twin, which has one split", split)
