@@ -10,7 +10,7 @@ import pytest
 
 from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError
-from xcrepro.repro import manifest, runner, stamps, sweep
+from xcrepro.repro import manifest, recording, runner, stamps, sweep
 
 NOTEBOOK = """
 import os
@@ -101,6 +101,8 @@ def test_values():
     assert sweep.values_of("-1..1", literal) == [-1, 0, 1]
     assert sweep.values_of("a, b,3", literal) == ["a", "b", 3]
     assert sweep.values_of("../data", literal) == ["../data"]
+    assert sweep.values_of('["PLT", "FastXML"],["PLT"]', literal) == ['["PLT", "FastXML"]', '["PLT"]']
+    assert sweep.values_of("[1,2], [3]", recording.value) == [[1, 2], [3]]
     with pytest.raises(ArgumentError, match="must rise"):
         sweep.values_of("3..1", literal)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -71,6 +72,8 @@ def values_of(text: str, value) -> list:
     --------
     >>> values_of("0..3", int), values_of("a,b", str)
     ([0, 1, 2, 3], ['a', 'b'])
+    >>> values_of('["PLT", "FastXML"], ["PLT"]', str)  # of a parameter that is a list
+    ['["PLT", "FastXML"]', '["PLT"]']
     """
     first, dots, last = text.partition("..")
     if dots and first.strip().lstrip("-").isdigit() and last.strip().lstrip("-").isdigit():
@@ -78,7 +81,8 @@ def values_of(text: str, value) -> list:
         if low > high:
             raise ArgumentError("-p", "must rise in a range", repr(text))
         return list(range(low, high + 1))
-    return [value(part.strip()) for part in text.split(",")]
+    # A comma within brackets is part of a value that is a list.
+    return [value(part.strip()) for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def sweep(
