@@ -161,7 +161,9 @@ def child_main(tests: list[str], cache: Path) -> None:
         import pytest
 
         numba.config.CACHE_DIR = str(cache)
-        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]))
+        os.environ["XCREPRO_FIGURES"] = str(PLACE / "figures")
+        nbval = ["--nbval", "--nbval-current-env"] if tests[0].endswith(".ipynb") else []
+        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *nbval, *tests]))
     except BaseException as error:
         print(repr(error), flush=True)
     finally:

@@ -6,6 +6,7 @@ fault's own, or those that ``[tests]`` names for the file; ``survives`` says why
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class Fault:
     breaks : str
         What goes wrong then, in words.
     tests : tuple of str
-        Files, or tests, as pytest takes them.
+        Files, or tests, as pytest takes them; of a notebook itself, whose outputs nbval compares.
     survives : str
         Why it changes nothing that a test could see; empty where one is to.
     """
@@ -41,8 +42,16 @@ class Fault:
 
     @property
     def room(self) -> str:
-        """``kernels``, ``metrics``, ``propensity``, ..."""
-        return Path(self.file).relative_to("xcrepro").parts[0].removesuffix(".py")
+        """``kernels``, ``metrics``, ``propensity``, ..., and ``notebooks``."""
+        top, *rest = Path(self.file).parts
+        return rest[0].removesuffix(".py") if top == "xcrepro" else top
+
+    @property
+    def in_file(self) -> tuple[str, str]:
+        """``old`` and ``new`` as they are written in the file: a notebook holds its cells as JSON."""
+        if not self.file.endswith(".ipynb"):
+            return self.old, self.new
+        return json.dumps(self.old)[1:-1], json.dumps(self.new)[1:-1]
 
     @property
     def name(self) -> str:
@@ -66,13 +75,14 @@ def load() -> list[Fault]:
 def problem(fault: Fault, root: Path = ROOT) -> str:
     """What is wrong with a fault itself; empty where nothing is."""
     path = root / fault.file
-    found = path.read_text(encoding="utf-8").count(fault.old) if path.is_file() else 0
+    found = path.read_text(encoding="utf-8").count(fault.in_file[0]) if path.is_file() else 0
     if found != 1:
         return f"its old text stands {found} times in {fault.file}: rewrite the fault"
     if missing := [test for test in fault.tests if not (root / test.partition("::")[0]).is_file()]:
         return f"there is no {missing[0]}"
     try:
-        compile(changed(fault, root), fault.file, "exec")
+        for source in sources(changed(fault, root), fault.file):
+            compile(source, fault.file, "exec")
     except SyntaxError as error:
         return f"its new text is no Python ({error})"
     return "" if fault.new != fault.old else "it changes nothing"
@@ -80,4 +90,11 @@ def problem(fault: Fault, root: Path = ROOT) -> str:
 
 def changed(fault: Fault, root: Path = ROOT) -> str:
     """The file's text with the fault in it."""
-    return (root / fault.file).read_text(encoding="utf-8").replace(fault.old, fault.new)
+    return (root / fault.file).read_text(encoding="utf-8").replace(*fault.in_file)
+
+
+def sources(text: str, file: str) -> list[str]:
+    """The Python in a file: all of it, or each code cell of a notebook."""
+    if not file.endswith(".ipynb"):
+        return [text]
+    return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
