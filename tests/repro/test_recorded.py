@@ -187,42 +187,6 @@ def test_a_standard_deviation_counts():
 # ---------------------------------------------------------------- in a notebook
 
 
-def test_datasets_stand_in_one_table():
-    """Columns of both, digits by the largest number, the first rows, what is missing as a dash."""
-    n = recorded.SHOWN_ROWS + 1
-    long = record(recorded.mean([noted(pd.DataFrame({"k": range(n), "P": [100.0] + [3.25] * (n - 1)}))]))
-    runs = [noted(pd.DataFrame({"k": [1], "ECE": [value]}), "errors") for value in (0.25, 0.35)]
-    short = record(recorded.mean(runs), dataset="other", split="mean", splits="2")
-    shown, said = recorded.lay_out([long, short])
-    assert shown.names == ["dataset", "k", "P", "ECE"]
-    assert shown.rows[:2] == [["toy", "0", "100.00", "-"], ["toy", "1", "3.25", "-"]]
-    assert shown.rows[n - 1 :] == [["other", "1", "-", "0.3000 ± 0.0707"]]
-    assert said == f"the first {n - 1} rows of a dataset; ± is the standard deviation over splits"
-    assert recorded.lay_out([long, short], "errors")[0].rows == [["other", "1", "0.3000 ± 0.0707"]]
-    assert recorded.lay_out([long], "errors") is recorded.lay_out([]) is None
-    assert [recorded.words(one) for one in (long, short, record({}, split="3", splits="10"))] == [
-        "toy, its one split",
-        "other, the mean of its 2 splits",
-        "toy, split 3 of 10 (from 0)",
-    ]
-
-
-def test_datasets_with_other_columns_stand_in_other_tables():
-    """One's among the other's, in any order: together. Some of each alone: apart, else half the cells were dashes."""
-
-    def of(dataset: str, *names: str) -> recorded.Record:
-        return record(recorded.mean([noted(pd.DataFrame({name: [1.0] for name in names}))]), dataset=dataset)
-
-    one, part, other, whole = of("a", "P", "20"), of("b", "P"), of("c", "P", "50"), of("d", "P", "50", "80")
-
-    def names(*records: recorded.Record, of: str | None = None) -> list[list[str]]:
-        return [[one.provenance["dataset"] for one in group] for group in recorded.alike(records, of)]
-
-    assert names(one, part, other, whole) == [["a", "b"], ["c", "d"]]
-    assert names(part, whole, other, one) == [["b", "d", "c"], ["a"]]
-    assert names(one, of="errors") == names() == []
-
-
 # ---------------------------------------------------------------- a recorded run
 
 
@@ -312,13 +276,9 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert "instead of ',1,P,1.33444,0.707107'" in capsys.readouterr().out
     assert path.read_bytes() == before
 
-    # In the notebook: the first table of every dataset, and what made it; it counts as an input of the item.
+    # In the notebook: the table of every dataset; it counts as an input of the item.
     values = notebooks.parameters(project.root / "notebooks/demo/one.ipynb")
-    items.item("demo/one", values).show_recorded()
-    shown = capsys.readouterr().out
-    assert "toy, the mean of its 2 splits, xcrepro" in shown
-    assert "-p folder DIR -p split mean --record" in shown
-    assert "1.333 ± 0.707" in shown
+    assert items.item("demo/one", values).recorded()["toy"]["P"].iloc[0] == 1.33333
     entry = manifest.load()["demo/one"]
     assert list(stamps.fingerprint(entry, values, {}, {})["recorded"]) == ["data/recorded/demo/one/toy.csv"]
 

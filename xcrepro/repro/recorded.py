@@ -32,8 +32,6 @@ COLUMNS = ("table", "row", "column", "value", "sd")
 PROVENANCE = "provenance"
 """Name of the table that says what ran."""
 FIELDS = ("dataset", "split", "splits", "version", "command")
-SHOWN_ROWS = 24
-"""Of each dataset in a notebook."""
 _ASKED = "XCREPRO_TABLES"
 
 
@@ -331,14 +329,6 @@ def compare(now: Record, committed: Record) -> str:
     return str(differs) if differs else f"{total} of {total} values are equal"
 
 
-def _float(text: str) -> float | None:
-    """A number with a point or an exponent, NaN and infinity; None for texts and whole numbers."""
-    try:
-        return float(text) if not text.lstrip("-").isdigit() else None
-    except ValueError:
-        return None
-
-
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
     """A recorded table with its numbers as numbers.
 
@@ -379,88 +369,6 @@ def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.Data
 # ---------------------------------------------------------------- in a notebook
 
 
-def words(record: Record) -> str:
-    """Dataset and split in words, such as ``delicious, the mean of its 10 splits``."""
-    said = record.provenance
-    of = "its one split" if said["splits"] == "1" else f"split {said['split']} of {said['splits']} (from 0)"
-    return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
-
-
-def alike(records: Sequence[Record], part: str | None = None) -> list[list[Record]]:
-    """The records that can stand in one table together: where the columns of one are among those of the other.
-
-    Two datasets whose columns are, say, numbers of labels of their own would stand in a table that is half dashes.
-
-    Parameters
-    ----------
-    records, part
-        As for :func:`lay_out`.
-
-    Returns
-    -------
-    list of list of Record
-        Records without the table are left out.
-    """
-    groups: list[tuple[set[str], list[Record]]] = []
-    for record in records:
-        if not (table := _table(record, part)):
-            continue
-        names = set(table.names)
-        for columns, group in groups:
-            if names <= columns or names >= columns:
-                columns |= names
-                group.append(record)
-                break
-        else:
-            groups.append((names, [record]))
-    return [group for _, group in groups]
-
-
 def _table(record: Record, part: str | None) -> Table | None:
     """The table of a record that is meant: by default its first."""
     return record.tables.get(next(iter(record.tables), None) if part is None else part)
-
-
-def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
-    """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each."""
-    chosen = [(one.provenance["dataset"], table) for one in records if (table := _table(one, part))]
-    if not chosen:
-        return None
-    names = list(dict.fromkeys(name for _, table in chosen for name in table.names))
-    cells: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
-    datasets: list[tuple[str, str]] = []
-    for dataset, table in chosen:
-        for row, sds in zip(table.rows[:SHOWN_ROWS], table.sds, strict=False):
-            datasets.append((dataset, ""))
-            held = dict(zip(table.names, zip(row, sds, strict=True), strict=True))
-            for name in names:
-                cells[name].append(held.get(name, ("", "")))
-    if "dataset" not in cells:
-        cells = {"dataset": datasets, **cells}
-    columns = {name: _for_people(column) for name, column in cells.items()}
-    kinds = [kind for kind, _ in columns.values()]
-    rows = [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)]
-    said = [f"the first {SHOWN_ROWS} rows of a dataset"] if any(len(t.rows) > SHOWN_ROWS for _, t in chosen) else []
-    if any(sd for _, table in chosen for row in table.sds for sd in row):
-        said.append("± is the standard deviation over splits")
-    return tables.Shown(list(columns), kinds, rows), "; ".join(said)
-
-
-def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Kind and texts of a column."""
-    numbers = [_float(value) for value, _ in column]
-    whole = [value == "" or value.lstrip("-").isdigit() for value, _ in column]
-    if not all(w or n is not None for n, w in zip(numbers, whole, strict=True)):
-        return "text", [value or "-" for value, _ in column]
-    if all(whole):
-        return "int", [value or "-" for value, _ in column]
-    largest = max((abs(n) for n in numbers if n is not None and math.isfinite(n)), default=0.0)
-    # 100 % needs no other places than 99 %.
-    places = min(max(3 - math.floor(math.log10(0.999999 * largest)), 0), 6) if largest else 3
-
-    def text(value: str, sd: str) -> str:
-        if value in ("", "nan"):
-            return "-"
-        return f"{float(value):.{places}f}" + (f" ± {float(sd):.{places}f}" if sd else "")
-
-    return "float", [text(*cell) for cell in column]
