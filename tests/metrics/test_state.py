@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.folds.rows import poisson_weights
 from xcrepro.metrics import registry, state
 
 N_LABELS = 40
@@ -501,7 +502,7 @@ def test_intervals_merge_as_all_else_does(tmp_path):
     found = whole.intervals()
     assert found["metric"].tolist() == ["P", "P", "PSP", "nDCG"]
     # the samples are those of rows copied as often as their weights say
-    times = xc.metrics.poisson_weights(3, np.arange(120), 200)
+    times = poisson_weights(3, np.arange(120), 200)
     drawn = [
         xc.metrics.precision(Y[rows], top.rows(rows), 5)[0]
         for s in range(200)

@@ -19,11 +19,10 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.folds.block import KS, Block, blocks
 from xcrepro.folds.labels import LabelCounts
 from xcrepro.folds.pairs import BINS, CAP, PairSums
-from xcrepro.folds.rows import RowSums
+from xcrepro.folds.rows import RowSums, poisson_weights
 from xcrepro.folds.scores import CrossFitted, ScoreCounts, ScorePool
 from xcrepro.folds.truths import TruthRows
 from xcrepro.metrics import calibration, labelwise, registry
-from xcrepro.metrics.significance import poisson_weights
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
@@ -67,7 +66,7 @@ class State:
         block then says its ``first_row``.
     samples, seed : int
         With ``samples``, :meth:`intervals` of sums over rows: a bootstrap whose weights are Poisson(1), drawn from the seed
-        and the row's number (:func:`xcrepro.metrics.poisson_weights`), so that it merges as all else does; each block then
+        and the row's number, so that it merges as all else does; each block then
         says its ``first_row``. The sums of every sample are kept.
     allow_repeats : bool
         Take rows whose numbers it has seen.
@@ -131,7 +130,7 @@ class State:
         PairSums([1], **self._calibration)  # checks them
         self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
         self._cross_fit = {"n_rows": n_rows, "folds": folds}
-        self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed)
+        self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed, 0, 2**63 - 1)
         if self._samples and not any(metric.interval == "bootstrap" for metric, _ in self._wanted):
             do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
             raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
