@@ -29,7 +29,7 @@ from xcrepro.predictions import TopK
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 2"
+_FORMAT = "xcrepro state 3"
 _SHARES = frozenset(
     ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "F", "micro-F1", "abandonment", "served", "PSP", "PSnDCG")
 )
@@ -78,9 +78,9 @@ class State:
 
     Notes
     -----
-    What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met, until a
-    table of all L is smaller; ``coverage (reachable)`` keeps the truth of all rows, since which labels can be shown beside
-    each other depends on all of them (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
+    What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met; ``coverage
+    (reachable)`` keeps the truth of all rows, since which labels can be shown beside each other depends on all of them
+    (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
 
     Examples
     --------
