@@ -207,21 +207,35 @@ def in_process(monkeypatch):
     """Runs in this process, which is quicker: the list of the splits that ran."""
     ran = []
 
-    def run_own(entry, values, executed, environment):
-        ran.append(values["split"])
-        executed.parent.mkdir(parents=True, exist_ok=True)
-        namespace = dict(values)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            try:
-                for cell in notebooks.code_cells(notebooks.read(entry.notebook))[1:]:
-                    exec(notebooks.text(cell["source"]), namespace)
-            except AssertionError as error:
-                return f"AssertionError: {error}"
-        return ""
+    class Here:
+        def __init__(self, root, job, fingerprint, why, environment, start):
+            self.job, self.fingerprint, self.why, self.executed, self.began = job, fingerprint, why, job.executed, 1.0
+            self.said = ""
+            ran.append(job.values["split"])
+            job.executed.parent.mkdir(parents=True, exist_ok=True)
+            job.executed.touch()
+            for old in (job.stamp, job.keeps):
+                old.unlink(missing_ok=True)
+            namespace = dict(job.values)
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in job.variables.items():
+                    patch.setenv(name, value)
+                try:
+                    for cell in notebooks.code_cells(notebooks.read(job.entry.notebook))[1:]:
+                        exec(notebooks.text(cell["source"]), namespace)
+                except AssertionError as error:
+                    self.said = f"AssertionError: {error}"
 
-    monkeypatch.setattr(recording.runner, "run_own", run_own)
+        def ended(self):
+            return True
+
+        def fault(self):
+            return self.said
+
+        def notes(self):
+            return {}
+
+    monkeypatch.setattr(recording.runner, "Child", Here)
     return ran
 
 
@@ -254,7 +268,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     everything = ["run", "--record", "--data", str(home.parent)]
     assert main(everything) == 0
     printed = capsys.readouterr().out
-    assert "split 1  ran" in printed
+    assert "split 1  ok" in printed
     assert ran == [0, 1]
     assert "data/recorded/demo/one/toy.csv written: recorded otherwise: line 3: 'provenance,1,split,mean,'" in printed
     made = recorded.read(path)
@@ -291,7 +305,7 @@ def test_a_run_goes_on_where_it_was(toy, capsys, in_process):
     everything = ["run", "--record", "--data", str(home.parent)]
     assert main(everything) == 1
     printed = capsys.readouterr().out
-    assert "split 0  ran" in printed
+    assert "split 0  ok" in printed
     assert "split 1 failed: AssertionError: planted" in printed
     assert "1 records: 0 stand, 1 failed" in printed
     assert not (project.root / "data").exists()

@@ -64,13 +64,7 @@ class HitLabels:
         return f"HitLabels(ks={self.ks.tolist()}, n_rows={self.n_rows}, {self.labels.size} of {self.n_labels} labels)"
 
     def at(self, ks) -> HitLabels:
-        """The counts at some of its ks, in the order of ``ks``; itself where those are all it has.
-
-        Raises
-        ------
-        ArgumentError
-            For a k that was not counted.
-        """
+        """The counts at some of its ks, in the order of ``ks``; itself where those are all it has."""
         wanted, which = pick_ks(ks, self.ks)
         if which is None:
             return self
@@ -159,25 +153,7 @@ class LabelCounts:
         return np.int32 if self.n_rows < _NARROW else np.int64
 
     def add(self, block: Block, weights: np.ndarray | None = None) -> LabelCounts:
-        """Count a block.
-
-        Parameters
-        ----------
-        block : Block
-            Of L labels, with as many places as the largest k or more.
-        weights : ndarray of int64, shape (n,), optional
-            How often each row counts, 0 or more; once by default.
-
-        Returns
-        -------
-        LabelCounts
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a block of another shape, and weights that break a rule.
-        """
+        """Count a block."""
         if block.n_labels != self.n_labels:
             raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", block.n_labels)
         check_places("ks", self._bucket.size, block.ids.shape[1])
@@ -189,13 +165,7 @@ class LabelCounts:
         return self
 
     def merge(self, other: LabelCounts) -> LabelCounts:
-        """Fold in the counts of other rows; ``other`` stays as it is.
-
-        Raises
-        ------
-        ArgumentError
-            For one with other ks or another number of labels.
-        """
+        """Fold in the counts of other rows; ``other`` stays as it is."""
         for name, ours, theirs in (("ks", self.ks, other.ks), ("n_labels", self.n_labels, other.n_labels)):
             if not np.array_equal(ours, theirs):
                 raise ArgumentError("other", f"must have the same {name}, {ours}", theirs)
@@ -206,28 +176,14 @@ class LabelCounts:
         return self
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that was counted, in a form that depends on nothing else: equal counts give equal bytes.
-
-        Returns
-        -------
-        dict of str to ndarray
-            ``n_rows``, one int64; and for ``truth`` and ``places`` ``_keys`` (int32, or int64 where there are too many labels)
-            and ``_counts`` (int32, int64 from 2**31 rows on): rising keys, each with its count (1 or more). See
-            :mod:`xcrepro.kernels.labelwise`.
-        """
+        """All that was counted, in a form that depends on nothing else: equal counts give equal bytes."""
         found = {"n_rows": np.array([self.n_rows], np.int64)}
         for name, events in (("truth", self._truth), ("places", self._places)):
             found[f"{name}_keys"], found[f"{name}_counts"] = events.arrays(self._count_type)
         return found
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> LabelCounts:
-        """Take over what :meth:`arrays` gave, in place of what was counted here.
-
-        Raises
-        ------
-        ValueError
-            For arrays that :meth:`arrays` of a fold with these options cannot have given.
-        """
+        """Take over what :meth:`arrays` gave, in place of what was counted here."""
         names = ["n_rows", *(f"{name}_{part}" for name in ("truth", "places") for part in ("keys", "counts"))]
         if sorted(arrays) != sorted(names):
             raise ValueError(f"label counts must hold the arrays {', '.join(names)}; got {', '.join(sorted(arrays))}")
@@ -248,13 +204,7 @@ class LabelCounts:
         return self
 
     def hit_labels(self) -> HitLabels:
-        """The counts of the labels that were hit, worked out anew at each call.
-
-        Returns
-        -------
-        HitLabels
-            At ``ks``. Without a row, there are no labels in it.
-        """
+        """The counts of the labels that were hit, worked out anew at each call."""
         labels, predicted, tp = self._places.hits(self._count_type)
         true = self._truth.table(self._count_type)
         about = self.n_labels, int(np.count_nonzero(true)), self.n_rows
@@ -265,24 +215,13 @@ class LabelCounts:
         return np.flatnonzero(self._truth.table(self._count_type))
 
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What was counted for every label.
-
-        Returns
-        -------
-        tp, predicted : ndarray of int64, shape (K, L)
-        true : ndarray of int64, shape (L,)
-        """
+        """What was counted for every label."""
         tp, predicted = (np.zeros((self.ks.size, self.n_labels), np.int64) for _ in range(2))
         self._places.spread(predicted, tp)
         return tp, predicted, self._truth.table(np.int64)
 
     def first_ks(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first of ``ks`` at which each label is predicted, and at which it is hit: its number, or K for never.
-
-        Returns
-        -------
-        predicted, hit : ndarray of unsigned int, shape (L,)
-        """
+        """The first of ``ks`` at which each label is predicted, and at which it is hit: its number, or K for never."""
         first = np.full((self.n_labels, 2), self.ks.size, np.min_scalar_type(self.ks.size))
         self._places.first_buckets(first)
         return tuple(np.ascontiguousarray(first.T))
@@ -346,22 +285,7 @@ class PreparedLabels:
         self._n_true, self._hit_cell = true_labels.size, number[hit.labels]
 
     def count(self, weights: np.ndarray) -> HitLabels:
-        """What ``LabelCounts(n_labels, ks).add(block, weights).hit_labels()`` gives, the same numbers, faster.
-
-        Parameters
-        ----------
-        weights : ndarray of int64, shape (n,)
-            How often each row of the block counts, 0 or more.
-
-        Returns
-        -------
-        HitLabels
-
-        Raises
-        ------
-        ArgumentError
-            For weights that break a rule.
-        """
+        """What ``LabelCounts(n_labels, ks).add(block, weights).hit_labels()`` gives, the same numbers, faster."""
         check_weights(weights, self.n_rows)
         n_rows = int(weights.sum())
         count_type = np.int32 if n_rows < _NARROW else np.int64

@@ -503,17 +503,7 @@ def _bin_names(starts: np.ndarray) -> list[str]:
 
 
 def entropy(hit: HitLabels) -> np.ndarray:
-    """The entropy of correct predictions at each k (coverage, eq. 15 and 16).
-
-    Parameters
-    ----------
-    hit : HitLabels
-
-    Returns
-    -------
-    ndarray of float64, (K,)
-        In nats; 0 where there is no hit.
-    """
+    """The entropy of correct predictions at each k (coverage, eq. 15 and 16)."""
     return np.array([_entropy(*of_k) for of_k in histograms(hit)])
 
 

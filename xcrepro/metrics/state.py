@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -243,15 +244,9 @@ class State:
         """
         if not isinstance(other, State):
             raise ArgumentError("other", "must be a State", type(other).__name__)
-        mine, theirs = self._options(), other._options()
+        mine, theirs = self.fingerprint(), other.fingerprint()
         if self._n_labels is None or other._n_labels is None:
             mine["n_labels"] = theirs["n_labels"] = None
-        for name, ours, given in (
-            ("inverse_propensity", self._weights, other._weights),
-            ("label_counts", self._counts, other._counts),
-        ):
-            if ours is not given and (ours is None or given is None or not np.array_equal(ours, given)):
-                mine[name], theirs[name] = _hash(ours), _hash(given)
         differ = [f"{name} {mine[name]} here and {theirs[name]} there" for name in mine if mine[name] != theirs[name]]
         if differ:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
@@ -566,11 +561,6 @@ class State:
 
     def fingerprint(self) -> dict[str, object]:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
-        hashes = {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
-        return self._options() | hashes
-
-    def _options(self) -> dict[str, object]:
-        """The fingerprint without the weights."""
         return {
             "format": _FORMAT,
             "version": xcrepro.__version__,
@@ -583,7 +573,13 @@ class State:
             "folds": self._cross_fit["folds"],
             "samples": self._samples,
             "seed": self._seed,
+            **self._hashes,
         }
+
+    @functools.cached_property
+    def _hashes(self) -> dict[str, str | None]:
+        """Of the weights, which may be millions and are never changed."""
+        return {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
 
     def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.

@@ -230,34 +230,15 @@ def path(entry: manifest.Entry, size: str) -> Path:
     return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
 
 
-def made(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
-    """The stamp that :func:`write` writes, not written."""
+def made(
+    entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str | Path], outputs: Iterable[str | Path]
+) -> Stamp:
+    """The stamp of a run that read and wrote these files; those that are gone are left out."""
     return Stamp(fingerprint, *(_hashes(entry.root, map(Path, files)) for files in (inputs, outputs)))
 
 
-def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
-    """Say that the item is done. Called last, when all outputs are there.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    fingerprint : dict
-        From :func:`fingerprint`.
-    inputs, outputs : iterable of str
-        Paths of the files that the run read and wrote; those that are gone are left out.
-
-    Returns
-    -------
-    Stamp
-        What was written.
-    """
-    stamp = made(entry, fingerprint, inputs, outputs)
-    write_at(path(entry, fingerprint["parameters"]["size"]), stamp)
-    return stamp
-
-
 def write_at(file: Path, stamp: Stamp) -> None:
-    """Write a stamp, whole or not at all: of a sweep's or a recording's run beside what it made."""
+    """Write a stamp, whole or not at all: last, when all that the run makes is there."""
     with paths.atomic_path(file) as part:
         part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
 

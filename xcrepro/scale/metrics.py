@@ -58,7 +58,7 @@ def state(
         Path(resume).mkdir(parents=True, exist_ok=True)
         resume = os.path.abspath(resume)
     folding = fold.Folding(empty, resume, allow_repeats)
-    with fold.Progress(len(sources), progress) as told:
+    with fold.progress(len(sources), progress) as told:
         return engines.run(engine, folding, sources, told, client, workers).state
 
 
