@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ class State:
 
     The bits of every result are the same for any cutting of the rows into blocks, any order in which they arrive, any tree of
     merges, and any number of threads and processes: all that is kept are whole numbers, sums of real numbers included, and
-    :meth:`result` rounds once.
+    :meth:`compute` rounds once.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ class State:
     >>> from xcrepro import State, TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
     >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
-    >>> one, other = (State((1, 3), ["P", "coverage@3"]).add(Y[[i]], top.rows([i]), first_row=i) for i in (0, 1))
-    >>> other.merge(one).result()
+    >>> one, other = (State((1, 3), ["P", "coverage@3"]).update(Y[[i]], top.rows([i]), first_row=i) for i in (0, 1))
+    >>> other.merge(one).compute()
          metric  k  value
     0         P  1   0.50
     1         P  3   0.50
@@ -172,7 +173,7 @@ class State:
 
     # ------------------------------------------------------------------ filling it
 
-    def add(self, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> State:
+    def update(self, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> State:
         """Add a block of rows.
 
         Parameters
@@ -223,6 +224,16 @@ class State:
                 fold.add(block)
         self._take(fresh, block.n_labels, ranges, block.n_rows)
         return self
+
+    def add(self, *given, **options) -> State:
+        """:meth:`update` under its old name."""
+        warnings.warn("State.add is called State.update now", DeprecationWarning, stacklevel=2)
+        return self.update(*given, **options)
+
+    def result(self) -> pd.DataFrame:
+        """:meth:`compute` under its old name."""
+        warnings.warn("State.result is called State.compute now", DeprecationWarning, stacklevel=2)
+        return self.compute()
 
     def merge(self, other: State) -> State:
         """Add another state's rows.
@@ -349,7 +360,7 @@ class State:
                 found.append((metric.name, at, metric.formula(hit)[np.searchsorted(hit.ks, at)]))
         return found
 
-    def result(self) -> pd.DataFrame:
+    def compute(self) -> pd.DataFrame:
         """The metrics so far, as a table.
 
         Returns

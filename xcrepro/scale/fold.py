@@ -206,7 +206,7 @@ class Folding:
             ranges = [] if first is None else [(first, first + len(rows.top))]
             self._check(part, ranges, source.name)
             to = part.state if stored is None else self.empty.empty()
-            to.add(rows.Y, rows.top, rows.first_row, rows.n_relevant)
+            to.update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
             del rows  # what is read is not held beside two states
             if stored is not None:
                 to.save(stored, weights=False, compress=False)

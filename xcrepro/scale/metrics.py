@@ -105,4 +105,4 @@ def evaluate(blocks: Blocks, ks=KS, inverse_propensity=None, label_counts=None, 
     XCError
         Where no scheduler answers.
     """
-    return state(blocks, ks, inverse_propensity, label_counts, **options).result()
+    return state(blocks, ks, inverse_propensity, label_counts, **options).compute()
