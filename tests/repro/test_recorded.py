@@ -84,17 +84,12 @@ def test_a_file_of_another_form_is_refused(tmp_path, old, new, message):
         recorded.read(path)
 
 
-def test_a_frame_has_all_datasets_and_numbers_where_all_are(tmp_path):
-    for dataset, P in (("a", "0.5"), ("b", "nan")):
-        table = recorded.Table(["model", "P", "note"], [["PLT", P, "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
-        path = recorded.folder("demo/one", tmp_path) / f"{dataset}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        recorded.write(path, record({"part": table}, dataset=dataset))
-    found = recorded.frames("demo/one", root=tmp_path)
-    assert found["dataset"].tolist() == ["a", "a", "b", "b"]
-    assert found["P"].fillna(-1).tolist() == [0.5, 0.001, -1, 0.001]
-    assert found["note"].tolist() == ["1", "x"] * 2
-    assert len(recorded.frames("demo/one", "other", tmp_path)) == len(recorded.frames("demo/two", root=tmp_path)) == 0
+def test_a_frame_has_numbers_where_all_are():
+    table = recorded.Table(["model", "P", "note"], [["PLT", "nan", "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
+    found = recorded.frame(record({"part": table}), "part")
+    assert found["P"].fillna(-1).tolist() == [-1, 0.001]
+    assert found["note"].tolist() == ["1", "x"]
+    assert recorded.frame(record({"part": table}), "other") is None
 
 
 # ---------------------------------------------------------------- means

@@ -102,20 +102,7 @@ def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> 
 
 @contextlib.contextmanager
 def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> Iterator[tuple[int, int, Callable]]:
-    """How many notebooks run at once, with how many threads each, and what starts one.
-
-    Parameters
-    ----------
-    engine, scheduler, jobs
-        As for ``runner.run``.
-    most : int
-        How many there are.
-
-    Yields
-    ------
-    int, int, callable
-        The last is :func:`start_here`, or its like on a cluster.
-    """
+    """How many notebooks run at once, with how many threads each, and what starts one."""
     check_engine(engine, scheduler)
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, most))
@@ -289,13 +276,7 @@ def let_go(process: subprocess.Popen | cluster.Process) -> None:
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
-    """End papermill processes of :func:`papermill`: each stops its own kernel when asked.
-
-    Parameters
-    ----------
-    processes : list of subprocess.Popen
-        Those that do not end within ten seconds are killed, with their kernels.
-    """
+    """End papermill processes of :func:`papermill`: each stops its own kernel when asked."""
     for process in processes:
         process.terminate()
     until = time.monotonic() + _PATIENCE

@@ -78,14 +78,7 @@ class Record:
 
 
 def note(part: str, table: pd.DataFrame) -> None:
-    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to.
-
-    Parameters
-    ----------
-    part : str
-        As for :meth:`xcrepro.repro.items.Item.name`.
-    table : DataFrame
-    """
+    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to."""
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
         file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 
@@ -114,22 +107,6 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
     *cannot tell*.
     The standard deviation is that of the splits, with one degree of freedom less than there are.
 
-    Parameters
-    ----------
-    runs : sequence of mapping
-        Of :func:`noted`.
-
-    Returns
-    -------
-    dict of str to Table
-
-    Raises
-    ------
-    RecordMismatch
-        Where the runs do not have the same tables, columns, number of rows and texts: then there is no mean.
-
-    Examples
-    --------
     >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
     >>> mean(runs)[""].rows, mean(runs)[""].sds
     ([['PLT', '0.55']], [['', '0.0707107']])
@@ -221,13 +198,7 @@ def own_data(dataset: object, root: Path | None = None) -> Path | None:
 
 
 def write(path: Path, record: Record) -> None:
-    """Write the file of a record, whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    record : Record
-    """
+    """Write the file of a record, whole or not at all."""
     with paths.atomic_path(path) as temporary:
         temporary.write_text(_text(record), encoding="utf-8", newline="\n")
 
@@ -246,21 +217,7 @@ def _text(record: Record, version: str | None = None) -> str:
 
 
 def read(path: Path) -> Record:
-    """The record that a file holds.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Record
-
-    Raises
-    ------
-    DataError
-        For a file of another form.
-    """
+    """The record that a file holds."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             head, *lines = list(csv.reader(file)) or [[]]
@@ -292,35 +249,8 @@ def read(path: Path) -> Record:
     return Record(provenance, result)
 
 
-def frames(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
-    """One recorded table of an item, of all its datasets."""
-    import pandas as pd
-
-    found = {record.provenance["dataset"]: frame(record, part) for record in map(read, files(id, root))}
-    found = {dataset: table for dataset, table in found.items() if table is not None}
-    if not found:
-        return pd.DataFrame({"dataset": []})
-    return pd.concat(found, names=["dataset"]).reset_index("dataset").reset_index(drop=True)
-
-
 def compare(now: Record, committed: Record) -> str:
-    """Hold a record against the committed one: it has to be equal, the version of the kit apart.
-
-    Parameters
-    ----------
-    now, committed : Record
-
-    Returns
-    -------
-    str
-        How many values are equal; where this environment promises no equality (:func:`xcrepro.repro.same.elsewhere`), how
-        they differ.
-
-    Raises
-    ------
-    RecordMismatch
-        With the first line that differs.
-    """
+    """Hold a record against the committed one: it has to be equal, the version of the kit apart."""
     text = _text(now, version="")
     differs = same.difference(_text(committed, version=""), text)
     if differs and not same.elsewhere():
@@ -332,21 +262,6 @@ def compare(now: Record, committed: Record) -> str:
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
     """A recorded table with its numbers as numbers.
 
-    Parameters
-    ----------
-    record : Record
-    part : str, optional
-        Which table; by default the first.
-    sds : bool
-        In a cell that is a mean over splits, their standard deviation in place of it.
-
-    Returns
-    -------
-    DataFrame or None
-        A column is of numbers where all its texts are, NaN where they are empty; None where the record has no such table.
-
-    Examples
-    --------
     >>> table = Table(["model", "P@1"], [["PLT", "61.5"], ["FastXML", "nan"]], [["", ""], ["", ""]])
     >>> frame(Record({}, {"": table})).to_dict("list")
     {'model': ['PLT', 'FastXML'], 'P@1': [61.5, nan]}

@@ -97,18 +97,7 @@ def _text(given: object) -> str:
 
 
 def command(entry: manifest.Entry, given: dict) -> str:
-    """The command that records an item, in one form however it was typed.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    given : dict
-        The parameters besides the notebook's own; ``folder`` becomes DIR.
-
-    Returns
-    -------
-    str
-    """
+    """The command that records an item, in one form however it was typed."""
     defaults = entry.official("small")
     kept = [
         name for name in defaults if name in ("dataset", "names") or given.get(name, defaults[name]) != defaults[name]
@@ -142,28 +131,7 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
 
 
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
-    """What ``given`` asks to be recorded; everything is checked here.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    given : dict
-        Parameters besides the notebook's own.
-    count : callable
-        See :data:`Count`.
-
-    Returns
-    -------
-    Recording
-
-    Raises
-    ------
-    ArgumentError
-        For a parameter that the notebook does not have, no folder, saved predictions, more than one dataset, and the mean
-        of one split.
-    DataMissing
-        Where the folder is not there.
-    """
+    """What ``given`` asks to be recorded; everything is checked here."""
     values = runner.with_own(entry, entry.official("small"), given)
     committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
     if not values.get("folder") and not committed:
@@ -237,25 +205,7 @@ def _job(recording: Recording, split: int, values: dict, force: bool) -> childre
 
 
 def collect(recording: Recording, force: bool = False) -> recorded.Record:
-    """Run a recording's splits, those that have not run yet, and put them together.
-
-    Parameters
-    ----------
-    recording : Recording
-    force : bool
-        Run all of them.
-
-    Returns
-    -------
-    Record
-
-    Raises
-    ------
-    RunFailed
-        Where a run fails, or checks no table.
-    RecordMismatch
-        Where the splits have no mean.
-    """
+    """Run a recording's splits, those that have not run yet, and put them together."""
     jobs = [_job(recording, split, values, force) for split, values in recording.runs.items()]
     results = runner.run_jobs(recording.entry.root, jobs, "local", None, 1)
     found = []
@@ -280,19 +230,6 @@ def run(recordings: Sequence[Recording], force: bool = False, commit: bool = Tru
 
     A committed record that the run equals is left as it is. One that fails is said,
     and the others go on.
-
-    Parameters
-    ----------
-    recordings : sequence of Recording
-    force : bool
-        Also run what has not changed.
-    commit : bool
-        Write into ``data/recorded``; else into ``build/recorded``.
-
-    Returns
-    -------
-    bool
-        Whether none failed.
     """
     failed = 0
     for number, recording in enumerate(recordings, 1):

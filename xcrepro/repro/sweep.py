@@ -56,18 +56,6 @@ class Sweep:
 def values_of(text: str, value) -> list:
     """The values of one parameter: ``a,b,c`` or, of whole numbers, ``0..9``, both ends taken.
 
-    Parameters
-    ----------
-    text : str
-    value : callable
-        What makes a value of a text.
-
-    Returns
-    -------
-    list
-
-    Examples
-    --------
     >>> values_of("0..3", int), values_of("a,b", str)
     ([0, 1, 2, 3], ['a', 'b'])
     """
@@ -199,18 +187,6 @@ def _plain(value):
 def unmoved(means: pd.DataFrame, over: str) -> str:
     """Which means have an interval of width 0, because no value of the parameter changed them; empty where all moved.
 
-    Parameters
-    ----------
-    means : DataFrame
-        From :func:`mean_over`.
-    over : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
     >>> unmoved(mean_over(runs, "seed"), "seed")[:42]
@@ -231,24 +207,6 @@ def unmoved(means: pd.DataFrame, over: str) -> str:
 def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confidence: float = 0.95) -> pd.DataFrame:
     """Means of a table's float columns over a parameter, with t intervals.
 
-    Parameters
-    ----------
-    table : DataFrame
-        A row a run and whatever else it says; columns of floats are values, all others say which they are.
-    over : str
-        The column that is averaged over.
-    varied : sequence of str
-        Columns that say which, even where they hold floats.
-    confidence : float
-
-    Returns
-    -------
-    DataFrame
-        The other columns, ``column``, ``n``, ``mean``, ``low``, ``high``; the ends are NaN of one run. Missing values are left
-        out, and n says how many were there.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
     >>> mean_over(runs, "seed").round(2)
