@@ -169,10 +169,10 @@ def partial(n: int, n_labels: int) -> list[dict]:
     import pickle
 
     Y, top, first = made(0, n, n_labels)
-    state = xc.State().add(Y, top, first)
+    state = xc.State().update(Y, top, first)
     held = sum(array.nbytes for fold in state._folds.values() for array in fold.arrays().values())
     weights = 1 + np.random.default_rng(0).random(n_labels)
-    weighted = xc.State(inverse_propensity=weights).add(Y, top, first)
+    weighted = xc.State(inverse_propensity=weights).update(Y, top, first)
     job = f"the state of a block of {n:,} rows x {n_labels:,} labels"
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -256,7 +256,7 @@ began, cpu = time.perf_counter(), time.process_time()
 state = go(truth, scores)
 wall, cpu = time.perf_counter() - began, time.process_time() - cpu
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-print(json.dumps({"rows": state.n_rows, "wall": wall, "cpu": cpu, "peak": peak, "P@5": state.result()["value"][2]}))
+print(json.dumps({"rows": state.n_rows, "wall": wall, "cpu": cpu, "peak": peak, "P@5": state.compute()["value"][2]}))
 """
 
 

@@ -156,7 +156,6 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
             xc.metrics.macro_f1(truth, top),
             xc.metrics.reachable(truth),
             xc.metrics.paired_bootstrap(truth, top, top, metrics=("P", "macro-F1", "ECE"), samples=20),
-            xc.metrics.poisson_weights(0, np.arange(3), 2),
         ),
     )
     yield (

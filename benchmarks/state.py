@@ -37,7 +37,7 @@ def compare(n: int, n_labels: int, rounds: int) -> list[dict]:
         return call
 
     def states() -> list[xc.State]:
-        return [xc.State(KS, **everything).add(*part) for part in parts]
+        return [xc.State(KS, **everything).update(*part) for part in parts]
 
     def merged() -> xc.State:
         whole, *others = states()
@@ -52,7 +52,7 @@ def compare(n: int, n_labels: int, rounds: int) -> list[dict]:
         return state
 
     expected = xc.evaluate(case.truth, top, KS, **everything)
-    if not all(found.result().equals(expected) for found in (merged(), streamed())):
+    if not all(found.compute().equals(expected) for found in (merged(), streamed())):
         raise RuntimeError("blocks give another result than the whole")
 
     def one_thread(call: Callable[[], object]) -> Callable[[], object]:
@@ -70,8 +70,8 @@ def compare(n: int, n_labels: int, rounds: int) -> list[dict]:
         f"{', '.join(METRICS)} alone": lambda: ranking.values(METRICS, case.truth, top, KS, case.weights),
         "all metrics by default, alone": lambda: xc.evaluate(case.truth, top, KS),
         "the same with weights and train counts, alone": lambda: xc.evaluate(case.truth, top, KS, **everything),
-        f"these in {BLOCKS} blocks, one State": lambda: streamed().result(),
-        f"these in {BLOCKS} blocks, a State each, merged": lambda: merged().result(),
+        f"these in {BLOCKS} blocks, one State": lambda: streamed().compute(),
+        f"these in {BLOCKS} blocks, a State each, merged": lambda: merged().compute(),
         "ECE, ACE, Brier, NLL at 5, alone": lambda: xc.evaluate(case.truth, top, metrics=CALIBRATION),
         "label-wise metrics alone": lambda: xc.evaluate(case.truth, top, KS, metrics=["macro-F1", "coverage"]),
     }
@@ -94,7 +94,7 @@ def size(n: int, n_labels: int) -> list[dict]:
     )
     top = xc.TopK.from_ids(np.sort(predicted, axis=1)[:, ::-1], n_labels=n_labels)
     Y = csr_matrix((np.ones(truth.size, np.float32), truth.ravel(), 5 * np.arange(n + 1)), (n, n_labels))
-    state = xc.State(KS).add(Y, top)
+    state = xc.State(KS).update(Y, top)
     held = sum(array.nbytes for fold in state._folds.values() for array in fold.arrays().values())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"

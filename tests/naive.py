@@ -187,3 +187,12 @@ def multilabel_problem(n=80, n_features=12, n_labels=9, seed=0):
 def same_bits(a, b) -> bool:
     """Are two TopK equal, labels and scores?"""
     return np.array_equal(a.ids, b.ids) and np.array_equal(a.scores, b.scores)
+
+
+def jackknife_error(left_out):
+    """The standard error of a statistic from its values with one part of the rows after the other left out."""
+    columns = list(zip(*left_out, strict=True))
+    parts = len(left_out)
+    means = [sum(column) / parts for column in columns]
+    sums = [sum((one - mean) ** 2 for one in column) for column, mean in zip(columns, means, strict=True)]
+    return [math.sqrt((parts - 1) / parts * total) for total in sums]

@@ -258,9 +258,6 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.psndcg": lambda d: metrics.psndcg(d.Y, d.ours, inverse_propensity=d.weights),
     "metrics.psp": lambda d: metrics.psp(d.Y, d.ours, inverse_propensity=d.weights),
     "metrics.reachable": lambda d: metrics.reachable(d.Y),
-    "metrics.relative_improvement": lambda d: metrics.relative_improvement(
-        *(metrics.binned_macro_f1(d.Y, top, label_counts=d.counts) for top in (d.ours, d.theirs))
-    ),
     "metrics.sampled_coverage": lambda d: [
         metrics.sampled_coverage(d.Y, d.ours, sample_size=40, replace=replace) for replace in (True, False)
     ],
@@ -301,9 +298,6 @@ CASES: dict[str, Callable[[Data], object]] = {
         d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], samples=40, more_than=1
     ),
     "metrics.holm": lambda d: metrics.holm(d.x[:20]),
-    "metrics.jackknife_blocks": lambda d: list(metrics.jackknife_blocks(103)),
-    "metrics.jackknife_error": lambda d: metrics.jackknife_error(d.x[:20]),
-    "metrics.poisson_weights": lambda d: metrics.poisson_weights(6, np.arange(200), 30),
 }  # fmt: skip
 """Public name -> the numbers that it makes here. Models and calibrators have none: they are all trained, as they are listed."""
 

@@ -201,7 +201,10 @@ def stamp(home: Path, turn: int) -> None:
     if not (home / "notebooks/demo/one.ipynb").exists():
         made.entries = {}
         made.add("one", "pass")
-    stamps.write(manifest.load()["demo/one"], {"parameters": {"size": "small", "seed": turn}}, [], [])
+    entry = manifest.load()["demo/one"]
+    stamps.write_at(
+        stamps.path(entry, "small"), stamps.made(entry, {"parameters": {"size": "small", "seed": turn}}, [], [])
+    )
 
 
 def record(home: Path, turn: int) -> None:

@@ -183,4 +183,3 @@ def test_a_split_that_is_none_of_those_on_record_has_no_printed_rows(real_data, 
     assert not other.comparable
     assert datasets.printed_name(other) == ""
     assert "other content than the 10 on record" in other.notes[-1]
-    assert "other content" in datasets.standing(other)

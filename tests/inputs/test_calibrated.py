@@ -172,6 +172,12 @@ def test_a_file_by_a_baselines_name_is_taken_by_its_content(tmp_path):
     assert calibrated.probabilities({"DiSMEC": top}, 2)["DiSMEC"].scores.max() == 1
     assert calibrated.describe_scores({"DiSMEC": top}, given) == "Scores are probabilities as they are."
     margins = TopK.from_scores(np.array([[3.0, -1.0], [1.0, 2.0]]), k=2)
+    margins.save(tmp_path / "DiSMEC.npz")
+    assert calibrated.probabilities({"DiSMEC": margins}, 2, given)["DiSMEC"].scores.tolist() == [
+        [1.0, 0.0],
+        [0.75, 0.5],
+    ]
+    assert "DiSMEC (some lie outside)" in calibrated.describe_scores({"DiSMEC": margins}, given)
     assert "mine (some lie outside)" in calibrated.describe_scores({"mine": margins})
 
 

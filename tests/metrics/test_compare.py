@@ -95,7 +95,7 @@ def test_errors_of_sums_over_rows_are_the_bootstraps_by_hand(small):
     np.testing.assert_allclose(found[["low", "high"]].T, np.quantile(drawn, [0.05, 0.95], axis=0), rtol=1e-9)
     left_out = np.array([both([i for i in range(120) if i != out]) for out in range(120)])
     many = xc.evaluate(small.Y, small.good, metrics=["P@5", "PSP@5"], interval=0.9, samples=2000, **small.about)
-    np.testing.assert_allclose(many["stderr"], m.jackknife_error(left_out), rtol=0.06)
+    np.testing.assert_allclose(many["stderr"], naive.jackknife_error(left_out), rtol=0.06)
 
 
 def test_errors_of_metrics_of_labels_are_those_of_parts_by_hand(small):

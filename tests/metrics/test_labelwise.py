@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -319,23 +318,6 @@ def test_the_bins_make_up_the_whole():
     total = table.assign(value=table["value"].fillna(0) * table["labels"]).groupby("k")[["value", "labels"]].sum()
     assert (total["labels"] == ds.test.Y.shape[1]).all()
     np.testing.assert_allclose(total["value"] / total["labels"], m.macro_f1(ds.test.Y, top), rtol=1e-12)
-
-
-def test_relative_improvement_is_of_the_baseline():
-    ours = m.binned_macro_f1(TRUTH, TOP, (1, 3), label_counts=[120, 3, 9, 0])
-    other = xc.TopK.from_ids([[1, 0, 2], [1, 3, 0]], n_labels=4)
-    theirs = m.binned_macro_f1(TRUTH, other, (1, 3), label_counts=[120, 3, 9, 0])
-    table = m.relative_improvement(ours, theirs).set_index(["bin", "k"])
-    assert table.loc[("1-9", 1), "improvement"] == -1.0  # label 1 hit by the baseline only
-    assert np.isnan(table.loc[("100-999", 1), "improvement"])  # the baseline has 0
-    assert table.loc[("1-9", 3), "improvement"] == 0.0
-    assert np.isnan(table.loc[("1000+", 3), "improvement"])  # no label
-    assert "improvement" not in ours
-    for wrong in (theirs.assign(labels=7), theirs[theirs["k"] == 1]):
-        with pytest.raises(ArgumentError, match="baseline must have the bins"):
-            m.relative_improvement(ours, wrong)
-    with pytest.raises(ArgumentError, match="no column labels"):
-        m.relative_improvement(ours, pd.DataFrame({"bin": [], "k": [], "value": []}))
 
 
 # ---------------------------------------------------------------- evaluate

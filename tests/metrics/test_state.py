@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.folds.rows import poisson_weights
 from xcrepro.metrics import registry, state
 
 N_LABELS = 40
@@ -46,7 +47,7 @@ def empty(w, counts, metrics=None, ks=(1, 3, 5), **options) -> xc.State:
 
 def bits(found: xc.State, tmp_path) -> tuple[bytes, bytes]:
     found.save(tmp_path / "state.npz")
-    return found.result()["value"].to_numpy().tobytes(), (tmp_path / "state.npz").read_bytes()
+    return found.compute()["value"].to_numpy().tobytes(), (tmp_path / "state.npz").read_bytes()
 
 
 @settings(max_examples=25, deadline=None)
@@ -73,10 +74,10 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ex
 
 def test_it_is_what_evaluate_and_calibration_table_give():
     Y, top, w, counts, _ = rows(1)
-    found = xc.State((1, 3, 5), None, w, counts).add(Y, top).result()
+    found = xc.State((1, 3, 5), None, w, counts).update(Y, top).compute()
     assert found.equals(xc.evaluate(Y, top, inverse_propensity=w, label_counts=counts))
     names = registry.names("pairs", "scores")
-    found = xc.State((1, 5), names, exact=True).add(Y, top).result()
+    found = xc.State((1, 5), names, exact=True).update(Y, top).compute()
     assert found.equals(xc.metrics.calibration_table(Y, top, (1, 5)))
     assert found.equals(xc.evaluate(Y, top, (1, 5), metrics=names))
 
@@ -94,7 +95,7 @@ def test_the_oracles_agree_on_the_streamed_result():
         naive.average_precision(truth, ranking, 3),
         naive.psp(truth, ranking, 3, w),
     ]
-    assert found.result()["value"][:4].tolist() == pytest.approx(want, abs=1e-13)
+    assert found.compute()["value"][:4].tolist() == pytest.approx(want, abs=1e-13)
 
 
 def _block(low: int) -> xc.State:
@@ -121,9 +122,9 @@ def test_any_number_of_threads(threads, monkeypatch):
     top = xc.TopK(np.tile(top.ids, (700, 1)), np.tile(top.scores, (700, 1)), N_LABELS)
     monkeypatch.setenv("XCREPRO_THREADS", "1")
     metrics = [name for name in EVERYTHING if name != "coverage (reachable)"]
-    want = empty(w, counts, metrics).add(Y, top, 0, n_relevant).result()
+    want = empty(w, counts, metrics).add(Y, top, 0, n_relevant).compute()
     monkeypatch.setenv("XCREPRO_THREADS", threads)
-    assert empty(w, counts, metrics).add(Y, top, 0, n_relevant).result().equals(want)
+    assert empty(w, counts, metrics).add(Y, top, 0, n_relevant).compute().equals(want)
 
 
 def test_pickle_keeps_it_whole(tmp_path):
@@ -185,7 +186,7 @@ def test_better_and_unit_are_true():
     n = np.diff(Y.indptr).astype(float)
     good = xc.TopK.from_scores(np.clip(Y.toarray() * 0.98 + 0.01, 0, 1) - 1e-4 * rng.random(Y.shape), 5)
     bad = xc.TopK.from_scores(rng.random(Y.shape), 5)
-    tables = [xc.State(5, EVERYTHING, w, counts).add(Y, top, n_relevant=n).values() for top in (good, bad)]
+    tables = [xc.State(5, EVERYTHING, w, counts).update(Y, top, n_relevant=n).values() for top in (good, bad)]
     for name, value in tables[0].items():
         if name in ("ECE over", "ECE under"):  # halves of it: one falls as the other rises
             continue
@@ -203,7 +204,7 @@ def test_better_and_unit_are_true():
 def merged(**other):
     Y, top, w, *_ = rows(9)
     options = {"ks": (1, 3), "metrics": ["P", "PSP"], "inverse_propensity": w, "bins": 10} | other
-    return xc.State((1, 3), ["P", "PSP"], w).add(Y, top, 0).merge(xc.State(**options).add(Y, top, 60))
+    return xc.State((1, 3), ["P", "PSP"], w).update(Y, top, 0).merge(xc.State(**options).update(Y, top, 60))
 
 
 @pytest.mark.parametrize(
@@ -238,11 +239,11 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     Y, top, *_ = rows(11)
     wide = sp.hstack([Y, sp.csr_matrix((60, 1))]).tocsr()
     more = xc.TopK(top.ids, top.scores, N_LABELS + 1)
-    one = xc.State(1, "P").add(Y, top)
+    one = xc.State(1, "P").update(Y, top)
     with pytest.raises(ArgumentError, match="40 labels in every block"):
         one.add(wide, more)
     with pytest.raises(ArgumentError, match="n_labels 40 here and 41 there"):
-        one.merge(xc.State(1, "P").add(wide, more))
+        one.merge(xc.State(1, "P").update(wide, more))
     with pytest.raises(ArgumentError, match="must be a State"):
         one.merge({})
     one.save(tmp_path / "a.npz")
@@ -253,28 +254,28 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
 
 def test_a_row_twice_is_refused_unless_allowed():
     Y, top, *_ = rows(12)
-    one = xc.State(1, "P").add(Y, top, 100).add(Y, top, 0)
+    one = xc.State(1, "P").update(Y, top, 100).add(Y, top, 0)
     for first, both in ((0, "0 to 59"), (59, "59 to 59"), (41, "41 to 59"), (130, "130 to 159")):
         with pytest.raises(ArgumentError, match=f"rows {both} a second time"):
             one.add(Y, top, first)
     with pytest.raises(ArgumentError, match="rows 100 to 159 a second time"):
-        one.merge(xc.State(1, "P").add(Y, top, 100))
+        one.merge(xc.State(1, "P").update(Y, top, 100))
     assert one.n_rows == 120
     one.add(Y[:40], top.rows(slice(0, 40)), 60)
     assert one.n_rows == 160
-    assert xc.State(1, "P", allow_repeats=True).add(Y, top, 0).add(Y, top, 0).n_rows == 120
+    assert xc.State(1, "P", allow_repeats=True).update(Y, top, 0).add(Y, top, 0).n_rows == 120
 
 
 def test_no_rows_in_a_block_is_fine_in_all_an_error(tmp_path):
     Y, top, *_ = rows(13)
     none = slice(0, 0)
-    nothing = xc.State((1, 3), ["P", "coverage", "ECE"]).add(Y[none], top.rows(none), 5)
+    nothing = xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y[none], top.rows(none), 5)
     with pytest.raises(ArgumentError, match="at least one row"):
-        nothing.result()
-    assert nothing.merge(xc.State((1, 3), ["P", "coverage", "ECE"]).add(Y, top, 0)).n_rows == 60
+        nothing.compute()
+    assert nothing.merge(xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y, top, 0)).n_rows == 60
     fresh = xc.State((1, 3), ["P", "coverage", "ECE"])
     fresh.save(tmp_path / "empty.npz")
-    assert xc.State.load(tmp_path / "empty.npz").add(Y, top).result().equals(nothing.result())
+    assert xc.State.load(tmp_path / "empty.npz").add(Y, top).compute().equals(nothing.compute())
 
 
 @pytest.mark.parametrize("what", ["scores", "n_relevant", "k"])
@@ -313,7 +314,7 @@ def test_a_damaged_file_never_gives_another_result(tmp_path):
     Y, top, w, counts, n_relevant = rows(15)
     found = empty(w, counts).add(Y, top, 0, n_relevant)
     found.save(tmp_path / "good.npz")
-    want, good = found.result(), (tmp_path / "good.npz").read_bytes()
+    want, good = found.compute(), (tmp_path / "good.npz").read_bytes()
     rng, refused = np.random.default_rng(0), 0
     for _ in range(120):
         bad = bytearray(good)
@@ -324,7 +325,7 @@ def test_a_damaged_file_never_gives_another_result(tmp_path):
                 bad[place] ^= 1 << rng.integers(8)
         (tmp_path / "bad.npz").write_bytes(bytes(bad))
         try:
-            assert xc.State.load(tmp_path / "bad.npz").result().equals(want)
+            assert xc.State.load(tmp_path / "bad.npz").compute().equals(want)
         except DataError:
             refused += 1
     assert refused > 60
@@ -375,7 +376,7 @@ def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
 @pytest.mark.parametrize("metric", ["P", "R", "nDCG", "PSP", "abandonment"])
 def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
     Y, top, w, *_ = rows(16)
-    made = xc.State((1, 3), metric, w if metric == "PSP" else None).add(Y, top)
+    made = xc.State((1, 3), metric, w if metric == "PSP" else None).update(Y, top)
     fold = made._folds["rows"]
     of_hits = np.repeat(fold.columns == fold.columns[0], 2) if metric == "PSP" else np.ones(2, bool)
     sums = fold._sums
@@ -390,7 +391,7 @@ def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
 )
 def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     Y, top, *_ = rows(16)
-    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).add(Y, top, 0).save(tmp_path / "a.npz")
+    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as stored:
         arrays = dict(stored)
     header = json.loads(arrays["header"].tobytes()) | {name: value}
@@ -401,7 +402,7 @@ def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
 
 def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
     Y, top, *_ = rows(16)
-    xc.State(1, "P").add(Y, top).save(tmp_path / "a.npz")
+    xc.State(1, "P").update(Y, top).save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as stored:
         arrays = dict(stored)
     header = {**json.loads(arrays["header"].tobytes()), "format": "xcrepro state 1"}
@@ -437,7 +438,7 @@ def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
 def test_of_an_iterable_needs_no_top():
     Y, top, *_ = rows(17)
     blocks = ((Y[i : i + 7], top.rows(slice(i, i + 7))) for i in range(0, 60, 7))
-    assert state.of(blocks, metrics=["P", "smECE"]).result().equals(state.of(Y, top, metrics=["P", "smECE"]).result())
+    assert state.of(blocks, metrics=["P", "smECE"]).compute().equals(state.of(Y, top, metrics=["P", "smECE"]).compute())
     with pytest.raises(ArgumentError, match="top must be given with a single Y"):
         state.of(Y, metrics="P")
 
@@ -478,7 +479,7 @@ def test_the_grid_stays_within_its_bounds_and_its_memory():
         grid.add(Y, top)
         exact.add(Y, top)
     bounds = grid.bounds().set_index(["metric", "k"])["value"]
-    one, other = (state.result().set_index(["metric", "k"])["value"] for state in (grid, exact))
+    one, other = (state.compute().set_index(["metric", "k"])["value"] for state in (grid, exact))
     for name in ("ACE", "smECE"):
         for k in (1, 5):
             assert abs(one[name, k] - other[name, k]) <= bounds[name, k] < 2e-4
@@ -490,9 +491,9 @@ def test_intervals_merge_as_all_else_does(tmp_path):
     Y, top, w, *_ = rows(20, n=120)
     options = {"inverse_propensity": w, "samples": 200, "seed": 3}
     names = ["P", "PSP@3", "nDCG@5", "coverage"]
-    whole = xc.State((1, 5), names, **options).add(Y, top, 0)
+    whole = xc.State((1, 5), names, **options).update(Y, top, 0)
     one, other = (
-        xc.State((1, 5), names, **options).add(Y[s], top.rows(s), s.start) for s in (slice(70, 120), slice(0, 70))
+        xc.State((1, 5), names, **options).update(Y[s], top.rows(s), s.start) for s in (slice(70, 120), slice(0, 70))
     )
     merged = one.merge(other)
     assert merged.intervals().equals(whole.intervals())
@@ -501,7 +502,7 @@ def test_intervals_merge_as_all_else_does(tmp_path):
     found = whole.intervals()
     assert found["metric"].tolist() == ["P", "P", "PSP", "nDCG"]
     # the samples are those of rows copied as often as their weights say
-    times = xc.metrics.poisson_weights(3, np.arange(120), 200)
+    times = poisson_weights(3, np.arange(120), 200)
     drawn = [
         xc.metrics.precision(Y[rows], top.rows(rows), 5)[0]
         for s in range(200)
@@ -521,14 +522,14 @@ def test_intervals_merge_as_all_else_does(tmp_path):
             lambda Y, top: xc.State(1, "coverage", samples=50),
             "samples must go with a metric that is made of sums over rows",
         ),
-        (lambda Y, top: xc.State(1, "P", samples=50).add(Y, top), "first_row must be given for samples"),
-        (lambda Y, top: xc.State(1, "P").add(Y, top).intervals(), "samples must be given up front"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).add(Y, top), "first_row must be given for cross-fitting"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).add(Y, top, 1), "must leave room for the block's 60 rows"),
-        (lambda Y, top: xc.State(1, "ACE").add(Y, top).cross_fit(1), "n_rows must be given up front"),
-        (lambda Y, top: xc.State(1, "P").add(Y, top).scores(1), "must name a metric that keeps the scores"),
-        (lambda Y, top: xc.State(1, "ACE").add(Y, top).scores(2), "k must be one of"),
-        (lambda Y, top: xc.State(1, "P").add(Y, top).counts(), "must name a label-wise metric"),
+        (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row must be given for samples"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples must be given up front"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top), "first_row must be given for cross-fitting"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top, 1), "must leave room for the block's 60 rows"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).cross_fit(1), "n_rows must be given up front"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).scores(1), "must name a metric that keeps the scores"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).scores(2), "k must be one of"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "must name a label-wise metric"),
         (lambda Y, top: xc.State(1, "ACE").bounds(), "at least one row"),
     ],
 )
@@ -536,3 +537,11 @@ def test_what_was_not_kept_is_named(call, message):
     Y, top, *_ = rows(21)
     with pytest.raises(ArgumentError, match=message):
         call(Y, top)
+
+
+def test_the_old_names_stay_with_a_warning():
+    Y, top = np.eye(2), xc.TopK.from_ids([[0], [0]], n_labels=2)
+    with pytest.warns(DeprecationWarning, match="State.update"):
+        old = xc.State(1, "P").add(Y, top)
+    with pytest.warns(DeprecationWarning, match="State.compute"):
+        assert old.result().equals(xc.State(1, "P").update(Y, top).compute())

@@ -130,11 +130,6 @@ def test_items_refuse(listed, name, given, message):
         repro.item("demo/one", {"size": "small"})
 
 
-def test_printed_values_are_counted_by_the_items_name(listed, capsys):
-    of().published(pd.DataFrame({"ours": [1.0], "printed": ["1.0"]}), part="a")
-    assert capsys.readouterr().out == "demo/one:a: 1 of 1 published values within rounding\n"
-
-
 # ---------------------------------------------------------------- what is committed stays where a run agrees with it
 
 
@@ -344,12 +339,6 @@ def test_own_runs_have_a_folder_of_their_own(listed):
     long = items.own_name(of().entry, {"folder": "x" * 300})
     assert len(long) < 120
     assert long != items.own_name(of().entry, {"folder": "x" * 301})
-
-
-def test_sentences_are_a_list_or_one_paragraph():
-    said = items._Said(["One.", "Two."])
-    assert said._repr_markdown_() == repr(said) == "- One.\n- Two."
-    assert repr(items._Said(["One."])) == "One."
 
 
 def test_parameters_are_checked_before_anything_runs(listed):

@@ -84,17 +84,12 @@ def test_a_file_of_another_form_is_refused(tmp_path, old, new, message):
         recorded.read(path)
 
 
-def test_a_frame_has_all_datasets_and_numbers_where_all_are(tmp_path):
-    for dataset, P in (("a", "0.5"), ("b", "nan")):
-        table = recorded.Table(["model", "P", "note"], [["PLT", P, "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
-        path = recorded.folder("demo/one", tmp_path) / f"{dataset}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        recorded.write(path, record({"part": table}, dataset=dataset))
-    found = recorded.frames("demo/one", root=tmp_path)
-    assert found["dataset"].tolist() == ["a", "a", "b", "b"]
-    assert found["P"].fillna(-1).tolist() == [0.5, 0.001, -1, 0.001]
-    assert found["note"].tolist() == ["1", "x"] * 2
-    assert len(recorded.frames("demo/one", "other", tmp_path)) == len(recorded.frames("demo/two", root=tmp_path)) == 0
+def test_a_frame_has_numbers_where_all_are():
+    table = recorded.Table(["model", "P", "note"], [["PLT", "nan", "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
+    found = recorded.frame(record({"part": table}), "part")
+    assert found["P"].fillna(-1).tolist() == [-1, 0.001]
+    assert found["note"].tolist() == ["1", "x"]
+    assert recorded.frame(record({"part": table}), "other") is None
 
 
 # ---------------------------------------------------------------- means
@@ -187,42 +182,6 @@ def test_a_standard_deviation_counts():
 # ---------------------------------------------------------------- in a notebook
 
 
-def test_datasets_stand_in_one_table():
-    """Columns of both, digits by the largest number, the first rows, what is missing as a dash."""
-    n = recorded.SHOWN_ROWS + 1
-    long = record(recorded.mean([noted(pd.DataFrame({"k": range(n), "P": [100.0] + [3.25] * (n - 1)}))]))
-    runs = [noted(pd.DataFrame({"k": [1], "ECE": [value]}), "errors") for value in (0.25, 0.35)]
-    short = record(recorded.mean(runs), dataset="other", split="mean", splits="2")
-    shown, said = recorded.lay_out([long, short])
-    assert shown.names == ["dataset", "k", "P", "ECE"]
-    assert shown.rows[:2] == [["toy", "0", "100.00", "-"], ["toy", "1", "3.25", "-"]]
-    assert shown.rows[n - 1 :] == [["other", "1", "-", "0.3000 ± 0.0707"]]
-    assert said == f"the first {n - 1} rows of a dataset; ± is the standard deviation over splits"
-    assert recorded.lay_out([long, short], "errors")[0].rows == [["other", "1", "0.3000 ± 0.0707"]]
-    assert recorded.lay_out([long], "errors") is recorded.lay_out([]) is None
-    assert [recorded.words(one) for one in (long, short, record({}, split="3", splits="10"))] == [
-        "toy, its one split",
-        "other, the mean of its 2 splits",
-        "toy, split 3 of 10 (from 0)",
-    ]
-
-
-def test_datasets_with_other_columns_stand_in_other_tables():
-    """One's among the other's, in any order: together. Some of each alone: apart, else half the cells were dashes."""
-
-    def of(dataset: str, *names: str) -> recorded.Record:
-        return record(recorded.mean([noted(pd.DataFrame({name: [1.0] for name in names}))]), dataset=dataset)
-
-    one, part, other, whole = of("a", "P", "20"), of("b", "P"), of("c", "P", "50"), of("d", "P", "50", "80")
-
-    def names(*records: recorded.Record, of: str | None = None) -> list[list[str]]:
-        return [[one.provenance["dataset"] for one in group] for group in recorded.alike(records, of)]
-
-    assert names(one, part, other, whole) == [["a", "b"], ["c", "d"]]
-    assert names(part, whole, other, one) == [["b", "d", "c"], ["a"]]
-    assert names(one, of="errors") == names() == []
-
-
 # ---------------------------------------------------------------- a recorded run
 
 
@@ -243,21 +202,35 @@ def in_process(monkeypatch):
     """Runs in this process, which is quicker: the list of the splits that ran."""
     ran = []
 
-    def run_own(entry, values, executed, environment):
-        ran.append(values["split"])
-        executed.parent.mkdir(parents=True, exist_ok=True)
-        namespace = dict(values)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            try:
-                for cell in notebooks.code_cells(notebooks.read(entry.notebook))[1:]:
-                    exec(notebooks.text(cell["source"]), namespace)
-            except AssertionError as error:
-                return f"AssertionError: {error}"
-        return ""
+    class Here:
+        def __init__(self, root, job, fingerprint, why, environment, start):
+            self.job, self.fingerprint, self.why, self.executed, self.began = job, fingerprint, why, job.executed, 1.0
+            self.said = ""
+            ran.append(job.values["split"])
+            job.executed.parent.mkdir(parents=True, exist_ok=True)
+            job.executed.touch()
+            for old in (job.stamp, job.keeps):
+                old.unlink(missing_ok=True)
+            namespace = dict(job.values)
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in job.variables.items():
+                    patch.setenv(name, value)
+                try:
+                    for cell in notebooks.code_cells(notebooks.read(job.entry.notebook))[1:]:
+                        exec(notebooks.text(cell["source"]), namespace)
+                except AssertionError as error:
+                    self.said = f"AssertionError: {error}"
 
-    monkeypatch.setattr(recording.runner, "run_own", run_own)
+        def ended(self):
+            return True
+
+        def fault(self):
+            return self.said
+
+        def notes(self):
+            return {}
+
+    monkeypatch.setattr(recording.runner, "Child", Here)
     return ran
 
 
@@ -290,7 +263,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     everything = ["run", "--record", "--data", str(home.parent)]
     assert main(everything) == 0
     printed = capsys.readouterr().out
-    assert "split 1  ran" in printed
+    assert "split 1  ok" in printed
     assert ran == [0, 1]
     assert "data/recorded/demo/one/toy.csv written: recorded otherwise: line 3: 'provenance,1,split,mean,'" in printed
     made = recorded.read(path)
@@ -312,13 +285,9 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert "instead of ',1,P,1.33444,0.707107'" in capsys.readouterr().out
     assert path.read_bytes() == before
 
-    # In the notebook: the first table of every dataset, and what made it; it counts as an input of the item.
+    # In the notebook: the table of every dataset; it counts as an input of the item.
     values = notebooks.parameters(project.root / "notebooks/demo/one.ipynb")
-    items.item("demo/one", values).show_recorded()
-    shown = capsys.readouterr().out
-    assert "toy, the mean of its 2 splits, xcrepro" in shown
-    assert "-p folder DIR -p split mean --record" in shown
-    assert "1.333 ± 0.707" in shown
+    assert items.item("demo/one", values).recorded()["toy"]["P"].iloc[0] == 1.33333
     entry = manifest.load()["demo/one"]
     assert list(stamps.fingerprint(entry, values, {}, {})["recorded"]) == ["data/recorded/demo/one/toy.csv"]
 
@@ -331,7 +300,7 @@ def test_a_run_goes_on_where_it_was(toy, capsys, in_process):
     everything = ["run", "--record", "--data", str(home.parent)]
     assert main(everything) == 1
     printed = capsys.readouterr().out
-    assert "split 0  ran" in printed
+    assert "split 0  ok" in printed
     assert "split 1 failed: AssertionError: planted" in printed
     assert "1 records: 0 stand, 1 failed" in printed
     assert not (project.root / "data").exists()

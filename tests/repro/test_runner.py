@@ -195,7 +195,7 @@ def stamped(demo, monkeypatch):
 
     assert reason() == "no finished run here yet"
     files = [str(demo.root / name) for name in ("data/in.csv", "figures/demo/good.csv")]
-    stamps.write(entry, look(), files[:1], files[1:])
+    stamps.write_at(stamps.path(entry, "small"), stamps.made(entry, look(), files[:1], files[1:]))
     assert reason() is None
     return demo, reason
 
@@ -240,7 +240,7 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
     with monkeypatch.context() as disk:
         disk.setattr(Path, "write_text", full)
         with pytest.raises(OSError, match="no space"):
-            stamps.write(entry, fingerprint, [], [])
+            stamps.write_at(path, stamps.made(entry, fingerprint, [], []))
     assert path.read_text() == whole
     assert [file.name for file in path.parent.iterdir()] == ["good.json"]
     for cut in ("", whole[: len(whole) // 2], "[]", "{}"):

@@ -111,7 +111,7 @@ def test_outputs_that_cannot_be_put_back_fail_their_item(pair, monkeypatch):
 def test_a_recording_that_cannot_be_written_fails_alone(pair, monkeypatch, capsys):
     from xcrepro.repro import recording
 
-    def full(one, force, say):
+    def full(one, force):
         raise OSError(28, "No space left on device", "/data/a.json")
 
     monkeypatch.setattr(recording, "collect", full)

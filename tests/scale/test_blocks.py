@@ -17,6 +17,7 @@ from tests.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.extras import LibraryMissing
+from xcrepro.folds.rows import poisson_weights
 from xcrepro.scale import BlocksFailed
 
 FORMATS = [
@@ -303,7 +304,7 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     assert np.allclose(found["value"][: len(expected)], expected["value"])
     assert {"ECE", "Brier"} <= {*metrics["metric"]}
     # The paired bootstrap, by hand: the same weights for both models, drawn from the seed and the row's number.
-    weights = xc.metrics.poisson_weights(0, np.arange(700), 200)
+    weights = poisson_weights(0, np.arange(700), 200)
     hits = [np.array([Y[row, ids[0]] > 0 for row, ids in enumerate(each.ids)], float) for each in (top, other)]
     differences = (weights * (hits[0] - hits[1])[:, None]).sum(axis=0) / weights.sum(axis=0)
     pairs = pd.read_csv(tmp_path / "report/csv/pairs.csv").query("metric == 'P' and k == 1").iloc[0]

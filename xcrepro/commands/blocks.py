@@ -99,7 +99,7 @@ def evaluate(arguments) -> int:
         progress=True,
         samples=arguments.samples,
     )
-    table = state.result()
+    table = state.compute()
     if arguments.samples:
         table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))

@@ -104,26 +104,7 @@ class Block:
 
 
 def blocks(Y, top: TopK | None, k_max: int, n_relevant=None) -> Iterator[Block]:
-    """What a metric was given, block by block.
-
-    Parameters
-    ----------
-    Y, top
-        A truth and its TopK; or an iterable of such pairs as ``Y``, with ``top`` None.
-    k_max : int
-        Places that are looked at.
-    n_relevant : float array, (n,), optional
-        Of all rows; it is cut into the same blocks.
-
-    Yields
-    ------
-    Block
-
-    Raises
-    ------
-    ArgumentError
-        For a single ``Y`` without ``top``, and as :class:`Block` says.
-    """
+    """What a metric was given, block by block."""
     if top is not None:
         yield Block(Y, top, k_max, 0, n_relevant)
         return

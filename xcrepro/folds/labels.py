@@ -1,8 +1,8 @@
 """How often each label is relevant, predicted, and predicted rightly, for every k: what label-wise metrics are made of.
 
-:class:`LabelCounts` is the fold. Of millions of labels a block of rows meets few, so its state is lists of the labels met, and
-tables over all labels only where those are smaller. :class:`HitLabels` is what metrics are worked out from, the labels that
-were hit. :class:`PreparedLabels` counts one block again and again with other weights of its rows, for resampling.
+:class:`LabelCounts` is the fold. Of millions of labels a block of rows meets few, so its state is a list of the labels met.
+:class:`HitLabels` is what metrics are worked out from, the labels that were hit. :class:`PreparedLabels` counts one block again
+and again with other weights of its rows, for resampling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from xcrepro.kernels import labelwise as kernel
 
 _NARROW = 2**31  # what fits into an int32 lies below
 _PENDING = 2**18  # events that may wait to be sorted
-_PARTS = 512  # lists that may wait
 _RANGE_BITS = 9  # labels are counted in that many bits of ranges
 _NO_COUNTS = np.zeros(0, np.int64)
 
@@ -65,13 +64,7 @@ class HitLabels:
         return f"HitLabels(ks={self.ks.tolist()}, n_rows={self.n_rows}, {self.labels.size} of {self.n_labels} labels)"
 
     def at(self, ks) -> HitLabels:
-        """The counts at some of its ks, in the order of ``ks``; itself where those are all it has.
-
-        Raises
-        ------
-        ArgumentError
-            For a k that was not counted.
-        """
+        """The counts at some of its ks, in the order of ``ks``; itself where those are all it has."""
         wanted, which = pick_ks(ks, self.ks)
         if which is None:
             return self
@@ -160,25 +153,7 @@ class LabelCounts:
         return np.int32 if self.n_rows < _NARROW else np.int64
 
     def add(self, block: Block, weights: np.ndarray | None = None) -> LabelCounts:
-        """Count a block.
-
-        Parameters
-        ----------
-        block : Block
-            Of L labels, with as many places as the largest k or more.
-        weights : ndarray of int64, shape (n,), optional
-            How often each row counts, 0 or more; once by default.
-
-        Returns
-        -------
-        LabelCounts
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a block of another shape, and weights that break a rule.
-        """
+        """Count a block."""
         if block.n_labels != self.n_labels:
             raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", block.n_labels)
         check_places("ks", self._bucket.size, block.ids.shape[1])
@@ -190,13 +165,7 @@ class LabelCounts:
         return self
 
     def merge(self, other: LabelCounts) -> LabelCounts:
-        """Fold in the counts of other rows; ``other`` stays as it is.
-
-        Raises
-        ------
-        ArgumentError
-            For one with other ks or another number of labels.
-        """
+        """Fold in the counts of other rows; ``other`` stays as it is."""
         for name, ours, theirs in (("ks", self.ks, other.ks), ("n_labels", self.n_labels, other.n_labels)):
             if not np.array_equal(ours, theirs):
                 raise ArgumentError("other", f"must have the same {name}, {ours}", theirs)
@@ -207,28 +176,14 @@ class LabelCounts:
         return self
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that was counted, in a form that depends on nothing else: equal counts give equal bytes.
-
-        Returns
-        -------
-        dict of str to ndarray
-            ``n_rows``, one int64; and for ``truth`` and ``places`` ``_keys`` (int32, or int64 where there are too many labels)
-            and ``_counts`` (int32, int64 from 2**31 rows on). Either rising keys, each with its count (1 or more); or, where
-            that is smaller, no keys and a count for each label and event. See :mod:`xcrepro.kernels.labelwise`.
-        """
+        """All that was counted, in a form that depends on nothing else: equal counts give equal bytes."""
         found = {"n_rows": np.array([self.n_rows], np.int64)}
         for name, events in (("truth", self._truth), ("places", self._places)):
             found[f"{name}_keys"], found[f"{name}_counts"] = events.arrays(self._count_type)
         return found
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> LabelCounts:
-        """Take over what :meth:`arrays` gave, in place of what was counted here.
-
-        Raises
-        ------
-        ValueError
-            For arrays that :meth:`arrays` of a fold with these options cannot have given.
-        """
+        """Take over what :meth:`arrays` gave, in place of what was counted here."""
         names = ["n_rows", *(f"{name}_{part}" for name in ("truth", "places") for part in ("keys", "counts"))]
         if sorted(arrays) != sorted(names):
             raise ValueError(f"label counts must hold the arrays {', '.join(names)}; got {', '.join(sorted(arrays))}")
@@ -249,13 +204,7 @@ class LabelCounts:
         return self
 
     def hit_labels(self) -> HitLabels:
-        """The counts of the labels that were hit, worked out anew at each call.
-
-        Returns
-        -------
-        HitLabels
-            At ``ks``. Without a row, there are no labels in it.
-        """
+        """The counts of the labels that were hit, worked out anew at each call."""
         labels, predicted, tp = self._places.hits(self._count_type)
         true = self._truth.table(self._count_type)
         about = self.n_labels, int(np.count_nonzero(true)), self.n_rows
@@ -266,24 +215,13 @@ class LabelCounts:
         return np.flatnonzero(self._truth.table(self._count_type))
 
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What was counted for every label.
-
-        Returns
-        -------
-        tp, predicted : ndarray of int64, shape (K, L)
-        true : ndarray of int64, shape (L,)
-        """
+        """What was counted for every label."""
         tp, predicted = (np.zeros((self.ks.size, self.n_labels), np.int64) for _ in range(2))
         self._places.spread(predicted, tp)
         return tp, predicted, self._truth.table(np.int64)
 
     def first_ks(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first of ``ks`` at which each label is predicted, and at which it is hit: its number, or K for never.
-
-        Returns
-        -------
-        predicted, hit : ndarray of unsigned int, shape (L,)
-        """
+        """The first of ``ks`` at which each label is predicted, and at which it is hit: its number, or K for never."""
         first = np.full((self.n_labels, 2), self.ks.size, np.min_scalar_type(self.ks.size))
         self._places.first_buckets(first)
         return tuple(np.ascontiguousarray(first.T))
@@ -333,7 +271,7 @@ class PreparedLabels:
         row_numbers = np.arange(self.n_rows, dtype=np.int32)
         # The places of labels that are hit at all. Each list is sorted by cell, so that a count runs through its table once.
         n_places = np.logical_and.accumulate(block.ids[:, : once._bucket.size] >= 0, axis=1).sum(axis=1)
-        [(keys, _)] = once._places.lists()
+        keys, _ = once._places.whole(np.int32)
         label, event = keys >> once._places.shift, keys & ((1 << once._places.shift) - 1)
         number = np.full(self.n_labels, -1, np.int32)
         number[hit.labels] = np.arange(hit.labels.size, dtype=np.int32)
@@ -341,28 +279,13 @@ class PreparedLabels:
         cell = number[label[kept]].astype(np.int64) * (2 * self.ks.size) + event[kept]
         self._cell, self._row = _sorted_together(cell, np.repeat(row_numbers, n_places)[kept])
         # The truth's labels, numbered as they rise.
-        [(labels, _)] = once._truth.lists()
+        labels, _ = once._truth.whole(np.int32)
         number[true_labels] = np.arange(true_labels.size, dtype=np.int32)
         self._true_cell, self._true_row = _sorted_together(number[labels], np.repeat(row_numbers, block.truth.sizes))
         self._n_true, self._hit_cell = true_labels.size, number[hit.labels]
 
     def count(self, weights: np.ndarray) -> HitLabels:
-        """What ``LabelCounts(n_labels, ks).add(block, weights).hit_labels()`` gives, the same numbers, faster.
-
-        Parameters
-        ----------
-        weights : ndarray of int64, shape (n,)
-            How often each row of the block counts, 0 or more.
-
-        Returns
-        -------
-        HitLabels
-
-        Raises
-        ------
-        ArgumentError
-            For weights that break a rule.
-        """
+        """What ``LabelCounts(n_labels, ks).add(block, weights).hit_labels()`` gives, the same numbers, faster."""
         check_weights(weights, self.n_rows)
         n_rows = int(weights.sum())
         count_type = np.int32 if n_rows < _NARROW else np.int64
@@ -431,45 +354,36 @@ def _truth_list(block: Block, key_type: type, weights: np.ndarray | None) -> _Li
 class _Events:
     """How often each event of each label happened; see :mod:`xcrepro.kernels.labelwise` for events, keys and cells.
 
-    Events wait as they came until there are many; then they are sorted, and sorted lists of about one length merged. So each
-    event is sorted once and merged a few times, however small the blocks. Lists are never changed once they are here, so
-    that two folds may hold the same.
+    There is one list of rising keys with their counts; events wait beside it as they came until they are as many. So each event
+    is sorted a few times, however small the blocks. Lists are never changed once they are here, so that two folds may hold the
+    same.
     """
 
     def __init__(self, n_labels: int, n_events: int) -> None:
         self.n_labels, self.n_events = n_labels, n_events
         self.shift = (n_events - 1).bit_length()
         self.key_type = np.int32 if n_labels << self.shift <= _NARROW else np.int64
-        self._raw: list[_List] = []  # keys in any order, some more than once
-        self._sorted: list[_List] = []  # rising keys; the longest list first
-        self._cells: np.ndarray | None = None  # a count for each label and event
+        self._rising: _List = np.zeros(0, self.key_type), np.zeros(0, np.int32)
+        self._waiting: list[_List] = []  # keys in any order, some more than once
 
     def add(self, keys: np.ndarray, counts: np.ndarray, count_type: type) -> None:
         """Take a list; no ``counts``: once each. What waited is sorted in before, so that a single block is not sorted."""
-        self._sort_in_if_many(count_type)
-        self._raw.append((keys, counts))
+        if sum(keys.size for keys, _ in self._waiting) > max(_PENDING, self._rising[0].size):
+            self._sort_in(count_type)
+        self._waiting.append((keys, counts))
 
     def merge(self, other: _Events, count_type: type) -> None:
         """Take all that the other has."""
-        raw, rising, cells = list(other._raw), list(other._sorted), other._cells
-        self._sort_in_if_many(count_type)
-        self._raw += raw
-        for one in rising:
-            self._push(one, count_type)
-        if cells is not None:
-            ours = self._open_cells(count_type)
-            ours += cells
+        for given in other.lists():
+            self.add(*given, count_type)
 
     def lists(self) -> list[_List]:
-        """All that is not in cells."""
-        return [*self._sorted, *self._raw]
+        """All there is."""
+        return [given for given in (self._rising, *self._waiting) if given[0].size]
 
     def hits(self, count_type: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of a ranking's events: the labels with a hit, rising; predicted and tp, (m, K). All int64."""
-        if self._cells is not None:
-            self._cells, self._raw, self._sorted = self.table(count_type), [], []
-            return _hits_of_cells(self._cells, self.n_events // 2)
-        keys, counts = self._one_list(count_type)
+        keys, counts = self.whole(count_type)
         most = min(int(np.count_nonzero(keys & 1)), self.n_labels)
         labels, predicted, tp = _room_for_hits(most, self.n_events // 2)
         bits = max(0, (self.n_labels - 1).bit_length() - _RANGE_BITS)
@@ -478,69 +392,40 @@ class _Events:
         n = kernel.hits_of_list(keys, counts, *about, cells, labels, predicted, tp)
         return labels[:n], predicted[:n], tp[:n]
 
+    def whole(self, count_type: type) -> _List:
+        """All there is as one list, in no order; of a single block in that of its rows."""
+        return self._one_list(self.lists(), count_type)
+
     def first_buckets(self, first: np.ndarray) -> None:
         """Lower each label's first bucket, (L, 2): in which it stands, and in which it stands rightly."""
-        lists = self.lists()
-        if self._cells is not None:
-            (at,) = np.nonzero(self._cells)
-            label, event = np.divmod(at, self.n_events)
-            lists.append(((label << self.shift) + event, _NO_COUNTS))
-        for keys, counts in lists:
+        for keys, counts in self.lists():
             kernel.first_buckets(keys, counts, self.shift, first)
 
     def spread(self, predicted: np.ndarray, tp: np.ndarray, labels: np.ndarray | None = None) -> None:
         """Add everything to (K, L) tables of zeros; or what belongs to some labels, rising, to tables of those."""
+        number = np.arange(0 if labels is None else self.n_labels)
         if labels is not None:
-            wanted = np.zeros(self.n_labels, np.bool_)
-            wanted[labels] = True
-            lists = []
-            for keys, counts in self.lists():
-                kept = wanted[keys >> self.shift]
-                event, number = keys[kept] & ((1 << self.shift) - 1), np.searchsorted(labels, keys[kept] >> self.shift)
-                lists.append(((number << self.shift) + event, counts[kept] if counts.size else counts))
-            cells = None if self._cells is None else self._cells.reshape(self.n_labels, -1)[labels]
-        else:
-            lists, cells = self.lists(), self._cells
-        if cells is not None:
-            by_bucket = cells.reshape(-1, self.n_events // 2, 2)
-            tp += np.cumsum(by_bucket[:, :, 1], axis=1, dtype=np.int64).T
-            predicted += np.cumsum(by_bucket.sum(axis=2, dtype=np.int64), axis=1).T
-        for keys, counts in lists:
+            number[:] = -1
+            number[labels] = np.arange(labels.size)
+        for keys, counts in self.lists():
+            if labels is not None:
+                label = number[keys >> self.shift]
+                kept = label >= 0
+                keys = (label[kept] << self.shift) + (keys[kept] & ((1 << self.shift) - 1))
+                counts = counts[kept] if counts.size else counts
             kernel.spread(keys, counts, self.shift, predicted, tp)
 
     def table(self, count_type: type) -> np.ndarray:
-        """All events in cells of their own, or as they stand where they are in cells already."""
-        if self._cells is not None and not self.lists():
-            return self._cells.astype(count_type, copy=False)
-        cells = (
-            np.zeros(self.n_labels * self.n_events, count_type)
-            if self._cells is None
-            else self._cells.astype(count_type)
-        )
+        """A count for each label and event."""
+        cells = np.zeros(self.n_labels * self.n_events, count_type)
         for keys, counts in self.lists():
             kernel.add_to_cells(keys, counts, self.shift, self.n_events, cells)
         return cells
 
     def arrays(self, count_type: type) -> _List:
-        """Keys and counts in the form that their content decides."""
-        size = sum(keys.size for keys, _ in self.lists())
-        if self._cells is not None or self._are_many(size):
-            self._cells, self._raw, self._sorted = self.table(count_type), [], []
-            n = np.count_nonzero(self._cells)
-        else:
-            self._sort_in(count_type)
-            while len(self._sorted) > 1:
-                self._merge_last_two(count_type)
-            n = self._sorted[0][0].size if self._sorted else 0
-        if self._smaller_in_cells(n, count_type):
-            return np.zeros(0, self.key_type), self.table(count_type).copy()
-        if self._cells is not None:
-            keys, counts = np.empty(n, self.key_type), np.empty(n, count_type)
-            kernel.list_cells(self._cells, self.shift, self.n_events, keys, counts)
-            return keys, counts
-        if not self._sorted:
-            return np.zeros(0, self.key_type), np.zeros(0, count_type)
-        keys, counts = self._sorted[0]
+        """Rising keys and their counts."""
+        self._sort_in(count_type)
+        keys, counts = self._rising
         return keys.copy(), counts.astype(count_type)
 
     def restore(self, name: str, keys: np.ndarray, counts: np.ndarray, n_rows: int, count_type: type) -> None:
@@ -548,89 +433,49 @@ class _Events:
         for part, array, dtype in (("keys", keys, self.key_type), ("counts", counts, count_type)):
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
                 raise ValueError(f"{name}_{part} must be one row of {np.dtype(dtype)}; got {_kind(array)}")
-        in_cells = keys.size == 0 and counts.size > 0
-        if counts.size != (self.n_labels * self.n_events if in_cells else keys.size):
-            raise ValueError(
-                f"{name}_counts must be as many as {name}_keys, or as the cells; got {counts.size}, {keys.size}"
-            )
-        if counts.size and (counts.min() < (0 if in_cells else 1) or counts.max() > n_rows):
-            raise ValueError(f"{name}_counts must lie between {0 if in_cells else 1} and n_rows, {n_rows}")
+        if counts.size != keys.size:
+            raise ValueError(f"{name}_counts must be as many as {name}_keys; got {counts.size}, {keys.size}")
+        if counts.size and (counts.min() < 1 or counts.max() > n_rows):
+            raise ValueError(f"{name}_counts must lie between 1 and n_rows, {n_rows}")
         if (keys[1:] <= keys[:-1]).any() or (keys.size and not 0 <= keys[0] <= keys[-1] < self.n_labels << self.shift):
             raise ValueError(f"{name}_keys must rise and name labels below {self.n_labels}")
         if (keys & ((1 << self.shift) - 1) >= self.n_events).any():
             raise ValueError(f"{name}_keys must name events below {self.n_events}")
-        if in_cells != self._smaller_in_cells(np.count_nonzero(counts), count_type):
-            raise ValueError(f"{name}_counts must be in the smaller of its two forms")
-        self._raw, self._sorted, self._cells = [], [], None
-        if in_cells:
-            self._cells = counts.copy()
-        elif keys.size:
-            self._sorted = [(keys.copy(), counts.copy())]
+        self._rising, self._waiting = (keys.copy(), counts.copy()), []
 
-    def _one_list(self, count_type: type) -> _List:
-        """All lists as one, in no order."""
-        lists = self.lists()
+    def _one_list(self, lists: list[_List], count_type: type) -> _List:
+        """Lists as one, in no order."""
         if len(lists) == 1:
             return lists[0]
-        if not lists:
-            return np.zeros(0, self.key_type), _NO_COUNTS
+        if not any(given.size for _, given in lists):
+            return np.concatenate([np.zeros(0, self.key_type), *(keys for keys, _ in lists)]), _NO_COUNTS
         counts = [given.astype(count_type) if given.size else np.ones(keys.size, count_type) for keys, given in lists]
         return np.concatenate([keys for keys, _ in lists]), np.concatenate(counts)
 
-    def _smaller_in_cells(self, n: int, count_type: type) -> bool:
-        """Are cells smaller than a list of n keys and counts? Depends on the content alone."""
-        width = np.dtype(count_type).itemsize
-        return n * (np.dtype(self.key_type).itemsize + width) > self.n_labels * self.n_events * width
-
-    def _are_many(self, n: int) -> bool:
-        """Is adding n events to cells quicker than sorting them?"""
-        return self.n_labels * self.n_events <= 4 * n
-
-    def _open_cells(self, count_type: type) -> np.ndarray:
-        if self._cells is None:
-            self._cells = np.zeros(self.n_labels * self.n_events, count_type)
-        self._cells = self._cells.astype(count_type, copy=False)
-        return self._cells
-
-    def _sort_in_if_many(self, count_type: type) -> None:
-        if len(self._raw) > _PARTS or sum(keys.size for keys, _ in self._raw) > _PENDING:
-            if self._cells is not None or self._are_many(sum(keys.size for keys, _ in self.lists())):
-                self._cells, self._raw, self._sorted = self.table(count_type), [], []
-            else:
-                self._sort_in(count_type)
-
     def _sort_in(self, count_type: type) -> None:
-        """Sort the events that wait; each list of them that counts alike in one go."""
-        for weighted in (False, True):
-            lists = [(keys, counts) for keys, counts in self._raw if bool(counts.size) == weighted and keys.size]
-            if not lists:
-                continue
-            keys, given = (np.concatenate(parts) for parts in zip(*lists, strict=True))
-            if weighted:
-                order = np.argsort(keys)
-                keys, given = keys[order], given[order]
-            else:
-                keys.sort()
+        """Bring what waits into the list of rising keys: by a table where that is quicker than sorting."""
+        n = sum(keys.size for keys, _ in self.lists())
+        if self.n_labels * self.n_events <= 4 * n:
+            cells = self.table(count_type)
+            there = np.count_nonzero(cells)
+            self._rising = np.empty(there, self.key_type), np.empty(there, count_type)
+            kernel.list_cells(cells, self.shift, self.n_events, *self._rising)
+        elif self._waiting:
+            keys, given = self._one_list(self._waiting, count_type)
+            order = np.argsort(keys) if given.size else None
+            keys, given = (np.sort(keys), given) if order is None else (keys[order], given[order])
             counts = np.empty(keys.size, count_type)
             n = kernel.add_up(keys, given, counts)
-            self._push((keys[:n].copy(), counts[:n].copy()), count_type)
-        self._raw = []
+            self._rising = self._merged(self._rising, (keys[:n], counts[:n]), count_type)
+        self._waiting = []
 
-    def _push(self, rising: _List, count_type: type) -> None:
-        """Put a sorted list behind the others, and merge while the one before is not more than twice as long."""
-        self._sorted.append(rising)
-        while len(self._sorted) > 1 and self._sorted[-2][0].size <= 2 * self._sorted[-1][0].size:
-            self._merge_last_two(count_type)
-
-    def _merge_last_two(self, count_type: type) -> None:
-        (keys_a, counts_a), (keys_b, counts_b) = self._sorted.pop(), self._sorted.pop()
-        keys, counts = (
-            np.empty(keys_a.size + keys_b.size, self.key_type),
-            np.empty(keys_a.size + keys_b.size, count_type),
-        )
-        counts_a, counts_b = counts_a.astype(count_type, copy=False), counts_b.astype(count_type, copy=False)
-        n = kernel.merge(keys_a, counts_a, keys_b, counts_b, keys, counts)
-        self._sorted.append((keys[:n].copy(), counts[:n].copy()))
+    def _merged(self, one: _List, other: _List, count_type: type) -> _List:
+        """Two lists of rising keys as one."""
+        keys = np.empty(one[0].size + other[0].size, self.key_type)
+        counts = np.empty(keys.size, count_type)
+        given = (array for keys, counts in (one, other) for array in (keys, counts.astype(count_type, copy=False)))
+        n = kernel.merge(*given, keys, counts)
+        return keys[:n].copy(), counts[:n].copy()
 
 
 def _room_for_hits(most: int, n_ks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

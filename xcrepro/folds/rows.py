@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import functools
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,7 +13,7 @@ from xcrepro.arguments import real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.sums import Adder, ExactSums
-from xcrepro.kernels import exact
+from xcrepro.kernels import exact, resample
 from xcrepro.kernels import ranking as kernel
 from xcrepro.kernels import truth as truth_kernel
 
@@ -144,3 +146,37 @@ def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
     if values.shape != (n_rows,) or not (np.isfinite(values) & (values >= 0)).all():
         raise ArgumentError("n_relevant", f"must hold {n_rows} numbers, 0 or more", f"an array of shape {values.shape}")
     return values
+
+
+@functools.cache
+def _poisson_bounds() -> np.ndarray:
+    """2^64 times the chance that a Poisson variable of mean 1 is at most j, for j = 0, 1, ... until nothing is above."""
+    with decimal.localcontext(prec=50):
+        chance, below, bounds = decimal.Decimal(-1).exp(), decimal.Decimal(0), []
+        while True:
+            below += chance
+            bound = int((below * 2**64).to_integral_value())
+            if bound >= 2**64 - 1:
+                return np.array(bounds, np.uint64)
+            bounds.append(bound)
+            chance /= len(bounds)
+
+
+def poisson_weights(seed: int, rows: np.ndarray, samples: int) -> np.ndarray:
+    """How often each row counts in each sample of a Poisson bootstrap: independent Poisson numbers of mean 1.
+
+    A weight is a hash of the seed, the row's number among all rows and the sample's number. So rows may be cut into blocks in
+    any way, and each block weighed by itself, on any machine, in any order: what is summed of the blocks merges into the
+    bootstrap of all rows. The number of rows drawn varies, n plus or minus sqrt(n): means and ratios of sums do not notice to
+    order 1/n.
+
+    >>> poisson_weights(0, np.arange(4), samples=6)
+    array([[2, 1, 0, 3, 0, 0],
+           [0, 2, 2, 0, 1, 0],
+           [1, 2, 1, 1, 1, 2],
+           [1, 1, 0, 1, 1, 1]], dtype=uint8)
+    """
+    weights = np.empty((rows.size, samples), np.uint8)
+    given = seed, rows, _poisson_bounds()
+    threads.over_rows(rows.size, lambda lo, hi: resample.poisson(*given, lo, hi, weights), min_rows=4096)
+    return weights

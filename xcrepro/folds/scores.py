@@ -32,21 +32,6 @@ _UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 def check_scores(scores: np.ndarray, present: np.ndarray | None = None, first_row: int | None = None) -> None:
     """Refuse scores that are no probabilities.
 
-    Parameters
-    ----------
-    scores : ndarray of float, shape (m,) or (n, k)
-    present : ndarray of bool, same shape, optional
-        Which of them count; all by default.
-    first_row : int, optional
-        The number of row 0 in the error.
-
-    Raises
-    ------
-    ArgumentError
-        For a score outside [0, 1], or NaN; it names the first.
-
-    Examples
-    --------
     >>> check_scores(np.array([[0.5, 1.5]]))
     Traceback (most recent call last):
     xcrepro.errors.ArgumentError: scores must lie in [0, 1]; got 1.5 at row 0, place 1: map scores to probabilities first:
@@ -133,26 +118,7 @@ class ScorePool:
     # ------------------------------------------------------------------ in
 
     def add(self, scores, hits, weights=None) -> ScorePool:
-        """Count pairs.
-
-        Parameters
-        ----------
-        scores : array_like, shape (m,)
-            In [0, 1]. A grid takes them as float32; float64 is refused, unless it comes as a list.
-        hits : array_like of bool, shape (m,)
-        weights : array_like of int, shape (m,), optional
-            How often each pair counts, 0 or more.
-
-        Returns
-        -------
-        ScorePool
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a score outside [0, 1], another dtype, or arrays of different lengths.
-        """
+        """Count pairs."""
         if isinstance(scores, np.ndarray):
             values = np.ascontiguousarray(scores)
         else:
@@ -180,23 +146,7 @@ class ScorePool:
         return self.add(np.concatenate([scores, scores]), outcome, np.concatenate([hits, n - hits]))
 
     def merge(self, other: ScorePool) -> ScorePool:
-        """Count all pairs of another pool, which stays as it is.
-
-        Parameters
-        ----------
-        other : ScorePool
-            Exact as this one is, or neither.
-
-        Returns
-        -------
-        ScorePool
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a pool of the other kind, or of the other dtype.
-        """
+        """Count all pairs of another pool, which stays as it is."""
         if other.exact != self.exact:
             raise ArgumentError("other", f"must have exact={self.exact}, as this pool has", f"exact={other.exact}")
         if other._dtype is not None:
@@ -302,13 +252,7 @@ class ScorePool:
         return (self._values(run.high) - self._values(run.low)) / 2.0
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything it holds, in one canonical form.
-
-        Returns
-        -------
-        dict of str to ndarray
-            ``n`` and ``hits``, int64, and ``scores`` of an exact pool, ``low`` and ``high`` of a grid, which rise.
-        """
+        """Everything it holds, in one canonical form."""
         run = self._settled()
         dtype = self._dtype or np.dtype(np.float32)
         named = {"scores": run.low} if self.exact else {"low": run.low, "high": run.high}
@@ -358,25 +302,7 @@ class ScorePool:
         return run
 
     def ace(self, bins: int = 10, norm: str = "l1", half: str | None = None) -> float:
-        """Adaptive calibration error: see :func:`xcrepro.metrics.calibration.ace`, of which an exact pool has the bits.
-
-        Parameters
-        ----------
-        bins : int
-            1 to 100,000.
-        norm : {"l1", "l2", "max"}
-        half : {"over", "under"}, optional
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        ArgumentError
-            For a pool without pairs.
-        """
+        """Adaptive calibration error: see :func:`xcrepro.metrics.calibration.ace`, of which an exact pool has the bits."""
         table = self._equal_mass(bins)
         return gap_error(table[kernel.COUNT], table[kernel.HITS], table[kernel.SCORE], norm, half)
 
@@ -412,15 +338,6 @@ class ScorePool:
         The value without a bandwidth is where a falling f(s) crosses s. Let it be t here and t' for the pairs. If t' > u for
         some u >= t, then t' = f'(t') <= f(t') + e(t') <= t + e(u); so t' - t is at most u - t where u = t + e(u). If
         t' < t, then t = f(t) <= f'(t) + e(t) <= t' + e(t); nor is t' below 0.
-
-        Parameters
-        ----------
-        bandwidth : float, optional
-            As for :meth:`smooth_ece`.
-
-        Returns
-        -------
-        float
         """
         run = self._filled()
         middle, spread, total = self._middle(run), self._spread(run), int(run.n.sum())
@@ -446,10 +363,6 @@ class ScorePool:
         <= R n sd(y) = R sqrt(h (n - h)), R the range of g in the cell, because sd(g) <= R / 2. As g rises within [0, 1],
         the R of all cells add up to at most 1, so the whole cost is at most the largest sqrt(h (n - h)) of a cell with
         several scores, which is at most n / 2; over all pairs.
-
-        Returns
-        -------
-        float
         """
         run = self._filled()
         several = run.high > run.low
@@ -575,25 +488,7 @@ class CrossFitted(NamedTuple):
     pool: ScorePool
 
     def predict(self, scores, first_row: int) -> np.ndarray:
-        """Calibrated probabilities of rows, each by its own fold's calibrator: a second pass over the data.
-
-        Parameters
-        ----------
-        scores : array_like, shape (n, k) or (n,)
-            Minus infinity where absent.
-        first_row : int
-            The number of the first of these rows.
-
-        Returns
-        -------
-        ndarray of float64
-            In the shape of ``scores``, minus infinity where absent.
-
-        Raises
-        ------
-        ArgumentError
-            For rows that are in no fold, or whose fold has no calibrator.
-        """
+        """Calibrated probabilities of rows, each by its own fold's calibrator: a second pass over the data."""
         values = np.asarray(scores)
         out = np.full(values.shape, -np.inf)
         for f, lo, hi in _in_folds(self.edges, first_row, len(values)):
@@ -644,21 +539,7 @@ class ScoreCounts:
         self._pools = [[ScorePool(exact) for _ in self.ks] for _ in range(n_folds)]
 
     def add(self, block: Block, weights: np.ndarray | None = None) -> None:
-        """Fold in a block.
-
-        Parameters
-        ----------
-        block : Block
-            With at least the last of ks places; with ``n_rows``, it says its first row.
-        weights : ndarray of int64, shape (n,), optional
-            How often each row counts.
-
-        Raises
-        ------
-        ArgumentError
-            For a score outside [0, 1], a block without ``first_row`` where that is needed, rows beyond ``n_rows``. Nothing
-            has changed then.
-        """
+        """Fold in a block."""
         k = int(self.ks[-1])
         scores, present = np.ascontiguousarray(block.scores[:, :k]), block.ids[:, :k] >= 0
         check_scores(scores, present, block.first_row)
@@ -706,23 +587,7 @@ class ScoreCounts:
             pool.restore({name: array[lo:hi] for name, array in arrays.items()})
 
     def pool(self, k: int) -> ScorePool:
-        """The pairs of the first k places.
-
-        Parameters
-        ----------
-        k : int
-            One of ks.
-
-        Returns
-        -------
-        ScorePool
-            A new one.
-
-        Raises
-        ------
-        ArgumentError
-            For another k.
-        """
+        """The pairs of the first k places."""
         pool = ScorePool(self.exact)
         for part in self._parts(k):
             pool.merge(part)
@@ -745,22 +610,6 @@ class ScoreCounts:
 
         Of exact counts the calibrated values are those of :func:`xcrepro.calibrate.cross_fit` on the pairs, to the last
         bit. Of a grid, every pair stands where its cell does.
-
-        Parameters
-        ----------
-        k : int
-            One of ks.
-        method : str or calibrator
-            As for :func:`xcrepro.calibrate.cross_fit`; a calibrator must have ``fit_counts``.
-
-        Returns
-        -------
-        CrossFitted
-
-        Raises
-        ------
-        ArgumentError
-            Without ``n_rows``; for a method that does not learn from counts; where a fold holds all the pairs there are.
         """
         if self._edges is None:
             raise ArgumentError("n_rows", "must be given up front for cross-fitting", None, "its folds follow from it")

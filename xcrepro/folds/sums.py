@@ -161,17 +161,5 @@ def _as_integers(values: np.ndarray) -> np.ndarray:
 
 
 def ratio(above: np.ndarray, below: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
-    """above / below, and ``otherwise`` where below is 0.
-
-    Parameters
-    ----------
-    above, below : array
-        Of the same shape; ``below`` is 0 or more.
-    otherwise : float
-
-    Returns
-    -------
-    ndarray of float64
-        Of that shape.
-    """
+    """above / below, and ``otherwise`` where below is 0."""
     return np.divide(above, below, out=np.full(np.shape(above), otherwise), where=np.asarray(below) > 0)

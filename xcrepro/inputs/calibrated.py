@@ -179,9 +179,8 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
     k : int
         At most ``top.k``.
     name : str
-        The model's. Scores are squeezed where one lies outside [0, 1], and for a name of :data:`NO_PROBABILITIES`,
-        whose scores may happen to lie inside. A file of saved predictions under such a name is squeezed too:
-        probabilities want another name.
+        A baseline of the kit: those of :data:`SCORES` declare that their scores are no probabilities, which may happen to
+        lie inside. Without a name scores are taken by their content: squeezed where one lies outside [0, 1].
 
     Returns
     -------
@@ -212,7 +211,7 @@ def probabilities(tops: Tops, k: int, given: str = "") -> dict[str, TopK]:
     """The first k places of each model with scores in [0, 1] (:func:`linked`).
 
     A baseline's scores are squeezed by what it declares of them (:data:`SCORES`), those of a file only if one lies outside
-    [0, 1], whatever the file's name.
+    [0, 1], whatever the file's name. :func:`describe_scores` says which.
 
     Parameters
     ----------

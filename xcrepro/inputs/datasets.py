@@ -105,26 +105,6 @@ def _held_to_record(ds: Dataset) -> Dataset:
     return dataclasses.replace(ds, comparable=False, notes=(*ds.notes, f"the test split is {found.text}"))
 
 
-def standing(ds: Dataset) -> str:
-    """What the test points are, by the fingerprint of their truth, and whether numbers on them belong among printed rows.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    str
-        A sentence, to stand beside printed rows.
-
-    Examples
-    --------
-    >>> standing(pick("bibtex", scale=0.1))
-    'Numbers of a run are on the test split of bibtex@0.1-seed0, a synthetic twin of Bibtex: no printed result is about it.'
-    """
-    return f"Numbers of a run are on {fingerprints.recognise(ds.test.Y, ds, twins=False).text}."
-
-
 def subfolder(folder: str | os.PathLike, dataset: str) -> str:
     """Where ``dataset`` lies in a ``folder`` of several: the subfolder of its key.
 

@@ -14,6 +14,9 @@ from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import baselines, datasets
 
+Rule = Callable[[str, object], object]
+"""Takes the parameter's name and its value, and raises what is wrong with it."""
+
 
 def check(values: Mapping[str, object]) -> None:
     """Refuse what a run could not use, in the notebook's own names.
@@ -68,11 +71,28 @@ def _distinct(name: str, value, may_be_empty: bool = False) -> list:
     return value
 
 
-def _each(name: str, value, rule: Callable[[str, object], object]) -> None:
+def _list(name: str, value) -> list:
     if not isinstance(value, list):
         raise ArgumentError(name, "must be a list", repr(value))
-    for one in value:
-        rule(name, one)
+    return value
+
+
+def _number(**limits) -> Rule:
+    return lambda name, value: real_number(name, value, **limits)
+
+
+def _count(*limits: int) -> Rule:
+    return lambda name, value: whole_number(name, value, *limits)
+
+
+def _unless(absent: tuple, rule: Rule) -> Rule:
+    """The rule of what is not one of ``absent``."""
+    return lambda name, value: None if value in absent else rule(name, value)
+
+
+def _each(values: Rule, rule: Rule) -> Rule:
+    """The rule of each of a list's values."""
+    return lambda name, value: [rule(name, one) for one in values(name, value)]
 
 
 def _models(name: str, value) -> None:
@@ -82,72 +102,42 @@ def _models(name: str, value) -> None:
 
 def _folder(name: str, value) -> None:
     if value and not _is_there(value, Path.is_dir):
-        raise DataMissing(
-            f"{name}: {shown(value)} is no folder; give the folder that holds the data's files, or leave it empty"
-        )
+        do = "give the folder that holds the data's files, or leave it empty"
+        raise DataMissing(f"{name}: {shown(value)} is no folder; {do}")
 
 
 def _predictions(name: str, value) -> None:
     if value and not _is_there(value, Path.exists):
-        raise DataMissing(
-            f"{name}: {shown(value)} is not there; give a file or folder of saved predictions, or leave it empty"
-        )
+        do = "give a file or folder of saved predictions, or leave it empty"
+        raise DataMissing(f"{name}: {shown(value)} is not there; {do}")
 
 
 def _is_there(value, test: Callable[[Path], bool]) -> bool:
     try:
         return test(Path(value).expanduser())
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-    ):  # a name that is too long, a user nobody knows, a NUL, no text
+    except (OSError, RuntimeError, ValueError, TypeError):  # too long a name, a user nobody knows, a NUL, no text
         return False
 
 
-def _split(name: str, value) -> None:
-    if value not in (None, "mean"):
-        whole_number(name, value, 0)
-
-
-def _shares(name: str, value) -> None:
-    for share in _distinct(name, value):
-        real_number(name, share, at_least=0, below=1)
-
-
-def _percents(name: str, value) -> None:
-    for percent in _distinct(name, value):
-        real_number(name, percent, above=0, at_most=100)
-
-
-def _curves(name: str, value) -> None:
-    for A in _distinct(name, value):
-        real_number(name, A, above=0)
-
-
-_RULES = {
-    "scale": lambda name, value: real_number(name, value, above=0, at_most=1),
-    "scales": lambda name, value: _each(name, value, _RULES["scale"]),
-    "seed": lambda name, value: whole_number(name, value, 0),
-    "k": lambda name, value: whole_number(name, value, 1, baselines.PLACES),
+_RULES: dict[str, Rule] = {
+    "scale": _number(above=0, at_most=1),
+    "scales": _each(_list, _number(above=0, at_most=1)),
+    "seed": _count(0),
+    "k": _count(1, baselines.PLACES),
     # One for each dataset, so the same may come twice.
-    "ks": lambda name, value: _each(name, value, _RULES["k"]),
+    "ks": _each(_list, _count(1, baselines.PLACES)),
     "names": _distinct,
     "models": _models,
     "model": lambda name, value: _models(name, [value]),
     "folder": _folder,
     "predictions": _predictions,
-    "split": _split,
-    "A": lambda name, value: None if value is None else real_number(name, value, above=0),
-    "B": lambda name, value: None if value is None else real_number(name, value, at_least=0),
-    "draws": lambda name, value: whole_number(name, value, 2),
-    "repeats": lambda name, value: whole_number(name, value, 1),
-    "trainings": lambda name, value: whole_number(name, value, 1),
-    "trees": lambda name, value: whole_number(name, value, 1),
-    "places": lambda name, value: whole_number(name, value, 1),
-    "shares": _shares,
-    "percents": _percents,
-    "curves": _curves,
-    "train_points": lambda name, value: whole_number(name, value, 0),
+    "split": _unless((None, "mean"), _count(0)),
+    "A": _unless((None,), _number(above=0)),
+    "B": _unless((None,), _number(at_least=0)),
+    "draws": _count(2),
+    **dict.fromkeys(("repeats", "trainings", "trees", "places"), _count(1)),
+    "shares": _each(_distinct, _number(at_least=0, below=1)),
+    "percents": _each(_distinct, _number(above=0, at_most=100)),
+    "curves": _each(_distinct, _number(above=0)),
+    "train_points": _count(0),
 }

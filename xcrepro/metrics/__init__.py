@@ -1,6 +1,8 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
-from xcrepro.metrics import judged as judged
+import types as _types
+
+from xcrepro.metrics import judged
 from xcrepro.metrics.calibration import (
     BrierParts,
     CorrectedECE,
@@ -28,7 +30,6 @@ from xcrepro.metrics.labelwise import (
     macro_f_beta,
     macro_precision,
     macro_recall,
-    relative_improvement,
 )
 from xcrepro.metrics.ranking import (
     abandonment,
@@ -54,69 +55,10 @@ from xcrepro.metrics.significance import (
     compare_all,
     confidence_intervals,
     holm,
-    jackknife_blocks,
-    jackknife_error,
     macro_t_test,
     paired_bootstrap,
-    poisson_weights,
 )
 
-__all__ = [
-    "METRICS",
-    "Bootstrap",
-    "BrierParts",
-    "Comparison",
-    "CorrectedECE",
-    "Counts",
-    "Interval",
-    "SharedErrorsWarning",
-    "TTest",
-    "abandonment",
-    "ace",
-    "adg",
-    "alpha_coverage",
-    "average_precision",
-    "best_macro_f1",
-    "binned_macro_f1",
-    "brier",
-    "brier_decomposition",
-    "calibration_table",
-    "compare",
-    "compare_all",
-    "confidence_intervals",
-    "confusion",
-    "corrected_ece",
-    "coverage",
-    "diversity",
-    "ece",
-    "evaluate",
-    "f_beta",
-    "hamming_loss",
-    "holm",
-    "jackknife_blocks",
-    "jackknife_error",
-    "label_entropy",
-    "macro_f1",
-    "macro_f_beta",
-    "macro_precision",
-    "macro_recall",
-    "macro_t_test",
-    "marginal_ece",
-    "micro_f1",
-    "mrr",
-    "ndcg",
-    "nll",
-    "paired_bootstrap",
-    "pairs",
-    "poisson_weights",
-    "precision",
-    "psndcg",
-    "psp",
-    "reachable",
-    "recall",
-    "relative_improvement",
-    "reliability",
-    "sampled_coverage",
-    "smooth_ece",
-    "table",
-]
+__all__ = sorted(
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _types.ModuleType)
+)

@@ -528,7 +528,7 @@ def calibration_table(
 
     known = registry.names("pairs", "scores")
     names = known if metrics is None else some_of("metrics", metrics, known)
-    return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).result()
+    return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).compute()
 
 
 def is_probability(top: TopK) -> bool:

@@ -147,8 +147,8 @@ def evaluate(
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         return table if many else table.drop(columns="model")
     if not many:
-        return state.of(Y, top, ks, metrics, *about, n_relevant=n_relevant, exact=True).result()
+        return state.of(Y, top, ks, metrics, *about, n_relevant=n_relevant, exact=True).compute()
     return replicates.by_model(
         replicates.models_of("top", top),
-        lambda run: state.of(Y, run, ks, metrics, *about, n_relevant=n_relevant, exact=True).result(),
+        lambda run: state.of(Y, run, ks, metrics, *about, n_relevant=n_relevant, exact=True).compute(),
     )

@@ -412,41 +412,6 @@ def binned_values(
     return _bin_names(starts), sizes, ratio(sums, np.broadcast_to(sizes[:, None], sums.shape), np.nan)
 
 
-def relative_improvement(binned: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """What a method gains over a baseline in each bin, (ours - theirs) / theirs (reeval, section 2.3 and figure 3).
-
-    Parameters
-    ----------
-    binned, baseline : DataFrame
-        What :func:`binned_macro_f1` returned for both, with the same bins, labels and ks.
-
-    Returns
-    -------
-    DataFrame
-        ``binned`` with the columns baseline and improvement added, a fraction: 0.1 is 10 % more. Where the baseline is
-        0 there is no ratio: NaN.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> ours = pd.DataFrame({"bin": ["1-9", "10+"], "labels": [2, 1], "k": 3, "value": [0.3, 0.5]})
-    >>> relative_improvement(ours, ours.assign(value=[0.25, 0.0]))
-       bin  labels  k  value  baseline  improvement
-    0  1-9       2  3    0.3      0.25          0.2
-    1  10+       1  3    0.5      0.00          NaN
-    """
-    keys = ["bin", "labels", "k"]
-    for name, frame in (("binned", binned), ("baseline", baseline)):
-        missing = [column for column in (*keys, "value") if column not in frame]
-        if missing:
-            raise ArgumentError(name, "must be what binned_macro_f1 returns", f"no column {', '.join(missing)}")
-    if binned[keys].to_numpy().tolist() != baseline[keys].to_numpy().tolist():
-        raise ArgumentError("baseline", "must have the bins, labels and ks of the other", "different ones")
-    theirs = baseline["value"].to_numpy()
-    below = np.where(theirs > 0, theirs, np.nan)
-    return binned.assign(baseline=theirs, improvement=(binned["value"].to_numpy() - theirs) / below)
-
-
 def best_macro_f1(Y: sparse.csr_matrix, k: int) -> float:
     """The ceiling: the largest macro-F1@k that any predictions of at most k labels a point can have.
 
@@ -538,17 +503,7 @@ def _bin_names(starts: np.ndarray) -> list[str]:
 
 
 def entropy(hit: HitLabels) -> np.ndarray:
-    """The entropy of correct predictions at each k (coverage, eq. 15 and 16).
-
-    Parameters
-    ----------
-    hit : HitLabels
-
-    Returns
-    -------
-    ndarray of float64, (K,)
-        In nats; 0 where there is no hit.
-    """
+    """The entropy of correct predictions at each k (coverage, eq. 15 and 16)."""
     return np.array([_entropy(*of_k) for of_k in histograms(hit)])
 
 

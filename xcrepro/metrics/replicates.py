@@ -19,15 +19,15 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import arithmetic, distributions, threads
-from xcrepro.arguments import check_rows, label_values, one_of, real_number, whole_number
+from xcrepro.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.labels import LabelCounts, PreparedLabels
-from xcrepro.folds.pairs import BINS, CAP, PairSums, bin_edges
+from xcrepro.folds.pairs import BINS, CAP, bin_edges
 from xcrepro.folds.rows import RowSums
-from xcrepro.folds.scores import ScoreCounts, ScorePool, check_scores, cosine_transform
+from xcrepro.folds.scores import ScorePool, cosine_transform
 from xcrepro.kernels import resample as kernel
-from xcrepro.metrics import calibration, labelwise, registry
+from xcrepro.metrics import labelwise, registry, state
 from xcrepro.metrics.labelwise import Counts
 from xcrepro.metrics.registry import Metric
 from xcrepro.predictions import TopK
@@ -69,18 +69,13 @@ class _Rows:
     """Metrics that are made of sums over rows."""
 
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
-        self.names = [metric.name for metric in metrics]
         self._metrics, self._n = metrics, block.n_rows
         columns = {column for metric in metrics for column in metric.columns}
         weights = options.inverse_propensity
         if weights is not None:
             weights = label_values("inverse_propensity", weights, block.n_labels, zero=False)
         self._fold = RowSums(ks, columns, weights)
-        self._fold.add(block)
         self._rows = self._fold.values(block)
-
-    def here(self) -> dict[str, np.ndarray]:
-        return {metric.name: metric.formula(self._fold) for metric in self._metrics}
 
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         sums = np.empty((len(times), self._rows.shape[1]))
@@ -99,18 +94,7 @@ class _Labels:
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
         self._metrics, self._block, self.ks = metrics, block, ks
         self._prepared = PreparedLabels(block, ks)
-        self._counts = None
-        if any(metric.fold == "bins" for metric in metrics):
-            if options.label_counts is None:
-                do = "the train rows of each label"
-                raise ArgumentError("label_counts", f"must be given for {registry.BINNED}", None, do)
-            self._counts = labelwise.checked_counts(options.label_counts, block.n_labels)
-        self._truth = block.truth.to_csr()
-        self._here = self._of(np.ones(block.n_rows, np.int64))
-        self.names = [*self._here]
-
-    def here(self) -> dict[str, np.ndarray]:
-        return self._here
+        self._counts, self._truth = options.label_counts, block.truth.to_csr()
 
     def _of(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         hit, found = self._prepared.count(weights), {}
@@ -125,7 +109,7 @@ class _Labels:
 
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         each = [self._of(row) for row in times]
-        return {name: np.array([one[name] for one in each]) for name in self.names}
+        return {name: np.array([one[name] for one in each]) for name in each[0]}
 
     @functools.cached_property
     def _all(self) -> Counts:
@@ -174,10 +158,8 @@ class _Pairs:
     """Metrics of (score, hit) pairs."""
 
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
-        self.names, self._metrics, self.ks = [metric.name for metric in metrics], metrics, ks
+        self._metrics, self.ks = metrics, ks
         present = block.ids >= 0
-        check_scores(block.scores, present)
-        self._here = self._of_block(block)
         scores = np.where(present, block.scores, 0).astype(np.float64)
         edges = bin_edges(BINS, "left", np.dtype(np.float32))
         bins = np.where(present, np.searchsorted(edges, scores, side="right") - 1, -1).astype(np.int64)
@@ -187,7 +169,7 @@ class _Pairs:
         bucket = np.searchsorted(ks, np.arange(1, int(ks[-1]) + 1))
         self._places = bins, scores, block.found, losses, capped, bucket
         self._sorted = []
-        if "ACE" in self.names:
+        if any(metric.name == "ACE" for metric in metrics):
             row = np.repeat(np.arange(block.n_rows), block.ids.shape[1]).reshape(block.ids.shape)
             for k in ks:
                 here = present[:, :k]
@@ -199,29 +181,13 @@ class _Pairs:
                 )
                 self._sorted.append((values[first], first, row[:, :k][here][order], block.found[:, :k][here][order]))
 
-    def _of_block(self, block: Block) -> dict[str, np.ndarray]:
-        sums, scores = PairSums(self.ks), ScoreCounts(self.ks, exact=True)
-        sums.add(block)
-        scores.add(block)
-        found = {}
-        for metric in self._metrics:
-            values = []
-            for k in self.ks.tolist():
-                pairs = calibration.check_any(sums.at(k))
-                values.append(metric.formula(*([pairs] if metric.fold == "pairs" else [scores.pool(k), pairs])))
-            found[metric.name] = np.array(values)
-        return found
-
-    def here(self) -> dict[str, np.ndarray]:
-        return self._here
-
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         bins, scores, found, losses, capped, bucket = self._places
         tables = np.empty((len(times), self.ks.size, kernel.ROWS, BINS))
         totals = np.empty((len(times), self.ks.size, kernel.TOTALS))
         kernel.pair_sums(bins, scores, found, losses, capped, bucket, times, tables, totals)
         tables, totals = tables.cumsum(axis=1), totals.cumsum(axis=1)
-        out = {name: np.full((len(times), self.ks.size), np.nan) for name in self.names}
+        out = {metric.name: np.full((len(times), self.ks.size), np.nan) for metric in self._metrics}
         for s, i in np.ndindex(len(times), self.ks.size):
             total = totals[s, i]
             loss = total[kernel.LOG_LOSS] + CAP * total[kernel.CAPPED]
@@ -277,47 +243,44 @@ class _Pairs:
         return np.where(pairs > 0, s, np.nan)
 
 
+_PARTS = (_Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))
+
+
 class System:
     """One method's rows, worked out once: each draw only weighs them."""
 
     def __init__(self, truth: Truth, top: TopK, ks: np.ndarray, metrics: list[Metric], options: Options) -> None:
-        check_rows(truth.n_rows)
+        names, about = [metric.name for metric in metrics], (options.inverse_propensity, options.label_counts)
+        whole = state.of(truth, top, ks, names, *about, n_relevant=options.n_relevant, exact=True)
+        self._here = whole.values()
+        self.names = [*self._here]  # in the caller's order, each bin of the binned macro-F1 a metric of its own
         block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
-        self._parts, self._folds, self._of = [], {}, {}
-        for part, folds in ((_Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))):
-            if here := [metric for metric in metrics if metric.fold in folds]:
-                self._parts.append(part(block, ks, here, options))
-        for part in self._parts:
-            self._folds |= dict.fromkeys(part.names, part)
-        # In the caller's order, each bin of the binned macro-F1 a metric of its own.
-        for metric in metrics:
-            own = [name for name in self._folds if registry.of_bin(name)] if metric.fold == "bins" else [metric.name]
-            self._of |= dict.fromkeys(own, metric)
-        self.names = [*self._of]
+        self._parts = {}
+        for part, folds in _PARTS:
+            if own := [metric for metric in metrics if metric.fold in folds]:
+                self._parts |= dict.fromkeys(folds, part(block, ks, own, options))
 
     def here(self) -> np.ndarray:
         """(names, K): the metrics of the rows as they are, the very values that :func:`xcrepro.evaluate` has."""
-        found = {name: values for part in self._parts for name, values in part.here().items()}
-        return np.array([found[name] for name in self.names])
+        return np.array([*self._here.values()])
 
     def metric(self, name: str) -> Metric:
         """The metric of that name, or of that bin."""
-        return self._of[name]
+        return registry.METRICS[registry.BINNED if registry.of_bin(name) else name]
 
     def unit(self, name: str) -> str:
         """What the metric averages, as :class:`TTest` calls it."""
-        return self._of[name].averages or "blocks of rows"
+        return self.metric(name).averages or "blocks of rows"
 
     def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
         """Its value for each unit at the i-th k, and which of the units are averaged."""
-        return self._folds[name].units(name, i, over)
+        return self._parts[self.metric(name).fold].units(name, i, over)
 
     def values(self, times: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """(draws, names, K): the metrics with row i counted ``times[draw, i]`` times."""
         found = {}
-        for part in self._parts:
-            if any(self._folds[name] is part for name in names):
-                found |= part.values(times)
+        for part in dict.fromkeys(self._parts[self.metric(name).fold] for name in names):
+            found |= part.values(times)
         return np.stack([found[name] for name in names], axis=1)
 
 

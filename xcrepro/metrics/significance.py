@@ -2,9 +2,8 @@
 
 :func:`confidence_intervals` gives each value of one set of predictions its interval. :func:`paired_bootstrap` asks of a
 difference: would it stand for other test rows? :func:`macro_t_test` asks: would it stand for other labels (of averages over
-labels; of the other metrics for other rows)? All take every metric that is made of rows, labels or pairs. A jackknife
-(:func:`jackknife_blocks`, :func:`jackknife_error`) gives the standard error of any statistic of the rows at the price of one
-evaluation a block; :func:`poisson_weights` are those of a bootstrap that merges; :func:`holm` corrects many p-values.
+labels; of the other metrics for other rows)? All take every metric that is made of rows, labels or pairs. :func:`holm` corrects
+many p-values.
 
 What an interval holds is the value that is to be expected on a fresh test set of as many rows. Drawing rows with replacement
 serves sums over rows. It fails metrics of labels and calibration errors: a drawn sample has fewer different rows, so it covers
@@ -14,22 +13,19 @@ themselves, only smaller: see :func:`confidence_intervals`.
 
 from __future__ import annotations
 
-import decimal
-import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro import distributions, threads
+from xcrepro import distributions
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS
-from xcrepro.kernels import resample as kernel
 from xcrepro.metrics import labelwise, registry
 from xcrepro.metrics.replicates import Options, Replicates, System, models_of
 from xcrepro.predictions import TopK
@@ -99,20 +95,7 @@ class Bootstrap:
     method: str
 
 
-def confidence_intervals(
-    Y,
-    top: TopK,
-    ks=KS,
-    *,
-    metrics: Sequence[str] = ("P",),
-    samples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    inverse_propensity=None,
-    n_relevant=None,
-    label_counts=None,
-    method: str | None = None,
-) -> list[Interval]:
+def confidence_intervals(Y, top: TopK, ks=KS, **options) -> list[Interval]:
     """An interval for each value of one set of predictions: where would it lie on other test rows?
 
     The rows are taken for independent draws, and an interval is to hold, with probability ``confidence``, the value that is to
@@ -172,27 +155,11 @@ def confidence_intervals(
     P 0.5 0.35 0.65 bootstrap
     coverage 0.5 0.34 0.66 halves
     """
-    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
-    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
-    return _estimated(Y, {"": [top]}, ks, "two-sided", **about, **how).intervals[""]
+    return compare_all(Y, {"": top}, ks, **options).intervals[""]
 
 
 def paired_bootstrap(
-    Y,
-    ours: TopK,
-    baseline: TopK,
-    ks=KS,
-    *,
-    metrics: Sequence[str] = ("P",),
-    samples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    inverse_propensity=None,
-    n_relevant=None,
-    label_counts=None,
-    alternative: str = "two-sided",
-    correction: str | None = None,
-    method: str | None = None,
+    Y, ours: TopK, baseline: TopK, ks=KS, *, correction: str | None = None, **options
 ) -> list[Bootstrap]:
     """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
 
@@ -234,9 +201,7 @@ def paired_bootstrap(
     (1.0, 0.5, True, True)
     """
     one_of("correction", correction, _CORRECTIONS)
-    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
-    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
-    found = _estimated(Y, {"ours": [ours], "baseline": [baseline]}, ks, alternative, **about, **how)
+    found = compare_all(Y, {"ours": ours, "baseline": baseline}, ks, **options)
     return _corrected(found.pairs["ours", "baseline"], correction)
 
 
@@ -307,40 +272,25 @@ def compare_all(
     >>> [(pair, one.difference) for pair, [one] in found.pairs.items()]
     [(('right', 'half'), 0.5), (('right', 'two seeds'), 0.25), (('half', 'two seeds'), -0.25)]
     """
-    about = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
-    how = {"metrics": metrics, "samples": samples, "seed": seed, "confidence": confidence, "method": method}
-    found = _estimated(Y, models_of("tops", tops), ks, alternative, **about, **how)
-    for at in range(len(next(iter(found.pairs.values()), ()))):
-        adjusted = holm([outcomes[at].p for outcomes in found.pairs.values()])
-        for outcomes, p in zip(found.pairs.values(), adjusted, strict=True):
-            outcomes[at] = replace(outcomes[at], p_adjusted=float(p))
-    return found
-
-
-def _estimated(
-    Y, models, ks, alternative, *, metrics, inverse_propensity, n_relevant, label_counts, **how
-) -> Comparison:
-    """The test points' errors of models and all their pairs, nothing corrected."""
     one_of("alternative", alternative, _ALTERNATIVES)
-    replicates = Replicates(Y, models, ks, metrics, Options(inverse_propensity, n_relevant, label_counts), **how)
+    models = models_of("tops", tops)
+    about = Options(inverse_propensity, n_relevant, label_counts)
+    how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    replicates = Replicates(Y, models, ks, metrics, about, **how)
     value, _, low, high, p = replicates.of_points(alternative)
-    asked, pairs = list(replicates.each()), {}
-    alone = {
-        model: [
-            Interval(name, k, *(float(array[i, *at]) for array in (value, low, high)), used)
-            for name, k, at, used in asked
-        ]
-        for i, model in enumerate(models)
-    }
-    for place, (one, other) in enumerate(itertools.combinations(models, 2)):
-        pairs[one, other] = []
-        for at, ours, theirs in zip((each[2] for each in asked), alone[one], alone[other], strict=True):
-            ends = (float(array[len(models) + place, *at]) for array in (value, low, high))
-            chance, sides = float(p[place, *at]), (ours.low, ours.high, theirs.low, theirs.high)
-            outcome = Bootstrap(
-                ours.metric, ours.k, ours.value, theirs.value, *ends, chance, chance, *sides, ours.method
-            )
-            pairs[one, other].append(outcome)
+    adjusted = p if len(p) == 0 else np.apply_along_axis(holm, 0, p)
+    names, alone = [*models, *itertools.combinations(models, 2)], {name: [] for name in models}
+    pairs = {pair: [] for pair in names[len(models) :]}
+    for name, k, at, used in replicates.each():
+        for i, which in enumerate(names):
+            ends = [float(array[i, *at]) for array in (value, low, high)]
+            if i < len(models):
+                alone[which].append(Interval(name, k, *ends, used))
+                continue
+            ours, theirs = (alone[side][-1] for side in which)
+            chances = (float(array[i - len(models), *at]) for array in (p, adjusted))
+            sides = ours.low, ours.high, theirs.low, theirs.high
+            pairs[which].append(Bootstrap(name, k, ours.value, theirs.value, *ends, *chances, *sides, used))
     return Comparison(alone, pairs)
 
 
@@ -531,11 +481,7 @@ def macro_t_test(
     here = systems[0].here() - systems[1].here()
     by_block, errors = [name for name in systems[0].names if systems[0].unit(name) == "blocks of rows"], {}
     if by_block:
-        times = np.ones((min(_BLOCKS, truth.n_rows), truth.n_rows), np.int64)
-        for block, keep in zip(times, jackknife_blocks(truth.n_rows, _BLOCKS), strict=True):
-            block[np.setdiff1d(np.arange(truth.n_rows), keep)] = 0
-        left = systems[0].values(times, by_block) - systems[1].values(times, by_block)
-        errors = dict(zip(by_block, jackknife_error(left), strict=True))
+        errors = dict(zip(by_block, _jackknife(systems, by_block, truth.n_rows), strict=True))
     together = None
     found = []
     for m, name in enumerate(systems[0].names):
@@ -544,7 +490,8 @@ def macro_t_test(
             i = int(np.searchsorted(rising, k))
             test = name, int(k), unit
             if unit == "blocks of rows":
-                found.append(_t_test(*test, len(times), here[m, i], errors[name][i], 1, alternative, confidence))
+                blocks = min(_BLOCKS, truth.n_rows)
+                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, alternative, confidence))
                 continue
             d, paired = systems[0].units(name, i, over)
             d = (d - systems[1].units(name, i, over)[0])[paired]
@@ -604,6 +551,18 @@ def t_reach(confidence: float, dof):
     return distributions.student_quantile(dof, 0.5 + confidence / 2.0)
 
 
+def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarray:
+    """(names, K) standard errors of the differences, from their values with one block of rows after the other left out."""
+    blocks = min(_BLOCKS, n_rows)
+    times = np.ones((blocks, n_rows), np.int64)
+    for block, (low, high) in zip(
+        times, itertools.pairwise(np.linspace(0, n_rows, blocks + 1).astype(int)), strict=True
+    ):
+        block[low:high] = 0
+    left_out = systems[0].values(times, names) - systems[1].values(times, names)
+    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
+
+
 def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -> TTest:
     if m <= more_than or np.isnan(error) or np.isnan(mean):
         return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
@@ -658,118 +617,3 @@ class _Together:
         rng = np.random.default_rng(seed)
         spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])
         return agreement(d) / spread if spread > 1e-12 * max(squares, 1e-300) else np.nan
-
-
-# ---------------------------------------------------------------------------------------------- weights and jackknife
-
-
-@functools.cache
-def _poisson_bounds() -> np.ndarray:
-    """2^64 times the chance that a Poisson variable of mean 1 is at most j, for j = 0, 1, ... until nothing is above."""
-    with decimal.localcontext(prec=50):
-        chance, below, bounds = decimal.Decimal(-1).exp(), decimal.Decimal(0), []
-        while True:
-            below += chance
-            bound = int((below * 2**64).to_integral_value())
-            if bound >= 2**64 - 1:
-                return np.array(bounds, np.uint64)
-            bounds.append(bound)
-            chance /= len(bounds)
-
-
-def poisson_weights(seed: int, rows, samples: int) -> np.ndarray:
-    """How often each row counts in each sample of a Poisson bootstrap: independent Poisson numbers of mean 1.
-
-    A weight is a hash of the seed, the row's number among all rows and the sample's number. So rows may be cut into blocks in
-    any way, and each block weighed by itself, on any machine, in any order: what is summed of the blocks merges into the
-    bootstrap of all rows. The usual bootstrap draws n of n rows, and its weights depend on all rows together. Here the number
-    of rows drawn varies as well, n plus or minus sqrt(n): means and ratios of sums do not notice to order 1/n, sums do, and
-    it repeats rows just the same, so it is no more a method for coverage and calibration errors than that is.
-
-    Parameters
-    ----------
-    seed : int
-        0 or more, below 2^63.
-    rows : array_like of int, shape (n,)
-        The rows' numbers among all rows, 0 or more.
-    samples : int
-
-    Returns
-    -------
-    ndarray of uint8, shape (n, samples)
-        At most 20. Column s is the same whatever ``samples`` is.
-
-    Raises
-    ------
-    ArgumentError
-        For numbers out of range.
-
-    Examples
-    --------
-    >>> poisson_weights(0, [0, 1, 2, 3], samples=6)
-    array([[2, 1, 0, 3, 0, 0],
-           [0, 2, 2, 0, 1, 0],
-           [1, 2, 1, 1, 1, 2],
-           [1, 1, 0, 1, 1, 1]], dtype=uint8)
-    >>> poisson_weights(0, [3, 1], samples=3)
-    array([[1, 1, 0],
-           [0, 2, 2]], dtype=uint8)
-    """
-    whole_number("seed", seed, 0, 2**63 - 1)
-    whole_number("samples", samples, 1)
-    numbers = np.asarray(rows)
-    if numbers.ndim != 1 or (numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0)):
-        raise ArgumentError("rows", "must be whole numbers, 0 or more", f"an array of {numbers.dtype} {numbers.shape}")
-    numbers = numbers.astype(np.int64)
-    weights = np.empty((numbers.size, samples), np.uint8)
-    given = seed, numbers, _poisson_bounds()
-    threads.over_rows(numbers.size, lambda lo, hi: kernel.poisson(*given, lo, hi, weights), min_rows=4096)
-    return weights
-
-
-def jackknife_blocks(n: int, blocks: int = 20) -> Iterator[np.ndarray]:
-    """The rows that stay when one of ``blocks`` blocks of consecutive rows after the other is left out.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    blocks : int
-        Number of blocks, equally long up to one row; with fewer rows than that, a block is one row.
-
-    Yields
-    ------
-    ndarray of int, shape (n - rows of the block,)
-        Row numbers, rising.
-
-    Examples
-    --------
-    >>> [keep.tolist() for keep in jackknife_blocks(5, 2)]
-    [[2, 3, 4], [0, 1]]
-    """
-    for low, high in itertools.pairwise(np.linspace(0, n, min(blocks, n) + 1).astype(int)):
-        yield np.r_[0:low, high:n]
-
-
-def jackknife_error(left_out) -> np.ndarray:
-    """Standard error of a statistic from its values with one block left out: sqrt((b - 1) / b * sum of squared deviations).
-
-    Parameters
-    ----------
-    left_out : array_like of float, shape (b, ...)
-        The statistic without each of the b blocks of :func:`jackknife_blocks`. For the error of a difference of two
-        methods, give the differences: they are paired.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        In the statistic's unit.
-
-    Examples
-    --------
-    >>> float(jackknife_error([1.0, 2.0, 3.0]).round(4))  # sqrt(2/3 * (1 + 0 + 1))
-    1.1547
-    """
-    left_out = np.asarray(left_out, np.float64)
-    blocks = len(left_out)
-    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bisect
 import copy
+import functools
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,18 +21,17 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.folds.block import KS, Block, blocks
 from xcrepro.folds.labels import LabelCounts
 from xcrepro.folds.pairs import BINS, CAP, PairSums
-from xcrepro.folds.rows import RowSums
+from xcrepro.folds.rows import RowSums, poisson_weights
 from xcrepro.folds.scores import CrossFitted, ScoreCounts, ScorePool
 from xcrepro.folds.truths import TruthRows
 from xcrepro.metrics import calibration, labelwise, registry
-from xcrepro.metrics.significance import poisson_weights
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 2"
+_FORMAT = "xcrepro state 3"
 _SHARES = frozenset(
     ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "F", "micro-F1", "abandonment", "served", "PSP", "PSnDCG")
 )
@@ -42,7 +43,7 @@ class State:
 
     The bits of every result are the same for any cutting of the rows into blocks, any order in which they arrive, any tree of
     merges, and any number of threads and processes: all that is kept are whole numbers, sums of real numbers included, and
-    :meth:`result` rounds once.
+    :meth:`compute` rounds once.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class State:
         block then says its ``first_row``.
     samples, seed : int
         With ``samples``, :meth:`intervals` of sums over rows: a bootstrap whose weights are Poisson(1), drawn from the seed
-        and the row's number (:func:`xcrepro.metrics.poisson_weights`), so that it merges as all else does; each block then
+        and the row's number, so that it merges as all else does; each block then
         says its ``first_row``. The sums of every sample are kept.
     allow_repeats : bool
         Take rows whose numbers it has seen.
@@ -79,9 +80,9 @@ class State:
 
     Notes
     -----
-    What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met, until a
-    table of all L is smaller; ``coverage (reachable)`` keeps the truth of all rows, since which labels can be shown beside
-    each other depends on all of them (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
+    What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met; ``coverage
+    (reachable)`` keeps the truth of all rows, since which labels can be shown beside each other depends on all of them
+    (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
 
     Examples
     --------
@@ -89,8 +90,8 @@ class State:
     >>> from xcrepro import State, TopK
     >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
     >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
-    >>> one, other = (State((1, 3), ["P", "coverage@3"]).add(Y[[i]], top.rows([i]), first_row=i) for i in (0, 1))
-    >>> other.merge(one).result()
+    >>> one, other = (State((1, 3), ["P", "coverage@3"]).update(Y[[i]], top.rows([i]), first_row=i) for i in (0, 1))
+    >>> other.merge(one).compute()
          metric  k  value
     0         P  1   0.50
     1         P  3   0.50
@@ -131,7 +132,7 @@ class State:
         PairSums([1], **self._calibration)  # checks them
         self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
         self._cross_fit = {"n_rows": n_rows, "folds": folds}
-        self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed)
+        self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed, 0, 2**63 - 1)
         if self._samples and not any(metric.interval == "bootstrap" for metric, _ in self._wanted):
             do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
             raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
@@ -172,7 +173,7 @@ class State:
 
     # ------------------------------------------------------------------ filling it
 
-    def add(self, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> State:
+    def update(self, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> State:
         """Add a block of rows.
 
         Parameters
@@ -224,6 +225,16 @@ class State:
         self._take(fresh, block.n_labels, ranges, block.n_rows)
         return self
 
+    def add(self, *given, **options) -> State:
+        """:meth:`update` under its old name."""
+        warnings.warn("State.add is called State.update now", DeprecationWarning, stacklevel=2)
+        return self.update(*given, **options)
+
+    def result(self) -> pd.DataFrame:
+        """:meth:`compute` under its old name."""
+        warnings.warn("State.result is called State.compute now", DeprecationWarning, stacklevel=2)
+        return self.compute()
+
     def merge(self, other: State) -> State:
         """Add another state's rows.
 
@@ -244,15 +255,9 @@ class State:
         """
         if not isinstance(other, State):
             raise ArgumentError("other", "must be a State", type(other).__name__)
-        mine, theirs = self._options(), other._options()
+        mine, theirs = self.fingerprint(), other.fingerprint()
         if self._n_labels is None or other._n_labels is None:
             mine["n_labels"] = theirs["n_labels"] = None
-        for name, ours, given in (
-            ("inverse_propensity", self._weights, other._weights),
-            ("label_counts", self._counts, other._counts),
-        ):
-            if ours is not given and (ours is None or given is None or not np.array_equal(ours, given)):
-                mine[name], theirs[name] = _hash(ours), _hash(given)
         differ = [f"{name} {mine[name]} here and {theirs[name]} there" for name in mine if mine[name] != theirs[name]]
         if differ:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
@@ -355,7 +360,7 @@ class State:
                 found.append((metric.name, at, metric.formula(hit)[np.searchsorted(hit.ks, at)]))
         return found
 
-    def result(self) -> pd.DataFrame:
+    def compute(self) -> pd.DataFrame:
         """The metrics so far, as a table.
 
         Returns
@@ -567,11 +572,6 @@ class State:
 
     def fingerprint(self) -> dict[str, object]:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
-        hashes = {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
-        return self._options() | hashes
-
-    def _options(self) -> dict[str, object]:
-        """The fingerprint without the weights."""
         return {
             "format": _FORMAT,
             "version": xcrepro.__version__,
@@ -584,7 +584,13 @@ class State:
             "folds": self._cross_fit["folds"],
             "samples": self._samples,
             "seed": self._seed,
+            **self._hashes,
         }
+
+    @functools.cached_property
+    def _hashes(self) -> dict[str, str | None]:
+        """Of the weights, which may be millions and are never changed."""
+        return {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
 
     def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.

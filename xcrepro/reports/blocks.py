@@ -152,7 +152,7 @@ def _metrics(states, confidence: float) -> pd.DataFrame:
     parts = []
     for name, state in states.items():
         ends = state.intervals(confidence).drop(columns="value")
-        part = state.result().merge(ends, "left", ["metric", "k"])
+        part = state.compute().merge(ends, "left", ["metric", "k"])
         part.insert(0, "model", name)
         parts.append(part)
     return pd.concat(parts, ignore_index=True)

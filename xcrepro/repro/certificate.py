@@ -109,21 +109,7 @@ class Certificate:
 
 
 def read(path: Path) -> Certificate:
-    """A certificate from its file.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Certificate
-
-    Raises
-    ------
-    DataError
-        For a file that is no TOML, a field that is missing, unknown or of another type, and counts that contradict the names.
-    """
+    """A certificate from its file."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -146,17 +132,7 @@ def all_committed(root: Path) -> dict[str, Certificate]:
 
 
 def agreement(certificates: Iterable[Certificate]) -> str:
-    """How many machines agree, as the README says it; simulated ones and runs of some notebooks do not count.
-
-    Parameters
-    ----------
-    certificates : iterable of Certificate
-
-    Returns
-    -------
-    str
-        Such as ``3 machines agree``; ``2 of 3 machines agree`` where one found a difference.
-    """
+    """How many machines agree, as the README says it; simulated ones and runs of some notebooks do not count."""
     whole = [each for each in certificates if each.whole]
     agree = sum(each.compared == each.equal for each in whole)
     count = f"{agree} of {len(whole)}" if agree < len(whole) else f"{agree}"
@@ -166,31 +142,7 @@ def agreement(certificates: Iterable[Certificate]) -> str:
 def make(
     items: Sequence[str] = (), jobs: int | None = None, long: bool = False, variables: Mapping[str, str] | None = None
 ) -> Certificate:
-    """Run the notebooks of the last commit from empty caches and compare what they make with what is committed.
-
-    Parameters
-    ----------
-    items : sequence of str
-        Ids or paper names; empty for all notebooks, lessons included.
-    jobs : int, optional
-        Notebooks at once, by default one a core.
-    long : bool
-        Without ``items``: also those that take long.
-    variables : mapping of str to str, optional
-        Environment variables that simulate another processor, in place of those that are set.
-
-    Returns
-    -------
-    Certificate
-        The files that differ are printed with their first difference.
-
-    Raises
-    ------
-    XCError
-        Where the project is no git repository.
-    ArgumentError
-        For unknown items.
-    """
+    """Run the notebooks of the last commit from empty caches and compare what they make with what is committed."""
     root = paths.project_root()
     entries = manifest.load(root)
     manifest.require_project(entries, "a certificate")
@@ -225,18 +177,7 @@ def make(
 
 
 def write(certificate: Certificate, folder: Path) -> Path:
-    """Write a certificate, in place of an older one of the same machine.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    folder : Path
-
-    Returns
-    -------
-    Path
-        Its file.
-    """
+    """Write a certificate, in place of an older one of the same machine."""
     path = folder / f"{certificate.name}.toml"
     with paths.atomic_path(path) as part:
         part.write_text(certificate.text(), encoding="utf-8", newline="\n")
@@ -244,22 +185,7 @@ def write(certificate: Certificate, folder: Path) -> Path:
 
 
 def head(root: Path) -> str:
-    """The commit that is checked out in a project.
-
-    Parameters
-    ----------
-    root : Path
-
-    Returns
-    -------
-    str
-        40 hexadecimal digits.
-
-    Raises
-    ------
-    XCError
-        Where the project is no git repository, or has no commit.
-    """
+    """The commit that is checked out in a project."""
     if Path(_git(root, "rev-parse", "--show-toplevel").strip()).resolve() != root:
         raise XCError(f"a certificate is of a commit, and {root} is no git repository of its own")
     return _git(root, "rev-parse", "HEAD").strip()
@@ -335,13 +261,7 @@ def _changed(clone: Path) -> set[str]:
 
 
 def cpu() -> dict[str, str]:
-    """What Linux says of the first core: ``model name``, ``flags`` and others.
-
-    Returns
-    -------
-    dict of str to str
-        Empty on another system.
-    """
+    """What Linux says of the first core: ``model name``, ``flags`` and others."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
     except OSError:

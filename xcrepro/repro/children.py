@@ -32,14 +32,50 @@ _THREAD_LIMITS = (
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One item with the parameters it will get; ``label`` names its place under ``build``."""
+    """A run of an item: its parameters, and where it lies.
+
+    Attributes
+    ----------
+    entry : manifest.Entry
+    values : dict
+        All its parameters.
+    official, inject, force : bool
+        Whether they are the manifest's, whether papermill has to be given them, whether it runs although nothing changed.
+    executed : Path
+        The notebook to be.
+    stamp : Path or None
+        Says what it was made from; without one it always runs.
+    name : str
+        Of one of several runs of an item.
+    fingerprint : dict or None
+        In place of that of the item with these parameters.
+    keeps : Path or None
+        A file, or a folder, that a run of its own writes; what an earlier one left there goes before it starts.
+    variables : dict
+        Of its process.
+    """
 
     entry: manifest.Entry
     values: dict
     official: bool
     inject: bool
     force: bool
-    label: str
+    executed: Path
+    stamp: Path | None = None
+    name: str = ""
+    fingerprint: dict | None = None
+    keeps: Path | None = None
+    variables: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Its own name, or the item's."""
+        return self.name or self.entry.id
+
+    @property
+    def kept(self) -> list[Path]:
+        """The files at :attr:`keeps`."""
+        return [path for path in (self.keeps, *self.keeps.rglob("*")) if path.is_file()] if self.keeps else []
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -66,20 +102,7 @@ def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> 
 
 @contextlib.contextmanager
 def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> Iterator[tuple[int, int, Callable]]:
-    """How many notebooks run at once, with how many threads each, and what starts one.
-
-    Parameters
-    ----------
-    engine, scheduler, jobs
-        As for ``runner.run``.
-    most : int
-        How many there are.
-
-    Yields
-    ------
-    int, int, callable
-        The last is :func:`start_here`, or its like on a cluster.
-    """
+    """How many notebooks run at once, with how many threads each, and what starts one."""
     check_engine(engine, scheduler)
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, most))
@@ -121,13 +144,13 @@ class Child:
         job: Job,
         fingerprint: dict,
         why: str,
-        executed: Path,
         environment: dict,
         start_process: Callable = start_here,
     ) -> None:
         self._start_process = start_process
         self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
-        self.executed, self.environment = executed, environment
+        executed = self.executed = job.executed
+        self.environment = {**environment, **job.variables}
         self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
         self.environment["XCREPRO_RECORD"] = str(self.notes_file)
         # Where the run writes them; in an installed wheel they are read elsewhere.
@@ -137,9 +160,8 @@ class Child:
         self.attempts = 0
         self.broken: Exception | None = None
         executed.parent.mkdir(parents=True, exist_ok=True)
-        if job.official:
-            # Until it has run to the end it is not done, whatever an earlier run left.
-            stamps.path(job.entry, job.values["size"]).unlink(missing_ok=True)
+        for old in (job.stamp, *job.kept) if job.stamp else ():
+            old.unlink(missing_ok=True)  # until it has run to the end it is not done, whatever an earlier run left
         self.start()
 
     def start(self) -> None:
@@ -223,7 +245,7 @@ def finished(start_next: Callable[[], Child | None], at_once: int) -> Iterator[C
             time.sleep(_POLL)
             if running and time.monotonic() - spoken > _HEARTBEAT:
                 spoken = time.monotonic()
-                still = ", ".join(f"{one.job.entry.id} {spoken - one.began:.0f} s" for one in running)
+                still = ", ".join(f"{one.job.id} {spoken - one.began:.0f} s" for one in running)
                 print(f"still running: {still}", flush=True)
     finally:
         stop([child.process for child in running])
@@ -254,13 +276,7 @@ def let_go(process: subprocess.Popen | cluster.Process) -> None:
 
 
 def stop(processes: list[subprocess.Popen]) -> None:
-    """End papermill processes of :func:`papermill`: each stops its own kernel when asked.
-
-    Parameters
-    ----------
-    processes : list of subprocess.Popen
-        Those that do not end within ten seconds are killed, with their kernels.
-    """
+    """End papermill processes of :func:`papermill`: each stops its own kernel when asked."""
     for process in processes:
         process.terminate()
     until = time.monotonic() + _PATIENCE

@@ -1,20 +1,13 @@
-"""Beside the published numbers, with the paper's own rounding as tolerance."""
+"""One number from several places: as a text prints it, rounded, and as several ways compute it."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
 
 from xcrepro.errors import ArgumentError, XCError
-from xcrepro.repro import tables
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_ABSENT = {"", "-", "–", "—", "nan", "None", "<NA>"}
 
 
-def within(ours: float, printed: str | float, decimals: int | None = None) -> bool:
+def within(ours: float, printed: str) -> bool:
     """Whether ``ours`` rounds to what was printed: ``|ours - printed| <= half a unit of the last printed place``.
 
     The ends count, because papers round halves either way.
@@ -23,11 +16,8 @@ def within(ours: float, printed: str | float, decimals: int | None = None) -> bo
     ----------
     ours : float
         NaN and infinity are never within.
-    printed : str or float
-        In the same unit. As a text it carries its own decimals (``"25.70"`` has two); as a number it needs
-        ``decimals``.
-    decimals : int, optional
-        Printed places after the point.
+    printed : str
+        In the same unit; it carries its own decimals (``"25.70"`` has two).
 
     Returns
     -------
@@ -36,99 +26,22 @@ def within(ours: float, printed: str | float, decimals: int | None = None) -> bo
     Raises
     ------
     ArgumentError
-        For a printed value that is no finite number, and a number without ``decimals``.
+        For a printed value that is no finite number.
 
     Examples
     --------
     >>> within(25.7349, "25.73"), within(25.735, "25.73"), within(25.7351, "25.73")
     (True, True, False)
     """
-    return _off(ours, *_printed(printed, decimals)) == 0
-
-
-def _printed(printed: object, decimals: int | None) -> tuple[Decimal, int]:
-    """The printed number and its decimals."""
     try:
-        number = Decimal(str(printed).strip())
+        number, value = Decimal(printed.strip()), Decimal(repr(float(ours)))
         if not number.is_finite():
             raise InvalidOperation
     except InvalidOperation:
         raise ArgumentError("printed", "must be a number as the paper prints it", repr(printed)) from None
-    if decimals is None and not isinstance(printed, str):
-        raise ArgumentError("decimals", "must be given for printed numbers that are not text", None, "pass decimals=2")
     # A text's exponent is minus its decimals; "1e3" has none.
-    return number, max(0, -number.as_tuple().exponent) if decimals is None else decimals
-
-
-def _off(ours: float, number: Decimal, decimals: int) -> Decimal:
-    """How far ``ours`` lies outside the rounding interval; 0 inside."""
-    value = Decimal(repr(float(ours)))
-    if not value.is_finite():
-        return Decimal("Infinity")
-    return max(Decimal(0), abs(value - number) - Decimal(5).scaleb(-decimals - 1))
-
-
-def published(
-    item: str, table: pd.DataFrame, ours: str = "ours", printed: str = "printed", decimals: int | None = None
-) -> str:
-    """Print and return ``item: 22 of 24 published values within rounding``; print a line for each of the rest.
-
-    Nothing is raised for a difference: this is a finding, not a test.
-
-    Parameters
-    ----------
-    item : str
-        What the sentence begins with.
-    table : DataFrame
-        The columns besides ``ours`` and ``printed`` that are not floats name the row.
-    ours, printed : str
-        Columns of ``table`` in the same unit. Rows whose printed value is missing (NaN, empty, a dash) are not counted;
-        NaN of ours counts as outside.
-    decimals : int, optional
-        As for :func:`within`.
-
-    Returns
-    -------
-    str
-        The sentence, without the lines.
-
-    Raises
-    ------
-    ArgumentError
-        For a column that is not there, and a printed value that is no number.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"method": ["PLT", "BR"], "ours": [81.254, 80.02], "printed": ["81.25", "80.0"]})
-    >>> _ = published("demo/table1", table)
-    demo/table1: 2 of 2 published values within rounding
-    >>> table.loc[1, "printed"] = "80.2"
-    >>> _ = published("demo/table1", table)
-    demo/table1: 1 of 2 published values within rounding
-      method=BR: printed 80.2, ours 80.020, off by 0.13 beyond rounding
-    """
-    table = tables.flat(table)
-    for name in (ours, printed):
-        if name not in table.columns:
-            raise ArgumentError("table", f"must have the column {name!r}", list(table.columns))
-    labels = [name for name in table.columns if name not in (ours, printed) and tables.kind(table[name]) != "float"]
-    total, rest = 0, []
-    for _, row in table.iterrows():
-        written = row[printed]
-        if str(written).strip() in _ABSENT:
-            continue
-        total += 1
-        number, places = _printed(written, decimals)
-        off = _off(row[ours], number, places)
-        if off:
-            where = ", ".join(f"{name}={row[name]}" for name in labels) or f"row {row.name}"
-            shown = str(written).strip() if isinstance(written, str) else f"{float(written):.{places}f}"
-            away = f"off by {float(off):.2g} beyond rounding" if off.is_finite() else "no number"
-            rest.append(f"  {where}: printed {shown}, ours {float(row[ours]):.{places + 2}f}, {away}")
-    sentence = f"{item}: {total - len(rest)} of {total} published values within rounding"
-    print("\n".join([sentence, *rest]))
-    return sentence
+    decimals = max(0, -number.as_tuple().exponent)
+    return value.is_finite() and abs(value - number) <= Decimal(5).scaleb(-decimals - 1)
 
 
 class Disagreement(XCError):

@@ -75,7 +75,7 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-            recorded |= name in ("item.show_recorded", "item.recorded")
+            recorded |= name == "item.recorded"
             gathered |= name == "evidence.gather"  # which takes what is recorded, and does without
             if name in _MAKERS:
                 given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
@@ -91,7 +91,7 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
             found.append(f"{pattern or 'the main part'!r} is made and has no table under figures/")
     if recorded > bool(entry.recorded) or bool(entry.recorded) > (recorded or gathered):
         found.append(
-            "results on real data are recorded, and no cell uses them: item.recorded() or item.show_recorded()"
+            "results on real data are recorded, and no cell uses them: item.recorded()"
             if entry.recorded
             else "a cell asks for recorded results, and the manifest has none of this item"
         )

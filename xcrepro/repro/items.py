@@ -205,33 +205,13 @@ class Item:
     def _committed(self, part: str, suffix: str) -> Path:
         return paths.committed(f"figures/{self._file(part, suffix)}")
 
-    def show_recorded(self, part: str | None = None) -> None:
-        """Show what the item came to on real data (:mod:`xcrepro.repro.recorded`); nothing where nothing is recorded.
-
-        Parameters
-        ----------
-        part : str, optional
-            Which of the recorded tables; by default the first that the item checks.
-        """
-        found = [recorded.read(path) for path in recorded.files(self.entry.id)]
-        groups = recorded.alike(found, part)
-        if not groups:
-            return
-        shown, words = zip(*(recorded.lay_out(group, part) for group in groups), strict=True)
-        said = "; ".join(dict.fromkeys(filter(None, words)))
-        print(f"On real data, recorded in data/recorded/{self.entry.id}{f' ({said})' if said else ''}:")
-        for one in found:
-            print(f"{recorded.words(one)}, xcrepro {one.provenance['version']}: {one.provenance['command']}")
-        for one in shown:
-            tables.display(one)
-
     def recorded(self, part: str | None = None, whole: bool = False, sds: bool = False) -> dict[str, pd.DataFrame]:
         """What the item came to on real data, as numbers, to hold this run to.
 
         Parameters
         ----------
         part : str, optional
-            As for :meth:`show_recorded`.
+            Which of the recorded tables; by default the first that the item checks.
         whole : bool
             Also what is recorded of all records of a dataset that comes with the project, where this run reads some of them.
         sds : bool
@@ -251,42 +231,6 @@ class Item:
         found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
         frames = {name: recorded.frame(one, part, sds) for name, one in found.items() if name not in own}
         return {name: table for name, table in frames.items() if table is not None}
-
-    def published(
-        self,
-        table: pd.DataFrame,
-        ours: str = "ours",
-        printed: str = "printed",
-        decimals: int | None = None,
-        part: str = "",
-    ) -> None:
-        """:func:`xcrepro.repro.compare.published` under this item's name.
-
-        Parameters
-        ----------
-        table, ours, printed, decimals
-            As :func:`xcrepro.repro.compare.published` takes them.
-        part : str
-            As for :meth:`name`.
-
-        Raises
-        ------
-        ArgumentError
-            For a column that is not there, and a printed value that is no number.
-        """
-        compare.published(self.name(part), table, ours, printed, decimals)
-
-    def say(self, *sentences: str) -> None:
-        """Show sentences that were made from this run's numbers: a list, or a paragraph
-        where there is one alone. Nothing where there is none.
-
-        Parameters
-        ----------
-        *sentences : str
-            Markdown; empty ones are left out.
-        """
-        if found := [sentence for sentence in sentences if sentence]:
-            tables.display(_Said(found))
 
     def equal(self, what: str, /, **ways: float) -> None:
         """Hold several ways to the same number to each other (:func:`xcrepro.repro.compare.equal`).
@@ -444,19 +388,6 @@ class Item:
             elif old != content:
                 found[suffix] = f"{name}: {same.difference(old.decode(errors='replace'), content.decode())}"
         return found
-
-
-class _Said:
-    """Sentences as a notebook shows them."""
-
-    def __init__(self, sentences: list[str]) -> None:
-        self.lines = sentences if len(sentences) == 1 else [f"- {sentence}" for sentence in sentences]
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines)
-
-    def _repr_markdown_(self) -> str:
-        return "\n".join(self.lines)
 
 
 def module_of(id: str) -> ModuleType | None:

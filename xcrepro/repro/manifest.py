@@ -242,43 +242,12 @@ def require_project(entries: dict[str, Entry], what: str) -> None:
 
 
 def now(entries: dict[str, Entry], id: str) -> str:
-    """The id of the item that answers to ``id``: its own, or that which it has today.
-
-    Parameters
-    ----------
-    entries : dict
-        From :func:`load`.
-    id : str
-
-    Returns
-    -------
-    str
-        ``id`` itself where no item had it.
-    """
+    """The id of the item that answers to ``id``: its own, or that which it has today."""
     return next((name for name, entry in entries.items() if id in entry.formerly), id) if id not in entries else id
 
 
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
-    """The ids meant by ``words``, in the manifest's order.
-
-    Parameters
-    ----------
-    entries : dict
-        From :func:`load`.
-    words : str, sequence of str or None
-        Ids, former ones included, and paper names, as a list or as one text separated by commas or blanks; None or empty
-        for all.
-
-    Returns
-    -------
-    list of str
-        Each once.
-
-    Raises
-    ------
-    ArgumentError
-        For a name that is neither, with the nearest that is.
-    """
+    """The ids meant by ``words``, in the manifest's order."""
     words = re.split(r"[,\s]+", words.strip()) if isinstance(words, str) else list(words or [])
     words = [now(entries, word) for word in words if word]
     found = [] if words else list(entries)

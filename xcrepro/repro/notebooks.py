@@ -13,21 +13,7 @@ from xcrepro.errors import ArgumentError, DataError
 
 
 def read(path: str | os.PathLike) -> dict:
-    """The notebook as a dict.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        Where it is no notebook of format 4.
-    """
+    """The notebook as a dict."""
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -80,17 +66,7 @@ def code_cells(notebook: dict) -> list[dict]:
 
 
 def functions(path: str | os.PathLike) -> dict:
-    """What a notebook's code cells define, to be tested: nothing else of them runs.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-        Name -> imported module or function, literal under a name in capital letters, or function.
-    """
+    """What a notebook's code cells define, to be tested: nothing else of them runs."""
     found: dict = {}
     for cell in code_cells(read(path)):
         for node in ast.parse(text(cell["source"])).body:
@@ -119,25 +95,7 @@ def plain(value: object) -> object:
 
 
 def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
-    """Names and default values of the notebook's one parameters cell.
-
-    Parameters
-    ----------
-    path : path
-        The notebook's file, which errors name.
-    notebook : dict, optional
-        Its content, where it is read already.
-
-    Returns
-    -------
-    dict
-        Name -> value in the cell's order; tuples as lists.
-
-    Raises
-    ------
-    DataError
-        Where there is no such cell, more than one, or where it holds anything but ``name = literal`` lines.
-    """
+    """Names and default values of the notebook's one parameters cell."""
     notebook = read(path) if notebook is None else notebook
     cells = [cell for cell in code_cells(notebook) if "parameters" in tags(cell)]
     if len(cells) != 1:
@@ -165,22 +123,6 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
 
     papermill runs on with a misspelt name, and the run then silently has the default value.
 
-    Parameters
-    ----------
-    where : str
-        What errors call the notebook.
-    defaults : dict
-        Name -> default (:func:`parameters`). A default of None takes any value.
-    given : dict
-        Name -> value. None goes for every parameter, a whole number for a float.
-
-    Raises
-    ------
-    ArgumentError
-        For the first that does not fit.
-
-    Examples
-    --------
     >>> check_values("a.ipynb", {"size": "small", "seed": 0}, {"sede": 1})
     Traceback (most recent call last):
     xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean 'seed'?

@@ -13,38 +13,14 @@ from xcrepro.errors import DataError
 
 
 def note(kind: str, text: str) -> None:
-    """Add a note; nothing where nobody asked for a record.
-
-    Parameters
-    ----------
-    kind : {"input", "output", "moved", "elsewhere", "redrawn"}
-        The first two for a file; the others for how a file differs from what is committed.
-    text : str
-        The file's path, or what is to be said.
-    """
+    """Add a note; nothing where nobody asked for a record."""
     if target := os.environ.get("XCREPRO_RECORD"):
         with open(target, "a", encoding="utf-8") as file:
             file.write(json.dumps([kind, text]) + "\n")
 
 
 def read(path: Path) -> dict[str, list[str]]:
-    """The notes of a run.
-
-    Parameters
-    ----------
-    path : Path
-        What ``$XCREPRO_RECORD`` named.
-
-    Returns
-    -------
-    dict of str to list of str
-        Kind -> its notes, each once, in the order in which they came; empty where there is no file.
-
-    Raises
-    ------
-    DataError
-        For a line that is no note: cut, by a full disk say.
-    """
+    """The notes of a run."""
     found: dict[str, dict[str, None]] = {}
     content = path.read_bytes() if path.exists() else b""
     for number, line in enumerate(content.splitlines(), 1):

@@ -32,8 +32,6 @@ COLUMNS = ("table", "row", "column", "value", "sd")
 PROVENANCE = "provenance"
 """Name of the table that says what ran."""
 FIELDS = ("dataset", "split", "splits", "version", "command")
-SHOWN_ROWS = 24
-"""Of each dataset in a notebook."""
 _ASKED = "XCREPRO_TABLES"
 
 
@@ -80,14 +78,7 @@ class Record:
 
 
 def note(part: str, table: pd.DataFrame) -> None:
-    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to.
-
-    Parameters
-    ----------
-    part : str
-        As for :meth:`xcrepro.repro.items.Item.name`.
-    table : DataFrame
-    """
+    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to."""
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
         file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 
@@ -116,22 +107,6 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
     *cannot tell*.
     The standard deviation is that of the splits, with one degree of freedom less than there are.
 
-    Parameters
-    ----------
-    runs : sequence of mapping
-        Of :func:`noted`.
-
-    Returns
-    -------
-    dict of str to Table
-
-    Raises
-    ------
-    RecordMismatch
-        Where the runs do not have the same tables, columns, number of rows and texts: then there is no mean.
-
-    Examples
-    --------
     >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
     >>> mean(runs)[""].rows, mean(runs)[""].sds
     ([['PLT', '0.55']], [['', '0.0707107']])
@@ -223,13 +198,7 @@ def own_data(dataset: object, root: Path | None = None) -> Path | None:
 
 
 def write(path: Path, record: Record) -> None:
-    """Write the file of a record, whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    record : Record
-    """
+    """Write the file of a record, whole or not at all."""
     with paths.atomic_path(path) as temporary:
         temporary.write_text(_text(record), encoding="utf-8", newline="\n")
 
@@ -248,21 +217,7 @@ def _text(record: Record, version: str | None = None) -> str:
 
 
 def read(path: Path) -> Record:
-    """The record that a file holds.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Record
-
-    Raises
-    ------
-    DataError
-        For a file of another form.
-    """
+    """The record that a file holds."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             head, *lines = list(csv.reader(file)) or [[]]
@@ -294,35 +249,8 @@ def read(path: Path) -> Record:
     return Record(provenance, result)
 
 
-def frames(id: str, part: str | None = None, root: Path | None = None) -> pd.DataFrame:
-    """One recorded table of an item, of all its datasets."""
-    import pandas as pd
-
-    found = {record.provenance["dataset"]: frame(record, part) for record in map(read, files(id, root))}
-    found = {dataset: table for dataset, table in found.items() if table is not None}
-    if not found:
-        return pd.DataFrame({"dataset": []})
-    return pd.concat(found, names=["dataset"]).reset_index("dataset").reset_index(drop=True)
-
-
 def compare(now: Record, committed: Record) -> str:
-    """Hold a record against the committed one: it has to be equal, the version of the kit apart.
-
-    Parameters
-    ----------
-    now, committed : Record
-
-    Returns
-    -------
-    str
-        How many values are equal; where this environment promises no equality (:func:`xcrepro.repro.same.elsewhere`), how
-        they differ.
-
-    Raises
-    ------
-    RecordMismatch
-        With the first line that differs.
-    """
+    """Hold a record against the committed one: it has to be equal, the version of the kit apart."""
     text = _text(now, version="")
     differs = same.difference(_text(committed, version=""), text)
     if differs and not same.elsewhere():
@@ -331,32 +259,9 @@ def compare(now: Record, committed: Record) -> str:
     return str(differs) if differs else f"{total} of {total} values are equal"
 
 
-def _float(text: str) -> float | None:
-    """A number with a point or an exponent, NaN and infinity; None for texts and whole numbers."""
-    try:
-        return float(text) if not text.lstrip("-").isdigit() else None
-    except ValueError:
-        return None
-
-
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
     """A recorded table with its numbers as numbers.
 
-    Parameters
-    ----------
-    record : Record
-    part : str, optional
-        Which table; by default the first.
-    sds : bool
-        In a cell that is a mean over splits, their standard deviation in place of it.
-
-    Returns
-    -------
-    DataFrame or None
-        A column is of numbers where all its texts are, NaN where they are empty; None where the record has no such table.
-
-    Examples
-    --------
     >>> table = Table(["model", "P@1"], [["PLT", "61.5"], ["FastXML", "nan"]], [["", ""], ["", ""]])
     >>> frame(Record({}, {"": table})).to_dict("list")
     {'model': ['PLT', 'FastXML'], 'P@1': [61.5, nan]}
@@ -379,88 +284,6 @@ def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.Data
 # ---------------------------------------------------------------- in a notebook
 
 
-def words(record: Record) -> str:
-    """Dataset and split in words, such as ``delicious, the mean of its 10 splits``."""
-    said = record.provenance
-    of = "its one split" if said["splits"] == "1" else f"split {said['split']} of {said['splits']} (from 0)"
-    return f"{said['dataset']}, " + (f"the mean of its {said['splits']} splits" if said["split"] == "mean" else of)
-
-
-def alike(records: Sequence[Record], part: str | None = None) -> list[list[Record]]:
-    """The records that can stand in one table together: where the columns of one are among those of the other.
-
-    Two datasets whose columns are, say, numbers of labels of their own would stand in a table that is half dashes.
-
-    Parameters
-    ----------
-    records, part
-        As for :func:`lay_out`.
-
-    Returns
-    -------
-    list of list of Record
-        Records without the table are left out.
-    """
-    groups: list[tuple[set[str], list[Record]]] = []
-    for record in records:
-        if not (table := _table(record, part)):
-            continue
-        names = set(table.names)
-        for columns, group in groups:
-            if names <= columns or names >= columns:
-                columns |= names
-                group.append(record)
-                break
-        else:
-            groups.append((names, [record]))
-    return [group for _, group in groups]
-
-
 def _table(record: Record, part: str | None) -> Table | None:
     """The table of a record that is meant: by default its first."""
     return record.tables.get(next(iter(record.tables), None) if part is None else part)
-
-
-def lay_out(records: Sequence[Record], part: str | None = None) -> tuple[tables.Shown, str] | None:
-    """One table of all datasets, the first :data:`SHOWN_ROWS` rows of each."""
-    chosen = [(one.provenance["dataset"], table) for one in records if (table := _table(one, part))]
-    if not chosen:
-        return None
-    names = list(dict.fromkeys(name for _, table in chosen for name in table.names))
-    cells: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
-    datasets: list[tuple[str, str]] = []
-    for dataset, table in chosen:
-        for row, sds in zip(table.rows[:SHOWN_ROWS], table.sds, strict=False):
-            datasets.append((dataset, ""))
-            held = dict(zip(table.names, zip(row, sds, strict=True), strict=True))
-            for name in names:
-                cells[name].append(held.get(name, ("", "")))
-    if "dataset" not in cells:
-        cells = {"dataset": datasets, **cells}
-    columns = {name: _for_people(column) for name, column in cells.items()}
-    kinds = [kind for kind, _ in columns.values()]
-    rows = [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)]
-    said = [f"the first {SHOWN_ROWS} rows of a dataset"] if any(len(t.rows) > SHOWN_ROWS for _, t in chosen) else []
-    if any(sd for _, table in chosen for row in table.sds for sd in row):
-        said.append("± is the standard deviation over splits")
-    return tables.Shown(list(columns), kinds, rows), "; ".join(said)
-
-
-def _for_people(column: list[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Kind and texts of a column."""
-    numbers = [_float(value) for value, _ in column]
-    whole = [value == "" or value.lstrip("-").isdigit() for value, _ in column]
-    if not all(w or n is not None for n, w in zip(numbers, whole, strict=True)):
-        return "text", [value or "-" for value, _ in column]
-    if all(whole):
-        return "int", [value or "-" for value, _ in column]
-    largest = max((abs(n) for n in numbers if n is not None and math.isfinite(n)), default=0.0)
-    # 100 % needs no other places than 99 %.
-    places = min(max(3 - math.floor(math.log10(0.999999 * largest)), 0), 6) if largest else 3
-
-    def text(value: str, sd: str) -> str:
-        if value in ("", "nan"):
-            return "-"
-        return f"{float(value):.{places}f}" + (f" ± {float(sd):.{places}f}" if sd else "")
-
-    return "float", [text(*cell) for cell in column]

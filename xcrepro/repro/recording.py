@@ -15,7 +15,6 @@ import functools
 import os
 import re
 import shlex
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -23,7 +22,7 @@ import xcrepro
 from xcrepro import paths
 from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, DataMissing, XCError, system_fault
-from xcrepro.repro import manifest, notebooks, recorded, runner, stamps
+from xcrepro.repro import children, manifest, recorded, runner, stamps
 
 MEAN = "mean"
 """The value of ``split`` that stands for all splits in turn."""
@@ -98,18 +97,7 @@ def _text(given: object) -> str:
 
 
 def command(entry: manifest.Entry, given: dict) -> str:
-    """The command that records an item, in one form however it was typed.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    given : dict
-        The parameters besides the notebook's own; ``folder`` becomes DIR.
-
-    Returns
-    -------
-    str
-    """
+    """The command that records an item, in one form however it was typed."""
     defaults = entry.official("small")
     kept = [
         name for name in defaults if name in ("dataset", "names") or given.get(name, defaults[name]) != defaults[name]
@@ -143,31 +131,8 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
 
 
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
-    """What ``given`` asks to be recorded; everything is checked here.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    given : dict
-        Parameters besides the notebook's own.
-    count : callable
-        See :data:`Count`.
-
-    Returns
-    -------
-    Recording
-
-    Raises
-    ------
-    ArgumentError
-        For a parameter that the notebook does not have, no folder, saved predictions, more than one dataset, and the mean
-        of one split.
-    DataMissing
-        Where the folder is not there.
-    """
-    defaults = entry.official("small")
-    notebooks.check_values(entry.notebook.name, defaults, given)
-    values = {**defaults, **{name: notebooks.plain(one) for name, one in given.items()}}
+    """What ``given`` asks to be recorded; everything is checked here."""
+    values = runner.with_own(entry, entry.official("small"), given)
     committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
     if not values.get("folder") and not committed:
         rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"
@@ -230,49 +195,26 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     return {**{key: whole[key] for key in kept}, "data": data}
 
 
-def collect(recording: Recording, force: bool = False, say: Callable[[str], None] = print) -> recorded.Record:
-    """Run a recording's splits, those that have not run yet, and put them together.
+def _job(recording: Recording, split: int, values: dict, force: bool) -> children.Job:
+    entry = recording.entry
+    executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{recording.dataset}-{split}.ipynb"
+    noted = executed.with_suffix(".tables")
+    about = {"stamp": executed.with_suffix(".json"), "name": f"{entry.id} {recording.dataset} split {split}"}
+    about |= {"keeps": noted, "variables": recorded.environment(noted), "fingerprint": _fingerprint(recording, values)}
+    return children.Job(entry, values, False, True, force, executed, **about)
 
-    Parameters
-    ----------
-    recording : Recording
-    force : bool
-        Run all of them.
-    say : callable
-        Gets a line for each run.
 
-    Returns
-    -------
-    Record
-
-    Raises
-    ------
-    RunFailed
-        Where a run fails, or checks no table.
-    RecordMismatch
-        Where the splits have no mean.
-    """
-    entry, found = recording.entry, []
-    for split, values in recording.runs.items():
-        executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{recording.dataset}-{split}.ipynb"
-        noted, stamp = executed.with_suffix(".tables"), executed.with_suffix(".json")
-        what = f"{entry.id} {recording.dataset} split {split}"
-        fingerprint = _fingerprint(recording, values)
-        why = stamps.reason(entry, stamps.read_at(stamp), fingerprint)
-        if why is None and not force:
-            say(f"{what}  unchanged")
-            found.append(recorded.noted(noted))
-            continue
-        began = time.monotonic()
-        for old in (stamp, noted):
-            old.unlink(missing_ok=True)
-        if fault := runner.run_own(entry, values, executed, recorded.environment(noted)):
-            raise runner.RunFailed(f"{what} failed: {fault}")
-        if not (tables := recorded.noted(noted)):
-            raise runner.RunFailed(f"{what} failed: no table came to item.check, so there is nothing to record")
-        stamps.write_at(stamp, stamps.made(entry, fingerprint, [], [str(noted)]))
-        say(f"{what}  ran {time.monotonic() - began:.1f} s  ({why or 'asked for'})")
-        found.append(tables)
+def collect(recording: Recording, force: bool = False) -> recorded.Record:
+    """Run a recording's splits, those that have not run yet, and put them together."""
+    jobs = [_job(recording, split, values, force) for split, values in recording.runs.items()]
+    results = runner.run_jobs(recording.entry.root, jobs, "local", None, 1)
+    found = []
+    for job in jobs:
+        if results[job.id].bad:
+            raise runner.RunFailed(f"{job.id} failed: {results[job.id].why}")
+        found.append(recorded.noted(job.keeps))
+        if not found[-1]:
+            raise runner.RunFailed(f"{job.id} failed: no table came to item.check, so there is nothing to record")
     provenance = (
         recording.dataset,
         str(recording.split),
@@ -288,26 +230,12 @@ def run(recordings: Sequence[Recording], force: bool = False, commit: bool = Tru
 
     A committed record that the run equals is left as it is. One that fails is said,
     and the others go on.
-
-    Parameters
-    ----------
-    recordings : sequence of Recording
-    force : bool
-        Also run what has not changed.
-    commit : bool
-        Write into ``data/recorded``; else into ``build/recorded``.
-
-    Returns
-    -------
-    bool
-        Whether none failed.
     """
     failed = 0
     for number, recording in enumerate(recordings, 1):
         at = f"[{number:>{len(str(len(recordings)))}}/{len(recordings)}] "
         try:
-            record = collect(recording, force, lambda text, at=at: print(at + text, flush=True))
-            said = _settle(recording, record, commit)
+            said = _settle(recording, collect(recording, force), commit)
         except (OSError, XCError) as error:
             failed += 1
             said = system_fault(error) if isinstance(error, OSError) else str(error)

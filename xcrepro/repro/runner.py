@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import time
 from collections.abc import Iterator
@@ -288,15 +287,14 @@ def _plan(
             continue
         notebooks.check_values(entry.notebook.name, defaults, official)
         own = given if name in named else {}
-        if "size" in own:
-            raise ArgumentError("parameters", "must not hold size", repr(own["size"]), "it has its own argument")
-        notebooks.check_values(entry.notebook.name, defaults, own)
-        values = {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
+        values = with_own(entry, official, own)
         same = values == official
         if own:
             items_.check_parameters(entry, values)
         label = size if same else f"other/{items_.own_name(entry, values)}"
-        plan[name] = Job(entry, values, same, values != defaults, force and name in named, label)
+        executed = entry.root / "build" / "notebooks" / label / f"{name}.ipynb"
+        stamp = stamps.path(entry, size) if same else None
+        plan[name] = Job(entry, values, same, values != defaults, force and name in named, executed, stamp)
     wanted = set(named)
     for name in reversed(plan):  # what one needs stands before it
         wanted |= set(plan[name].needs) if name in wanted else set()
@@ -312,16 +310,20 @@ def _plan(
     return plan, absent
 
 
-def run_own(entry: manifest.Entry, values: dict, executed: Path, environment: dict[str, str]) -> str:
-    """Run one item alone, on all cores, with a reader's own parameters; nothing is compared or stamped."""
-    job = Job(entry, values, official=False, inject=True, force=True, label="other")
-    variables = {**environment_of(entry.root, threads.count()), **environment}
-    try:
-        child = Child(entry.root, job, {}, "", executed, variables)
-        [child] = finished(functools.partial(next, iter([child]), None), 1)
-        return child.fault()
-    except OSError as error:
-        return system_fault(error)
+def with_own(entry: manifest.Entry, official: dict, own: dict) -> dict:
+    """All parameters of a run with some of a reader's own; refused where the notebook does not have them."""
+    if "size" in own:
+        raise ArgumentError("parameters", "must not hold size", repr(own["size"]), "it has its own argument")
+    notebooks.check_values(entry.notebook.name, entry.official("small"), own)
+    return {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
+
+
+def run_jobs(root: Path, jobs: list[Job], engine: str, scheduler: str | None, at_once: int | None) -> dict[str, Result]:
+    """Runs of a reader's own, within :func:`alone`; each is kept until something under it changes. Id -> what became of it."""
+    with places(engine, scheduler, at_once, len(jobs)) as (at_once, threads_each, start):
+        work = _Scheduler(root, {job.id: job for job in jobs}, {}, at_once, threads_each, set(), start)
+        work.run()
+    return work.results
 
 
 class _Scheduler:
@@ -349,23 +351,20 @@ class _Scheduler:
     def say(self) -> None:
         """What would run, taken that what items need comes to the same as before."""
         for name, job in self.plan.items():
-            stamp = stamps.read(job.entry, job.values["size"])
+            stamp = stamps.read_at(job.stamp) if job.stamp else None
             needs = stamp.fingerprint["needs"] if stamp else {}
             why, _ = self._reason(job, needs)
             self._record(Result(name, "would run" if why else "unchanged", why or ""))
 
     def _reason(self, job: Job, needs: dict[str, str]) -> tuple[str | None, dict]:
         """Why ``job`` must run, None where it need not, and its fingerprint."""
-        fingerprint = stamps.fingerprint(job.entry, job.values, self.versions, needs)
-        if not job.official:
+        fingerprint = job.fingerprint or stamps.fingerprint(job.entry, job.values, self.versions, needs)
+        if job.stamp is None:
             return "not the item's own parameters", fingerprint
-        why = stamps.reason(job.entry, stamps.read(job.entry, job.values["size"]), fingerprint)
-        if why is None and not self._executed(job).is_file():
+        why = stamps.reason(job.entry, stamps.read_at(job.stamp), fingerprint)
+        if why is None and not job.executed.is_file():
             why = "its executed notebook is not there"
         return why or ("asked for" if job.force else None), fingerprint
-
-    def _executed(self, job: Job) -> Path:
-        return self.root / "build" / "notebooks" / job.label / f"{job.entry.id}.ipynb"
 
     def _next(self) -> Child | None:
         """The next item that has to run and may; what it finds unchanged, or cannot run, it records."""
@@ -393,37 +392,33 @@ class _Scheduler:
             yield
         except (OSError, XCError) as error:
             why = system_fault(error) if isinstance(error, OSError) else str(error)
-            self.digests[job.entry.id] = ""
-            self._record(Result(job.entry.id, "failed", why, time.monotonic() - began if began else 0.0))
+            self.digests[job.id] = ""
+            self._record(Result(job.id, "failed", why, time.monotonic() - began if began else 0.0))
 
     def _begin(self, job: Job) -> Child | None:
-        name = job.entry.id
+        name = job.id
         needs = {need: self.digests[need] for need in job.needs}
         why, fingerprint = self._reason(job, needs)
-        executed = self._executed(job)
         if why is None:
-            self.digests[name] = stamps.read(job.entry, job.values["size"]).digest()
-            self._record(Result(name, "unchanged", "", notebook=executed))
+            self.digests[name] = stamps.read_at(job.stamp).digest()
+            self._record(Result(name, "unchanged", "", notebook=job.executed))
             return None
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
-        return Child(self.root, job, fingerprint, why, executed, environment, self.start_process)
+        return Child(self.root, job, fingerprint, why, environment, self.start_process)
 
     def _end(self, child: Child) -> None:
-        job, name = child.job, child.job.entry.id
+        job, name = child.job, child.job.id
         fault, notes = child.fault(), child.notes()
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         if not fault and job.official and job.values["size"] == "small" and self.compare_notebooks:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
-        if fault:
-            self.digests[name] = ""
-        elif job.official:
-            write = stamps.made if moved else stamps.write  # one that differs is to run, and to say so, again
-            stamp = write(job.entry, child.fingerprint, notes.get("input", []), notes.get("output", []))
-            self.digests[name] = stamp.digest()
-        else:
-            self.digests[name] = stamps.Stamp(child.fingerprint, {}, {}).digest()
+        outputs = notes.get("output", []) if job.official else job.kept
+        stamp = None if fault else stamps.made(job.entry, child.fingerprint, notes.get("input", []), outputs)
+        if stamp and job.stamp and not moved:  # one that differs is to run, and to say so, again
+            stamps.write_at(job.stamp, stamp)
+        self.digests[name] = stamp.digest() if stamp else ""
         outcome, why = ("failed", fault) if fault else ("differs" if moved else "ok", child.why)
-        if not job.official and not fault:
+        if not job.stamp and not fault:
             kept = items_.folder(job.values["size"], False)
             kept = kept if "XCREPRO_FIGURES" in os.environ else kept / items_.own_name(job.entry, job.values)
             other = [*other, f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]

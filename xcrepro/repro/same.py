@@ -43,13 +43,7 @@ class NotTheSame(XCError):
 
 @functools.cache
 def elsewhere() -> tuple[str, ...]:
-    """Why this environment cannot promise the committed bits: ``numpy 2.3.1, committed with 2.4.6``; empty where it can.
-
-    Returns
-    -------
-    tuple of str
-        One text for each package of another version, and one for another platform.
-    """
+    """Why this environment cannot promise the committed bits: ``numpy 2.3.1, committed with 2.4.6``; empty where it can."""
     try:
         lines = paths.committed("constraints.txt").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -170,25 +164,7 @@ class Comparison:
 
 
 def read(place: Path) -> dict[str, pd.DataFrame]:
-    """The tables of a run's folder, or of one CSV file, as texts.
-
-    Parameters
-    ----------
-    place : Path
-        A CSV file, or a folder: all CSV files below it, hidden ones left out.
-
-    Returns
-    -------
-    dict of str to DataFrame
-        Path from the folder -> table; of a single file its one table, under the name ``""``.
-
-    Raises
-    ------
-    DataMissing
-        Where there is none.
-    DataError
-        For a file that is no CSV table.
-    """
+    """The tables of a run's folder, or of one CSV file, as texts."""
     import pandas as pd
 
     if not place.exists():
@@ -327,8 +303,6 @@ def _difference(a: str, b: str) -> tuple[float, float]:
 def counted(text: str) -> int:
     """How many values a CSV has: cells that are numbers, all cells where there is none.
 
-    Examples
-    --------
     >>> counted("model,k,P\\nPLT,1,0.5\\nBR,1,nan\\n"), counted("model\\nPLT\\n")
     (4, 1)
     """

@@ -12,25 +12,7 @@ _TEMPLATES = Path(__file__).with_name("template")
 
 
 def new(id: str, title: str = "") -> list[Path]:
-    """Write the files of a new item ``paper/name``; a paper that is not there yet becomes a folder.
-
-    Parameters
-    ----------
-    id : str
-        ``paper/name``: small letters, digits and _ for the paper, letters, digits and _ for the name.
-    title : str
-        One line for ``xcrepro list``; by default made from the name.
-
-    Returns
-    -------
-    list of Path
-        What was written; the manifest, which has the item at its end, is the last.
-
-    Raises
-    ------
-    ArgumentError
-        For an id that is no such name or is there already, and where a file would be overwritten. Nothing is written then.
-    """
+    """Write the files of a new item ``paper/name``; a paper that is not there yet becomes a folder."""
     root = paths.project_root()
     entries = manifest.load(root)
     paper, _, name = id.partition("/")

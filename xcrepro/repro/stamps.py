@@ -44,17 +44,7 @@ def _content_hash(path: Path, _mtime: int, _size: int) -> str:
 
 
 def short(root: Path, file: Path) -> str:
-    """``file`` as it is shown and kept in stamps.
-
-    Parameters
-    ----------
-    root, file : Path
-
-    Returns
-    -------
-    str
-        From the project folder ``root`` and with ``/`` where it lies in it, else the whole path.
-    """
+    """``file`` as it is shown and kept in stamps."""
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
 
 
@@ -66,17 +56,7 @@ def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def sources(entry: manifest.Entry) -> dict[str, str]:
-    """File -> SHA-256 of the package's files that the item's numbers rest on.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-
-    Returns
-    -------
-    dict of str to str
-        Paths from the folder that holds the package; see the module for what counts.
-    """
+    """File -> SHA-256 of the package's files that the item's numbers rest on."""
     module = PACKAGE / "papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     waiting = [*_imported(code), *([module] if module.is_file() else [])]
@@ -134,13 +114,7 @@ def _files(module: str) -> Iterator[Path]:
 
 
 def versions() -> dict[str, str]:
-    """Version of Python and of every installed distribution that the package and its notebooks need, directly or not.
-
-    Returns
-    -------
-    dict of str to str
-        Name -> version, by name; other extras and what is not installed left out.
-    """
+    """Version of Python and of every installed distribution that the package and its notebooks need, directly or not."""
     found: dict[str, str] = {"python": platform.python_version()}
     waiting = [xcrepro.__name__]
     while waiting:
@@ -186,34 +160,13 @@ class Stamp:
 
         Other code that comes to the same is no reason to run them; the code of what they share is among their own
         sources.
-
-        Returns
-        -------
-        str
-            A SHA-256, 64 hexadecimal digits.
         """
         text = json.dumps([self.fingerprint["parameters"], self.inputs, self.outputs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], needs: dict[str, str]) -> dict:
-    """All that decides what a run of ``entry`` gives and can be known before it.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    values : dict
-        The run's parameters, ``size`` among them.
-    installed : dict of str to str
-        From :func:`versions`.
-    needs : dict of str to str
-        The items it builds on -> the digests of their stamps.
-
-    Returns
-    -------
-    dict
-        Of what JSON can hold: code, parameters, sources, recorded, versions, needs.
-    """
+    """All that decides what a run of ``entry`` gives and can be known before it."""
     return {
         "code": notebooks.code_hash(notebooks.read(entry.notebook)),
         "parameters": values,
@@ -230,51 +183,21 @@ def path(entry: manifest.Entry, size: str) -> Path:
     return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
 
 
-def made(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
-    """The stamp that :func:`write` writes, not written."""
+def made(
+    entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str | Path], outputs: Iterable[str | Path]
+) -> Stamp:
+    """The stamp of a run that read and wrote these files; those that are gone are left out."""
     return Stamp(fingerprint, *(_hashes(entry.root, map(Path, files)) for files in (inputs, outputs)))
 
 
-def write(entry: manifest.Entry, fingerprint: dict, inputs: Iterable[str], outputs: Iterable[str]) -> Stamp:
-    """Say that the item is done. Called last, when all outputs are there.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    fingerprint : dict
-        From :func:`fingerprint`.
-    inputs, outputs : iterable of str
-        Paths of the files that the run read and wrote; those that are gone are left out.
-
-    Returns
-    -------
-    Stamp
-        What was written.
-    """
-    stamp = made(entry, fingerprint, inputs, outputs)
-    write_at(path(entry, fingerprint["parameters"]["size"]), stamp)
-    return stamp
-
-
 def write_at(file: Path, stamp: Stamp) -> None:
-    """Write a stamp, whole or not at all: of a sweep's or a recording's run beside what it made."""
+    """Write a stamp, whole or not at all: last, when all that the run makes is there."""
     with paths.atomic_path(file) as part:
         part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
 
 
 def read(entry: manifest.Entry, size: str) -> Stamp | None:
-    """The stamp of the item's last finished run.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    size : {"small", "paper"}
-
-    Returns
-    -------
-    Stamp or None
-        None where there is none that can be read.
-    """
+    """The stamp of the item's last finished run."""
     return read_at(path(entry, size))
 
 
@@ -287,21 +210,7 @@ def read_at(file: Path) -> Stamp | None:
 
 
 def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
-    """Why the item must run again, in words.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    old : Stamp or None
-        From :func:`read`.
-    new : dict
-        The item's fingerprint now.
-
-    Returns
-    -------
-    str or None
-        The first difference; None when it need not run.
-    """
+    """Why the item must run again, in words."""
     if old is None:
         return "no finished run here yet"
     # As JSON has it, so that a tuple in the new one is no difference.

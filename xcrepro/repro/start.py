@@ -15,21 +15,6 @@ def start(folder: str | Path) -> list[Path]:
 
     Runs in it write ``figures`` and ``build`` there, never into what was installed. Printed numbers, label counts and
     committed figures are read from the package until the folder has its own.
-
-    Parameters
-    ----------
-    folder : path
-        Made where it is not there; empty where it is.
-
-    Returns
-    -------
-    list of Path
-        The files that were written: all notebooks, ``manifest.toml``, and what else lies beside them.
-
-    Raises
-    ------
-    ArgumentError
-        For a file, and a folder that is not empty. Nothing is written then.
     """
     folder = Path(folder).expanduser().resolve()
     if folder.exists() and not folder.is_dir():

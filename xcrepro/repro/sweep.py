@@ -11,14 +11,13 @@ import dataclasses
 import itertools
 import math
 import re
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
-from xcrepro.errors import ArgumentError, XCError, system_fault
-from xcrepro.repro import children, items, manifest, notebooks, runner, stamps, tables
+from xcrepro.errors import ArgumentError
+from xcrepro.repro import children, items, manifest, runner, stamps, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,18 +57,6 @@ class Sweep:
 def values_of(text: str, value) -> list:
     """The values of one parameter: ``a,b,c`` or, of whole numbers, ``0..9``, both ends taken.
 
-    Parameters
-    ----------
-    text : str
-    value : callable
-        What makes a value of a text.
-
-    Returns
-    -------
-    list
-
-    Examples
-    --------
     >>> values_of("0..3", int), values_of("a,b", str)
     ([0, 1, 2, 3], ['a', 'b'])
     >>> values_of('["PLT", "FastXML"], ["PLT"]', str)  # of a parameter that is a list
@@ -135,37 +122,10 @@ def sweep(
         raise ArgumentError("size", f"must be one that {entry.id} offers", repr(size))
     runs = _runs(entry, official, grid)
     home = root / "build" / "sweeps" / entry.id
-    waiting, outcomes = list(runs), dict.fromkeys(runs, "")
-    versions = stamps.versions()
-    with runner.alone(root), children.places(engine, scheduler, jobs, len(runs)) as (at_once, threads_each, start):
-        environment = children.environment_of(root, threads_each)
-
-        def start_next() -> children.Child | None:
-            while waiting:
-                name = waiting.pop(0)
-                fingerprint = stamps.fingerprint(entry, runs[name], versions, {})
-                why = stamps.reason(entry, stamps.read_at(home / name / _STAMP), fingerprint)
-                if why is None and not force:
-                    _say(outcomes, name, "unchanged")
-                    continue
-                try:
-                    return _start(
-                        root, home / name, entry, runs[name], fingerprint, why or "asked for", environment, start
-                    )
-                except OSError as error:
-                    _say(outcomes, name, system_fault(error))
-            return None
-
-        for child in children.finished(start_next, at_once):
-            name = child.executed.parent.name
-            try:
-                fault = child.fault()
-                if not fault:
-                    stamp = stamps.made(entry, child.fingerprint, child.notes().get("input", []), [])
-                    stamps.write_at(home / name / _STAMP, stamp)
-            except (OSError, XCError) as error:
-                fault = system_fault(error) if isinstance(error, OSError) else str(error)
-            _say(outcomes, name, fault or "ok", time.monotonic() - child.began, child.why)
+    jobs_ = [_job(root, home / name, entry, values, force) for name, values in runs.items()]
+    with runner.alone(root):
+        results = runner.run_jobs(root, jobs_, engine, scheduler, jobs)
+    outcomes = {name: results[name].why if results[name].bad else results[name].outcome for name in runs}
     done = {name: runs[name] for name, said in outcomes.items() if said in ("ok", "unchanged")}
     varied = [name for name, values in grid.items() if len(values) > 1] or list(grid)
     found = _gather(entry, home, done, varied)
@@ -180,27 +140,14 @@ def sweep(
     return Sweep(home, found, means, outcomes)
 
 
-def _say(outcomes: dict[str, str], name: str, said: str, seconds: float = 0.0, why: str = "") -> None:
-    outcomes[name] = said
-    number = sum(bool(outcome) for outcome in outcomes.values())
-    word = said if said in ("ok", "unchanged") else "failed"
-    reason = f"  ({why})" if why and word == "ok" else ""
-    print(f"[{number:>{len(str(len(outcomes)))}}/{len(outcomes)}] {name}  {word} {seconds:.1f} s{reason}", flush=True)
-
-
 def _runs(entry: manifest.Entry, official: dict, grid: Mapping[str, Sequence]) -> dict[str, dict]:
     """Name -> all parameters, for each combination; everything is checked."""
-    defaults = entry.official("small")
     runs = {}
-    if "size" in grid:
-        raise ArgumentError("grid", "must not hold size", "size", "it has its own argument")
     for name, values in grid.items():
         if not values:
             raise ArgumentError(f"grid[{name!r}]", "must be one value or more", "none")
     for combination in itertools.product(*grid.values()):
-        own = dict(zip(grid, combination, strict=True))
-        notebooks.check_values(entry.notebook.name, defaults, own)
-        values = {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
+        values = runner.with_own(entry, official, dict(zip(grid, combination, strict=True)))
         items.check_parameters(entry, values)
         name = items.own_name(entry, values)
         if name in runs:
@@ -209,15 +156,11 @@ def _runs(entry: manifest.Entry, official: dict, grid: Mapping[str, Sequence]) -
     return runs
 
 
-def _start(root, home: Path, entry, values, fingerprint: dict, why: str, environment: dict, start) -> children.Child:
-    (home / _STAMP).unlink(missing_ok=True)
+def _job(root: Path, home: Path, entry: manifest.Entry, values: dict, force: bool) -> children.Job:
     figures = home / "figures"
-    for old in figures.rglob("*.*"):
-        old.unlink()
-    job = children.Job(entry, values, official=False, inject=True, force=True, label=f"sweeps/{entry.id}/{home.name}")
-    variables = {**environment, "XCREPRO_FIGURES": stamps.short(root, figures), "XCREPRO_OWN": "1"}
-    executed = home / f"{entry.id.replace('/', '-')}.ipynb"
-    return children.Child(root, job, fingerprint, why, executed, variables, start)
+    variables = {"XCREPRO_FIGURES": stamps.short(root, figures), "XCREPRO_OWN": "1"}
+    about = {"stamp": home / _STAMP, "name": home.name, "keeps": figures, "variables": variables}
+    return children.Job(entry, values, False, True, force, home / f"{entry.id.replace('/', '-')}.ipynb", **about)
 
 
 # ---------------------------------------------------------------------------------------------- tables
@@ -248,18 +191,6 @@ def _plain(value):
 def unmoved(means: pd.DataFrame, over: str) -> str:
     """Which means have an interval of width 0, because no value of the parameter changed them; empty where all moved.
 
-    Parameters
-    ----------
-    means : DataFrame
-        From :func:`mean_over`.
-    over : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
     >>> unmoved(mean_over(runs, "seed"), "seed")[:42]
@@ -280,24 +211,6 @@ def unmoved(means: pd.DataFrame, over: str) -> str:
 def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confidence: float = 0.95) -> pd.DataFrame:
     """Means of a table's float columns over a parameter, with t intervals.
 
-    Parameters
-    ----------
-    table : DataFrame
-        A row a run and whatever else it says; columns of floats are values, all others say which they are.
-    over : str
-        The column that is averaged over.
-    varied : sequence of str
-        Columns that say which, even where they hold floats.
-    confidence : float
-
-    Returns
-    -------
-    DataFrame
-        The other columns, ``column``, ``n``, ``mean``, ``low``, ``high``; the ends are NaN of one run. Missing values are left
-        out, and n says how many were there.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
     >>> mean_over(runs, "seed").round(2)

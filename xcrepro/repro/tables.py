@@ -21,22 +21,7 @@ ORIGIN = "data"
 
 
 def flat(table: pd.DataFrame) -> pd.DataFrame:
-    """``table`` with its index as columns, unless that is the plain 0..n-1; column names are checked.
-
-    Parameters
-    ----------
-    table : DataFrame
-
-    Returns
-    -------
-    DataFrame
-        ``table`` itself where its index is plain.
-
-    Raises
-    ------
-    ArgumentError
-        For what is no DataFrame, and where the column names are not distinct texts, none of them empty.
-    """
+    """``table`` with its index as columns, unless that is the plain 0..n-1; column names are checked."""
     import pandas as pd
 
     if not isinstance(table, pd.DataFrame):
@@ -83,22 +68,7 @@ def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.
 
 
 def kind(column: pd.Series) -> str:
-    """How a column is written and compared.
-
-    Parameters
-    ----------
-    column : Series
-
-    Returns
-    -------
-    {"bool", "int", "float", "text"}
-        By the dtype; ``"text"`` for every other.
-
-    Raises
-    ------
-    ArgumentError
-        For a column of another dtype that holds a float; NaN counts as missing.
-    """
+    """How a column is written and compared."""
     from pandas.api import types
 
     if types.is_bool_dtype(column.dtype):
@@ -143,21 +113,6 @@ def number(value: float) -> str:
 def cell(value: object, kind: str, committed: bool = False) -> str:
     """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty.
 
-    Parameters
-    ----------
-    value : object
-    kind : {"bool", "int", "float", "text"}
-        Of its column (:func:`kind`).
-    committed : bool
-        Write floats as :func:`number` does.
-
-    Returns
-    -------
-    str
-        A missing float is ``nan``, any other missing value the empty text.
-
-    Examples
-    --------
     >>> cell(0.1, "float"), cell(float("nan"), "float"), cell(3, "int"), cell(None, "text")
     ('0.1', 'nan', '3', '')
     """
@@ -171,28 +126,7 @@ def cell(value: object, kind: str, committed: bool = False) -> str:
 
 
 def exact(table: pd.DataFrame, committed: bool = False) -> tuple[list[str], list[str], list[list[str]]]:
-    """Column names, their kinds, and the rows as exact texts.
-
-    Parameters
-    ----------
-    table : DataFrame
-    committed : bool
-        As for :func:`cell`.
-
-    Returns
-    -------
-    names : list of str
-        Those of :func:`flat`.
-    kinds : list of str
-        The :func:`kind` of each.
-    rows : list of list of str
-        The :func:`cell` of each value.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`flat` and :func:`kind`.
-    """
+    """Column names, their kinds, and the rows as exact texts."""
     table = flat(table)
     kinds = [kind(table[name]) for name in table.columns]
     pairs = zip(table.columns, kinds, strict=True)
@@ -203,20 +137,6 @@ def exact(table: pd.DataFrame, committed: bool = False) -> tuple[list[str], list
 def csv_text(table: pd.DataFrame, committed: bool = False) -> str:
     """The CSV of a table: at full precision for a reader, with six digits where it is committed and compared.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`exact` takes it.
-    committed : bool
-        As for :func:`cell`.
-
-    Returns
-    -------
-    str
-        A line of names and a line a row, each ended by one newline.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> print(csv_text(pd.DataFrame({"k": [1, 3], "P": [0.5, 1 / 3]})), end="")
     k,P
@@ -238,20 +158,15 @@ def _decimals(decimals: Decimals, name: str) -> int:
 
 def _rounded(table: pd.DataFrame, decimals: Decimals) -> tuple[list[str], list[str], list[list[str]]]:
     """Names, kinds and rows as texts for people: floats rounded, NaN and missing as a dash, no minus before zero."""
-    table = flat(table)
-    kinds = [kind(table[name]) for name in table.columns]
+    names, kinds, rows = exact(table)
 
-    def words(name: str, k: str, value: object) -> str:
-        written = cell(value, k)
-        if k != "float":
-            return written or "-"
-        if written == "nan":
-            return "-"
-        written = f"{float(value):.{_decimals(decimals, name)}f}"
+    def words(name: str, k: str, written: str) -> str:
+        if k != "float" or written == "nan":
+            return "-" if k == "float" else written or "-"
+        written = f"{float(written):.{_decimals(decimals, name)}f}"
         return written[1:] if written.startswith("-") and not written.strip("-0.") else written
 
-    columns = [[words(name, k, value) for value in table[name]] for name, k in zip(table.columns, kinds, strict=True)]
-    return list(table.columns), kinds, [list(row) for row in zip(*columns, strict=True)]
+    return names, kinds, [[words(*part) for part in zip(names, kinds, row, strict=True)] for row in rows]
 
 
 class Shown:
@@ -369,20 +284,6 @@ def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
 def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     """The table as GitHub markdown, numbers to the right.
 
-    Parameters
-    ----------
-    table, decimals
-        As for :func:`show`.
-    origin : str
-        What it was made from; a line below the table.
-
-    Returns
-    -------
-    str
-        ``|`` is escaped, a line break inside a cell becomes a blank.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> print(markdown(pd.DataFrame({"set": ["a|b"], "n": [2]})), end="")
     | set | n |
@@ -408,19 +309,6 @@ _LATEX = {
 def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     r"""The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped.
 
-    Parameters
-    ----------
-    table, decimals
-        As for :func:`show`.
-    origin : str
-        What it was made from; a row below the last rule.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> print(latex(pd.DataFrame({"P@1 (%)": [81.25]}), decimals=1), end="")
     % needs \usepackage{booktabs}
@@ -456,21 +344,6 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
 def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
     """The table with a last column :data:`ORIGIN` that says in each row what it was made from: rows stay tidy data when
     they are put together with others.
-
-    Parameters
-    ----------
-    table : DataFrame
-    origin : str
-        Empty: no such column.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ArgumentError
-        Where the table has such a column already.
     """
     table = flat(table)
     if not origin:
@@ -490,8 +363,6 @@ def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dic
 def without_origin(text: str) -> str:
     r"""The CSV text of a written table without its last column, if that says where it is from; what is no CSV as it is.
 
-    Examples
-    --------
     >>> without_origin("k,data\n1,TIB\n"), without_origin("k\n1\n")
     ('k\n1\n', 'k\n1\n')
     """

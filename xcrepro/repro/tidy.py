@@ -69,17 +69,7 @@ def _cell(cell: dict, seen: dict[str, int]) -> dict:
 
 
 def outputs(given: Iterable[dict]) -> list[dict]:
-    """A cell's outputs in the form in which they are committed (see :func:`tidied`).
-
-    Parameters
-    ----------
-    given : iterable of dict
-        As the notebook has them.
-
-    Returns
-    -------
-    list of dict
-    """
+    """A cell's outputs in the form in which they are committed (see :func:`tidied`)."""
     kept: list[dict] = []
     for output in given:
         kind = output["output_type"]
@@ -129,23 +119,7 @@ def _lines(text: str) -> list[str]:
 
 
 def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
-    """The notebooks meant by files and folders.
-
-    Parameters
-    ----------
-    where : iterable of path
-        Of a folder all notebooks below it, hidden folders left out. Empty: all below the project's ``notebooks``.
-
-    Returns
-    -------
-    list of Path
-        In the order given, those of a folder sorted.
-
-    Raises
-    ------
-    ArgumentError
-        For a path that is not there or is no notebook.
-    """
+    """The notebooks meant by files and folders."""
     found: list[Path] = []
     for place in [Path(p) for p in where] or [paths.project_root() / "notebooks"]:
         if place.is_dir():
@@ -165,25 +139,6 @@ def tidy(where: Iterable[str | os.PathLike] = (), check: bool = False) -> list[P
     """Bring notebooks into the canonical form (:func:`tidied`).
 
     All are read before the first is written, so that a bad one leaves every file as it was.
-
-    Parameters
-    ----------
-    where : iterable of path
-        As :func:`find` takes them.
-    check : bool
-        Only look, write nothing.
-
-    Returns
-    -------
-    list of Path
-        Those that were not in the canonical form.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`find`.
-    DataError
-        As :func:`tidied`, and for a file that is no notebook.
     """
     changed = []
     for path in find(where):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,23 +83,7 @@ class Source:
 
 
 def sources(blocks, allow_repeats: bool, resume: bool) -> list[Source]:
-    """The blocks that a caller gave, each with a name, in order.
-
-    Parameters
-    ----------
-    blocks : path, iterable or mapping
-        As :func:`xcrepro.scale.evaluate` takes them.
-    allow_repeats, resume : bool
-
-    Returns
-    -------
-    list of Source
-
-    Raises
-    ------
-    ArgumentError
-        For what is neither path nor callable, none at all, one twice, and functions without names that are to be resumed.
-    """
+    """The blocks that a caller gave, each with a name, in order."""
     if isinstance(blocks, (str, os.PathLike)):
         from xcrepro.scale.blocks import block_paths
 
@@ -193,13 +179,7 @@ class Folding:
         return Part(self.empty.empty())
 
     def add(self, part: Part, source: Source) -> Part:
-        """Add a block; the part is as it was where that fails.
-
-        Raises
-        ------
-        BlocksFailed
-            Whatever went wrong, in words that go from process to process.
-        """
+        """Add a block; the part is as it was where that fails."""
         failure = {}
         try:
             self._add(part, source)
@@ -226,7 +206,7 @@ class Folding:
             ranges = [] if first is None else [(first, first + len(rows.top))]
             self._check(part, ranges, source.name)
             to = part.state if stored is None else self.empty.empty()
-            to.add(rows.Y, rows.top, rows.first_row, rows.n_relevant)
+            to.update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
             del rows  # what is read is not held beside two states
             if stored is not None:
                 to.save(stored, weights=False, compress=False)
@@ -252,11 +232,9 @@ class Folding:
         stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(source.name).name)[:80]
         return Path(self.resume) / f"{stem}.{digest}.npz"
 
-    @property
+    @functools.cached_property
     def _fingerprint(self) -> dict:
-        if "_print" not in self.__dict__:
-            self.__dict__["_print"] = self.empty.fingerprint()
-        return self.__dict__["_print"]
+        return self.empty.fingerprint()
 
     def _kept(self, stored: Path) -> State | None:
         if not stored.exists():
@@ -268,20 +246,11 @@ class Folding:
             return None
 
 
-@dataclass
-class Progress:
+@contextlib.contextmanager
+def progress(total: int, shown: bool) -> Iterator[Callable[[int], None]]:
     """What is said of a run under way, on stderr."""
-
-    total: int
-    shown: bool
-    bar: object = None
-
-    def __enter__(self) -> Callable[[int], None]:
-        if not self.shown:
-            return lambda blocks=1: None
-        self.bar = extras.library("tqdm").tqdm(total=self.total, unit="block", mininterval=0.5)
-        return self.bar.update
-
-    def __exit__(self, *_) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    if not shown:
+        yield lambda blocks=1: None
+        return
+    with extras.library("tqdm").tqdm(total=total, unit="block", mininterval=0.5) as bar:
+        yield bar.update

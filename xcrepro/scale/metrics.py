@@ -58,25 +58,11 @@ def state(
         Path(resume).mkdir(parents=True, exist_ok=True)
         resume = os.path.abspath(resume)
     folding = fold.Folding(empty, resume, allow_repeats)
-    with fold.Progress(len(sources), progress) as told:
+    with fold.progress(len(sources), progress) as told:
         return engines.run(engine, folding, sources, told, client, workers).state
 
 
-def evaluate(
-    blocks: Blocks,
-    ks=KS,
-    inverse_propensity=None,
-    label_counts=None,
-    *,
-    metrics=None,
-    engine: str = "serial",
-    client: Client | str | None = None,
-    workers: int | None = None,
-    resume: str | os.PathLike | None = None,
-    allow_repeats: bool = False,
-    progress: bool = False,
-    **options,
-) -> pd.DataFrame:
+def evaluate(blocks: Blocks, ks=KS, inverse_propensity=None, label_counts=None, **options) -> pd.DataFrame:
     """Every ranking and label-wise metric of blocks of rows, here, in processes, or on a Dask cluster: the same bits.
 
     Parameters
@@ -119,18 +105,4 @@ def evaluate(
     XCError
         Where no scheduler answers.
     """
-    found = state(
-        blocks,
-        ks,
-        inverse_propensity,
-        label_counts,
-        metrics=metrics,
-        engine=engine,
-        client=client,
-        workers=workers,
-        resume=resume,
-        allow_repeats=allow_repeats,
-        progress=progress,
-        **options,
-    )
-    return found.result()
+    return state(blocks, ks, inverse_propensity, label_counts, **options).compute()

@@ -59,16 +59,9 @@ def write_blocks(
         For an argument, and scores that no ranking can have.
     """
     rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
-    one_of("format", format, tuple(suffix[1:] for suffix in SUFFIXES))
-    folder, row = Path(folder), whole_number("first_row", first_row)
     names = tuple(_name(each, what) for each, what in ((truth, "truth"), (predictions, "predictions")))
-    written = []
-    for Y, scores in paired(_truths(truth, rows), _tops(predictions, rows, k), names):
-        top = scores.top
-        path = folder / f"block-{row:0{_DIGITS}d}.{format}"
-        written.append(write_block(path, Y, top, row))
-        row += len(top)
-    return written
+    parts = paired(_truths(truth, rows), _tops(predictions, rows, k), names)
+    return _written(((Y, scores.top) for Y, scores in parts), folder, format, first_row)
 
 
 def predict_blocks(
@@ -110,20 +103,30 @@ def predict_blocks(
         As :func:`write_blocks` says.
     """
     rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
-    one_of("format", format, tuple(suffix[1:] for suffix in SUFFIXES))
-    folder, row, written = Path(folder), whole_number("first_row", first_row), []
     if Y is None:
         pairs = _matrices(X, rows, "X")
     else:
         names = tuple(_name(each, what) for each, what in ((X, "X"), (Y, "Y")))
         pairs = paired((_only(part, X, 0) for part in _matrices(X, rows, "X")), _truths(Y, rows), names)
+    return _written(_predicted(model, pairs, k, options), folder, format, first_row)
+
+
+def _predicted(model, pairs: Iterable, k: int, options: dict) -> Iterator[tuple]:
+    """(truth, predictions) of pairs of features and truth."""
     for found in pairs:
         if not isinstance(found, tuple):
             raise ArgumentError("Y", "must be given for features alone", None)
         features, truth = found
-        path = folder / f"block-{row:0{_DIGITS}d}.{format}"
-        written.append(write_block(path, truth, model.predict(features, k, **options), row))
-        row += features.shape[0]
+        yield truth, model.predict(features, k, **options)
+
+
+def _written(parts: Iterable[tuple], folder: str | os.PathLike, format: str, first_row: int) -> list[Path]:
+    """A file for each (truth, predictions)."""
+    one_of("format", format, tuple(suffix[1:] for suffix in SUFFIXES))
+    row, written = whole_number("first_row", first_row), []
+    for Y, top in parts:
+        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.{format}", Y, top, row))
+        row += len(top)
     return written
 
 

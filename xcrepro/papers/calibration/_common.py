@@ -123,7 +123,7 @@ def lay_out_table(number: int) -> pd.DataFrame:
 
 
 def calibrate_all(
-    ds: Dataset, tops: calibrated.Tops, methods: Mapping[str, Mapping], ks: Sequence[int]
+    ds: Dataset, tops: calibrated.Tops, methods: Mapping[str, Mapping], ks: Sequence[int], given: str = ""
 ) -> dict[tuple[str, int], dict[str, TopK]]:
     """Every method on every model, cross-fitted over ten contiguous folds of the test points.
 
@@ -136,6 +136,8 @@ def calibrate_all(
         Method -> keywords of :func:`xcrepro.calibrate.cross_fit_top`.
     ks : sequence of int
         How many places are calibrated together.
+    given : str
+        The file or folder of saved predictions among them.
 
     Returns
     -------
@@ -143,9 +145,10 @@ def calibrate_all(
         (model, k) -> method -> the first k places calibrated by it; ``"none"`` first, as they were.
     """
     found = {}
-    for name, top in tops.items():
+    start = {k: calibrated.probabilities(tops, k, given) for k in ks}
+    for name in tops:
         for k in ks:
-            before = calibrated.linked(top, k, name)
+            before = start[k][name]
             fits = {method: calibrate.cross_fit_top(ds.test.Y, before, **how) for method, how in methods.items()}
             found[name, int(k)] = {"none": before, **fits}
     return found
