@@ -870,41 +870,6 @@ def coverage_denominator(book: Book) -> Iterator[Finding]:
         yield line.finding("Cov", k, expected, "definition", why)
 
 
-def macro_recall(book: Book) -> Iterator[Finding]:
-    """Macro-recall equal to coverage: every covered label is found at every one of its test points.
-
-    Recall of a label is at most 1 and 0 without a hit, so macro-recall <= coverage with equality only then. Hits are
-    n k P@k; the missing positives, n avg - n k P@k, then all belong to labels that were never found, and the mean
-    number of test positives of a label found, k P@k / Cov, can be set against that of a label never found,
-    (avg - k P@k) / (1 - Cov) (both times n / m). Reported where the numbers are printed equal: another average than
-    macro-recall would be printed at every k ("definition"), so where they differ at another k one cell was copied ("typo").
-    """
-    for line in book.lines:
-        for k, recall, coverage in line.row.both("macro_R", "Cov"):
-            p = line.cell("P", k)
-            if recall.printed != coverage.printed or p is None or coverage.value >= 99:
-                continue
-            means = {j: r.value / c.value for j, r, c in line.row.both("macro_R", "Cov") if j < k}
-            trend = "; ".join(f"at k = {j} their mean is {mean:.2f}" for j, mean in means.items())
-            average, hits, mass = registry_average("xcrepo", line.dataset), k * p.value / 100, ""
-            if average and average.value > hits:
-                entry, missing = registry.get(line.dataset), average.value - hits
-                found, never = hits / coverage.value * 100, missing / (100 - coverage.value) * 100
-                mass = f" Precision says that {100 * hits / average.value:.0f} % of all positives are found."
-                if never > found:
-                    scale = entry.n_test / entry.n_labels
-                    mass = (
-                        f" The {missing:.2f} positives a point that are missed would all be of labels never found: "
-                        f"{never * scale:.0f} test positives a label, against {found * scale:.0f} of the labels always found."
-                    )
-            judgement, reason = "definition", "What is printed may be another average than macro-recall."
-            if any(r.printed != c.printed for _, r, c in line.row.both("macro_R", "Cov")):
-                judgement, reason = "typo", f"At the other k the row prints two numbers: the cell may repeat Cov@{k}."
-            why = f"macro_R@{k} and Cov@{k} print the same {coverage.printed}: every covered label would have recall 1 "
-            expected = f"below {coverage.printed} unless no positive of a covered label is missed"
-            yield line.finding("macro_R", k, expected, judgement, f"{why}({trend}).{mass} {reason}")
-
-
 def out_of_line(book: Book) -> Iterator[Finding]:
     """A discounted metric that its plain ones predict wrongly, where a slip explains it.
 
@@ -1003,92 +968,6 @@ def same_precision(book: Book) -> Iterator[Finding]:
         yield low.finding("N", k, expected, "definition", f"{why}{rival.printed}. {reason}")
 
 
-def psndcg_definitions(book: Book) -> Iterator[Finding]:
-    """PSnDCG of two definitions in one table: (PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups.
-
-    PSN@1 is PSP@1, and both metrics then move with the weighted hits of the places 2 to 5, PSN with the discounted ones: the
-    quotient says how much of PSP's way PSN goes. With the sum up to k as normaliser (jain16) a place of PSN only weighs less
-    than in PSP, and the quotient is about 0.7 for any method; with the sum up to min(k, labels of the point) (the page's
-    formula) it also hangs on how many labels the points have. Rows with |PSP@5 - PSP@1| of at least half a point, for which
-    rounding moves it by a few hundredths at most, are put in order; reported is a table whose widest step, with four rows or
-    more on both sides, is at least 0.05 and five times the median step. The rows on its two sides do not compare in PSnDCG.
-    Two witnesses: rows that the sum up to k excludes (:func:`xcrepro.published.checks.constant_psndcg_fits`, proof), and on
-    which side jain16's own rows of the dataset fall.
-    """
-    for (document, dataset), lines in book.tables.items():
-        slopes = _slopes(lines)
-        order = sorted(slopes, key=slopes.get)
-        steps = [slopes[b] - slopes[a] for a, b in itertools.pairwise(order)]
-        if len(order) < 8:
-            continue
-        at = max(range(3, len(order) - 4), key=steps.__getitem__)
-        if steps[at] < max(0.05, 5 * statistics.median(steps)):
-            continue
-        low, high = order[: at + 1], order[at + 1 :]
-        sides = [low, high]
-        ends = [span(slopes[side[0]], slopes[side[-1]]) for side in sides]
-        texts = [f"{', '.join(line.label for line in side)}: {end}" for side, end in zip(sides, ends, strict=True)]
-        why = f"(PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups. {texts[0]}. {texts[1]}. Nothing lies between. "
-        refuted = [
-            line.label
-            for line in order
-            if not any((line, ("PSN", k)) in book.broken for k in (1, 3, 5))
-            and not checks.constant_psndcg_fits(line.row)
-        ]
-        if refuted:
-            why += f"With the sum up to k as normaliser {', '.join(refuted)} could not be printed. "
-        other = {line.label: q for line, q in _slopes(book.tables.get(("jain16", dataset), ())).items()}
-        same = [f"{x.label} {other[x.label]:.2f}" for x in order if x.label in other] if document != "jain16" else []
-        if same:
-            why += f"jain16, which takes that sum, has {', '.join(same)} (here {_slopes_of(slopes, other)}). "
-        why += f"PSnDCG of the two groups does not compare; {len(order)} rows stand in one table."
-        few, many = sorted((0, 1), key=lambda i: len(sides[i]))
-        place = document, _names(order[0].row.cells["PSN", 5].tables), dataset, ", ".join(x.label for x in sides[few])
-        expected = f"{ends[many]} in the other {len(sides[many])} rows"
-        yield Finding(*place, "PSN at 3, 5", ends[few], expected, "definition", why)
-
-
-def _slopes(lines: Iterable[Line]) -> dict[Line, float]:
-    """(PSN@5 - PSP@1) / (PSP@5 - PSP@1) of the rows where it is more than rounding."""
-    found = {}
-    for line in lines:
-        first, plain, discounted = (line.cell(*where) for where in (("PSP", 1), ("PSP", 5), ("PSN", 5)))
-        if first and plain and discounted and abs(plain.value - first.value) >= 0.5:
-            found[line] = (discounted.value - first.value) / (plain.value - first.value)
-    return found
-
-
-def _slopes_of(slopes: dict[Line, float], names: Iterable[str]) -> str:
-    return ", ".join(
-        f"{slope:.2f}" for line, slope in sorted(slopes.items(), key=lambda item: item[1]) if line.label in names
-    )
-
-
-def listed_twice(book: Book) -> Iterator[Finding]:
-    """One method in two rows of a table, with the same mark, and numbers that differ: two runs under one name."""
-    rows: dict[tuple, Line] = {}
-    for line in book.lines:
-        first = rows.setdefault((line.document, line.dataset, line.method, line.variant), line)
-        if first is line:
-            continue
-        shared = [where for where in line.row.cells if where in first.row.cells]
-        apart = [where for where in shared if line.row.cells[where].apart(first.row.cells[where])]
-        if not apart:
-            continue
-        names = [metric for metric in ("P", "N", "PSP", "PSN") if any(where[0] == metric for where in apart)]
-        why = f"{line.label} has two rows; {len(apart)} of {len(shared)} numbers that both print differ, by "
-        most = max(abs(line.row.cells[w].value - first.row.cells[w].value) for w in apart)
-        why += f"{most:.2f} at most. Nothing on the page says which run is which."
-        slopes = _slopes([first, line])
-        if len(slopes) == 2:
-            why += f" (PSN@5 - PSP@1) / (PSP@5 - PSP@1) is {slopes[first]:.2f} and {slopes[line]:.2f}: "
-            why += "their PSnDCG may be of two definitions."
-        printed = " ".join(line.cell("P", k).printed for k in (1, 3, 5) if line.cell("P", k))
-        expected = " ".join(first.cell("P", k).printed for k in (1, 3, 5) if first.cell("P", k)) + " in its first row"
-        place = line.document, _names(line.row.cells[shared[0]].tables), line.dataset, f"{line.label}, second row"
-        yield Finding(*place, ", ".join(names), printed, expected, "other variant", why)
-
-
 # ---------------------------------------------------------------- what is found once, and kept
 
 
@@ -1127,6 +1006,36 @@ def unlike_itself(book: Book) -> Iterator[Finding]:
     table by 5 % or more, and beyond everything that the method shows in three other tables or more by a fifth.
     """
     yield from _of_record(book, "unlike_itself")
+
+
+def macro_recall(book: Book) -> Iterator[Finding]:
+    """Macro-recall equal to coverage: every covered label is found at every one of its test points.
+
+    Recall of a label is at most 1 and 0 without a hit, so macro-recall <= coverage with equality only then. Hits are
+    n k P@k; the missing positives, n avg - n k P@k, then all belong to labels that were never found, and the mean
+    number of test positives of a label found, k P@k / Cov, can be set against that of a label never found,
+    (avg - k P@k) / (1 - Cov) (both times n / m). Another average than macro-recall would be printed at every k, so where
+    the two differ at another k one cell was copied.
+    """
+    yield from _of_record(book, "macro_recall")
+
+
+def psndcg_definitions(book: Book) -> Iterator[Finding]:
+    """PSnDCG of two definitions in one table: (PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups.
+
+    PSN@1 is PSP@1, and both metrics then move with the weighted hits of the places 2 to 5, PSN with the discounted ones: the
+    quotient says how much of PSP's way PSN goes. With the sum up to k as normaliser (jain16) a place of PSN only weighs less
+    than in PSP, and the quotient is about 0.7 for any method; with the sum up to min(k, labels of the point) (the page's
+    formula) it also hangs on how many labels the points have. Reported is a table whose widest step, with four rows or more
+    on both sides, is at least 0.05 and five times the median step. Two witnesses: rows that the sum up to k excludes
+    (:func:`xcrepro.published.checks.constant_psndcg_fits`, proof), and on which side jain16's own rows of the dataset fall.
+    """
+    yield from _of_record(book, "psndcg_definitions")
+
+
+def listed_twice(book: Book) -> Iterator[Finding]:
+    """One method in two rows of a table, with the same mark, and numbers that differ: two runs under one name."""
+    yield from _of_record(book, "listed_twice")
 
 
 def sentences(book: Book) -> Iterator[Finding]:
