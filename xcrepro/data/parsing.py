@@ -20,7 +20,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.data.sources import byte_limit
+from xcrepro.errors import DataError
 from xcrepro.kernels import parse
 
 # Small enough for a core's cache, large enough that a block's fixed costs do not show.
@@ -77,10 +78,7 @@ class Piece:
 
 def max_line_bytes() -> int:
     """How long a line may be: ``$XCREPRO_MAX_LINE`` bytes, 128 MiB by default, ten million labels with their scores."""
-    given = os.environ.get("XCREPRO_MAX_LINE", str(128 << 20))
-    if not given.isdigit() or not int(given):
-        raise ArgumentError("$XCREPRO_MAX_LINE", "must be a whole number of bytes, 1 or more", repr(given))
-    return int(given)
+    return byte_limit("XCREPRO_MAX_LINE", 128 << 20)
 
 
 class LongLine(Exception):
