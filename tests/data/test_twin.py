@@ -486,14 +486,16 @@ def test_name_is_unique_per_scale_and_seed():
 
 @pytest.mark.parametrize("scale", [0, -1, 1.5, math.nan, math.inf, "1", None, True])
 def test_bad_scale(scale):
-    with pytest.raises(ArgumentError, match="scale must be a number above 0"):
+    with pytest.raises(ArgumentError) as error:
         twin("bibtex", scale)
+    assert (error.value.argument, error.value.got) == ("scale", repr(scale))
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True, 2**63])
 def test_bad_seed(seed):
-    with pytest.raises(ArgumentError, match="seed must be a whole number from 0"):
+    with pytest.raises(ArgumentError) as error:
         twin("bibtex", 0.1, seed)
+    assert (error.value.argument, error.value.got) == ("seed", repr(seed))
 
 
 def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(root):

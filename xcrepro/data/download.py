@@ -15,8 +15,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from xcrepro import extras
-from xcrepro.data.sources import is_damage
-from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.data.sources import byte_limit, is_damage
+from xcrepro.errors import DataError, DataMissing, XCError
 from xcrepro.paths import atomic_path, faults_named
 
 RETRIES = 3
@@ -124,27 +124,16 @@ def sha256(path: str | os.PathLike) -> str:
 def check_sum(archive: str | os.PathLike, record: str | os.PathLike, pinned: str = "") -> str:
     """The SHA-256 of ``archive``, held to the one that is known."""
     found, record = sha256(archive), Path(record)
-    if pinned:
-        if found != pinned:
-            raise DataError(
-                Path(archive).name,
-                f"an archive with SHA-256 {found}",
-                f"{pinned}, as the catalogue has it",
-                do="It is another archive than the catalogue was made for, or did not arrive well: do not use it unread. "
-                "Where it is meant, its sha256 in [archive] has to change",
-            )
-        return found
-    if not record.is_file():
-        return found
-    known = record.read_text(encoding="utf-8").split()[:1]
-    if known != [found]:
-        raise DataError(
-            Path(archive).name,
-            f"an archive with SHA-256 {found}",
-            f"{known[0] if known else 'a sum'}, remembered in {record} from the first good download",
-            do=f"The archive was replaced since, or did not arrive well. To accept the new one, delete {record} "
-            f"and fetch again",
-        )
+    known, origin = pinned, "as the catalogue has it"
+    do = "It is another archive than the catalogue was made for, or did not arrive well: do not use it unread. "
+    do += "Where it is meant, its sha256 in [archive] has to change"
+    if not pinned and record.is_file():
+        known = next(iter(record.read_text(encoding="utf-8").split()), "a sum")
+        origin = f"remembered in {record} from the first good download"
+        do = f"The archive was replaced since, or did not arrive well. To accept the new one, delete {record} "
+        do += "and fetch again"
+    if known and found != known:
+        raise DataError(Path(archive).name, f"an archive with SHA-256 {found}", f"{known}, {origin}", do=do)
     return found
 
 
@@ -270,10 +259,7 @@ def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
 
 def max_unpacked_bytes() -> int:
     """How much an archive may hold: ``$XCREPRO_MAX_UNPACKED`` bytes, 200 GiB by default."""
-    given = os.environ.get("XCREPRO_MAX_UNPACKED", str(200 << 30))
-    if not given.isdigit() or not int(given):
-        raise ArgumentError("$XCREPRO_MAX_UNPACKED", "must be a whole number of bytes, 1 or more", repr(given))
-    return int(given)
+    return byte_limit("XCREPRO_MAX_UNPACKED", 200 << 30)
 
 
 def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -42,20 +43,38 @@ def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
     >>> list(text_lines(file))
     [(1, 'one'), (2, 'two')]
     """
+    for number, line in raw_lines(path):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            found = f"bytes that are no UTF-8 ({line[error.start : error.start + 4].hex(' ')} ...)"
+            raise DataError(path, found, "text in UTF-8", line=number, do="Save the file as UTF-8") from None
+        yield number, text.rstrip("\r\n")
+
+
+def raw_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, unpacked, with their numbers from 1 and their ends; a DataError for one beyond the limit."""
     limit, number = max_line_bytes(), 0
     with open_source(path) as stream:
         while line := stream.readline(limit + 1):
             number += 1
             if len(line) > limit:
                 raise long_line(path, number)
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                found = f"bytes that are no UTF-8 ({line[error.start : error.start + 4].hex(' ')} ...)"
-                raise DataError(path, found, "text in UTF-8", line=number, do="Save the file as UTF-8") from None
-            yield number, text.rstrip("\r\n")
+            yield number, line
+
+
+def json_lines(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
+    """The objects of JSON lines with the numbers of their lines."""
+    for line, text in text_lines(path):
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            raise DataError(path, shown(text), "one whole JSON object a line", line=line)
+        yield line, record
 
 
 def check_text(path: str | os.PathLike, line: int | None, text: str) -> str:

@@ -7,7 +7,6 @@ that can differ from what was published.
 from __future__ import annotations
 
 import copy
-import numbers
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro import extras, paths
+from xcrepro.arguments import real_number, whole_number
 from xcrepro.data import download, registry
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.registry import FILE_SETS, Entry
@@ -151,11 +151,11 @@ def load(
     """
     entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
-    if isinstance(split, bool) or not isinstance(split, numbers.Integral) or split < 0:
-        raise ArgumentError("split", "must be a column number from 0", repr(split))
+    split = whole_number("split", split)
     if entry.splits is not None and split >= entry.splits:
         raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
-    A, B = _parameter("A", A, entry.A), _parameter("B", B, entry.B)
+    usual = {"A": (A, entry.A), "B": (B, entry.B)}
+    A, B = (own if given is None else real_number(name, given, at_least=0) for name, (given, own) in usual.items())
     if path is None and "committed" in entry.archive:
         from xcrepro.data import tib
 
@@ -402,14 +402,6 @@ def _source_of(entry: Entry, check: str | bool) -> str | None:
     return check
 
 
-def _parameter(name: str, value: float | None, default: float) -> float:
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value < float("inf"):
-        raise ArgumentError(name, "must be a number, 0 or more", repr(value), f"{default} is the usual value here")
-    return float(value)
-
-
 def _home(entry: Entry) -> Path:
     """Where the dataset lies in the cache, or would."""
     return paths.cache_dir() / "datasets" / entry.name
@@ -527,26 +519,24 @@ def _find_here(folder: Path) -> dict[str, Path] | None:
 
 
 def _read(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Split]:
-    from xcrepro.data import read
-
     if "data" in files:
         return _read_columns(files, split)
     if split != 0:
         raise ArgumentError("split", "must be 0 for a dataset without split files", split, f"{folder} holds one split")
-    if "train" in files:
-        train, test = Split(*read.read_xc(files["train"])), Split(*read.read_xc(files["test"]))
-        x_files = y_files = (files["train"], files["test"])
-    else:
-        x_files = (files.get("train_X"), files.get("test_X"))
-        y_files = (files["train_Y"], files["test_Y"])
-        train, test = (
-            Split(*read.read_split(x, y)) if x else Split(None, read.read_labels(y))
-            for x, y in zip(x_files, y_files, strict=True)
-        )
-    if train.X is not None:
-        _same_width("features", x_files, train.X, test.X)
-    _same_width("labels", y_files, train.Y, test.Y)
+    train, test = (_points(files, part) for part in ("train", "test"))
+    _same_widths(files, train, "test", test)
     return train, test
+
+
+def _points(files: dict[str, Path], part: str) -> Split:
+    """The points of one part: of a file with both, or of its files of features and labels."""
+    from xcrepro.data import read
+
+    if part in files:
+        return Split(*read.read_xc(files[part]))
+    if f"{part}_X" in files:
+        return Split(*read.read_split(files[f"{part}_X"], files[f"{part}_Y"]))
+    return Split(None, read.read_labels(files[f"{part}_Y"]))
 
 
 def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
@@ -566,24 +556,11 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
 
 def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
     """The validation points that the dataset.toml names, as wide as the train points."""
-    from xcrepro.data import read
-
-    files = {role: folder / name for role, name in entry.files.items() if role.startswith("validation")}
-    if not files:
+    files = {role: folder / name for role, name in entry.files.items()}
+    if not any(role.startswith("validation") for role in files):
         return None
-    if "validation" in files:
-        found = Split(*read.read_xc(files["validation"]))
-    elif "validation_X" in files:
-        found = Split(*read.read_split(files["validation_X"], files["validation_Y"]))
-    else:
-        found = Split(None, read.read_labels(files["validation_Y"]))
-    of = {
-        role.partition("_")[2]: (folder / entry.files[role.replace("validation", "train")], file)
-        for role, file in files.items()
-    }
-    if found.X is not None:
-        _same_width("features", of.get("X", of.get("")), train.X, found.X)
-    _same_width("labels", of.get("Y", of.get("")), train.Y, found.Y)
+    found = _points(files, "validation")
+    _same_widths(files, train, "validation", found)
     return found
 
 
@@ -620,14 +597,16 @@ def _read_label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix
     return words
 
 
-def _same_width(what: str, files: tuple[Path, Path], train: csr_matrix, test: csr_matrix) -> None:
-    if train.shape[1] != test.shape[1]:
-        raise DataError(
-            files[1],
-            f"{test.shape[1]:,} {what}",
-            f"{train.shape[1]:,}, as in {files[0].name}",
-            do="All points must come from the same release",
-        )
+def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) -> None:
+    """Refuse points of another part that have more or fewer features or labels than the train points."""
+    for matrix, what in (("X", "features"), ("Y", "labels")):
+        one, two = getattr(train, matrix), getattr(other, matrix)
+        if one is None or two is None or one.shape[1] == two.shape[1]:
+            continue
+        mine, theirs = (files.get(role, files.get(f"{role}_{matrix}")) for role in (part, "train"))
+        expected = f"{one.shape[1]:,}, as in {theirs.name}"
+        do = "All points must come from the same release"
+        raise DataError(mine, f"{two.shape[1]:,} {what}", expected, do=do)
 
 
 def _check_published(

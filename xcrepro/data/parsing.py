@@ -20,7 +20,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.data.sources import byte_limit
+from xcrepro.errors import DataError
 from xcrepro.kernels import parse
 
 # Small enough for a core's cache, large enough that a block's fixed costs do not show.
@@ -77,10 +78,7 @@ class Piece:
 
 def max_line_bytes() -> int:
     """How long a line may be: ``$XCREPRO_MAX_LINE`` bytes, 128 MiB by default, ten million labels with their scores."""
-    given = os.environ.get("XCREPRO_MAX_LINE", str(128 << 20))
-    if not given.isdigit() or not int(given):
-        raise ArgumentError("$XCREPRO_MAX_LINE", "must be a whole number of bytes, 1 or more", repr(given))
-    return int(given)
+    return byte_limit("XCREPRO_MAX_LINE", 128 << 20)
 
 
 class LongLine(Exception):
@@ -158,41 +156,8 @@ def read_rows(
     threads: int = 1,
 ) -> Joined:
     """Parse the rest of ``stream``."""
-    blocks = Blocks(stream, BLOCK_BYTES, begun)
-    pieces: dict[int, Piece] = {}
-
-    def work() -> None:
-        buffer = bytearray(blocks.block_bytes)
-        room = Room()
-        try:
-            while (block := blocks.take(buffer)) is not None:
-                number, buffer, end = block
-                pieces[number] = parse_piece(buffer, end, layout, room)
-                if pieces[number].fault:
-                    break
-        finally:
-            # At the end of the file, at a fault or at an exception: the others finish the block they have.
-            blocks.ended = True
-
-    broken: Exception | None = None
-    try:
-        if threads == 1:
-            work()
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                try:
-                    for future in [pool.submit(work) for _ in range(threads)]:
-                        future.result()
-                finally:
-                    blocks.ended = True
-    except Exception as error:
-        # A damaged archive: what came before the damage is looked at first, the earlier fault is the one to name.
-        broken = error
-    ordered, lines = [], Lines(path, lines_before)
-    while len(ordered) in pieces:
-        ordered.append(lines.check(pieces.pop(len(ordered))))
-    lines.end(broken)
-    return Joined(ordered, layout.labels is not None, threads)
+    about = {"begun": begun, "lines_before": lines_before, "threads": threads}
+    return Joined(list(stream_pieces(path, stream, layout, **about)), layout.labels is not None, threads)
 
 
 def stream_pieces(
@@ -204,7 +169,7 @@ def stream_pieces(
     lines_before: int = 0,
     threads: int = 1,
 ) -> Iterator[Piece]:
-    """The pieces of the rest of ``stream`` in file order, as :func:`read_rows` parses them, a few held at a time."""
+    """The pieces of the rest of ``stream`` in file order, a few held at a time."""
     blocks, lines, own = Blocks(stream, BLOCK_BYTES, begun), Lines(path, lines_before), threading.local()
 
     def work() -> tuple[int, Piece] | None:

@@ -37,13 +37,12 @@ from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
+from xcrepro.data.lines import raw_lines
 from xcrepro.data.parsing import (
     FIRST_TOO_LARGE,
     Joined,
     Layout,
     exact_float32,
-    long_line,
-    max_line_bytes,
     offsets,
     read_rows,
     sort_rows,
@@ -288,16 +287,11 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
     ids: list[int] = []
     values: list[np.float32] = []
     lens: list[int] = []
-    with open_source(path) as stream:
-        limit_bytes, line = max_line_bytes(), 0
-        while text := stream.readline(limit_bytes + 1):
-            line += 1
-            if len(text) > limit_bytes:
-                raise long_line(path, line)
-            row = _jsonl_row(path, line, text, limit)
-            ids.extend(row)
-            values.extend(row.values())
-            lens.append(len(row))
+    for line, text in raw_lines(path):
+        row = _jsonl_row(path, line, text, limit)
+        ids.extend(row)
+        values.extend(row.values())
+        lens.append(len(row))
     width = max(ids, default=-1) + 1 if n_labels is None else n_labels
     data = np.array(values, np.float32) if relevance else None
     return sorted_csr(data, np.array(ids, np.int32), offsets([np.array(lens)]), width)

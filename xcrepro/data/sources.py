@@ -15,11 +15,19 @@ from typing import BinaryIO
 
 import numpy as np
 
-from xcrepro.errors import DataError, DataMissing
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 _GZIP = b"\x1f\x8b"
 _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def byte_limit(variable: str, usual: int) -> int:
+    """A number of bytes that an environment variable may set."""
+    given = os.environ.get(variable, str(usual))
+    if not given.isdigit() or not int(given):
+        raise ArgumentError(f"${variable}", "must be a whole number of bytes, 1 or more", repr(given))
+    return int(given)
 
 
 def require_file(path: str | os.PathLike) -> None:

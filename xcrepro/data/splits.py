@@ -9,8 +9,8 @@ import numpy as np
 
 from xcrepro.arguments import whole_number
 from xcrepro.data.dataset import Split
-from xcrepro.data.parsing import long_line, max_line_bytes
-from xcrepro.data.sources import open_source, require_file
+from xcrepro.data.lines import raw_lines
+from xcrepro.data.sources import require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import checked_csr
 
@@ -192,18 +192,13 @@ def read_filter(path: str | os.PathLike, *, shape: tuple[int, int] | None = None
 
 def _number_lines(path: str | os.PathLike) -> Iterator[tuple[int, list[int]]]:
     """The lines that hold whole numbers, as (line number, numbers)."""
-    with open_source(path) as stream:
-        limit, line = max_line_bytes(), 0
-        while text := stream.readline(limit + 1):
-            line += 1
-            if len(text) > limit:
-                raise long_line(path, line)
-            tokens = text.split()
-            if not tokens or text.startswith(b"#"):
-                continue
-            for token in tokens:
-                # 18 digits always fit int64.
-                if not token.isdigit() or len(token) > 18:
-                    shown = token[:40].decode("utf-8", "backslashreplace")
-                    raise DataError(path, repr(shown), "whole numbers, 0 or more", line=line)
-            yield line, [int(token) for token in tokens]
+    for line, text in raw_lines(path):
+        tokens = text.split()
+        if not tokens or text.startswith(b"#"):
+            continue
+        for token in tokens:
+            # 18 digits always fit int64.
+            if not token.isdigit() or len(token) > 18:
+                shown = token[:40].decode("utf-8", "backslashreplace")
+                raise DataError(path, repr(shown), "whole numbers, 0 or more", line=line)
+        yield line, [int(token) for token in tokens]

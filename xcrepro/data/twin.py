@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from xcrepro import arithmetic, threads
+from xcrepro.arguments import real_number
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.registry import Entry, TwinShape
@@ -197,7 +198,10 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     >>> bool((tw.train.Y > tw.train.Y_complete).nnz == 0 and tw.label_counts.min() > 0)
     True
     """
-    entry, scale = _complete(registry.get(name)), _checked_scale(scale)
+    entry, scale = (
+        _complete(registry.get(name)),
+        real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size"),
+    )
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
     if not (hierarchy is None or isinstance(hierarchy, bool)):
@@ -235,14 +239,11 @@ def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
     >>> bool(abs(expected.sum() / drawn.train.Y.nnz - 1) < 0.02), expected.size > drawn.label_counts.size
     (True, True)
     """
-    entry, scale = _complete(registry.get(name)), _checked_scale(scale)
+    entry, scale = (
+        _complete(registry.get(name)),
+        real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size"),
+    )
     return _expected(entry, entry.twin) * (_train_points(entry, scale) / entry.n_train)
-
-
-def _checked_scale(scale: float) -> float:
-    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) or not 0 < scale <= 1:
-        raise ArgumentError("scale", "must be a number above 0 and at most 1", repr(scale), "1.0 is the published size")
-    return float(scale)
 
 
 def _train_points(entry: Entry, scale: float) -> int:

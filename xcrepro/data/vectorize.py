@@ -18,7 +18,7 @@ from scipy import sparse
 
 from xcrepro import arithmetic, extras
 from xcrepro.arguments import real_number, whole_number
-from xcrepro.data.lines import check_text, shown, text_lines
+from xcrepro.data.lines import check_text, json_lines, shown
 from xcrepro.data.names import LabelNames, write_label_names
 from xcrepro.data.write import write_xc
 from xcrepro.errors import ArgumentError, DataError
@@ -181,13 +181,7 @@ def _check_options(test_share, validation_share, test, seed, min_df, ngrams, max
 
 def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: str | None) -> _Points:
     points = _Points([], [], [], [])
-    for line, text in text_lines(path):
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise DataError(path, shown(text), "one whole JSON object a line", line=line)
+    for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
         texts = [record.get(key) for key in keys]
         if not texts or not all(isinstance(part, str) for part in texts):

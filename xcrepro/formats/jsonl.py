@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from scipy import sparse
 
-from xcrepro.data.lines import shown, text_lines
+from xcrepro.data.lines import json_lines, shown
 from xcrepro.errors import DataError
 from xcrepro.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
 from xcrepro.formats.index import Index
@@ -50,7 +50,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant labels; with ``target_rel`` those above 0."""
     entries, n = Entries(path, index), 0
-    for n, (line, record) in enumerate(_records(path), 1):
+    for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
         key = next((key for key in _TRUTH_KEYS if key in record), None)
         if key is None or "scores" in record:
@@ -69,7 +69,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Labels with their scores, in any order."""
     entries, n = Entries(path, index), 0
-    for n, (line, record) in enumerate(_records(path), 1):
+    for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:
             labels = _list(path, line, record, "results")
@@ -86,17 +86,6 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
             entries.add(line, row, _label(path, line, label, index), float(score))
     entries.has_rows(n)
     return entries.top(k)
-
-
-def _records(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
-    for line, text in text_lines(path):
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise DataError(path, shown(text), "one whole JSON object a line", line=line)
-        yield line, record
 
 
 def _row_id(record: dict) -> object:

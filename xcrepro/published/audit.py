@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
-import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xcrepro import arithmetic
 from xcrepro.data import registry
 from xcrepro.published import checks, record
 from xcrepro.published.checks import IDENTITIES, TINY, Cell, Fault, Row, column, span
@@ -230,19 +227,7 @@ def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
                     said |= {versions[x.document, dataset] for x in (one, two) if (x.document, dataset) in versions}
                     rows.append((dataset, method, metric, k, one.document, two.document, a.printed, b.printed,
                                  round(b.value - a.value, 6), ", ".join(sorted(said))))  # fmt: skip
-    columns = [
-        "dataset",
-        "method",
-        "metric",
-        "k",
-        "first",
-        "second",
-        "printed first",
-        "printed second",
-        "difference",
-        "said",
-    ]
-    table = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=_SHARED)
     groups = table.groupby(["dataset", "method", "metric", "first", "second"], sort=False)["difference"]
     most = groups.transform(lambda gap: gap.abs().max())
     return (
@@ -252,6 +237,18 @@ def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
     )
 
 
+_SHARED = [
+    "dataset",
+    "method",
+    "metric",
+    "k",
+    "first",
+    "second",
+    "printed first",
+    "printed second",
+    "difference",
+    "said",
+]
 _TREATED = ("isotonic", "platt", "isotonic-separate", "platt-separate", "head-1000")
 _RATES = ("P", "N", "PSP", "PSN")
 
@@ -289,7 +286,7 @@ class Book:
     """The record, arranged for the checks.
 
     ``lines``; ``tables``: the lines of a (document, dataset); ``clashes``: second prints of a cell that differ from the first;
-    ``statistics``: of the datasets, (source, dataset) -> metric -> cell.
+    ``statistics``: of the datasets, (source, dataset) -> metric -> cell; ``printed``: all cells as text.
     """
 
     def __init__(self, record: pd.DataFrame) -> None:
@@ -299,6 +296,8 @@ class Book:
         self.clashes: list[tuple[Line, tuple[str, int], Cell]] = []
         columns = ["source", "row", "dataset", "method", "variant", "metric", "k", "printed"]
         printed = record.loc[record["printed"] != "", columns].assign(k=lambda rows: rows["k"].fillna(0).astype(int))
+        texts = printed.drop(columns="row").assign(k=printed["k"].astype(str).replace("0", ""))
+        self.printed = set(texts.itertuples(index=False, name=None))
         for source, number, dataset, method, variant, metric, k, text in printed.itertuples(index=False, name=None):
             cell = Cell.of(text, (source,))
             if not method:
@@ -871,41 +870,6 @@ def coverage_denominator(book: Book) -> Iterator[Finding]:
         yield line.finding("Cov", k, expected, "definition", why)
 
 
-def macro_recall(book: Book) -> Iterator[Finding]:
-    """Macro-recall equal to coverage: every covered label is found at every one of its test points.
-
-    Recall of a label is at most 1 and 0 without a hit, so macro-recall <= coverage with equality only then. Hits are
-    n k P@k; the missing positives, n avg - n k P@k, then all belong to labels that were never found, and the mean
-    number of test positives of a label found, k P@k / Cov, can be set against that of a label never found,
-    (avg - k P@k) / (1 - Cov) (both times n / m). Reported where the numbers are printed equal: another average than
-    macro-recall would be printed at every k ("definition"), so where they differ at another k one cell was copied ("typo").
-    """
-    for line in book.lines:
-        for k, recall, coverage in line.row.both("macro_R", "Cov"):
-            p = line.cell("P", k)
-            if recall.printed != coverage.printed or p is None or coverage.value >= 99:
-                continue
-            means = {j: r.value / c.value for j, r, c in line.row.both("macro_R", "Cov") if j < k}
-            trend = "; ".join(f"at k = {j} their mean is {mean:.2f}" for j, mean in means.items())
-            average, hits, mass = registry_average("xcrepo", line.dataset), k * p.value / 100, ""
-            if average and average.value > hits:
-                entry, missing = registry.get(line.dataset), average.value - hits
-                found, never = hits / coverage.value * 100, missing / (100 - coverage.value) * 100
-                mass = f" Precision says that {100 * hits / average.value:.0f} % of all positives are found."
-                if never > found:
-                    scale = entry.n_test / entry.n_labels
-                    mass = (
-                        f" The {missing:.2f} positives a point that are missed would all be of labels never found: "
-                        f"{never * scale:.0f} test positives a label, against {found * scale:.0f} of the labels always found."
-                    )
-            judgement, reason = "definition", "What is printed may be another average than macro-recall."
-            if any(r.printed != c.printed for _, r, c in line.row.both("macro_R", "Cov")):
-                judgement, reason = "typo", f"At the other k the row prints two numbers: the cell may repeat Cov@{k}."
-            why = f"macro_R@{k} and Cov@{k} print the same {coverage.printed}: every covered label would have recall 1 "
-            expected = f"below {coverage.printed} unless no positive of a covered label is missed"
-            yield line.finding("macro_R", k, expected, judgement, f"{why}({trend}).{mass} {reason}")
-
-
 def out_of_line(book: Book) -> Iterator[Finding]:
     """A discounted metric that its plain ones predict wrongly, where a slip explains it.
 
@@ -972,100 +936,6 @@ def _slips(printed: str, predicted: float, near: float) -> list[str]:
     return sorted((text for text in texts if away[text] <= near), key=away.get)
 
 
-def owners(book: Book) -> Iterator[Finding]:
-    """Rows of a table that match another row's owner in a second document better than their own.
-
-    Two documents that report the same methods on the same dataset differ by versions and settings, but a method's
-    propensity-scored row stays nearer to itself than to others. For each row: the greatest relative difference of PSP
-    and PSN at all k to every row of the other document. A row is misplaced where one of another name is within 5 % and
-    its own counterpart at least three times as far, and more than 5 %. A block is reported where at least five rows are
-    and their true owners are all different. An owner in the block whom no row matches then lost its numbers to a
-    method that the second document lacks, if exactly one such row is within 5 % of them; that is by elimination, weaker than
-    the match of two rows of one name, and said so. Rows that form one list, each
-    followed by the owner of its numbers, were shifted against their names by one line.
-    """
-    first, second = "xcrepo", "jain16"
-    for dataset in dict.fromkeys(line.dataset for line in book.lines):
-        mine, theirs = (
-            {line.method: line for line in book.tables.get((document, dataset), ()) if len(_scored(line)) == 6}
-            for document in (first, second)
-        )
-        block = []
-        for method, line in mine.items() if theirs else ():
-            away = {name: _apart(line, other) for name, other in theirs.items()}
-            best, own = min(away, key=away.get), away.get(method)
-            if best != method and away[best] <= 0.05 and own is not None and own > max(0.05, 3 * away[best]):
-                rest = f" and {_psp(theirs[method])} for {method} ({100 * own:.0f} % away)"
-                block.append((line, best, away[best], rest))
-        taken = {best for _, best, *_ in block}
-        if len(block) < 5 or len(taken) < len(block):
-            continue
-        for left in sorted({line.method for line, *_ in block} - taken):
-            away = {line: _apart(line, theirs[left]) for method, line in mine.items() if method not in theirs}
-            near = [line for line, distance in away.items() if distance <= 0.05]
-            if len(near) == 1:
-                rest = f"; it has no row for {near[0].method}, and "
-                rest += f"{left} is the one method of the block left without its numbers"
-                block.append((near[0], left, away[near[0]], rest))
-        said, chain = ".", _chain({line.method: best for line, best, *_ in block})
-        if chain:
-            block.sort(key=lambda entry: chain.index(entry[0].method))
-            said = f": as a list, {', '.join(chain)}, every name stands one line above its numbers."
-        said = f" {len(block)} rows of this table are displaced together{said}{_witness(book, block, dataset, first)}"
-        for line, best, distance, rest in block:
-            why = f"PSP {_psp(line)}; {second} prints {_psp(theirs[best])} for {best} (at most {100 * distance:.1f} % away)"
-            place = first, _names(line.row.cells["PSP", 1].tables), dataset, line.label
-            expected = f"the row of {best}"
-            if line.method not in theirs:
-                expected = f"likely {expected}, by elimination"
-                rest += (
-                    f". That is weaker than the other {len(block) - 1}: no printed row of {line.method} contradicts it"
-                )
-            yield Finding(*place, "PSP, PSN at 1, 3, 5", _psp(line), expected, "typo", f"{why}{rest}.{said}")
-
-
-def _scored(line: Line) -> list[Cell]:
-    """PSP and PSN at 1, 3, 5, as many as there are."""
-    return [cell for metric in ("PSP", "PSN") for k in (1, 3, 5) if (cell := line.cell(metric, k))]
-
-
-def _psp(line: Line) -> str:
-    return " ".join(cell.printed for cell in _scored(line)[:3])
-
-
-def _apart(line: Line, other: Line) -> float:
-    pairs = zip(_scored(line), _scored(other), strict=True)
-    return max(abs(a.value - b.value) / max(a.value, b.value, TINY) for a, b in pairs)
-
-
-def _chain(follows: dict[str, str]) -> list[str]:
-    """The names as one list in which each is followed by the owner of its numbers; empty where they form no one list.
-
-    >>> _chain({"B": "C", "A": "B"}), _chain({"A": "B", "B": "A"})
-    (['A', 'B', 'C'], [])
-    """
-    starts = [name for name in follows if name not in follows.values()]
-    if len(starts) != 1:
-        return []
-    names = starts
-    while names[-1] in follows:
-        names.append(follows[names[-1]])
-    return names if len(names) == len(follows) + 1 else []
-
-
-def _witness(book: Book, block: list, dataset: str, document: str) -> str:
-    """Whether the document's other tables say which of the two is out of order: PfastreXML against FastXML."""
-    if not {"PfastreXML", "FastXML"} <= {m[0].method for m in block}:
-        return ""
-    scores = {(x.dataset, x.method): cell.value for x in book.of(document) if (cell := x.cell("PSP", 1))}
-    ahead = {name: scores[name, "PfastreXML"] > score for (name, method), score in scores.items()
-             if method == "FastXML" and (name, "PfastreXML") in scores}  # fmt: skip
-    if ahead.get(dataset, True):
-        return ""
-    usual = f"{sum(ahead.values())} of the other {len(ahead) - 1}"
-    return f" On {usual} datasets here PfastreXML has the higher PSP@1 than FastXML; not here."
-
-
 def same_precision(book: Book) -> Iterator[Finding]:
     """Two documents, one method and dataset, the same P@1, P@3, P@5, but another nDCG: two normalisers.
 
@@ -1088,7 +958,7 @@ def same_precision(book: Book) -> Iterator[Finding]:
         low, high = sorted((line, other), key=lambda x: x.cell("N", 5).value if x.cell("N", 5) else 0.0)
         k = max(gaps, key=gaps.get)
         cell, rival, reason = low.cell("N", k), high.cell("N", k), ""
-        if bounds := constant_ndcg(low.row, k):
+        if bounds := checks.constant_ndcg(low.row, k):
             reason = f"The normaliser summed up to k leaves {span(*bounds)}"
             inside = cell.low <= bounds[1] and bounds[0] <= cell.high
             reason += ": it can be that one." if inside else f", so it is neither that one nor that of {high.document}."
@@ -1098,35 +968,56 @@ def same_precision(book: Book) -> Iterator[Finding]:
         yield low.finding("N", k, expected, "definition", f"{why}{rival.printed}. {reason}")
 
 
-def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
-    """The least and greatest N@k that the printed P@1, P@3, P@5 (and N below k) leave with the sum up to k as normaliser.
+# ---------------------------------------------------------------- what is found once, and kept
 
-    >>> row = Row({("P", 1): Cell.of("93.0"), ("P", 3): Cell.of("78.9")})
-    >>> [round(x, 1) for x in constant_ndcg(row, 3)]
-    [80.0, 83.6]
-    """
-    import numpy as np
-    from scipy.optimize import linprog
 
-    hits = np.array(list(itertools.product((0.0, 1.0), repeat=5)))
-    discount = 1 / arithmetic.log2(np.arange(2, 7))
-    rules, limits = [], []
-    for metric, j in row.cells:
-        if metric == "P" and 1 <= j <= 5:
-            value = hits[:, :j].mean(axis=1)
-        elif metric == "N" and 1 < j < k:
-            value = (hits[:, :j] * discount[:j]).sum(axis=1) / discount[:j].sum()
-        else:
-            continue
-        cell = row.cells[metric, j]
-        rules += [value, -value]
-        limits += [cell.high / row.one + 1e-7, -cell.low / row.one + 1e-7]
-    goal = (hits[:, :k] * discount[:k]).sum(axis=1) / discount[:k].sum()
-    ends = [
-        linprog(sign * goal, A_ub=np.array(rules), b_ub=limits, A_eq=np.ones((1, len(goal))), b_eq=[1.0])
-        for sign in (1, -1)
+@functools.cache
+def _kept() -> list[tuple[Finding, set[tuple[str, ...]]]]:
+    """The findings of ``data/published/findings.csv``, each with the printed cells that it rests on."""
+    cells = defaultdict(set)
+    for number, *cell in record.kept("findings_rest_on").itertuples(index=False, name=None):
+        cells[number].add(tuple(cell))
+    return [
+        (Finding(*row), cells[number]) for number, *row in record.kept("findings").itertuples(index=False, name=None)
     ]
-    return None if any(end.status != 0 for end in ends) else (ends[0].fun * row.one, -ends[1].fun * row.one)
+
+
+def _of_record(book: Book, check: str) -> Iterator[Finding]:
+    """The kept findings of one check, as long as all cells that they rest on are printed as they were."""
+    yield from (finding for finding, cells in _kept() if finding.check == check and cells <= book.printed)
+
+
+def owners(book: Book) -> Iterator[Finding]:
+    """Rows of a table that match another row's owner in a second document better than their own.
+
+    Two documents that report the same methods on the same dataset differ by versions and settings, but a method's
+    propensity-scored row stays nearer to itself than to others. Compared is the greatest relative difference of PSP and PSN
+    at all k to every row of the other document. A row is misplaced where one of another name is within 5 % and its own
+    counterpart at least three times as far; a row that the other document lacks is found by elimination, which is weaker.
+    """
+    yield from _of_record(book, "owners")
+
+
+def unlike_itself(book: Book) -> Iterator[Finding]:
+    """PSP beside P as no other row of the table has it, nor the same method in any other table.
+
+    PSP@k / P@k says how far a method reaches into the tail; it differs between datasets, so its logarithm is taken less the
+    median of the table. No law forbids another value; reported is a row that at 1, 3 and 5 lies beyond all other rows of its
+    table by 5 % or more, and beyond everything that the method shows in three other tables or more by a fifth.
+    """
+    yield from _of_record(book, "unlike_itself")
+
+
+def macro_recall(book: Book) -> Iterator[Finding]:
+    """Macro-recall equal to coverage: every covered label is found at every one of its test points.
+
+    Recall of a label is at most 1 and 0 without a hit, so macro-recall <= coverage with equality only then. Hits are
+    n k P@k; the missing positives, n avg - n k P@k, then all belong to labels that were never found, and the mean
+    number of test positives of a label found, k P@k / Cov, can be set against that of a label never found,
+    (avg - k P@k) / (1 - Cov) (both times n / m). Another average than macro-recall would be printed at every k, so where
+    the two differ at another k one cell was copied.
+    """
+    yield from _of_record(book, "macro_recall")
 
 
 def psndcg_definitions(book: Book) -> Iterator[Finding]:
@@ -1135,439 +1026,21 @@ def psndcg_definitions(book: Book) -> Iterator[Finding]:
     PSN@1 is PSP@1, and both metrics then move with the weighted hits of the places 2 to 5, PSN with the discounted ones: the
     quotient says how much of PSP's way PSN goes. With the sum up to k as normaliser (jain16) a place of PSN only weighs less
     than in PSP, and the quotient is about 0.7 for any method; with the sum up to min(k, labels of the point) (the page's
-    formula) it also hangs on how many labels the points have. Rows with |PSP@5 - PSP@1| of at least half a point, for which
-    rounding moves it by a few hundredths at most, are put in order; reported is a table whose widest step, with four rows or
-    more on both sides, is at least 0.05 and five times the median step. The rows on its two sides do not compare in PSnDCG.
-    Two witnesses: rows that the sum up to k excludes (:func:`xcrepro.published.checks.constant_psndcg_fits`, proof), and on
-    which side jain16's own rows of the dataset fall.
+    formula) it also hangs on how many labels the points have. Reported is a table whose widest step, with four rows or more
+    on both sides, is at least 0.05 and five times the median step. Two witnesses: rows that the sum up to k excludes
+    (:func:`xcrepro.published.checks.constant_psndcg_fits`, proof), and on which side jain16's own rows of the dataset fall.
     """
-    for (document, dataset), lines in book.tables.items():
-        slopes = _slopes(lines)
-        order = sorted(slopes, key=slopes.get)
-        steps = [slopes[b] - slopes[a] for a, b in itertools.pairwise(order)]
-        if len(order) < 8:
-            continue
-        at = max(range(3, len(order) - 4), key=steps.__getitem__)
-        if steps[at] < max(0.05, 5 * statistics.median(steps)):
-            continue
-        low, high = order[: at + 1], order[at + 1 :]
-        sides = [low, high]
-        ends = [span(slopes[side[0]], slopes[side[-1]]) for side in sides]
-        texts = [f"{', '.join(line.label for line in side)}: {end}" for side, end in zip(sides, ends, strict=True)]
-        why = f"(PSN@5 - PSP@1) / (PSP@5 - PSP@1) falls into two groups. {texts[0]}. {texts[1]}. Nothing lies between. "
-        refuted = [
-            line.label
-            for line in order
-            if not any((line, ("PSN", k)) in book.broken for k in (1, 3, 5))
-            and not checks.constant_psndcg_fits(line.row)
-        ]
-        if refuted:
-            why += f"With the sum up to k as normaliser {', '.join(refuted)} could not be printed. "
-        other = {line.label: q for line, q in _slopes(book.tables.get(("jain16", dataset), ())).items()}
-        same = [f"{x.label} {other[x.label]:.2f}" for x in order if x.label in other] if document != "jain16" else []
-        if same:
-            why += f"jain16, which takes that sum, has {', '.join(same)} (here {_slopes_of(slopes, other)}). "
-        why += f"PSnDCG of the two groups does not compare; {len(order)} rows stand in one table."
-        few, many = sorted((0, 1), key=lambda i: len(sides[i]))
-        place = document, _names(order[0].row.cells["PSN", 5].tables), dataset, ", ".join(x.label for x in sides[few])
-        expected = f"{ends[many]} in the other {len(sides[many])} rows"
-        yield Finding(*place, "PSN at 3, 5", ends[few], expected, "definition", why)
-
-
-def _slopes(lines: Iterable[Line]) -> dict[Line, float]:
-    """(PSN@5 - PSP@1) / (PSP@5 - PSP@1) of the rows where it is more than rounding."""
-    found = {}
-    for line in lines:
-        first, plain, discounted = (line.cell(*where) for where in (("PSP", 1), ("PSP", 5), ("PSN", 5)))
-        if first and plain and discounted and abs(plain.value - first.value) >= 0.5:
-            found[line] = (discounted.value - first.value) / (plain.value - first.value)
-    return found
-
-
-def _slopes_of(slopes: dict[Line, float], names: Iterable[str]) -> str:
-    return ", ".join(
-        f"{slope:.2f}" for line, slope in sorted(slopes.items(), key=lambda item: item[1]) if line.label in names
-    )
-
-
-def unlike_itself(book: Book) -> Iterator[Finding]:
-    """PSP beside P as no other row of the table has it, nor the same method in any other table.
-
-    PSP@k / P@k says how far a method reaches into the tail; it differs between datasets, so its logarithm is taken less the
-    median of the table. Methods have their habits: PfastreXML, made for PSP, stands at the top, AnnexML at the bottom. No law
-    forbids another value; reported is a row that at 1, 3 and 5 lies beyond all other rows of its table by 5 % or more, and
-    beyond everything that the method shows in three other tables or more by a fifth, and on a side on which it does not
-    stand by 5 % or more in most of them. Rows with less than half the best P@1
-    are left out of a table (weak models find head labels only), and rows that stand under other names.
-    """
-    moved = {(f.document, f.dataset, f.row) for f in owners(book)}
-    habits: dict[tuple[Line, int], float] = {}
-    for lines in book.tables.values():
-        best = max((cell.high for line in lines if (cell := line.cell("P", 1))), default=0.0)
-        for k in (1, 3, 5):
-            ratios = {}
-            for line in lines:
-                p, psp, first = line.cell("P", k), line.cell("PSP", k), line.cell("P", 1)
-                strong = first and first.value >= best / 2 and (line.document, line.dataset, line.label) not in moved
-                if p and psp and strong and p.value > 0 and psp.value > 0:
-                    ratios[line] = math.log(psp.value / p.value)
-            if len(ratios) >= 5:
-                middle = statistics.median(ratios.values())
-                habits |= {(line, k): ratio - middle for line, ratio in ratios.items()}
-    for line in book.lines:
-        beyond = {k: _beyond(book, habits, line, k) for k in (1, 3, 5)}
-        if None in beyond.values() or len({math.copysign(1, gap) for gap in beyond.values()}) != 1:
-            continue
-        p, psp = (" ".join(line.cell(metric, k).printed for k in (1, 3, 5)) for metric in ("P", "PSP"))
-        side = "above" if beyond[1] > 0 else "below"
-        times = span(*sorted(math.exp(habits[line, k]) for k in (1, 5)))
-        why = f"PSP {psp} beside P {p}: PSP / P is {times} times the table's median, {side} that of every other row by "
-        why += f"{100 * (math.exp(min(map(abs, beyond.values()))) - 1):.0f} % or more, and {side} what {line.method} has in "
-        mine = [
-            other
-            for other in book.of(line.document)
-            if other.method == line.method and other is not line and (other, 1) in habits
-        ]
-        ratios = [math.exp(habits[other, 1]) for other in mine]
-        why += f"{len(mine)} other tables ({span(min(ratios), max(ratios))} times their medians at 1). PSP may be of another "
-        why += "run or of other propensities than P."
-        others = [o for o in book.tables[line.document, line.dataset] if (o, 1) in habits and o is not line]
-        reach = sorted(o.cell("PSP", 1).value / o.cell("P", 1).value * line.cell("P", 1).value for o in others)
-        place = line.document, _names(line.row.cells["PSP", 1].tables), line.dataset, line.label
-        expected = f"{span(reach[0], reach[-1])} at 1 by the other rows' PSP / P"
-        yield Finding(*place, "PSP at 1, 3, 5", psp, expected, "other variant", why)
-
-
-def _beyond(book: Book, habits: dict[tuple[Line, int], float], line: Line, k: int) -> float | None:
-    """By how much, as a logarithm, a row lies beyond all rows of its table; None where it does not, or where its method has
-    shown as much elsewhere."""
-    if (own := habits.get((line, k))) is None:
-        return None
-    table = [habits[o, k] for o in book.tables[line.document, line.dataset] if o is not line and (o, k) in habits]
-    elsewhere = [habits[o, k] for o in book.of(line.document)
-                 if o.method == line.method and o.dataset != line.dataset and (o, k) in habits]  # fmt: skip
-    sign = 1.0 if own > 0 else -1.0
-    gap = sign * own - max(sign * other for other in table)
-    far = len(elsewhere) >= 3 and sign * own - max(sign * other for other in elsewhere) >= math.log(1.2)
-    far = far and 2 * sum(sign * other > math.log(1.05) for other in elsewhere) <= len(elsewhere)
-    return sign * gap if far and gap >= math.log(1.05) else None
+    yield from _of_record(book, "psndcg_definitions")
 
 
 def listed_twice(book: Book) -> Iterator[Finding]:
     """One method in two rows of a table, with the same mark, and numbers that differ: two runs under one name."""
-    rows: dict[tuple, Line] = {}
-    for line in book.lines:
-        first = rows.setdefault((line.document, line.dataset, line.method, line.variant), line)
-        if first is line:
-            continue
-        shared = [where for where in line.row.cells if where in first.row.cells]
-        apart = [where for where in shared if line.row.cells[where].apart(first.row.cells[where])]
-        if not apart:
-            continue
-        names = [metric for metric in ("P", "N", "PSP", "PSN") if any(where[0] == metric for where in apart)]
-        why = f"{line.label} has two rows; {len(apart)} of {len(shared)} numbers that both print differ, by "
-        most = max(abs(line.row.cells[w].value - first.row.cells[w].value) for w in apart)
-        why += f"{most:.2f} at most. Nothing on the page says which run is which."
-        slopes = _slopes([first, line])
-        if len(slopes) == 2:
-            why += f" (PSN@5 - PSP@1) / (PSP@5 - PSP@1) is {slopes[first]:.2f} and {slopes[line]:.2f}: "
-            why += "their PSnDCG may be of two definitions."
-        printed = " ".join(line.cell("P", k).printed for k in (1, 3, 5) if line.cell("P", k))
-        expected = " ".join(first.cell("P", k).printed for k in (1, 3, 5) if first.cell("P", k)) + " in its first row"
-        place = line.document, _names(line.row.cells[shared[0]].tables), line.dataset, f"{line.label}, second row"
-        yield Finding(*place, ", ".join(names), printed, expected, "other variant", why)
-
-
-# ---------------------------------------------------------------- sentences against their tables
+    yield from _of_record(book, "listed_twice")
 
 
 def sentences(book: Book) -> Iterator[Finding]:
-    """A sentence of a paper against the numbers of its own tables: each claim below says which it compares."""
-    for claim in (
-        _unperturbed,
-        _soft_over_hard,
-        _three_to_twenty,
-        _same_model,
-        _slight_change,
-        _announced_time,
-        _algorithm_1,
-        _cut_sizes,
-        _names_with_sizes,
-        _families,
-        _respectively,
-        _two_k,
-        _without_a_mark,
-        _one_of_eight,
-    ):
-        yield from claim(book)
-
-
-def _unperturbed(book: Book) -> Iterator[Finding]:
-    """coverage, on its table 1: standard measures hardly change when only the 1000 head labels are kept, least at low k."""
-    full, head = (book.line("coverage", "AmazonCat-13K", "DiSMEC", variant) for variant in ("full", "head-1000"))
-    for metric in ("P", "N", "Abandonment") if full and head else ():
-        a, b, same = full.cell(metric, 1), head.cell(metric, 1), head.cell("P", 1)
-        if a and b and a.value - b.value > 5:
-            why = (
-                "The text says that standard measures are almost unperturbed by keeping 1000 labels, above all at low k; "
-                f"{metric}@1 falls from {a.printed} to {b.printed} in print. Corrected to P@1 = {same.printed} "
-                "it does not fall at all: the correction decides for the claim."
-            )
-            yield head.finding(metric, 1, f"{same.printed}, as P@1", "typo", why)
-
-
-def _soft_over_hard(book: Book) -> Iterator[Finding]:
-    """calibration, on table 4: Gandalf's soft label augmentation is better calibrated than Renee's hard one."""
-    for dataset in ("LF-AmazonTitles-131K", "LF-WikiSeeAlso-320K"):
-        soft, hard = (book.line("calibration", dataset, method, "none") for method in ("Gandalf", "Renee"))
-        rival = hard.cell("ECE", 5) if soft and hard else None
-        if not rival:
-            continue
-        cells = [soft.cell("ECE", 5), *(c for line, where, c in book.clashes if line is soft and where == ("ECE", 5))]
-        values = {cell.printed: cell for cell in cells if cell}
-        other = [cell for cell in values.values() if cell.high < rival.low]
-        pairs = [(k, soft.cell("ECE", k), hard.cell("ECE", k)) for k in (1, 3)]
-        rest = "; ".join(f"ECE@{k} {a.printed} against {b.printed}" for k, a, b in pairs if a and b)
-        for cell in values.values():
-            if cell.low > rival.high:
-                why = (
-                    f"The text says that Gandalf outperforms Renee in calibration. On {dataset} that holds only with "
-                    f"{' and '.join(c.printed for c in other) or 'another number'} "
-                    f"({', '.join(_names(c.tables) for c in other)}), against {rival.printed} for Renee; with {cell.printed} "
-                    f"it does not{f', nor at the other k ({rest})' if rest else ''}. Which of the two numbers is right "
-                    "decides the claim on this dataset."
-                )
-                expected = f"below {rival.printed} (Renee) for the claim"
-                yield soft.finding("ECE", 5, expected, "other variant", why, cell=cell)
-
-
-def _three_to_twenty(book: Book) -> Iterator[Finding]:
-    """jain16, on table 3: PfastreXML's improvements range from 3 % (Ads-9M) to more than 20 % (AmazonCat-13K)."""
-    low, high = {}, {}
-    for dataset, gains in (("Ads-9M", low), ("AmazonCat-13K", high)):
-        best, *rivals = (book.line("jain16", dataset, method) for method in ("PfastreXML", "SLEEC", "FastXML"))
-        for k in best.row.ks("PSP") if best else ():
-            values = [cell.value for rival in rivals if rival and (cell := rival.cell("PSP", k))]
-            if values:
-                gains[k] = best.cell("PSP", k).value - max(values)
-    both = [k for k in low if k in high]
-    if not both or any(2.5 <= low[k] < 3.5 and high[k] > 20 for k in both):
-        return
-    expected, said = ("; ".join(f"k = {k}: {low[k]:.2f} {word} {high[k]:.2f}" for k in both) for word in ("to", "and"))
-    why = (
-        "The text gives improvements from 3 % (Ads-9M) to more than 20 % (AmazonCat-13K). Over the better of SLEEC and "
-        f"FastXML, in points of PSP@k: {said}. The 3 is met at k = 5 and the 20 at k = 1: no single k gives both ends."
-    )
-    place = "jain16", "jain16:table3b, jain16:table3f", "Ads-9M, AmazonCat-13K", "PfastreXML"
-    yield Finding(*place, "PSP", "3 % to more than 20 %", expected, "definition", why)
-
-
-def _same_model(book: Book) -> Iterator[Finding]:
-    """calibration, appendix A: Renee with binary cross-entropy on Amazon-670K, the model of tables 2, 5 and 7."""
-    lines = [book.line("calibration", "Amazon-670K", method, "none") for method in ("Renee (BCE loss)", "Renee")]
-    a, b = (line.cell("ECE", 5) if line else None for line in lines)
-    if a and b and a.apart(b):
-        why = (
-            f"Appendix A gives {a.printed} for Renee with its standard loss, tables {_names(b.tables)} give {b.printed} for "
-            "Renee on the same dataset: likely another training run, as the appendix fixes one configuration for four losses."
-        )
-        yield lines[0].finding("ECE", 5, f"{b.printed} ({_names(b.tables)})", "other variant", why)
-
-
-def _slight_change(book: Book) -> Iterator[Finding]:
-    """calibration, table 6: calibrating each k apart costs little precision. The change of each k against the others'."""
-    changes = defaultdict(list)
-    for line in book.of("calibration"):
-        plain = book.plain(line) if line.variant.endswith("-separate") else None
-        for k, after in [(k, line.cell("P", k)) for k in line.row.ks("P")] if plain else ():
-            if before := plain.cell("P", k):
-                changes[k].append((before.value - after.value, line, before, after))
-    for k, items in changes.items():
-        for change, line, before, after in items:
-            others = [abs(c) for c, other, *_ in items if other is not line]
-            if len(others) >= 5 and abs(change) > 1 and abs(change) > 3 * max(others):
-                most = max(others)
-                why = (
-                    f"The text calls the change slight: at k = {k} it is at most {most:.2f} in {len(others)} rows and "
-                    f"{abs(change):.2f} here ({before.printed} to {after.printed}), while P@1 and P@5 of this "
-                    "row hardly move. No law forbids it; a slip of a digit is likelier."
-                )
-                expected = f"{span(before.value - most, before.value + most)} by the others"
-                yield line.finding("P", k, expected, "typo", why)
-
-
-def _announced_time(book: Book) -> Iterator[Finding]:
-    """coverage, tables 2 and 3: both captions announce the test CPU time per instance in milliseconds; one table has it."""
-    have, timed = defaultdict(list), set()
-    for line in book.of("coverage"):
-        for (metric, _), cell in line.row.cells.items():
-            for source in cell.tables:
-                have[source].append(line)
-                timed |= {source} if metric == "test_ms_per_instance" else set()
-    for source in ("coverage:table2", "coverage:table3"):
-        if source in timed or not timed or source not in have:
-            continue
-        why = "The caption announces test CPU time per instance [ms] beside P, PSP and coverage; the table has no such column; "
-        why += f"{_names(sorted(timed))} has it. What the mixed objective costs in time cannot be read off."
-        datasets, methods = (
-            ", ".join(dict.fromkeys(getattr(x, of) for x in have[source])) for of in ("dataset", "method")
-        )
-        place = "coverage", source, datasets, methods
-        yield Finding(*place, "test time", "none", "a time per instance [ms]", "other variant", why)
-
-
-def _algorithm_1(book: Book) -> Iterator[Finding]:
-    """coverage: COV-PLT's rows are said to be algorithm 1's, which turns from a label once it is surely covered.
-
-    A label that was expected to be hit s times has f <= exp(-s) there. The mean over the labels covered is printed: n k P
-    hits over Cov times the labels, and no more than all labels are covered. Where it is largest, exp(-s) is set beside
-    1 / (1 + s), what is left of f where it falls by the gain.
-    """
-    hits = {}
-    for line in book.of("coverage"):
-        p, coverage = line.cell("P", 5), line.cell("Cov", 5)
-        if line.method == "COVbeta-PLT" and line.variant == "beta=0" and p and coverage:
-            entry = registry.get(line.dataset)
-            hits[line] = entry.n_test * 5 * p.value / (coverage.value * entry.n_labels)
-    if not hits:
-        return
-    most = max(hits, key=hits.get)
-    s = hits[most]
-    why = (
-        "Line 7 of algorithm 1 lowers a chosen label's f by its probability, f <- (1 - eta) f. The authors' program (napkinXC, "
-        "branch experimental_cov, commits b0b8850 of 2022-04-28 to c9064f0 of 2022-10-13, with beta since 6762763 of "
-        "2022-07-29) lowers it by the gain, in each tree alone; the trees' scores are averaged, and one decision for 5 labels "
-        "gives @1 to @5. That the tables were made with it is inferred from its dates, its options and the numbers, not "
-        f"stated. The numbers: on {most.dataset} P@5 = {most.row.cells['P', 5].printed} and Cov@5 = "
-        f"{most.row.cells['Cov', 5].printed} are {s:.0f} hits or more a label covered, on average. A label from which so many "
-        f"were expected keeps f = {math.exp(-s):.0e} by algorithm 1, which then prefers nearly any label not yet covered; by "
-        f"the gain it keeps {1 / (1 + s):.2f}, and the likely labels stay in. Rerun in both ways: coverage/table2_table3."
-    )
-    tables = _names(table for line in hits for table in line.row.cells["P", 5].tables)
-    place = (
-        "coverage",
-        tables,
-        ", ".join(line.dataset for line in hits),
-        "COV-PLT, COVbeta-PLT",
-        "P, PSP, Cov at 1, 3, 5",
-    )
-    yield Finding(*place, "f <- (1 - eta) f", "f <- max(0, 1 - g) f, in each tree", "other variant", why)
-
-
-_UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
-
-
-def _size(text: str) -> tuple[float, float]:
-    """A size such as 1.18M, and how much its last digit counts."""
-    number, unit = re.fullmatch(r"([\d.]+)([KM]?)", text).groups()
-    return float(number) * _UNITS[unit], _UNITS[unit] / 10 ** len(number.partition(".")[2])
-
-
-def _cut_sizes(book: Book) -> Iterator[Finding]:
-    """Sizes of datasets in sentences and headings, against the table of datasets of the same document: rounded, or cut?"""
-    cut = []
-    for said in record.words().query("quantity != ''").itertuples():
-        printed = said.what.partition(": ")[2]
-        exact = registry.published(said.dataset, f"{said.document}:table2")[said.quantity]
-        value, digit = _size(printed)
-        if (f"{said.document}:table2", said.dataset) in book.statistics and abs(exact - value) > digit / 2:
-            nearest = f"{round(exact / digit) * digit / _UNITS[printed[-1]]:g}{printed[-1]}"
-            cut.append((said, printed, nearest, exact, 0 <= exact - value < digit))
-    if cut:
-        told = ", ".join(f"{exact:,} as {printed}" for _, printed, _, exact, _ in cut)
-        how = "cut instead of rounded" if all(whole for *_, whole in cut) else "neither rounded nor cut"
-        place = (
-            cut[0][0].document,
-            f"{cut[0][0].document}:table2",
-            ", ".join(dict.fromkeys(said.dataset for said, *_ in cut)),
-        )
-        sizes = [
-            ", ".join(texts) for texts in zip(*((printed, nearest) for _, printed, nearest, *_ in cut), strict=True)
-        ]
-        yield Finding(*place, "headings of tables 3 and 4; section 6.1", "sizes", *sizes, "rounding", f"{how}: {told}.")
-
-
-def _names_with_sizes(book: Book) -> Iterator[Finding]:
-    """The page's names of datasets end in a number of labels, to one digit or more."""
-    off = {}
-    for source, name in book.statistics:
-        if source == "xcrepo:dataset-table" and (ends := re.search(r"-([\d.]+[KM])$", name)):
-            labels, value = registry.get(name).n_labels, _size(ends[1])[0]
-            steps = [10.0**power for power in range(len(str(labels)))]
-            if all(abs(round(labels / step) * step - value) > 0.5 for step in steps):
-                off[name] = labels
-    if off:
-        told = ", ".join(f"{name} has {labels:,} labels" for name, labels in off.items())
-        why = f"{told}: no rounding of these numbers, to one digit or more, gives the names."
-        place = "xcrepo", "xcrepo:dataset-table", ", ".join(off), "names of datasets", "labels"
-        ends = ", ".join(name.rpartition("-")[2] for name in off), ", ".join(f"{labels:,}" for labels in off.values())
-        yield Finding(*place, *ends, "rounding", why)
-
-
-def _families(book: Book) -> Iterator[Finding]:
-    """calibration: the abstract counts the families of its models; section 3 has a paragraph on each."""
-    methods = {line.method for line in book.of("calibration") if re.search(r"table[24678]\b", _tables_of(line))}
-    if len(methods) >= 9:
-        five = "linear, label-tree, early deep, transformer, label features"
-        why = f"Section 3, on the compared models, has a paragraph on each of five families: {five}."
-        place = "calibration", "calibration:table2, calibration:table4", "all", f"{len(methods)} models", "families"
-        yield Finding(*place, "four", "five", "definition", why)
-
-
-def _respectively(book: Book) -> Iterator[Finding]:
-    """calibration, section 5: tables 2 and 4 are for methods with label features and without, "respectively"."""
-    of = {
-        number: {line.dataset for line in book.of("calibration") if f"table{number}" in _tables_of(line)}
-        for number in (2, 4)
-    }
-    if (
-        all(of.values())
-        and not any(name.startswith("LF-") for name in of[2])
-        and all(n.startswith("LF-") for n in of[4])
-    ):
-        why = (
-            'The text says "label feature-based and non-label feature-based approaches, respectively". Table 4 has the '
-            f"datasets with label features ({', '.join(sorted(of[4]))}), table 2 those without."
-        )
-        place = "calibration", "calibration:table2, calibration:table4", "all", "section 5"
-        yield Finding(*place, "which table", "tables 2 and 4, respectively", "tables 4 and 2", "typo", why)
-
-
-def _two_k(book: Book) -> Iterator[Finding]:
-    """reeval: section 5 picks k = 19 for Wiki10-31K, and the caption of figure 3 says F1@5 for all three datasets."""
-    if ("reeval:sec5", "Wiki10-31K") in book.statistics:
-        why = "Section 5 has k = 19 for Wiki10-31K, the caption of figure 3 says F1@5. Which is drawn is open."
-        place = "reeval", "reeval:sec5", "Wiki10-31K", "figure 3", "k"
-        yield Finding(*place, "19", "5 (caption)", "definition", why)
-
-
-def _without_a_mark(book: Book) -> Iterator[Finding]:
-    """The page: marks say "the machine configuration used for each method"; rows that carry none."""
-    bare = [line for line in book.of("xcrepo") if not line.variant]
-    if bare:
-        count = Counter(line.method for line in bare)
-        told = ", ".join(f"{method} {number}" for method, number in count.most_common())
-        why = (
-            f"Note 1 says that the marks *, † and ‡ give each method's machine. {len(bare)} rows have no mark: {told}."
-        )
-        place = "xcrepo", _names(f"xcrepo:{line.dataset}" for line in bare), "several", ", ".join(count), "mark"
-        yield Finding(*place, "none", "*, †, ‡ or ♦", "definition", why)
-
-
-def _one_of_eight(book: Book) -> Iterator[Finding]:
-    """The page: two methods that "could not be run on a single GPU" carry marks whose legend is of one GPU."""
-    methods = ("AttentionXML", "X-Transformer")
-    marked = [line for line in book.of("xcrepo") if line.method in methods and line.variant in ("†", "‡")]
-    if marked:
-        count = Counter(f"{line.method} {line.variant}" for line in marked)
-        told = ", ".join(f"{name} on {number}" for name, number in sorted(count.items()))
-        why = f"Note 1 says that both ran on 8 GPUs. The legend's † and ‡ are machines with 1 GPU; {told} rows."
-        place = "xcrepo", _names(f"xcrepo:{line.dataset}" for line in marked), "several", ", ".join(methods), "mark"
-        yield Finding(*place, "† or ‡ (1 GPU)", "8 GPUs", "definition", why)
-
-
-def _tables_of(line: Line) -> str:
-    return " ".join(source for cell in line.row.cells.values() for source in cell.tables)
+    """A sentence of a paper against the numbers of its own tables: the reason of each finding says which it compares."""
+    yield from _of_record(book, "sentences")
 
 
 def _names(tables: Iterable[str]) -> str:

@@ -263,6 +263,17 @@ def discounted_bounds(row: Row, target: tuple[str, int], beside: list[tuple[str,
     return _mixtures(row, [(plain, k) for k in row.ks(plain) if k <= 5] + beside, target)
 
 
+def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
+    """The least and greatest N@k that the printed P@1, P@3, P@5 (and N below k) leave with the sum up to k as normaliser.
+
+    >>> row = Row({("P", 1): Cell.of("93.0"), ("P", 3): Cell.of("78.9")})
+    >>> [round(x, 1) for x in constant_ndcg(row, 3)]
+    [80.0, 83.6]
+    """
+    given = [(m, j) for m, j in row.cells if (m == "P" and 1 <= j <= 5) or (m == "N" and 1 < j < k)]
+    return _mixtures(row, given, ("N", k), constant=True)
+
+
 def constant_psndcg_fits(row: Row) -> bool:
     """Can PSP and PSN of a row be printed with the sum up to k as normaliser of every point (jain16's PSnDCG)?
 

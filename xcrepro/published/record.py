@@ -359,6 +359,11 @@ def _text(name: str) -> pd.DataFrame:
     return text_table(_folder() / f"{name}.csv", where="; they are part of the project's folder")
 
 
+def kept(name: str) -> pd.DataFrame:
+    """A further file of ``data/published``, every cell as text."""
+    return _text(name)
+
+
 @functools.cache
 def _about() -> pd.DataFrame:
     return _text("sources").set_index("source")

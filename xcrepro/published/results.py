@@ -105,16 +105,7 @@ def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fa
 
 def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], Cell]], list[str]]:
     """The rows, and the names of metrics that were not understood."""
-    if not path.is_file():
-        raise DataMissing(f"{path}: no such file")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        found = f"byte {error.object[error.start]:#x} at {error.start}, which is no UTF-8"
-        raise DataError(path, found, "text in UTF-8", do='Save it as "CSV UTF-8" in the spreadsheet') from None
-    if "\0" in text:
-        raise DataError(path, "a null byte", "text", line=text[: text.index("\0")].count("\n") + 1)
-    with io.StringIO(text, newline="") as file:
+    with io.StringIO(_text(path), newline="") as file:
         lines = _lines(path, file)
         header = [name.strip() for name in next(lines, [])]
         places = {name.casefold(): i for i, name in enumerate(header)}
@@ -126,9 +117,8 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
                 do="`xcrepro audit --help` shows both forms",
             )  # fmt: skip
         rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
-        others = (
-            {} if tidy else dict.fromkeys(n for i, n in enumerate(header) if i not in wide and n not in ("", *_LABELS))
-        )
+        unread = (name for i, name in enumerate(header) if i not in wide and name not in ("", *_LABELS))
+        others = {} if tidy else dict.fromkeys(unread)
         for number, fields in enumerate(lines, start=2):
             if not any(field.strip() for field in fields):
                 continue
@@ -136,29 +126,52 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
                 raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
             cells = rows.setdefault(tuple(fields[places[n]].strip() if n in places else "" for n in _LABELS), {})
             if tidy:
-                name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
-                if k and not re.fullmatch(r"[1-9]\d{0,8}(\.0)?", k):
-                    raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=number)
-                name = f"{name}@{int(float(k))}" if k else name
+                name = _tidy_name(path, number, fields, places)
                 todo = {_metric(name): fields[places["value"]]}
                 others |= {name: None} if None in todo else {}
             else:
                 todo = {known: fields[i] for i, known in wide.items()}
             for known, text in todo.items():
-                text = text.strip().removesuffix("%").strip()
-                if known is None or text in ("", "-", "—", "nan", "NaN"):
-                    continue
-                if known in cells:
-                    raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=number)
-                try:
-                    cells[known] = Cell.of(text)
-                    if not -LARGEST <= cells[known].low <= cells[known].high <= LARGEST:
-                        raise ValueError(text)
-                except ValueError:
-                    raise DataError(path, f"{column(*known)} {text!r}", "a number", line=number) from None
+                _add(path, number, cells, known, text.strip().removesuffix("%").strip())
     if not any(rows.values()):
         raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
     return rows, list(others)
+
+
+def _text(path: Path) -> str:
+    """The file's text, or what is wrong with it."""
+    if not path.is_file():
+        raise DataMissing(f"{path}: no such file")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.object[error.start]:#x} at {error.start}, which is no UTF-8"
+        raise DataError(path, found, "text in UTF-8", do='Save it as "CSV UTF-8" in the spreadsheet') from None
+    if "\0" in text:
+        raise DataError(path, "a null byte", "text", line=text[: text.index("\0")].count("\n") + 1)
+    return text
+
+
+def _tidy_name(path: Path, line: int, fields: list[str], places: dict[str, int]) -> str:
+    """The metric of a line, with its k."""
+    name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
+    if k and not re.fullmatch(r"[1-9]\d{0,8}(\.0)?", k):
+        raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=line)
+    return f"{name}@{int(float(k))}" if k else name
+
+
+def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple[str, int] | None, text: str) -> None:
+    """One number to the cells of its row."""
+    if known is None or text in ("", "-", "—", "nan", "NaN"):
+        return
+    if known in cells:
+        raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=line)
+    try:
+        cells[known] = Cell.of(text)
+        if not -LARGEST <= cells[known].low <= cells[known].high <= LARGEST:
+            raise ValueError(text)
+    except ValueError:
+        raise DataError(path, f"{column(*known)} {text!r}", "a number", line=line) from None
 
 
 def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
