@@ -18,6 +18,7 @@ from xcrepro import paths, results
 from xcrepro.__main__ import main
 from xcrepro.diagnose import fingerprint
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.reports import html
 
 
 @pytest.fixture
@@ -250,11 +251,11 @@ def test_what_is_asked_for_must_be_there():
 
 def test_the_page_escapes_and_stands_alone():
     table, notes = results.table([kept("<b>ours</b>", {"P@1": 0.8}, dataset="mine")])
-    page = results.page(table, [*notes, "a < b"], "R & D")
+    page = html.results(table, [*notes, "a < b"], "R & D")
     assert "&lt;b&gt;ours&lt;/b&gt;" in page
     assert "<li>a &lt; b</li>" in page
     assert "<title>R &amp; D</title>" in page
-    assert '<td class="number">80.00</td>' in page
+    assert '<td class="n" data-v="80.0"><strong>80.00</strong></td>' in page
     assert not re.search(r"https?://|src=|@import", page)
 
 
@@ -289,7 +290,7 @@ def test_the_commands(tmp_path, capsys, given):
     assert main(["results", "show", "--dataset", "mein", *folder]) == 2
     assert "did you mean 'mine'" in capsys.readouterr().err
     assert main(["results", "show", "--html", str(tmp_path / "page.html"), *folder]) == 0
-    assert "<td>one</td>" in (tmp_path / "page.html").read_text()
+    assert "<td><strong>one</strong></td>" in (tmp_path / "page.html").read_text()
     # two kept results are two result files
     paths = [str(tmp_path / "kept" / "mine" / f"{name}.json") for name in ("one", "two")]
     assert main(["compare", *paths]) == 1

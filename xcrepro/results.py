@@ -7,7 +7,6 @@ what does not belong together is seen. What cannot be right (:mod:`xcrepro.publi
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 import math
 import os
@@ -413,76 +412,3 @@ def _printed(dataset: str, results: list[Result], columns: list[str]) -> tuple[l
 def _printed_as(column: str) -> tuple[str, int]:
     name, _, k = column.rpartition("@")
     return registry.codes().get(registry.plain(name), ""), int(k)
-
-
-def page(shown: pd.DataFrame, notes: Sequence[str], title: str = "Results") -> str:
-    """The table as a page of its own: a click on a column's name sorts by it, nothing is loaded from elsewhere.
-
-    Parameters
-    ----------
-    shown : DataFrame
-    notes : sequence of str
-        As :func:`table` gives both.
-    title : str
-
-    Returns
-    -------
-    str
-        HTML.
-    """
-    texts = {"dataset", "method", "from", "truth"}
-    head = "".join(f"<th><button>{html.escape(name)}</button></th>" for name in shown.columns)
-    body = []
-    for row in shown.itertuples(index=False):
-        cells = [
-            f"<td>{html.escape(value)}</td>"
-            if name in texts
-            else f'<td class="number">{"–" if math.isnan(value) else f"{value:.2f}"}</td>'
-            for name, value in zip(shown.columns, row, strict=True)
-        ]
-        kept = ' class="kept"' if row[list(shown.columns).index("truth")] else ""
-        body.append(f"<tr{kept}>{''.join(cells)}</tr>")
-    said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    return _PAGE.format(title=html.escape(title), head=head, body="\n".join(body), notes=said)
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ font-family: system-ui, sans-serif; margin: 2em; color-scheme: light dark }}
-table {{ border-collapse: collapse }}
-td, th {{ padding: 0.2em 0.7em; text-align: left }}
-tr > td {{ border-top: thin solid }}
-.number {{ text-align: right; font-variant-numeric: tabular-nums }}
-.kept {{ font-weight: bold }}
-button {{ font: inherit; background: none; border: none; cursor: pointer; text-decoration: underline }}
-</style>
-<h1>{title}</h1>
-<p>Results in bold were evaluated by the kit; the others are as printed. Percent.</p>
-<ul>{notes}</ul>
-<table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{body}
-</tbody>
-</table>
-<script>
-for (const [column, button] of document.querySelectorAll("th button").entries()) {{
-  let up = true;
-  button.onclick = () => {{
-    const body = document.querySelector("tbody"), text = row => row.cells[column].textContent;
-    const number = row => parseFloat(text(row)), missing = row => text(row) === "–";
-    const numeric = [...body.rows].some(row => row.cells[column].className === "number");
-    up = !up;
-    const sorted = [...body.rows].sort((a, b) =>
-      missing(a) - missing(b) ||
-      (up ? 1 : -1) * (numeric ? number(a) - number(b) : -text(a).localeCompare(text(b))));
-    body.append(...sorted);
-  }};
-}}
-</script>
-</html>
-"""

@@ -37,6 +37,7 @@ from xcrepro.models import base
 from xcrepro.predictions import read_calibration_npz
 from xcrepro.published.record import read_printed
 from xcrepro.published.results import audit_results
+from xcrepro.reports import html
 from xcrepro.reports import report as reports
 from xcrepro.repro import notebooks, recorded, recording, same
 from xcrepro.truth import Truth
@@ -598,7 +599,7 @@ def kept_result(path: Path) -> None:
         warnings.simplefilter("ignore", UserWarning)
         found = results.read(path)
     if found.values:
-        results.page(*results.table([found]))
+        html.results(*results.table([found]))
 
 
 def record_csv(rng: random.Random) -> bytes:

@@ -9,7 +9,19 @@ import pytest
 from tests.mutants import __main__ as runner
 from tests.mutants import faults
 
-ROOMS = ("kernels", "metrics", "propensity", "calibrate", "decide", "published", "repro", "data", "papers", "notebooks")
+ROOMS = (
+    "kernels",
+    "metrics",
+    "propensity",
+    "calibrate",
+    "decide",
+    "published",
+    "repro",
+    "data",
+    "papers",
+    "reports",
+    "notebooks",
+)
 
 
 def test_every_fault_can_be_planted():

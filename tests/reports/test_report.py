@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -94,13 +97,25 @@ def test_the_page_is_balanced_asks_for_nothing_and_is_small(page):
     assert "prefers-color-scheme: dark" in page
 
 
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
+def test_a_table_sorts_by_click_and_key_and_shows_the_rows_with_a_text():
+    argv = ["node", Path(__file__).with_name("page_test.js"), Path(html.__file__).with_name("page.js")]
+    seen = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    assert seen == {
+        "falling": [*range(11, -1, -1), None],
+        "rising": [*range(12), None],
+        "filtered": [5, 7, 10],
+        "names": ["none", "model 9", "model 8"],
+    }
+
+
 def test_every_figure_and_table_has_its_words(made, page):
     for name, part in made.parts.items():
         assert part.said, name
         assert all(html.escape(said) in page for said in part.said)
     assert page.count('<svg role="img"') == sum(part.draw is not None for part in made.parts.values()) == 7
     assert page.count("<desc id=") == 7
-    assert page.count("<caption>") >= page.count("<table>") == sum(len(part.grids) for part in made.parts.values()) + 2
+    assert page.count("<caption>") >= page.count("<table>") == sum(len(part.grids) for part in made.parts.values()) + 1
     assert all(word in page for word in ("numpy", "SHA-256", "seed = 0", "confidence = 0.95", "coverage, eq. 13"))
     assert "Manning" not in page  # the source of AP, which is none of its metrics
 
@@ -251,21 +266,6 @@ def test_one_point_is_reported_without_intervals(small, tmp_path):
     Page(report.save(tmp_path / "one").read_text(encoding="utf-8"))
 
 
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.usefixtures("no_figures")
 @pytest.mark.usefixtures("only_held")
 @pytest.mark.parametrize("rows", [2, 8, 9])
 def test_few_points_are_reported(small, rows):
@@ -294,7 +294,9 @@ def test_ten_models_stand_beside_each_other(small):
     page = report.to_html()
     Page(page)
     assert len(page.encode()) < 3_000_000
-    assert "more rows</summary>" in page
+    # Whole tables, so that a click sorts all of their rows.
+    section = page[page.index('id="part-pairs"') : page.index('id="part-t_test"')]
+    assert (section.count("<tbody>"), section.count("<tr><td")) == (1, 45)
 
 
 # ---------------------------------------------------------------- input
@@ -383,6 +385,16 @@ def test_warnings_stand_at_the_head(small):
     assert report.warnings == ("rows may be shifted by one", "and another")
     page = report.to_html()
     assert page.index("rows may be shifted by one") < page.index("<nav")
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_predictions_for_the_train_points_are_named_with_a_file_of_train_labels_too(small):
+    dense = small.train.toarray()[:120] + np.linspace(0.5, 0, 30)
+    wrong = xc.TopK.from_scores(dense, 10)
+    report = xc.report(small.Y, {"good": small.good, "wrong": wrong}, train_truth=small.train, ks=5, **QUICK)
+    [doubt] = report.warnings
+    assert doubt.startswith("wrong: training points: ")
+    assert not xc.report(small.Y, small.good, train_truth=small.train, ks=5, **QUICK).warnings
 
 
 # ---------------------------------------------------------------- the folder

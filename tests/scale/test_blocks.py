@@ -298,6 +298,7 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     page = (tmp_path / "report" / "index.html").read_text()
     assert "http:" not in page
     assert "https:" not in page
+    assert '<main class="xcrepro-report"' in (tmp_path / "report/index.html").read_text(encoding="utf-8")
     metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
     expected = xc.evaluate(Y, other)
     found = metrics[metrics["model"] == "other"].reset_index(drop=True)

@@ -174,8 +174,10 @@ def _show(arguments) -> int:
     found = results.read_all(arguments.folder, arguments.dataset)
     table, notes = results.table(found, arguments.metrics, arguments.sort, not arguments.no_printed)
     if arguments.html is not None:
+        from xcrepro.reports import html
+
         with paths.atomic_path(arguments.html) as part:
-            part.write_text(results.page(table, notes), encoding="utf-8")
+            part.write_text(html.results(table, notes), encoding="utf-8")
         print(f"wrote {arguments.html}")
         return 0
     print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=2))

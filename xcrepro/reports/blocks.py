@@ -73,10 +73,7 @@ class BlocksReport:
         grids = [
             _grid(name, caption, self.tables[name]) for name, caption in _CAPTIONS.items() if len(self.tables[name])
         ]
-        body = "\n".join(
-            [f"<h1>{html.escape(self.title)}</h1>", f"<p>{html.escape(said)}</p>", *map(html.table, grids)]
-        )
-        return html.page(self.title, f"<main>{body}</main>")
+        return html.titled(self.title, f"<p>{html.escape(said)}</p>", *map(html.table, grids))
 
 
 _CAPTIONS = {"metrics": "Metrics, with intervals where a metric has them", "pairs": "Differences of models, paired"}

@@ -443,21 +443,22 @@ def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: in
 
 def most_different_labels(given: Given, labels: pd.DataFrame, one: str, other: str, most: int = 10) -> pd.DataFrame:
     """The labels whose hits differ most between two models, ties to the lowest label id."""
+    return _most_different(labels, ["label", "name", "train points", "test points"], one, other, most)
+
+
+def _most_different(table: pd.DataFrame, columns: Sequence[str], one: str, other: str, most: int) -> pd.DataFrame:
+    """The rows whose hits differ most between two models, ties to the first: some columns and both models' hits."""
     hits = [f"{one} hits", f"{other} hits"]
-    distance = (labels[hits[0]] - labels[hits[1]]).abs()
-    keep = distance.sort_values(ascending=False, kind="stable").index[:most]
-    keep = [at for at in keep if distance[at] > 0]
-    return labels.loc[keep, ["label", "name", "train points", "test points", *hits]].reset_index(drop=True)
+    distance = (table[hits[0]] - table[hits[1]]).abs()
+    keep = distance[distance > 0].sort_values(ascending=False, kind="stable").index[:most]
+    return table.loc[keep, [*columns, *hits]].reset_index(drop=True)
 
 
 def most_different_points(
     given: Given, points: pd.DataFrame, one: str, other: str, k: int, most: int = 10
 ) -> pd.DataFrame:
     """The points whose hits differ most between two models, ties to the first row."""
-    hits = [f"{one} hits", f"{other} hits"]
-    distance = (points[hits[0]] - points[hits[1]]).abs()
-    keep = distance.sort_values(ascending=False, kind="stable").index[:most]
-    table = points.loc[[at for at in keep if distance[at] > 0], ["point", "labels", *hits]].reset_index(drop=True)
+    table = _most_different(points, ["point", "labels"], one, other, most)
     first, second = (given.first(model).ids[:, :k] for model in (one, other))
     sets = {f"only {one}": [], f"only {other}": [], "neither": []}
     for row in table["point"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,35 +41,44 @@ def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]],
     ax : array of Axes, optional
     """
     models = list(table["model"].unique())
-    rows = -(-len(wanted) // PANELS)
-    cols = min(len(wanted), PANELS)
-    height = rows * (0.75 + 0.22 * len(models))
-    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
-        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
-            part = table[(table["metric"] == metric) & (table["k"] == k)]
-            _intervals(panel, part, look, models)
-            panel.set(title=f"{metric}@{k}")
-            figures.draws(panel, x="value")
-        for panel in axes.flat[len(wanted) :]:
-            panel.set_visible(False)
-        _name_rows(axes, [plain(name) for name in models])
+    with _a_panel_a_metric(table, wanted, [plain(name) for name in models], "value", ax) as (fig, panels):
+        for panel, part in panels:
+            for _, row in part.iterrows():
+                own = look[row["model"]]
+                _interval(panel, row, models.index(row["model"]), "value", color=own.colour, marker=own.marker)
         looks.title(fig, "Metrics and their intervals, percent")
     return fig
 
 
-def _intervals(panel, part: pd.DataFrame, look: Looks, models: Sequence[str]) -> None:
-    """A line a model, the first at the top: its value and its interval."""
-    for _, row in part.iterrows():
-        at, own = models.index(row["model"]), look[row["model"]]
-        if not np.isnan(row["low"]):
-            panel.hlines(at, row["low"], row["high"], color=own.colour, linewidth=1.2, label="_guide interval")
-        panel.plot([row["value"]], [at], marker=own.marker, color=own.colour, linestyle="none")
+@contextlib.contextmanager
+def _a_panel_a_metric(
+    table: pd.DataFrame, wanted: Sequence[tuple[str, int]], names: Sequence[str], column: str, ax
+) -> Iterator[tuple[Figure, list[tuple]]]:
+    """The figure, and each metric's panel with its rows of the table; places on the y axis have names, the first at the top."""
+    rows, cols = -(-len(wanted) // PANELS), min(len(wanted), PANELS)
+    height = rows * (0.75 + 0.22 * len(names))
+    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
+        parts = [table[(table["metric"] == metric) & (table["k"] == k)] for metric, k in wanted]
+        yield fig, list(zip(axes.flat, parts, strict=False))
+        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
+            panel.set(title=f"{metric}@{k}")
+            figures.draws(panel, x=column)
+        for panel in axes.flat[len(wanted) :]:
+            panel.set_visible(False)
+        for panel in axes[:, 0]:
+            _name_rows(panel, names)
 
 
-def _name_rows(axes: np.ndarray, names: Sequence[str]) -> None:
-    for panel in axes[:, 0]:
-        panel.set_yticks(range(len(names)), names)
-        panel.set_ylim(len(names) - 0.5, -0.5)
+def _interval(panel, row: pd.Series, at: float, column: str, **marker) -> None:
+    """A value and its interval along x."""
+    if not np.isnan(row["low"]):
+        panel.hlines(at, row["low"], row["high"], color=marker["color"], linewidth=1.2, label="_guide interval")
+    panel.plot([row[column]], [at], linestyle="none", **marker)
+
+
+def _name_rows(panel, names: Sequence[str]) -> None:
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.5, -0.5)
 
 
 def plain(name: str, most: int = 28) -> str:
@@ -95,27 +105,16 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
     ax : array of Axes, optional
     """
     names = list(table[["model", "other"]].drop_duplicates().itertuples(index=False, name=None))[:most]
-    cols = min(len(wanted), PANELS)
-    rows = -(-len(wanted) // PANELS)
-    height = rows * (0.75 + 0.22 * len(names))
-    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
-        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
-            part = table[(table["metric"] == metric) & (table["k"] == k)]
+    shown = [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names]
+    with _a_panel_a_metric(table, wanted, shown, "difference", ax) as (fig, panels):
+        for panel, part in panels:
             panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
             for _, row in part.iterrows():
                 if (row["model"], row["other"]) not in names:
                     continue
-                at, clear = names.index((row["model"], row["other"])), row["p adjusted"] < compute.LEVEL
-                panel.hlines(at, row["low"], row["high"], color=looks.INK, linewidth=1.2, label="_guide interval")
-                face = looks.INK if clear else looks.WHITE
-                panel.plot(
-                    [row["difference"]], [at], marker="o", color=looks.INK, markerfacecolor=face, linestyle="none"
-                )
-            panel.set(title=f"{metric}@{k}")
-            figures.draws(panel, x="difference")
-        for panel in axes.flat[len(wanted) :]:
-            panel.set_visible(False)
-        _name_rows(axes, [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names])
+                at = names.index((row["model"], row["other"]))
+                face = looks.INK if row["p adjusted"] < compute.LEVEL else looks.WHITE
+                _interval(panel, row, at, "difference", color=looks.INK, marker="o", markerfacecolor=face)
         looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
     return fig
 
@@ -183,8 +182,7 @@ def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
                 left += rows[metric].to_numpy()
             panel.set(xlabel=f"{metric}@{k}, %")
             figures.draws(panel, x=metric)
-        axes[0].set_yticks(range(len(models)), [plain(name) for name in models])
-        axes[0].set_ylim(len(models) - 0.5, -0.5)
+        _name_rows(axes[0], [plain(name) for name in models])
         looks.title(fig, f"What labels of each train frequency contribute to P@{k} and PSP@{k}")
         looks.legend(fig, axes[0], title="train points of the label")
     return fig
@@ -309,11 +307,8 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
             panel.vlines(
                 beside, first - 0.2, last + 0.2, color=looks.GREY, linestyle="-", linewidth=3, label="_guide group"
             )
-        panel.set_yticks(range(len(models)), [plain(name) for name in models])
-        panel.set(
-            ylim=(len(models) - 0.5, -0.5),
-            xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)",
-        )
+        _name_rows(panel, [plain(name) for name in models])
+        panel.set(xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)")
         figures.draws(panel, x="mean rank")
         few = f"Mean ranks; {placed.shape[1] - 2} datasets are too few for a critical difference"
         grey = f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)"

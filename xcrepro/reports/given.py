@@ -46,8 +46,8 @@ class Given:
         Model -> seed -> its predictions; a model without seeds has the one seed 0.
     label_counts : ndarray of int64, shape (L,), or None
         Train points of each label; None without a train truth.
-    n_train : int
-        0 without a train truth.
+    train : Truth or None
+        Of the train points.
     A, B : float
         Of the propensity model.
     label_names : tuple of str
@@ -61,11 +61,16 @@ class Given:
     truth: Truth
     runs: dict[str, dict[int, TopK]]
     label_counts: np.ndarray | None = None
-    n_train: int = 0
+    train: Truth | None = field(default=None, repr=False)
     A: float = DEFAULT_A
     B: float = DEFAULT_B
     label_names: tuple[str, ...] = ()
     dataset: Dataset | None = field(default=None, repr=False)
+
+    @property
+    def n_train(self) -> int:
+        """0 without a train truth."""
+        return 0 if self.train is None else self.train.n_rows
 
     @property
     def models(self) -> list[str]:
@@ -155,15 +160,16 @@ def collect(
     if isinstance(truth, Dataset):
         if train_truth is not None:
             raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
-        ds, Y, counts, n_train = truth, Truth.of(truth.test.Y), truth.label_counts, truth.n_train
+        ds, Y, counts, train = truth, Truth.of(truth.test.Y), truth.label_counts, Truth.of(truth.train.Y)
         title, origin, label_names = title or ds.title, ds.origin, label_names or ds.label_names
         A, B = (own if asked is None else asked for asked, own in ((A, ds.A), (B, ds.B)))
     else:
-        ds, Y, counts, n_train = None, Truth.of(truth, "truth"), None, 0
+        ds, Y, counts, train = None, Truth.of(truth, "truth"), None, None
         title = title or name or "Your data"
         origin = f"{title}, {Y.n_rows:,} test points"
         if train_truth is not None:
-            counts, n_train = _train(train_truth, Y.n_labels)
+            train = _train(train_truth, Y.n_labels)
+            counts = train.label_counts()
         elif A is not None or B is not None:
             do = "propensities come from training label counts"
             raise ArgumentError("A and B", "go with train_truth", "none", do)
@@ -174,7 +180,7 @@ def collect(
     if label_names and len(label_names) != Y.n_labels:
         raise ArgumentError("label_names", f"must name each of the {Y.n_labels} labels", len(label_names))
     runs = by_seed(_predictions(predictions, Y, exclude))
-    return Given(title, origin, Y, runs, counts, n_train, A, B, tuple(map(str, label_names)), ds)
+    return Given(title, origin, Y, runs, counts, train, A, B, tuple(map(str, label_names)), ds)
 
 
 def _truth(truth) -> tuple[object, str]:
@@ -191,14 +197,13 @@ def _truth(truth) -> tuple[object, str]:
     return load(str(truth)), ""
 
 
-def _train(train_truth, n_labels: int) -> tuple[np.ndarray, int]:
-    """Train points of each label, and of all."""
+def _train(train_truth, n_labels: int) -> Truth:
     if isinstance(train_truth, str | os.PathLike):
         train_truth = formats.read_truth(Path(train_truth).expanduser(), n_labels=n_labels)
     train = Truth.of(train_truth, "train_truth")
     if train.n_labels != n_labels:
         raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
-    return train.label_counts(), train.n_rows
+    return train
 
 
 def _predictions(predictions, truth: Truth, exclude) -> dict[str, TopK]:

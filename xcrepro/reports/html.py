@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from xcrepro.reports.grid import Cell, Grid, one_line
+from xcrepro.reports.grid import Cell, Grid, of_table, one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HERE = Path(__file__).parent
-_FIRST_ROWS = 25  # of a longer table; the rest folds
 
 
 def escape(text: str) -> str:
@@ -30,24 +35,16 @@ def script() -> str:
 
 
 def table(grid: Grid) -> str:
-    """A table in a box of its own that scrolls; what is longer than 25 rows folds behind them."""
+    """A whole table in a box of its own that scrolls both ways, its head and its first column staying in sight."""
     numeric = [grid.numeric(i) for i in range(len(grid.columns))]
     kinds = [' class="n"' if number else "" for number in numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(grid.columns, kinds, strict=True))
     rows = ["<tr>" + "".join(map(_cell, row, kinds)) + "</tr>" for row in grid.rows]
-
-    def whole(some: list[str], caption: str) -> str:
-        body = "\n".join(some)
-        return (
-            f'<div class="box"><table>\n<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n'
-            f"<tbody>\n{body}\n</tbody></table></div>"
-        )
-
-    if len(rows) <= _FIRST_ROWS:
-        return whole(rows, grid.caption)
-    rest = whole(rows[_FIRST_ROWS:], f"{grid.caption} (continued)")
-    more = f"<details><summary>{len(rows) - _FIRST_ROWS:,} more rows</summary>\n{rest}</details>"
-    return whole(rows[:_FIRST_ROWS], grid.caption) + more
+    body = "\n".join(rows)
+    return (
+        f'<div class="box"><table>\n<caption>{escape(grid.caption)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
 
 
 def _cell(cell: Cell, kind: str) -> str:
@@ -97,3 +94,21 @@ def page(title: str, body: str) -> str:
         f"<style>\nhtml {{ background: Canvas; }}\nbody {{ margin: 0; }}\n{style()}</style>\n</head>\n"
         f"<body>\n{body}\n<script>\n{script()}</script>\n</body>\n</html>\n"
     )
+
+
+def titled(title: str, *parts: str) -> str:
+    """A page of a heading and some parts."""
+    inside = "\n".join((f"<h1>{escape(title)}</h1>", *parts))
+    return page(title, f'<main class="xcrepro-report" lang="en">\n{inside}\n</main>')
+
+
+def results(shown: pd.DataFrame, notes: Sequence[str], title: str = "Results") -> str:
+    """Results that are kept, as a page of their own; both as :func:`xcrepro.results.table` gives them."""
+    about = "Results in bold were evaluated by the kit; the others are as printed. Percent."
+    grid = of_table("results", about, shown)
+    rows = [
+        [dataclasses.replace(cell, bold=bool(mark)) for cell in row]
+        for row, mark in zip(grid.rows, shown["truth"], strict=True)
+    ]
+    said = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return titled(title, f"<ul>{said}</ul>" if said else "", table(dataclasses.replace(grid, rows=rows)))

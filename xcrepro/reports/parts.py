@@ -29,7 +29,11 @@ METRIC_PARTS = tuple(_OWN)
 """Those that hold the metrics, each metric in one."""
 # Title, and what the section shows.
 _ABOUT = {
-    "ranking": ("Ranking", "Means over test points. With a train truth, PSP and PSnDCG are the published ratios."),
+    "ranking": (
+        "Ranking",
+        """Means over test points. nDCG at k divides by the most that a point with its number of labels can gain in k places.
+        With a train truth, PSP and PSnDCG are the published ratios.""",
+    ),
     "labelwise": (
         "Averages over labels",
         """All labels weigh the same, those without a test point too; micro-F1 pools all hits. The CSV file has the bins of

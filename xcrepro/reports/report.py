@@ -440,12 +440,11 @@ def report(
 
 def alignment(given: inputs.Given, exclude=None) -> tuple[str, ...]:
     """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
-    Y_train = None if given.dataset is None else given.dataset.train.Y
     return tuple(
         f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
         for model, runs in given.runs.items()
         for seed, top in runs.items()
-        for finding in diagnose.check(given.truth, top, Y_train=Y_train, exclude=exclude)
+        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=exclude)
     )
 
 

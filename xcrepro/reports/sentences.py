@@ -266,9 +266,10 @@ def price(table: pd.DataFrame) -> str:
     said = []
     for model, rows in table.groupby("model", sort=False):
         plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
+        both = rows[(rows["P"] > plain["P"]) & (rows["Cov"] > plain["Cov"])].sort_values("P", ascending=False)
+        free = f" (with beta = {both['beta'].iloc[0]:g} both rise)" if len(both) else ""
         said.append(
-            f"{model} {number(greedy['Cov'] - plain['Cov'], 'coverage', sign=True)} points of coverage, "
-            f"{number(greedy['P'] - plain['P'], 'P', sign=True)} of precision"
+            f"{model} {_moved(greedy, plain, 'Cov')} of coverage, {_moved(greedy, plain, 'P')} of precision{free}"
         )
     if not said:
         return ""
@@ -277,6 +278,10 @@ def price(table: pd.DataFrame) -> str:
     return (
         f"Chosen for coverage alone (beta = 0) in place of the top {k}: {said}. Intervals are of values, not changes."
     )
+
+
+def _moved(after: pd.Series, before: pd.Series, column: str) -> str:
+    return number(after[column] - before[column], "P", sign=True) + " points"
 
 
 def won_and_lost(table: pd.DataFrame) -> str:
