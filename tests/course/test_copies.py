@@ -135,7 +135,7 @@ def test_the_teachers_folder(save, small, tmp_path):
 @nbgrader
 def test_links_of_a_copy(save, small, tmp_path):
     save(small)
-    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "pictures", "primer.md"]
+    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md"]
     text = notebooks.text(notebooks.read(tmp_path / "out" / "01_small.ipynb")["cells"][0]["source"])
     assert "[P@k](glossary.md#pk) and the audit." in text
 
@@ -191,9 +191,10 @@ def talk(save, small):
         ("slide", "markdown", "# End"),
     ]
     cells = [
-        {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}}}
+        {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}, **more}}
         | ({"execution_count": None, "outputs": []} if cell == "code" else {})
         for i, (kind, cell, text) in enumerate(kinds)
+        for more in [{"tags": ["teacher"]} if kind == "notes" else {}]
     ]
     return save([small[0], *cells, *small[1:]])
 
