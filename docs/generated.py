@@ -127,7 +127,7 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
             "Read",
             ["documents", "reproduced", "gallery", "explore", "leaderboards", "docs/audit", "notebooks/glossary"],
         ),
-        _toctree("Learn", [*lessons, "docs/teach"]),
+        _toctree("Learn", [*lessons, "notebooks/primer", "docs/teach"]),
         _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
         _toctree(
             "Reference",

@@ -80,7 +80,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
                 if cell["cell_type"] == "markdown":
                     check_items(name.as_posix(), notebooks.text(cell["source"]), items)
             if path.parent.name == "course" and path.stem in lessons:
-                notebook = with_slides(path.stem, lessons[path.stem])
+                notebook = with_slides(path.stem, notebook)
             notebook = explore.with_lines(prepared(notebook), functools.partial(_line, root, items, name.as_posix()))
             _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):

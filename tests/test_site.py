@@ -239,7 +239,7 @@ def test_the_course_is_listed(staged):
         assert f"- [Lesson {i}: " in page
         assert f"](../{name}.ipynb)" in page
     first = (folder / "index.md").read_text()
-    assert "\n".join([":caption: Learn", "", *lessons, "docs/teach", "```"]) in first
+    assert "\n".join([":caption: Learn", "", *lessons, "notebooks/primer", "docs/teach", "```"]) in first
     assert ":caption: Use\n\ndocs/rerun\n" in first  # as the first page mentions them
 
 

@@ -86,6 +86,7 @@ def save(tmp_path, monkeypatch):
         path = folder / "course" / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         (folder / "glossary.md").write_text("# Glossary\n\n[audit](beyond/audit.ipynb)\n")
+        (folder / "primer.md").write_text("# Primer\n")
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}))
         monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path / "project"))

@@ -46,6 +46,28 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
         assert not any("HIDDEN" in line or "BEGIN SOLUTION" in line for line in lines)
 
 
+@nbgrader
+def test_what_is_the_teachers_is_in_no_students_copy(course, written):
+    for lesson in course:
+        secret = lesson.teachers()
+        assert len(secret) >= 3, f"{lesson.name}: the quiz has three answers"
+        copy = "\n".join(
+            notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
+        )
+        assert [text for text in secret if text.strip() in copy] == [], lesson.name
+        assert "<details" not in copy
+        assert "TEACHER" not in copy
+
+
+@nbgrader
+def test_pictures_come_along(course, written):
+    for lesson in course:
+        cells = notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
+        links = [found for cell in cells for found in re.findall(r"!\[.+\]\((\S+)\)", notebooks.text(cell["source"]))]
+        assert links, lesson.name
+        assert all((written / link).is_file() for link in links)
+
+
 def _open_part(cell: dict) -> str:
     """What a student may see of a cell of the solution version."""
     marks, source = cell["metadata"].get("nbgrader", {}), notebooks.text(cell["source"])
@@ -84,8 +106,11 @@ def test_links_of_a_students_copy_stay_in_its_folder(written):
 def test_the_teachers_folder(save, small, tmp_path):
     save(small)
     assert copies.write(tmp_path / "out", "solutions") == [
+        "exam.md",
+        "exam_solutions.md",
         "gradebook.db",
         "instructor.md",
+        "lessons",
         "nbgrader_config.py",
         "release",
         "source",
@@ -96,6 +121,11 @@ def test_the_teachers_folder(save, small, tmp_path):
     assert "| 1 | Small | 2 | 1 | 3 | 1 |" in page
     assert "{" not in page
     assert "Timetable" in page or "90 minutes" in page
+    exam, solved = ((tmp_path / "out" / name).read_text() for name in ("exam.md", "exam_solutions.md"))
+    assert "**Solution.**" in solved
+    assert solved.count("\n## ") == exam.count("\n## ") == solved.count("**Solution.**")
+    assert "Solution" not in exam
+    assert (tmp_path / "out" / "lessons" / "01_small.ipynb").is_file()
     release = notebooks.read(tmp_path / "out" / "release" / "01_small" / "01_small.ipynb")
     assert "x + x" not in json.dumps(release)
     settings = (tmp_path / "out" / "nbgrader_config.py").read_text()
@@ -105,7 +135,7 @@ def test_the_teachers_folder(save, small, tmp_path):
 @nbgrader
 def test_links_of_a_copy(save, small, tmp_path):
     save(small)
-    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md"]
+    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md"]
     text = notebooks.text(notebooks.read(tmp_path / "out" / "01_small.ipynb")["cells"][0]["source"])
     assert "[P@k](glossary.md#pk) and the audit." in text
 
@@ -161,9 +191,10 @@ def talk(save, small):
         ("slide", "markdown", "# End"),
     ]
     cells = [
-        {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}}}
+        {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}, **more}}
         | ({"execution_count": None, "outputs": []} if cell == "code" else {})
         for i, (kind, cell, text) in enumerate(kinds)
+        for more in [{"tags": ["teacher"]} if kind == "notes" else {}]
     ]
     return save([small[0], *cells, *small[1:]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 import pytest
@@ -24,7 +25,7 @@ def test_a_lesson_has_all_its_parts(course):
     for lesson in course:
         prose = [notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown"]
         assert prose[0].count("\n- ") >= 3, f"{lesson.name}: goals"
-        for heading in ("# Exercises (45 minutes)", "# Quiz (10 minutes)", "# Summary (10 minutes)"):
+        for heading in ("# Exercises (45 minutes)", "# Quiz (10 minutes)", "# Summary (5 minutes)"):
             assert sum(text.startswith(heading) for text in prose) == 1, f"{lesson.name}: {heading}"
         assert 4 <= len(lesson.exercises) <= 6, lesson.name
         assert sum(exercise.open for exercise in lesson.exercises) == 1, lesson.name
@@ -37,6 +38,26 @@ def test_a_lesson_has_all_its_parts(course):
         talk = kinds[: next(i for i, text in enumerate(texts) if text.startswith("# Exercises"))]
         assert talk.count("slide") >= 6, f"{lesson.name}: slides"
         assert kinds.count("slide") == talk.count("slide"), f"{lesson.name}: an exercise is a slide"
+
+
+def test_a_lesson_is_six_units_of_a_quarter_of_an_hour(course):
+    for lesson in course:
+        prose = "\n".join(notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown")
+        units = re.findall(
+            r"^\*\*Unit (\d) \(15 minutes\): .+\*\* Left out if time is short: .+\.$", prose, re.MULTILINE
+        )
+        assert units == list("123456"), lesson.name
+
+
+def test_every_picture_is_there_when_the_lesson_is_opened_unrun(course, root):
+    for lesson in course:
+        cells = lesson.notebook["cells"]
+        for cell, below in itertools.pairwise(cells):
+            if "plt.show()" in notebooks.text(cell["source"]) and cell["cell_type"] == "code":
+                alt, link = re.fullmatch(r"!\[(.{40,})\]\((\S+\.png)\)", notebooks.text(below["source"])).groups()
+                assert "figures/course" in link
+                assert alt.count(" ") > 8
+                assert (lesson.path.parent / link).stat().st_size < 60_000
 
 
 def test_lessons_use_the_public_face_only(course):
@@ -78,7 +99,7 @@ def test_three_wrong_answers_are_planted_in_each_lesson(course):
     assert list(WRONG) == [lesson.name for lesson in course]
     for lesson in course:
         programs = {exercise.name for exercise in lesson.exercises if not exercise.open}
-        assert len(WRONG[lesson.name]) == 3
+        assert len(WRONG[lesson.name]) >= 3
         assert set(WRONG[lesson.name]) <= programs
 
 
@@ -141,6 +162,22 @@ FAULTS = {
         "cell 1 with slide type 'page'",
     ),
     "another number": (lambda c: _source(c, 0, "Lesson 1", "Lesson 2"), "another name or first heading"),
+    "notes for everybody": (
+        lambda c: c[0]["metadata"]["slideshow"].update(slide_type="notes"),
+        "cell 1, speaker's notes that students would get",
+    ),
+    "folded answer": (
+        lambda c: _source(c, 0, "See", "<details>Yes.</details>\n\nSee"),
+        "cell 1, a folded answer that students would get",
+    ),
+    "region not ended": (
+        lambda c: _source(c, 0, "See", "<!-- BEGIN TEACHER -->\nSee"),
+        "cell 1: a region for the teacher that does not begin or end",
+    ),
+    "graded and the teacher's": (
+        lambda c: c[3]["metadata"].update(tags=["teacher"]),
+        r"cell 4, tagged 'teacher', has nbgrader's metadata",
+    ),
     "no cells": (lambda c: c.clear(), "another name or first heading"),
     "no exercise": (lambda c: [c.pop() for _ in range(3)], "no exercise"),
 }

@@ -1,4 +1,5 @@
 """Plausible wrong answers: what stands in place of a solution. Each must lose the points of its own check and no others.
+The last of each lesson is what a language model typically writes (ascending order, no k, the wrong axis).
 
 Lesson -> exercise -> the body that stands between the solution's markers.
 """
@@ -11,6 +12,8 @@ WRONG = {
         "labels_for_share": "    return int(np.argmax(np.cumsum(counts) >= share * np.sum(counts))) + 1\n",
         # ties to the higher id
         "popular": '    return np.argsort(counts, kind="stable")[::-1][:k]\n',
+        # the wrong axis
+        "label_counts": "    return np.asarray(Y.sum(axis=1)).ravel()\n",
     },
     "02_precision_and_ndcg": {
         # takes -1 for the last label
@@ -21,6 +24,8 @@ WRONG = {
         # draws without replacement
         "bootstrap_error": "    random = np.random.default_rng(seed)\n"
         "    return np.std([random.permutation(values).mean() for _ in range(draws)])\n",
+        # sorts ascending
+        "best_labels": '    return np.argsort(np.asarray(scores), axis=1, kind="stable")[:, :k]\n',
     },
     "03_missing_labels": {
         # logarithm to base 10
@@ -34,6 +39,8 @@ WRONG = {
         "        return psp_bare(lose_labels(Y_complete, p, np.random.default_rng(seed)), ids, 1 / p)\n\n"
         "    found = [once() for _ in range(draws)]\n"
         "    return np.mean(found) - psp_bare(Y_complete, ids, np.ones(p.size)), np.std(found)\n",
+        # forgets k
+        "psp_bare": "    return np.mean((np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1))\n",
     },
     "04_limits_of_propensities": {
         # the ratio turned round
@@ -46,6 +53,9 @@ WRONG = {
         # leaves out the points without labels
         "weighted_recall": "    gained = (np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1)\n"
         "    return np.mean(gained[sizes > 0] / sizes[sizes > 0])\n",
+        # turns the fraction round
+        "effective_hits": "    weights = np.asarray(weights, float)\n"
+        "    return (weights**2).sum() / weights.sum() ** 2 if weights.size else 0\n",
     },
     "05_views_per_label": {
         # averages only over labels that occur
@@ -55,6 +65,10 @@ WRONG = {
         # bins that end with their upper edge
         "binned": "    bins = np.digitize(counts, edges, right=True)\n"
         "    return [f1[bins == b].mean() if np.any(bins == b) else np.nan for b in range(1, len(edges) + 1)]\n",
+        # averages macro-precision and macro-recall arithmetically
+        "f1_of_means": "    p = np.mean(np.where(predicted > 0, tp / np.maximum(predicted, 1), 0))\n"
+        "    r = np.mean(np.where(true > 0, tp / np.maximum(true, 1), 0))\n"
+        "    return (p + r) / 2\n",
     },
     "06_coverage": {
         # adds chances up
@@ -64,6 +78,8 @@ WRONG = {
         # takes the largest beta of those that tie; what students see has no ties
         "best_with_floor": "    allowed = [(coverage, beta) for beta, precision, coverage in tried if precision >= floor]\n"
         "    return max(allowed)[1] if allowed else None\n",
+        # the share of points with a hit: the wrong axis
+        "coverage_of_test": "    return np.take_along_axis(Y, ids, axis=1).any(axis=1).mean()\n",
     },
     "07_calibration": {
         # place by place instead of point by point
@@ -73,6 +89,10 @@ WRONG = {
         "    return np.mean([abs(hits[bins == b].mean() - scores[bins == b].mean()) for b in np.unique(bins)])\n",
         # learns from the pairs that it repairs
         "cross_fitted": "    return repair(scores, hits, scores)\n",
+        # an empty bin has the mean of nothing
+        "repair": "    edges = np.linspace(0, 1, 11)\n"
+        "    bins = np.digitize(scores, edges) - 1\n"
+        "    return np.array([np.sum(hits[bins == b]) / max(np.sum(bins == b), 1) for b in np.digitize(new, edges) - 1])\n",
     },
     "08_reading_tables": {
         # knows nothing of rounding
@@ -83,5 +103,8 @@ WRONG = {
         # precision: a rare hit is worth no more
         "my_metric": "    best = np.minimum(Y.sum(axis=1), ids.shape[1]).sum()\n"
         "    return float(np.take_along_axis(Y, ids, axis=1).sum() / best) if best else 0.0\n",
+        # forgets k
+        "labels_implied": "    (p_low, p_high), (f_low, f_high) = interval(p), interval(f1)\n"
+        "    return 2 * p_low / f_high - 1, 2 * p_high / f_low - 1\n",
     },
 }

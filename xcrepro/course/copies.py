@@ -30,7 +30,8 @@ SETTINGS = {
     "Execute": {"timeout": 300},
 }
 """nbgrader's settings, which are not its defaults."""
-_GLOSSARY = "glossary.md"
+_GLOSSARY, _PRIMER, _EXAM, _PICTURES = "glossary.md", "primer.md", "exam.md", "pictures"
+_IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
 
 
 def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
@@ -41,9 +42,11 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
     folder : path
         Where to; new, or an empty folder.
     kind : {"students", "solutions", "slides"}
-        The students' notebooks, made by nbgrader: solutions replaced by stubs, hidden tests and outputs taken out, with the
-        glossary beside them. Or the teacher's folder: a course of nbgrader (``source``, ``release``, ``nbgrader_config.py``,
-        ``gradebook.db``) and ``instructor.md``. Or a page of slides a lesson, which needs no network.
+        The students' notebooks, made by nbgrader: solutions replaced by stubs, hidden tests, outputs and what is for the
+        teacher taken out, with the pictures, the glossary and the primer beside them. Or the teacher's folder: a course of
+        nbgrader (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons with notes and answers
+        (``lessons``), the exam with and without solutions, and ``instructor.md``. Or a page of slides a lesson, which
+        needs no network.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
             if kind == STUDENTS:
                 _students(course, teacher, made)
             else:
-                (made / "instructor.md").write_text(instructor(course), encoding="utf-8")
+                _teachers(course, made)
         with paths.filling(folder) as part:
             shutil.copytree(made, part, dirs_exist_ok=True)
     return sorted(path.name for path in folder.iterdir())
@@ -100,10 +103,7 @@ def grade(course: list[Lesson], folder: Path) -> None:
         Where nbgrader refuses a lesson, with what it said.
     """
     for lesson in course:
-        place = folder / "source" / lesson.name
-        place.mkdir(parents=True)
-        text = json.dumps(_alone(lesson.notebook), indent=1, ensure_ascii=False)
-        (place / f"{lesson.name}.ipynb").write_text(text + "\n", encoding="utf-8")
+        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name)
     lines = ["c = get_config()  # noqa: F821: nbgrader's"]
     lines += [f"c.{group}.{key} = {value!r}" for group, values in SETTINGS.items() for key, value in values.items()]
     (folder / "nbgrader_config.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -137,22 +137,43 @@ def api(folder: Path):
 
 def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
     for lesson in course:
-        shutil.copy(teacher / "release" / lesson.name / f"{lesson.name}.ipynb", folder)
-    glossary = paths.committed(f"notebooks/{_GLOSSARY}").read_text(encoding="utf-8")
-    (folder / _GLOSSARY).write_text(_links(glossary), encoding="utf-8")
+        shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
+    for name in (_GLOSSARY, _PRIMER):
+        text = paths.committed(f"notebooks/{name}").read_text(encoding="utf-8")
+        (folder / name).write_text(_links(text), encoding="utf-8")
 
 
-def _alone(notebook: dict) -> dict:
-    """A copy whose links lead to the glossary beside it, or nowhere."""
-    copy = json.loads(json.dumps(notebook))
-    for cell in copy["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = _links(notebooks.text(cell["source"]))
-    return copy
+def _teachers(course: list[Lesson], folder: Path) -> None:
+    """What the teacher has beside nbgrader's folders: lessons with all answers and notes, the exam, the guide."""
+    for lesson in course:
+        _save(lesson, lesson.notebook, folder / "lessons")
+    exam = Path(__file__).with_name(_EXAM).read_text(encoding="utf-8")
+    (folder / _EXAM).write_text(_links(lessons.for_students(exam)), encoding="utf-8")
+    (folder / "exam_solutions.md").write_text(_links(exam), encoding="utf-8")
+    (folder / "instructor.md").write_text(instructor(course), encoding="utf-8")
+
+
+def _save(lesson: Lesson, notebook: dict, folder: Path) -> None:
+    """Write a notebook with its pictures beside it; its links lead to the glossary or the primer beside it, or nowhere."""
+    (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
+
+    def picture(found: re.Match) -> str:
+        name = Path(found[2]).name
+        shutil.copy(lesson.path.parent / found[2], folder / _PICTURES / name)
+        return f"{found[1]}{_PICTURES}/{name})"
+
+    cells = [
+        cell | {"source": _IMAGE.sub(picture, _links(notebooks.text(cell["source"])))}
+        if cell["cell_type"] == "markdown"
+        else cell
+        for cell in notebook["cells"]
+    ]
+    text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
+    (folder / f"{lesson.name}.ipynb").write_text(text + "\n", encoding="utf-8")
 
 
 def _links(text: str) -> str:
-    """Links to the glossary, as they are from a folder that has it; other links to files as plain text.
+    """Links to the glossary and the primer, as they are from a folder that has them; other links to files as plain text.
 
     >>> _links("[P@k](../glossary.md#pk), [audit](../beyond/audit.ipynb), [below](#pk), [page](https://example.org)")
     '[P@k](glossary.md#pk), audit, [below](#pk), [page](https://example.org)'
@@ -160,7 +181,8 @@ def _links(text: str) -> str:
 
     def one(found: re.Match) -> str:
         words, target, place = found.groups()
-        return f"[{words}]({_GLOSSARY}{place or ''})" if Path(target).name == _GLOSSARY else words
+        name = Path(target).name
+        return f"[{words}]({name}{place or ''})" if name in (_GLOSSARY, _PRIMER) else words
 
     return lessons.LINK.sub(one, text)
 

@@ -14,6 +14,9 @@ from xcrepro.repro import guard, notebooks
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A link to a file: its words, the file, the place in it."""
+TEACHER = "teacher"
+"""The tag of a cell that only the teacher's copy has."""
+_TEACHERS = re.compile(r"\n*^<!-- BEGIN TEACHER -->\n(.*?)^<!-- END TEACHER -->$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
 _TITLE = re.compile(r"# Lesson (\d+): (.+)")
 _WHOLE = (("BEGIN SOLUTION", "END SOLUTION"), ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"))
@@ -89,6 +92,33 @@ class Lesson:
         """The text of every hidden test."""
         return [found for cell in self.notebook["cells"] for found in _HIDDEN.findall(_text(cell))]
 
+    def teachers(self) -> list[str]:
+        """Every text that is for the teacher only: cells with the tag, and regions of other cells."""
+        return [
+            found
+            for cell in self.notebook["cells"]
+            for found in ([_text(cell)] if _is_teachers(cell) else _TEACHERS.findall(_text(cell)))
+        ]
+
+
+def for_students(text: str) -> str:
+    """Markdown without what is for the teacher only.
+
+    >>> for_students("Why?\\n\\n<!-- BEGIN TEACHER -->\\nBecause.\\n<!-- END TEACHER -->\\n\\nAnd?")
+    'Why?\\n\\nAnd?'
+    """
+    return _TEACHERS.sub("", text)
+
+
+def students(notebook: dict) -> dict:
+    """A notebook of the same cells, without what is for the teacher only."""
+    cells = [cell for cell in notebook["cells"] if not _is_teachers(cell)]
+    return notebook | {
+        "cells": [
+            cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell for cell in cells
+        ]
+    }
+
 
 def find() -> list[Lesson]:
     """All lessons of the project, checked, in their order.
@@ -122,7 +152,8 @@ def read(path: str | os.PathLike) -> Lesson:
     Checked: the name, ``NN_name.ipynb``, and the first heading, ``# Lesson N: title``; slides' types; that every graded cell
     has a grade_id of its own; that every code solution is followed by its check, which is locked, has points, a part that
     students see and a part that they do not; that the markers of solutions and hidden tests stand in pairs and in cells that
-    are marked so; that a solution cell says, outside the solution, what to write.
+    are marked so; that a solution cell says, outside the solution, what to write; that speaker's notes and folded answers are
+    marked as the teacher's.
 
     Parameters
     ----------
@@ -161,6 +192,7 @@ def _exercises(path: Path, notebook: dict) -> list[Exercise]:
         where = f"cell {number}"
         _check_slide(path, where, cell)
         _check_markers(path, where, cell, marks or {})
+        _check_teachers(path, where, cell)
         if not marks:
             continue
         name = marks.get("grade_id")
@@ -214,6 +246,21 @@ def _check_markers(path: Path, where: str, cell: dict, marks: dict) -> None:
             )
 
 
+def _check_teachers(path: Path, where: str, cell: dict) -> None:
+    """Speaker's notes and folded answers are the teacher's; what is graded stays in every copy."""
+    source = _text(cell)
+    if source.count("BEGIN TEACHER") + source.count("END TEACHER") != 2 * len(_TEACHERS.findall(source)):
+        expected = "`<!-- BEGIN TEACHER -->` and `<!-- END TEACHER -->` in pairs, each on a line of its own"
+        raise DataError(path, f"{where}: a region for the teacher that does not begin or end", expected)
+    if _is_teachers(cell):
+        if cell["metadata"].get("nbgrader"):
+            raise DataError(path, f"{where}, tagged {TEACHER!r}, has nbgrader's metadata", "one or the other")
+    elif cell["metadata"]["slideshow"]["slide_type"] == "notes":
+        raise DataError(path, f"{where}, speaker's notes that students would get", f"the tag {TEACHER!r}")
+    elif "<details" in for_students(source):
+        raise DataError(path, f"{where}, a folded answer that students would get", "a region for the teacher")
+
+
 def _check_stub(path: Path, where: str, source: str) -> None:
     """Outside the solution there must be something that says what to write."""
     if not _SOLUTION.search(source):
@@ -238,6 +285,10 @@ def _check_test(path: Path, where: str, source: str, marks: dict) -> None:
 def _is_open(cell: dict) -> bool:
     marks = cell["metadata"].get("nbgrader", {})
     return bool(marks.get("solution") and marks.get("grade"))
+
+
+def _is_teachers(cell: dict) -> bool:
+    return TEACHER in cell["metadata"].get("tags", [])
 
 
 def _text(cell: dict) -> str:

@@ -21,7 +21,6 @@ LESSONS = "course"
 _INSTALL = re.compile(
     r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
 )
-_IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 _HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
 
@@ -165,7 +164,7 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
             seen = notebooks.text(cell["source"])
         else:
             seen = "\n".join(notebooks.text(o.get("data", {}).get("text/markdown", "")) for o in cell["outputs"])
-        for match in _IMAGE.finditer(seen):
+        for match in notebooks.IMAGE.finditer(seen):
             link = match.group(1) or match.group(2)
             if link.startswith(("http:", "https:", "data:", "attachment:")):
                 found.append(f"the image {link[:60]} is not a file of this project")
@@ -209,6 +208,9 @@ def project() -> dict[str, list[str]]:
             found.append("no item of manifest.toml uses it")
         report[path.relative_to(root).as_posix()] = found
     known = {path for entry in entries.values() for path in entry.figures()}
+    for path in (root / "notebooks" / LESSONS).glob("*.ipynb"):
+        links = notebooks.IMAGE.findall(path.read_text(encoding="utf-8"))
+        known |= {(path.parent / link).resolve() for link, _ in links if link}
     for path in sorted(path for path in (root / "figures").rglob("*.*") if path.is_file() and path not in known):
         report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
     report |= recording.problems(entries, root)

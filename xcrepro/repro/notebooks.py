@@ -6,10 +6,14 @@ import ast
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, DataError
+
+IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
+"""A picture that Markdown shows: its file is the first group, or the second."""
 
 
 def read(path: str | os.PathLike) -> dict:

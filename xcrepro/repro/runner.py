@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -482,6 +484,20 @@ def accept_lesson(lesson: Path) -> str:
     if process.returncode:
         failure = notebooks.failure(notebooks.read(executed)) if executed.is_file() else None
         return ": ".join(failure) if failure else f"papermill ended with {process.returncode}"
+    ran = notebooks.read(executed)
+    _keep_pictures(ran, lesson.parent)
     with paths.atomic_path(lesson) as part:
-        part.write_text(tidy.tidied(notebooks.read(executed), lesson), encoding="utf-8", newline="\n")
+        part.write_text(tidy.tidied(ran, lesson), encoding="utf-8", newline="\n")
     return ""
+
+
+def _keep_pictures(ran: dict, folder: Path) -> None:
+    """Write what each cell of a lesson drew to the file that the cell below it shows."""
+    for cell, below in itertools.pairwise(ran["cells"]):
+        drawn = [o["data"]["image/png"] for o in cell.get("outputs", []) if "image/png" in o.get("data", {})]
+        link = notebooks.IMAGE.match(notebooks.text(below["source"])) if below["cell_type"] == "markdown" else None
+        if drawn and link:
+            path = folder / link.group(1)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with paths.atomic_path(path) as part:
+                part.write_bytes(base64.b64decode(notebooks.text(drawn[-1])))
