@@ -40,6 +40,16 @@ DOCUMENTS = {
         "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers?",
     ),
     "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
+    "schultheis23": (
+        "Expected test utility",
+        "Schultheis, Wydmuch, Kotłowski, Babbar, Dembczyński, NeurIPS 2023: Generalized test utilities for long-tail "
+        "performance in extreme multi-label classification.",
+    ),
+    "schultheis24": (
+        "Macro-at-k metrics",
+        "Schultheis, Kotłowski, Wydmuch, Babbar, Borman, Dembczyński, ICLR 2024: Consistent algorithms for multi-label "
+        "classification with macro-at-k metrics.",
+    ),
     "beyond": ("Beyond the papers", "Questions that no document asks, such as when a metric misleads."),
     "kit": (
         "The kit itself",

@@ -50,6 +50,7 @@ NO_NUMBER = {
     "data.twin.columns": _PARTS,
     "data.vectorize.Vectorized": _HOLDS,
     "decide.Constrained": _HOLDS,
+    "decide.Randomised": "made and used by randomised",
     "metrics.judged.Judged": _PARTS,
     "metrics.judged.JudgedWarning": "a warning",
     "metrics.judged.Verdicts": _HOLDS,
@@ -218,6 +219,15 @@ CASES: dict[str, Callable[[Data], object]] = {
     "decide.greedy_coverage": lambda d: [
         decide.greedy_coverage(d.eta, 5, 0.1, passes=2),
         decide.greedy_coverage(d.eta, 5, 0.1, update="gain"),
+    ],
+    "decide.maximise": lambda d: [
+        decide.maximise(d.eta, 5, mix) for mix in ("0.5 P + 0.5 macro-F1", "0.5 macro-P + 0.5 coverage", "macro-R")
+    ],
+    "decide.expected_utility": lambda d: decide.expected_utility(d.eta, d.ours, "0.5 macro-P + 0.5 coverage"),
+    "decide.randomised": lambda d: [
+        (rule := decide.randomised(d.eta, 5, "0.5 macro-P + 0.5 macro-F1", iterations=5)).terms,
+        rule.weights,
+        rule.predict(d.eta, seed=3),
     ],
     "decide.for_precision": lambda d: decide.for_precision(d.eta, 3, 0.2),
     "decide.select_against": lambda d: decide.select_against(d.eta, 3, None, 0.5),

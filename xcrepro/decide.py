@@ -4,6 +4,8 @@
 - hits that weigh differently by label (PSP@k, PSnDCG@k, macro recall): :func:`weighted`;
 - as many different labels hit as possible (Cov@k): :func:`greedy_coverage`, and between the two ends its ``beta``;
 - coverage while P@k keeps a floor: :func:`for_precision`;
+- macro-F1@k, macro-precision, macro-recall, coverage, P@k or a mix of them: :func:`maximise` for a fixed set of rows, and
+  :func:`randomised` for a rule that decides about each row alone;
 - :func:`bounded_random` is the baseline that any of these should beat.
 
 Common to all:
@@ -47,6 +49,18 @@ UPDATES = {"probability": kernel.PROBABILITY, "gain": kernel.GAIN}
 
 # where for_precision looks for a first beta that is large enough; beyond the last there is only the plain top k
 _GRID = [4.0**power for power in range(-4, 6)]
+
+MIXED = {
+    "P": kernel.PRECISION,
+    "macro-P": kernel.MACRO_PRECISION,
+    "macro-R": kernel.MACRO_RECALL,
+    "macro-F1": kernel.MACRO_F1,
+    "coverage": kernel.COVERAGE,
+}
+"""What :func:`maximise` can mix, by the metrics' names in :func:`xcrepro.evaluate`."""
+
+# the step sizes that randomised tries, in 64ths
+_STEPS = np.arange(65) / 64.0
 
 
 def top_k(probabilities, k: int) -> TopK:
@@ -361,6 +375,300 @@ def for_precision(
     return Constrained(beta, top, tries[beta][0], coverage, path)
 
 
+def maximise(
+    probabilities, k: int, metric: str, *, passes: int = 20, tolerance: float = 1e-6, seed: object = 0
+) -> TopK:
+    """k labels for each row, so that a metric of all rows together is as large as possible: block coordinate ascent.
+
+    Starts from the k most probable labels. In each pass every row in turn gives its labels back and takes the k that add
+    most, knowing what all other rows chose. So the expected metric never falls from pass to pass, is never below that of
+    :func:`top_k`, and in the end no row can raise it by a change of its own labels. It need not be the largest there is.
+
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    metric : str
+        ``"P"``, ``"macro-P"``, ``"macro-R"``, ``"macro-F1"``, ``"coverage"``, or a mix of them such as
+        ``"0.5 P + 0.5 macro-F1"``, with weights of 0 or more that add up to 1. Averages are over all L labels.
+    passes : int
+        How often, at most, each row decides anew.
+    tolerance : float
+        Passes end when one adds less than this to the metric, a fraction; 0 or more.
+    seed : object
+        Of the order of the rows; whatever ``numpy.random.default_rng`` takes.
+
+    Returns
+    -------
+    TopK
+        Scores are what each label added to the metric when the row was last decided. It may be negative, because each
+        row must take k labels.
+
+    Raises
+    ------
+    ArgumentError
+        For what the module says, another metric (the nearest is named), and weights that do not add up to 1.
+
+    Notes
+    -----
+    The expected value of a metric such as F1 is put together from the expected counts of each label: with t the sum of
+    its probabilities over the rows that chose it, n the number of these rows, and m the sum over all rows, macro-F1 is the
+    mean of 2 t / (n + m), macro-P that of t / n and macro-R that of t / m. This is the expected test utility of
+    Schultheis et al. (NeurIPS 2023), with expectations in place of the counts inside the ratio. Coverage is exact if rows
+    are independent. One more row with probability p then adds a p + b, where a and b depend on the label only, so
+    a row's best k labels are the k of largest gain, and a pass costs about as much as one of :func:`greedy_coverage`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2], [0.7, 0.1, 0.6]])
+    >>> maximise(eta, 1, "P").ids.ravel().tolist(), maximise(eta, 1, "macro-F1").ids.ravel().tolist()
+    ([0, 0, 0], [1, 0, 2])
+    >>> maximise(eta, 1, "0.5 P + 0.5 macroF1")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    xcrepro.errors.ArgumentError: metric must be one of 'P', ...; got 'macroF1': did you mean 'macro-F1'?
+    """
+    passes, weights = whole_number("passes", passes, 1), _mix(metric)
+    tolerance = real_number("tolerance", tolerance, at_least=0)
+    candidates = _Candidates.of(probabilities)
+    ids, scores, chosen = candidates._empty(k)
+    parts = candidates.indptr, candidates.indices, candidates.data
+    order = np.random.default_rng(seed).permutation(candidates.n_rows)
+    kernel.select(
+        *parts, order, 0, candidates.n_rows, np.ones(candidates.n_labels), 0.0, kernel.KEEP, ids, scores, chosen
+    )
+    shares, positives = candidates.shares(weights, k), candidates.positives()
+    kernel.ascend(*parts, order, positives, shares, passes, tolerance, ids, scores, chosen)
+    return TopK(ids, scores, candidates.n_labels)
+
+
+def expected_utility(probabilities, top: TopK, metric: str, ks=None) -> np.ndarray:
+    """The metric, or mix of metrics, to expect of a selection: what :func:`maximise` makes large.
+
+    Parameters
+    ----------
+    probabilities, top
+        As in :func:`marginals`.
+    metric
+        As in :func:`maximise`.
+    ks : int or sequence of int, optional
+        None: all places of ``top``.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        Fractions.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`maximise` and :func:`expected_coverage`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2]])
+    >>> expected_utility(eta, top_k(eta, 1), "macro-R")      # label 0 is always chosen, the others never
+    array([0.33333333])
+    """
+    weights, candidates = _mix(metric), _Candidates.of(probabilities)
+    check_rows(candidates.n_rows, "probabilities")
+    values, positives = candidates.marginals(top), candidates.positives()
+    ks = [top.k] if ks is None else cut_offs(ks).tolist()
+    check_places("ks", max(ks), top.k)
+    return np.array(
+        [
+            kernel.utility(
+                *_tally(top.ids[:, :k], values[:, :k], top.n_labels, positives), candidates.shares(weights, k)
+            )
+            for k in ks
+        ]
+    )
+
+
+def _mix(metric: str) -> np.ndarray:
+    """The weight of each of :data:`MIXED` in a text such as ``"0.5 P + 0.5 macro-F1"``."""
+    if not isinstance(metric, str):
+        do = 'a mix is a text such as "0.5 P + 0.5 macro-F1"'
+        raise ArgumentError("metric", "must be a metric's name or a mix of several", repr(metric), do)
+    weights = np.zeros(kernel.N_PARTS)
+    for term in metric.split("+"):
+        number, _, name = term.strip().rpartition(" ")
+        weights[MIXED[one_of("metric", name, tuple(MIXED))]] += _share(number, term.strip())
+    total = math.fsum(weights.tolist())
+    if abs(total - 1.0) > 1e-9:
+        raise ArgumentError("metric", "must have weights that add up to 1", f"{metric!r}, which adds up to {total:.6g}")
+    return weights
+
+
+def _share(number: str, term: str) -> float:
+    """The weight before a name; none is 1."""
+    try:
+        share = float(number or 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise ArgumentError("metric", "must have weights from 0 to 1 before its names", repr(term))
+    return share
+
+
+def _tally(ids: np.ndarray, values: np.ndarray, n_labels: int, positives: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What ``kernel.utility`` takes of each label: rows that chose it, hits, positives, the chance of no hit."""
+    predicted, tp, failure = np.zeros(n_labels), np.zeros(n_labels), np.ones(n_labels)
+    kernel.tally(ids, values, predicted, tp, failure)
+    return predicted, tp, positives, failure
+
+
+@dataclass(frozen=True, eq=False)
+class Randomised:
+    """A rule that draws one of a few simple rules for each row: what :func:`randomised` found.
+
+    Rule c takes the k labels of largest ``terms[c, l, 0] * eta_l + terms[c, l, 1]``.
+
+    Attributes
+    ----------
+    terms : ndarray of float64, shape (rules, L, 2)
+    weights : ndarray of float64, shape (rules,)
+        How likely each rule is drawn; they add up to 1.
+    k : int
+    value : float
+        The metric of the mixture on the rows that it was made from.
+    """
+
+    terms: np.ndarray
+    weights: np.ndarray
+    k: int
+    value: float
+
+    def predict(self, probabilities, seed: object = 0) -> TopK:
+        """k labels for each row, by the rule that is drawn for it.
+
+        Parameters
+        ----------
+        probabilities
+            Of any rows, with the labels of those that the rule was made from; see the module.
+        seed : object
+            Whatever ``numpy.random.default_rng`` takes.
+
+        Returns
+        -------
+        TopK
+            Scores are the drawn rule's.
+
+        Raises
+        ------
+        ArgumentError
+            For what the module says, and for another number of labels.
+        """
+        candidates = _Candidates.of(probabilities)
+        if candidates.n_labels != self.terms.shape[1]:
+            rule = f"must have the {self.terms.shape[1]} labels of the rule"
+            raise ArgumentError("probabilities", rule, candidates.n_labels)
+        drawn = np.random.default_rng(seed).random(candidates.n_rows)
+        which = np.searchsorted(np.cumsum(self.weights)[:-1], drawn, side="right")
+        return TopK(*candidates.by_terms(self.k, self.terms, which)[:2], candidates.n_labels)
+
+
+def randomised(
+    probabilities, k: int, metric: str, Y=None, *, iterations: int = 50, tolerance: float = 1e-6
+) -> Randomised:
+    """A rule for single rows that makes a metric of all rows large: the Frank-Wolfe method.
+
+    :func:`maximise` needs all rows at once. This makes a rule from rows with known probabilities, which then decides about
+    each new row alone. It starts from the k most probable labels. Each step finds the rule that is best for the metric's
+    gradient, which takes the k labels of largest a_l eta_l + b_l, and mixes it in with the step that helps most.
+
+    Parameters
+    ----------
+    probabilities, k
+        See the module; k is 1 or more.
+    metric : str
+        As in :func:`maximise`, without coverage, which is no function of a label's expected counts.
+    Y : sparse matrix or array_like, shape (n, L), optional
+        The truth of the same rows: hits are then counted on it. Take rows on which nothing was trained. None: hits are
+        what the probabilities lead to expect.
+    iterations : int
+        How many steps, at most; 0 or more.
+    tolerance : float
+        Steps end when the best one adds less than this; above 0.
+
+    Returns
+    -------
+    Randomised
+
+    Raises
+    ------
+    ArgumentError
+        For what the module says, and for ``metric`` as in :func:`maximise`.
+
+    Notes
+    -----
+    The method of Schultheis et al. (ICLR 2024). The metric is a function of t, n and m of each label (see
+    :func:`maximise`), and a mixture of rules has the mixture of their t and n. The gradient of 2 t / (n + m) is
+    a = 2 / (n + m) and b = -2 t / (n + m)^2. A label that is never chosen has n = 0, where t / n has no gradient; we take
+    n = 1, one row, and the same where n + m is below 1. Steps are multiples of 1/64, the best of which is taken, so the
+    metric never falls, whatever its shape.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> eta = csr_matrix([[0.9, 0.5, 0.0], [0.8, 0.3, 0.2], [0.7, 0.1, 0.6]])
+    >>> rule = randomised(eta, 1, "macro-F1")
+    >>> float(rule.weights.sum()), bool(rule.value > expected_utility(eta, top_k(eta, 1), "macro-F1")[0])
+    (1.0, True)
+    >>> rule.predict(eta).ids.shape
+    (3, 1)
+    """
+    iterations, weights = whole_number("iterations", iterations), _mix(metric)
+    tolerance = real_number("tolerance", tolerance, above=0)
+    if weights[kernel.COVERAGE]:
+        do = "maximise and greedy_coverage choose for coverage"
+        raise ArgumentError("metric", "must be without coverage, which expected counts do not give", repr(metric), do)
+    candidates = _Candidates.of(probabilities)
+    check_rows(candidates.n_rows, "probabilities")
+    truth = None if Y is None else Truth.of(Y)
+    if truth is not None:
+        check_pair(truth, candidates.select(k, np.ones(candidates.n_labels)))
+    positives = candidates.positives() if truth is None else truth.label_counts().astype(np.float64)
+    parts = candidates.shares(weights, k)
+
+    def outcome(terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ids, _, chosen = candidates.by_terms(k, terms[None], np.zeros(candidates.n_rows, np.int64))
+        values, there = np.zeros(ids.shape), ids >= 0
+        values[there] = candidates.data[chosen[there]] if truth is None else truth.hits(ids)[there]
+        return _tally(ids, values, candidates.n_labels, positives)[:2]
+
+    def mixed(old, new, step: float) -> tuple[np.ndarray, ...]:
+        return tuple((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True))
+
+    no_miss = np.ones(candidates.n_labels)
+    rules, shares = [np.tile([1.0, 0.0], (candidates.n_labels, 1))], np.ones(1)
+    state = outcome(rules[0])
+    value = kernel.utility(*state, positives, no_miss, parts)
+    for _ in range(iterations):
+        rule = _gradient(*state, positives, parts)
+        new = outcome(rule)
+        tries = [kernel.utility(*mixed(state, new, step), positives, no_miss, parts) for step in _STEPS]
+        best = int(np.argmax(tries))
+        if tries[best] - value < tolerance:
+            break
+        step, value = _STEPS[best], tries[best]
+        state, shares = mixed(state, new, step), np.append((1.0 - step) * shares, step)
+        rules = [one for one, share in zip([*rules, rule], shares, strict=True) if share > 0]
+        shares = shares[shares > 0]
+    return Randomised(np.array(rules), shares, whole_number("k", k, 1), float(value))
+
+
+def _gradient(predicted: np.ndarray, tp: np.ndarray, positives: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """By label, what one more expected hit and one more row add to ``kernel.utility``."""
+    rows, both = np.maximum(predicted, 1.0), np.maximum(predicted + positives, 1.0)
+    precision, f1 = parts[kernel.MACRO_PRECISION], 2.0 * parts[kernel.MACRO_F1]
+    recall = np.divide(parts[kernel.MACRO_RECALL], positives, out=np.zeros_like(positives), where=positives > 0)
+    slope = parts[kernel.PRECISION] + recall + precision / rows + f1 / both
+    offset = -(precision * tp / (rows * rows) + f1 * tp / (both * both))
+    return np.stack([slope, offset], axis=1)
+
+
 def select_against(
     probabilities, k: int, failure: np.ndarray | None, beta: float
 ) -> tuple[TopK, np.ndarray, np.ndarray]:
@@ -544,12 +852,28 @@ class _Candidates:
     def n_rows(self) -> int:
         return self.indptr.size - 1
 
+    def positives(self) -> np.ndarray:
+        """The sum of each label's probabilities over all rows."""
+        return np.bincount(self.indices, self.data, minlength=self.n_labels).astype(np.float64)
+
+    def shares(self, weights: np.ndarray, k: int) -> np.ndarray:
+        """What ``kernel.utility`` gives a hit, and a label's part in an average over labels, by the weights of a mix."""
+        parts = weights / max(self.n_labels, 1)
+        parts[kernel.PRECISION] = weights[kernel.PRECISION] / max(self.n_rows * k, 1)
+        return parts
+
     def select(self, k: int, weights: np.ndarray) -> TopK:
         """The k labels of largest weight times probability; rows are independent of each other."""
         parts = self.indptr, self.indices, self.data, np.arange(self.n_rows)
         out = self._empty(k)
         threads.over_rows(self.n_rows, lambda lo, hi: kernel.select(*parts, lo, hi, weights, 0.0, kernel.KEEP, *out))
         return TopK(*out[:2], self.n_labels)
+
+    def by_terms(self, k: int, terms: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, ...]:
+        """ids, scores and offsets of the k labels of largest slope times probability plus offset; rows are independent."""
+        parts, out = (self.indptr, self.indices, self.data, which), self._empty(k)
+        threads.over_rows(self.n_rows, lambda lo, hi: kernel.select_by_terms(*parts, lo, hi, terms, *out))
+        return out
 
     def greedy(self, k: int, beta: float, order: np.ndarray, passes: int, update: int = kernel.PROBABILITY) -> TopK:
         ones = np.ones(self.n_labels)

@@ -171,3 +171,144 @@ def expected(ids, marginals, k, failure):
     for label in range(failure.size):
         covered += 1.0 - failure[label]
     return hits, covered
+
+
+# What a mix weighs; ``parts`` has a weight for each: of a hit, of an average over labels already divided by their number.
+PRECISION, MACRO_PRECISION, MACRO_RECALL, MACRO_F1, COVERAGE = 0, 1, 2, 3, 4
+N_PARTS = 5
+
+
+@kernel
+def utility(predicted, tp, positives, failure, parts):
+    """The sum over labels, in order of their ids, of what each is worth: by its rows, its expected hits and positives."""
+    total = 0.0
+    for label in range(predicted.size):
+        n, hits, m = predicted[label], tp[label], positives[label]
+        total += parts[PRECISION] * hits + parts[COVERAGE] * (1.0 - failure[label])
+        if n > 0.0:
+            total += parts[MACRO_PRECISION] * hits / n + parts[MACRO_F1] * 2.0 * hits / (n + m)
+        if m > 0.0:
+            total += parts[MACRO_RECALL] * hits / m
+    return total
+
+
+@kernel
+def _find_terms(label, predicted, tp, positives, failure, parts, terms):
+    """``terms[label]``: one more row with probability p adds ``terms[label, 0] * p + terms[label, 1]`` to the utility."""
+    n, hits, m = predicted[label], tp[label], positives[label]
+    slope = parts[PRECISION] + parts[COVERAGE] * failure[label]
+    slope += parts[MACRO_PRECISION] / (n + 1.0) + 2.0 * parts[MACRO_F1] / (n + m + 1.0)
+    offset = 0.0
+    if m > 0.0:
+        slope += parts[MACRO_RECALL] / m
+    if n > 0.0:
+        offset -= parts[MACRO_PRECISION] * hits / (n * (n + 1.0))
+        offset -= 2.0 * parts[MACRO_F1] * hits / ((n + m) * (n + m + 1.0))
+    terms[label, 0] = slope
+    terms[label, 1] = offset
+
+
+@kernel
+def _best_by_terms(indptr, indices, data, row, terms, gains, labels, offsets):
+    """As ``_best``, where the gain of label l is ``terms[l, 0] * p_l + terms[l, 1]``."""
+    k = gains.size
+    found = 0
+    for j in range(indptr[row], indptr[row + 1]):
+        label = indices[j]
+        gain = terms[label, 0] * data[j] + terms[label, 1]
+        if found < k:
+            _insert(gains, labels, offsets, found, gain, label, j)
+            found += 1
+        elif gain > gains[k - 1] or (gain == gains[k - 1] and label < labels[k - 1]):
+            _insert(gains, labels, offsets, k - 1, gain, label, j)
+    return found
+
+
+@kernel
+def select_by_terms(indptr, indices, data, which, lo, hi, terms, ids, scores, chosen):
+    """As ``select``, rows apart, where row i goes by ``terms[which[i]]``."""
+    k = ids.shape[1]
+    gains = np.empty(k)
+    labels = np.empty(k, np.int64)
+    offsets = np.empty(k, np.int64)
+    for row in range(lo, hi):
+        found = _best_by_terms(indptr, indices, data, row, terms[which[row]], gains, labels, offsets)
+        for place in range(found):
+            ids[row, place] = labels[place]
+            scores[row, place] = gains[place]
+            chosen[row, place] = offsets[place]
+
+
+@kernel
+def tally(ids, values, predicted, tp, failure):
+    """Of each label the rows that chose it, what ``values`` adds up to there, and the product of 1 - value (from ones)."""
+    for row in range(ids.shape[0]):
+        for place in range(ids.shape[1]):
+            label = ids[row, place]
+            if label < 0:
+                break
+            predicted[label] += 1.0
+            tp[label] += values[row, place]
+            failure[label] *= 1.0 - values[row, place]
+
+
+@kernel
+def ascend(indptr, indices, data, order, positives, parts, passes, tolerance, ids, scores, chosen):
+    """Block coordinate ascent from the labels in ``ids``: each row gives its labels back and takes the k of largest gain.
+
+    Until a pass changes no row, adds less than ``tolerance`` to the utility, or ``passes`` are spent. Returns how many there
+    were.
+    """
+    k, n_labels = ids.shape[1], positives.size
+    predicted, tp = np.zeros(n_labels), np.zeros(n_labels)
+    failure, scaled = np.ones(n_labels), np.ones(n_labels)
+    scale, sure = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    covers = parts[COVERAGE] > 0.0
+    for row in range(ids.shape[0]):
+        for place in range(k):
+            label = ids[row, place]
+            if label >= 0:
+                predicted[label] += 1.0
+                tp[label] += data[chosen[row, place]]
+                if covers:
+                    _miss(label, data[chosen[row, place]], False, failure, scaled, scale, sure)
+    terms = np.empty((n_labels, 2))
+    for label in range(n_labels):
+        _find_terms(label, predicted, tp, positives, failure, parts, terms)
+    gains = np.empty(k)
+    labels = np.empty(k, np.int64)
+    offsets = np.empty(k, np.int64)
+    before = utility(predicted, tp, positives, failure, parts)
+    for done in range(passes):
+        changed = 0
+        for step in range(order.size):
+            row = order[step]
+            for place in range(k):
+                label = ids[row, place]
+                if label >= 0:
+                    predicted[label] -= 1.0
+                    tp[label] = tp[label] - data[chosen[row, place]] if predicted[label] > 0.0 else 0.0
+                    if covers:
+                        _miss(label, data[chosen[row, place]], True, failure, scaled, scale, sure)
+                    _find_terms(label, predicted, tp, positives, failure, parts, terms)
+            found = _best_by_terms(indptr, indices, data, row, terms, gains, labels, offsets)
+            kept = 0
+            for place in range(found):
+                for other in range(found):
+                    kept += ids[row, other] == labels[place]
+            changed += kept < found
+            for place in range(found):
+                label = labels[place]
+                ids[row, place] = label
+                scores[row, place] = gains[place]
+                chosen[row, place] = offsets[place]
+                predicted[label] += 1.0
+                tp[label] += data[offsets[place]]
+                if covers:
+                    _miss(label, data[offsets[place]], False, failure, scaled, scale, sure)
+                _find_terms(label, predicted, tp, positives, failure, parts, terms)
+        reached = utility(predicted, tp, positives, failure, parts)
+        if changed == 0 or reached - before < tolerance:
+            return done + 1
+        before = reached
+    return passes
