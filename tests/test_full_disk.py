@@ -237,6 +237,13 @@ def judged_sheet(home: Path, turn: int) -> None:
     judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv"))
 
 
+def leaderboard(home: Path, turn: int) -> None:
+    from xcrepro.reports import board
+
+    if turn == 2:
+        board.make(home / "board", points=200, deadline="2030-01-31T18:00+00:00", seed=1)
+
+
 def started(home: Path, turn: int) -> None:
     from xcrepro.repro.start import start
 
@@ -251,7 +258,7 @@ WRITERS = {
         function.__name__: function
         for function in (
             *(npz, pair, packed, state, calibrator, model, names, vectorized, open_dataset, kept_result, fingerprints),
-            *(checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet),
+            *(checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard),
         )
     },
 }

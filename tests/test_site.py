@@ -233,7 +233,7 @@ def test_links_move_with_the_page():
 def test_the_course_is_listed(staged):
     folder, pages = staged
     lessons = [page for page in pages if page.startswith("notebooks/course/")]
-    assert len(lessons) == 8
+    assert len(lessons) == 10
     page = (folder / "docs/teach.md").read_text()
     for i, name in enumerate(lessons, 1):
         assert f"- [Lesson {i}: " in page

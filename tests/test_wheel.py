@@ -139,3 +139,12 @@ def test_audit_and_evaluate(installed, tmp_path):
     (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
     out = command(installed, "evaluate", tmp_path / "truth.txt", tmp_path / "scores.txt", "-k", "1", "--csv")
     assert "\nP,1,0.5\n" in out
+
+
+def test_the_course_in_an_empty_folder(installed, tmp_path):
+    """All lessons come with the wheel, and the students' copies are made from them."""
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed (the extra `course`)")
+    out = command(installed, "course", "students", cwd=tmp_path)
+    copies = sorted(path.name for path in (tmp_path / "students").glob("*.ipynb"))
+    assert len(copies) == 10
+    assert all(name in out for name in copies)

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.course.wrong_answers import WRONG
+from tests.course.wrong_answers import TYPICAL, WRONG
 from xcrepro.course import copies
 from xcrepro.repro import notebooks
 
@@ -60,6 +60,7 @@ def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_
         "stub": json.loads(handed_out),
         "right": _answered(lesson, json.loads(handed_out), {}),
         "wrong": _answered(lesson, json.loads(handed_out), WRONG[name]),
+        "typical": _answered(lesson, json.loads(handed_out), TYPICAL.get(name, {})),
     }
     scored = {}
     for student, notebook in answers.items():
@@ -72,6 +73,6 @@ def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_
     full = {exercise.checked_by: exercise.points for exercise in lesson.exercises if not exercise.open}
     assert scored["right"] == full
     assert scored["stub"] == dict.fromkeys(full, 0)
-    assert scored["wrong"] == {
-        test: 0 if test.removeprefix("test_") in WRONG[name] else points for test, points in full.items()
-    }
+    for student, wrong in (("wrong", WRONG[name]), ("typical", TYPICAL.get(name, {}))):
+        expected = {test: 0 if test.removeprefix("test_") in wrong else points for test, points in full.items()}
+        assert scored[student] == expected, student

@@ -9,16 +9,16 @@ import re
 import pytest
 
 import xcrepro as xc
-from tests.course.wrong_answers import WRONG
+from tests.course.wrong_answers import TYPICAL, WRONG
 from xcrepro import paths
 from xcrepro.course import lessons
 from xcrepro.errors import DataError, DataMissing
 from xcrepro.repro import notebooks
 
 
-def test_there_are_eight_lessons(course):
-    assert [lesson.number for lesson in course] == list(range(1, 9))
-    assert len({lesson.title for lesson in course}) == 8
+def test_there_are_ten_lessons(course):
+    assert [lesson.number for lesson in course] == list(range(1, 11))
+    assert len({lesson.title for lesson in course}) == 10
 
 
 def test_a_lesson_has_all_its_parts(course):
@@ -101,6 +101,7 @@ def test_three_wrong_answers_are_planted_in_each_lesson(course):
         programs = {exercise.name for exercise in lesson.exercises if not exercise.open}
         assert len(WRONG[lesson.name]) >= 3
         assert set(WRONG[lesson.name]) <= programs
+        assert set(TYPICAL.get(lesson.name, {})) <= programs
 
 
 def test_what_is_read(save, small):

@@ -107,4 +107,50 @@ WRONG = {
         "labels_implied": "    (p_low, p_high), (f_low, f_high) = interval(p), interval(f1)\n"
         "    return 2 * p_low / f_high - 1, 2 * p_high / f_low - 1\n",
     },
+    "09_how_models_work": {
+        # the mean over all places, labels too
+        "gradient": "    return X.T @ (sigmoid(X @ W) - Y) / Y.size\n",
+        # shrinks the probability, not the odds
+        "undo_sampling": "    return p * r / (p * r + (1 - p) * (1 + r))\n",
+        # a logarithm, rounded down
+        "questions": "    return branches * int(np.log(L) / np.log(branches))\n",
+    },
+    "10_project": {
+        # the last rows instead of random ones, but for the first
+        "hold_out": "    size = round(share * n)\n"
+        "    validation = np.random.default_rng(seed).integers(0, n, size)\n"
+        "    return np.setdiff1d(np.arange(n), validation), np.sort(validation)\n",
+        # not paired: as if the models had been tested on records of their own
+        "difference": "    a, b = hits_a.mean(axis=1), hits_b.mean(axis=1)\n"
+        "    error = 0 if np.array_equal(a, b) else np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / a.size)\n"
+        "    return a.mean() - b.mean(), a.mean() - b.mean() - 1.96 * error, a.mean() - b.mean() + 1.96 * error\n",
+        # a tie at the end counts as held
+        "pairs_held": "    from itertools import combinations\n\n"
+        "    found = [(observed[a] - observed[b], complete[a] - complete[b]) for a, b in combinations(observed, 2)]\n"
+        "    return sum(x * y >= 0 and x != 0 for x, y in found), sum(x != 0 for x, _ in found)\n",
+    },
 }
+
+TYPICAL = {
+    "09_how_models_work": {
+        # sorts ascending
+        "top_k": '    return np.argsort(scores, axis=1, kind="stable")[:, :k]\n',
+        # averages over the wrong axis: divides by the words
+        "gradient": "    return X.T @ (sigmoid(X @ W) - Y) / X.shape[1]\n",
+        # softmax over the records, not over the labels
+        "batch_loss": "    s = U @ V.T / tau\n    s = s - s.max(axis=0, keepdims=True)\n"
+        "    return np.mean(np.log(np.exp(s).sum(axis=0)) - np.diag(s))\n",
+    },
+    "10_project": {
+        # forgets k
+        "submission": '    return np.argsort(-scores, axis=1, kind="stable")\n',
+        # averages over the wrong axis: over records, so that places are compared
+        "difference": "    d = hits_a.mean(axis=0) - hits_b.mean(axis=0)\n    error = d.std(ddof=1) / np.sqrt(d.size)\n"
+        "    return d.mean(), d.mean() - 1.96 * error, d.mean() + 1.96 * error\n",
+        # counts pairs that tie at first
+        "pairs_held": "    from itertools import combinations\n\n    pairs = list(combinations(observed, 2))\n"
+        "    held = sum((observed[a] > observed[b]) == (complete[a] > complete[b]) for a, b in pairs)\n"
+        "    return held, len(pairs)\n",
+    },
+}
+"""What a language model writes that has not read the exercise: plausible, runs, and wrong. As for ``WRONG``."""

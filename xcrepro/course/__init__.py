@@ -1,4 +1,4 @@
-"""The course: eight lessons in ``notebooks/course``, and what ``xcrepro course`` makes of them for students and teachers.
+"""The course: ten lessons in ``notebooks/course``, and what ``xcrepro course`` makes of them for students and teachers.
 
 A lesson is one notebook with its solutions in it, marked with nbgrader's metadata; :mod:`xcrepro.course.lessons` reads and
 checks it. :mod:`xcrepro.course.copies` makes the students' copies and the teacher's folder, :mod:`xcrepro.course.slides` the

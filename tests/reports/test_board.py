@@ -1,0 +1,275 @@
+"""A blind leaderboard from make to open: what is hidden stays hidden, each fault is named, nothing handed in is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from docs import links
+from xcrepro import formats
+from xcrepro.__main__ import main
+from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.reports import board
+
+DEADLINE = "2030-01-31T18:00+00:00"
+EARLY, LATE = (
+    datetime.fromisoformat(text).timestamp() for text in ("2030-01-30T12:00+00:00", "2030-02-01T12:00+00:00")
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("board") / "made"
+    assert main(["course-board", "make", str(folder), "--points", "1500", "--deadline", DEADLINE, "--seed", "3"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tops(made):
+    """Three models as the students train them: from the public part only."""
+    ds = xc.load("board", made / "public")
+    models = {"ova": xc.models.OneVsRest(), "popular": xc.models.Popularity(), "knn": xc.models.KNN()}
+    return {name: model.fit(ds.train.X, ds.train.Y).predict(ds.test.X, 5) for name, model in models.items()}
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "board")
+
+
+def hand_in(folder, student, top, file="mine.npz", time=EARLY):
+    path = folder / "submissions" / student / file
+    path.parent.mkdir(exist_ok=True)
+    if isinstance(top, bytes):
+        path.write_bytes(top)
+    else:
+        formats.write_predictions(path, top)
+    os.utime(path, (time, time))
+    return path
+
+
+def statuses(folder) -> dict[tuple[str, str], tuple[str, str]]:
+    """(student, file) -> status and reason, as the page prints them."""
+    page = (folder / "index.html").read_text(encoding="utf-8").partition("<h2>Submissions</h2>")[2]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page) if "<td>" in row]
+    return {(row[0], row[1]): (row[4], row[5]) for row in rows}
+
+
+def precision(truth, ids) -> float:
+    """P@5 by a slow loop."""
+    rows = [set(truth.indices[truth.indptr[i] : truth.indptr[i + 1]]) for i in range(truth.shape[0])]
+    return sum(int(label) in rows[i] for i in range(len(rows)) for label in ids[i]) / (5 * len(rows))
+
+
+def hidden(folder, name):
+    return formats.read_truth(folder / "hidden" / f"{name}.npz")
+
+
+def test_students_get_no_test_label_and_what_is_observed_is_part_of_the_truth(made):
+    ds = xc.load("board", made / "public")
+    observed, complete = hidden(made, "observed"), hidden(made, "complete")
+    assert ds.test.Y.nnz == 0
+    assert ds.test.Y.shape == observed.shape == complete.shape == (375, len(ds.label_names))
+    assert (observed > complete).nnz == 0
+    assert 0.1 < 1 - observed.nnz / complete.nnz < 0.6
+    assert "0.5" not in "".join(path.read_text() for path in (made / "public").glob("*.md")), "the strength is hidden"
+    assert sorted(path.name for path in (made / "public").iterdir()) == [
+        *("README.md", "label_names.txt", "test.txt", "train.txt")
+    ]
+
+
+def test_one_seed_one_board_and_the_strength_is_what_it_says(tmp_path):
+    how = {"points": 600, "deadline": DEADLINE, "rule": "uniform"}
+    one, two = (board.make(tmp_path / name, **how, seed=5, strength=0.3) for name in ("one", "two"))
+    for file in ("public/train.txt", "public/test.txt", "board.json"):
+        assert (one / file).read_bytes() == (two / file).read_bytes()
+    assert json.loads((one / "board.json").read_text())["removed"] == pytest.approx(0.3, abs=0.06)
+    none = board.make(tmp_path / "none", **how, seed=5, strength=0)
+    assert (hidden(none, "observed") != hidden(none, "complete")).nnz == 0
+    drawn = json.loads((board.make(tmp_path / "drawn", **how) / "board.json").read_text())["seed"]
+    assert drawn != 5
+
+
+def test_a_board_of_synthetic_data_has_their_complete_truth(tmp_path):
+    how = {"deadline": DEADLINE, "seed": 1, "scale": 0.05}
+    made = board.make(tmp_path / "twin", "bibtex", **how)
+    twin = xc.twin("bibtex", scale=0.05, seed=1)
+    assert (hidden(made, "complete") != twin.test.Y_complete).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rule": "rar"}, "did you mean 'rare'"),
+        ({"strength": 1.5}, "strength must be a finite number, at least 0 and at most 1"),
+        ({"deadline": "tomorrow"}, "deadline must be a time in ISO 8601"),
+        ({"metrics": ["P"]}, "metrics must be metrics with their k"),
+        ({"metrics": ["Hamming@5"]}, "of which more is better"),
+        ({"metrics": ["nDGC@5"]}, "nDCG"),
+        ({"metrics": []}, "metrics"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"dataset": "no such data"}, "no such data"),
+    ],
+)
+def test_a_wrong_argument_makes_no_board(tmp_path, options, said):
+    with pytest.raises(ArgumentError, match=said):
+        board.make(tmp_path / "board", **{"points": 400, "deadline": DEADLINE} | options)
+    assert not (tmp_path / "board").exists()
+
+
+def test_a_folder_that_holds_something_stays_as_it_is(folder, capsys):
+    assert main(["course-board", "make", str(folder), "--deadline", DEADLINE]) == 2
+    assert "DIR must be new or an empty folder" in capsys.readouterr().err
+
+
+def test_what_is_no_board_is_said(tmp_path, capsys):
+    with pytest.raises(DataMissing, match="course-board make"):
+        board.rank(tmp_path)
+    assert main(["course-board", "open", str(tmp_path)]) == 2
+    assert "is no board" in capsys.readouterr().err
+
+
+def test_the_ranking_is_that_of_an_oracle_and_the_page_needs_nothing_else(folder, tops, capsys):
+    for student, top in tops.items():
+        hand_in(folder, student, top)
+    hand_in(folder, "<script>alert(1)", tops["popular"], "x<b>.csv")
+    assert main(["course-board", "rank", str(folder)]) == 0
+    table = pd.read_csv(folder / "ranking.csv")
+    expected = {student: precision(hidden(folder, "observed"), top.ids) for student, top in tops.items()}
+    expected["<script>alert(1)"] = expected["popular"]
+    assert list(table["P@5"]) == sorted(table["P@5"], reverse=True)
+    assert dict(zip(table["student"], table["P@5"], strict=True)) == pytest.approx(expected, rel=1e-5)
+    ranks = dict(zip(table["student"], table["rank"], strict=True))
+    assert ranks["popular"] == ranks["<script>alert(1)"] == 3
+    assert ((table["P@5 low"] <= table["P@5"]) & (table["P@5"] <= table["P@5 high"])).all()
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "x<b>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "complete" not in page.replace("complete labels are", ""), "the truth is not open yet"
+    (folder / "site").mkdir()
+    shutil.copy(folder / "index.html", folder / "site")
+    assert links.check(folder / "site") == []
+
+
+def test_each_fault_is_named_and_the_earlier_sound_file_stays(folder, tops):
+    good = tops["ova"]
+    whole = hand_in(folder, "whole", good).read_bytes()
+    faults = {
+        "cut": (whole[: len(whole) // 2], "damaged"),
+        "empty": (b"", "damaged"),
+        "words": (b"my predictions are all right", "damaged"),
+        "moved": (xc.TopK.from_ids(np.roll(good.ids, 1, axis=0), n_labels=good.n_labels), "misaligned"),
+        "shuffled": (
+            xc.TopK.from_ids(np.random.default_rng(0).permutation(good.ids), n_labels=good.n_labels),
+            "misaligned",
+        ),
+        "short": (xc.TopK.from_ids(good.ids[:-7], n_labels=good.n_labels), "misaligned"),
+        "late": (good, "late"),
+    }
+    for student, (top, _) in faults.items():
+        hand_in(folder, student, tops["knn"], "first.npz")
+        hand_in(folder, student, top, time=LATE if student == "late" else EARLY + 60)
+    table = board.rank(folder)
+    found = statuses(folder)
+    for student, (_, kind) in faults.items():
+        assert found[student, "mine.npz"][0] == kind, student
+        assert found[student, "mine.npz"][1] not in ("", "nan"), student
+        assert found[student, "first.npz"][0] == "counts", student
+    assert "rows" in found["short", "mine.npz"][1]
+    assert "after the deadline" in found["late", "mine.npz"][1]
+    assert str(folder) not in (folder / "index.html").read_text(), "no path of the teacher's machine"
+    assert sorted(table["student"]) == sorted([*faults, "whole"])
+    knn = precision(hidden(folder, "observed"), tops["knn"].ids)
+    assert list(table[table["student"] != "whole"]["P@5"]) == pytest.approx([knn] * len(faults))
+
+
+def test_nothing_that_was_handed_in_is_lost(folder, tops):
+    path = hand_in(folder, "007", tops["knn"])
+    first = path.read_bytes()
+    before = board.rank(folder)
+    path.write_bytes(b"overwritten")
+    os.utime(path, (EARLY + 60, EARLY + 60))
+    assert board.rank(folder).equals(before)
+    shutil.rmtree(folder / "submissions" / "007")
+    assert board.rank(folder).equals(before)
+    assert first in [file.read_bytes() for file in (folder / "kept").rglob("*") if file.is_file()]
+    assert len((folder / "log.csv").read_text().splitlines()) == 3
+    # The same bytes again, after the deadline, are no new submission.
+    hand_in(folder, "007", first, time=LATE)
+    assert board.rank(folder).equals(before)
+    hand_in(folder, "007", tops["ova"], "better.npz", time=EARLY + 120)
+    board.rank(folder)
+    assert statuses(folder)["007", "better.npz"][0] == "counts"
+    assert statuses(folder)["007", "mine.npz"][0] == "damaged"
+
+
+def test_formats_are_read_by_content_and_folders_are_submissions(folder, tops):
+    names = xc.load("board", folder / "public").label_names
+    hand_in(folder, "jsonl", tops["knn"], "mine.jsonl")
+    hand_in(folder, "trec", tops["knn"], "mine.run")
+    home = folder / "submissions" / "annif"
+    home.mkdir()
+    formats.write_predictions(home / "all", tops["knn"], "annif", label_names=names)
+    for path in [home / "all", *(home / "all").iterdir()]:
+        os.utime(path, (EARLY, EARLY))
+    table = board.rank(folder)
+    assert list(table["rank"]) == [1, 1, 1], statuses(folder)
+
+
+def test_an_empty_board_and_one_student_have_a_page(folder, tops):
+    assert board.rank(folder).empty
+    hand_in(folder, "only", tops["ova"])
+    assert list(board.rank(folder)["rank"]) == [1]
+
+
+def test_open_waits_for_the_deadline_and_compares_both_orders(folder, tops, capsys):
+    for student, top in tops.items():
+        hand_in(folder, student, top, time=EARLY - 10 * 365 * 86400)
+    assert main(["course-board", "open", str(folder)]) == 2
+    assert "whose deadline is over" in capsys.readouterr().err
+    assert not (folder / "index.html").exists()
+    settings = json.loads((folder / "board.json").read_text()) | {"deadline": "2021-01-31T18:00:00+00:00"}
+    (folder / "board.json").write_text(json.dumps(settings))
+    assert main(["course-board", "open", str(folder)]) == 0
+    table, pairs = (pd.read_csv(folder / f"{name}.csv") for name in ("ranking", "pairs"))
+    of = {
+        name: {student: precision(hidden(folder, name), top.ids) for student, top in tops.items()}
+        for name in ("observed", "complete")
+    }
+    assert list(table["complete"]) == pytest.approx([of["complete"][student] for student in table["student"]], rel=1e-5)
+    order = sorted(of["complete"], key=of["complete"].get, reverse=True)
+    assert sorted(table["student"], key=dict(zip(table["student"], table["complete rank"], strict=True)).get) == order
+    assert len(pairs) == 3
+    for row in pairs.itertuples():
+        differences = [of[name][row.left] - of[name][row.right] for name in ("observed", "complete")]
+        assert [row.value, row.complete] == pytest.approx(differences, rel=1e-4, abs=1e-7)
+        assert row.held == (np.sign(differences[0]) == np.sign(differences[1]))
+    page = (folder / "index.html").read_text()
+    assert f"{pairs['held'].sum()} of 3 pairs of students are in the same order on the complete labels" in page
+    assert "had been taken out (rule: rare, strength 0.5)" in page
+    board.rank(folder)
+    assert "The complete truth" in (folder / "index.html").read_text(), "once opened, it stays open"
+
+
+def test_two_runs_at_once_do_no_harm(folder, tops):
+    for student, top in tops.items():
+        hand_in(folder, student, top)
+    command = [sys.executable, "-m", "xcrepro", "course-board", "rank", str(folder)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+    said = [run.communicate(timeout=300)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert said[0] == said[1]
+    assert len(pd.read_csv(folder / "log.csv")) == 3
+    assert len(list((folder / "kept").iterdir())) == 3
+    assert not [path for path in folder.rglob(".*") if path.name != ".lock"]
