@@ -83,7 +83,7 @@ def test_the_step_follows_the_slope_of_the_loss(levels, seed):
     "kind", [{"clusters": "k-means"}, {"clusters": "random", "levels": 2}, {"clusters": "learned"}]
 )
 def test_a_score_is_the_product_along_the_path(twin, kind):
-    model = ClusterNetwork(**kind, max_leaf=8, beam=10**6, dim=6, epochs=2).fit(twin.train.X, twin.train.Y)
+    model = ClusterNetwork(**kind, max_leaf=8, beam=200, dim=6, epochs=2).fit(twin.train.X, twin.train.Y)
     net, X = model.net_, clustered.unit_rows(twin.test.X[:3]).toarray()
     depth = clustered._depth(net)
     assert depth == 1 + kind.get("levels", 1)
