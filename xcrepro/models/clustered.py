@@ -228,7 +228,7 @@ class ClusterNetwork(Model):
             hidden = neural._hidden(net, X[at])
             reach = _probabilities(net, 0, hidden, None)
             for level in range(1, _depth(net)):
-                opened = _open(net, level, TopK.from_scores(reach, self.beam).to_csr())
+                opened = _open(net, level, TopK.from_scores(reach, min(self.beam, reach.shape[1])).to_csr())
                 reach = _probabilities(net, level, hidden, opened)
                 reach.data *= opened.data
             top = TopK.from_scores(reach, k)
@@ -314,7 +314,7 @@ def backpropagate(
     slope = arithmetic.product(error, net["output0"])
     found = [("output0", slice(None), arithmetic.product(error.T, hidden)), ("bias0", slice(None), error.sum(axis=0))]
     for level in range(1, len(targets)):
-        opened = _open(net, level, TopK.from_scores(reach, beam).to_csr(), targets[level - 1])
+        opened = _open(net, level, TopK.from_scores(reach, min(beam, reach.shape[1])).to_csr(), targets[level - 1])
         reach = _probabilities(net, level, hidden, opened)
         target = targets[level]
         error = ((reach - target) / n).tocsr()
