@@ -98,6 +98,13 @@ MODELS = {
     "PDSparse": [{"epochs": 3}],
     "ProXML": [{"C": 10.0, "steps": 40}],
     "LabelAttention": [{"dim": 12, "epochs": 1, "steps": 30}],
+    "ClusterNetwork": [
+        {"dim": 12, "epochs": 1, "levels": 2},
+        {"clusters": "learned", "dim": 12, "epochs": 2},
+        {"clusters": "random", "dim": 12, "epochs": 1},
+        {"clusters": "none", "soft": 1.0, "dim": 12, "epochs": 1},
+    ],
+    "GraphTowers": [{"dim": 24, "epochs": 1}],
 }
 """Model -> the parameters with which it is trained here: every loss, every kind of tree."""
 

@@ -232,6 +232,8 @@ def prepare_models(folder: Path) -> None:
         xc.models.PfastreXML(trees=2),
         xc.models.NeuralOneVsAll(dim=3, epochs=1),
         xc.models.TwoTowers(dim=3, epochs=1),
+        xc.models.ClusterNetwork(dim=3, epochs=1, max_leaf=2),
+        xc.models.GraphTowers(dim=3, epochs=1),
         xc.models.LabelAttention(dim=3, epochs=1),
     ):
         place = folder / type(model).__name__

@@ -113,8 +113,8 @@ def test_unknown_baseline(ds):
 def test_words_of_labels_are_part_of_what_is_trained():
     lf = twin("lf-amazontitles-131k", scale=0.001)
     other = dataclasses.replace(lf, label_features=lf.label_features[::-1].tocsr())
-    names = ["Two towers", "Two towers, encoder", "PLT + labels", "Neural + labels"]
-    assert [baselines.needs_label_features(name) for name in [*names, "PLT"]] == [True] * 4 + [False]
+    names = ["Two towers", "Two towers + graph", "Neural + soft labels", "PLT + labels", "Neural + labels"]
+    assert [baselines.needs_label_features(name) for name in [*names, "PLT"]] == [True] * 5 + [False]
     for name in names:
         mine, theirs = (baselines.training(name, ds) for ds in (lf, other))
         assert mine.folder != theirs.folder

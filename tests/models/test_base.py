@@ -28,8 +28,10 @@ from xcrepro.models import (
     PLT,
     SLEEC,
     WSABIE,
+    ClusterNetwork,
     DiSMEC,
     FastXML,
+    GraphTowers,
     LabelAttention,
     Model,
     NapkinPLT,
@@ -62,6 +64,8 @@ PROBABILISTIC = [
     NeuralOneVsAll(dim=8, epochs=3),
     TwoTowers(dim=8, epochs=2, shortlist=4),
     LabelAttention(dim=8, epochs=3, steps=30),
+    ClusterNetwork(dim=8, epochs=3, max_leaf=3),
+    GraphTowers(dim=8, epochs=2, shortlist=4),
 ]
 SCORING = [OneVsRest("squared_hinge"), DiSMEC(), NapkinPLT(loss="squared_hinge"), PfastXML(trees=2, A=0.6, B=2.6)]
 SCORING.append(PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)))

@@ -57,6 +57,24 @@ VARIANTS |= CLASSICS
 TWO_TOWERS = {"Two towers": "classifiers", "Two towers, encoder": "encoder"}
 for _name, _output in TWO_TOWERS.items():
     VARIANTS[_name] = lambda ds, seed, output=_output: models.TwoTowers(output=output, seed=seed)
+GRAPH, SOFT, HARD = "Two towers + graph", "Neural + soft labels", "Neural + hard labels"
+VARIANTS[GRAPH] = lambda ds, seed: models.GraphTowers(seed=seed)
+VARIANTS[SOFT] = lambda ds, seed: models.ClusterNetwork("none", soft=1.0, epochs=6, seed=seed)
+VARIANTS[HARD] = lambda ds, seed: models.ClusterNetwork(
+    "none", soft=0.0, epochs=6, seed=seed
+)  # what SOFT is compared with
+READERS = (*TWO_TOWERS, GRAPH, SOFT, HARD)  # whose fit takes the labels' words
+# A network with clusters of labels, in place of LightXML, CascadeXML and ELIAS.
+CLUSTERED = {
+    "random": ("random", 1),
+    "k-means": ("k-means", 1),
+    "two levels": ("k-means", 2),
+    "learned": ("learned", 1),
+}
+for _name, (_kind, _levels) in CLUSTERED.items():
+    VARIANTS[f"Clusters, {_name}"] = lambda ds, seed, kind=_kind, levels=_levels: models.ClusterNetwork(
+        kind, levels=levels, seed=seed
+    )
 AS_POINTS = " + labels"
 VARIANTS[f"PLT{AS_POINTS}"] = lambda ds, seed: models.PLT(seed=seed)
 VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(
@@ -117,7 +135,7 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     if ds.label_features is None:
         rule = "must be of baselines that do without words of the labels, which this dataset does not have"
         raise ArgumentError("names", rule, repr(name), "take a dataset of the group label-features, or leave it out")
-    if name in TWO_TOWERS:
+    if name in READERS:
         return trained.training(model, X, Y, label_features=ds.label_features)
     as_points = sparse.identity(Y.shape[1], np.float32, "csr")
     return trained.training(
@@ -131,7 +149,7 @@ def needs_label_features(name: str) -> bool:
     >>> needs_label_features("PLT"), needs_label_features("Two towers")
     (False, True)
     """
-    return name in TWO_TOWERS or name.endswith(AS_POINTS)
+    return name in READERS or name.endswith(AS_POINTS)
 
 
 def predictions(

@@ -17,6 +17,8 @@ CLASSES = {
     "NeuralOneVsAll": "neural",
     "TwoTowers": "two_towers",
     "LabelAttention": "attention",
+    "ClusterNetwork": "clustered",
+    "GraphTowers": "graph",
     "KNN": "classic.neighbours",
     "SLEEC": "classic.neighbours",
     "LPSR": "classic.neighbours",

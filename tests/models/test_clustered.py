@@ -1,0 +1,220 @@
+"""ClusterNetwork and GraphTowers: gradients against finite differences, paths, soft labels and hops by slow loops, edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import xcrepro as xc
+from xcrepro.errors import ArgumentError, DataError
+from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers, clustered, graph
+
+PARENTS = {1: [np.array([0, 1, 0, 2, 1, 2, 0])], 2: [np.array([0, 1, 1]), np.array([0, 1, 0, 2, 1, 2, 0])]}
+
+
+def small_net(seed, levels, n_words=5, dim=3):
+    rng = np.random.default_rng(seed)
+    sizes = [int(PARENTS[levels][0].max()) + 1, *(len(one) for one in PARENTS[levels])]
+    net = {"embedding": rng.normal(size=(n_words, dim)), "hidden_bias": rng.normal(size=dim)}
+    for level, size in enumerate(sizes):
+        net[f"output{level}"], net[f"bias{level}"] = rng.normal(size=(size, dim)), rng.normal(size=size)
+    return {name: array.astype(np.float32) for name, array in net.items()}
+
+
+def with_parents(net, levels):
+    return net | {f"parent{level + 1}": parent for level, parent in enumerate(PARENTS[levels])}
+
+
+def conditional(net, x, level):
+    """Of each node of a level, given that its parent is relevant."""
+    hidden = np.tanh(x @ net["embedding"].astype(float) + net["hidden_bias"])
+    return 1 / (1 + np.exp(-(net[f"output{level}"].astype(float) @ hidden + net[f"bias{level}"])))
+
+
+def slow_loss(net, X, T, levels, beam):
+    """The mean over rows of the cross-entropy of all nodes whose parent is relevant or among the best."""
+    targets = clustered._targets(sp.csr_matrix(T, dtype=np.float32), PARENTS[levels])
+    total = 0.0
+    for x, *relevant in zip(X, *(one.toarray().astype(float) for one in targets), strict=True):
+        reach, opened = np.ones(1), np.ones(1, bool)
+        for level, y in enumerate(relevant):
+            parent = PARENTS[levels][level - 1] if level else np.zeros(y.size, int)
+            p = conditional(net, x, level)
+            looked = opened[parent]
+            total -= (y * np.log(p) + (1 - y) * np.log(1 - p))[looked].sum()
+            reach = p * reach[parent] * looked
+            best = np.isin(np.arange(y.size), np.argsort(-reach)[:beam])
+            opened, reach = (
+                best | (y > 0),
+                reach * best,
+            )  # what is only relevant does not crowd out what prediction opens
+    return total / len(X)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_step_follows_the_slope_of_the_loss(levels, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((4, 5)) * (rng.random((4, 5)) < 0.7)).astype(np.float32)
+    T = (rng.random((4, 7)) < 0.3) * rng.choice([0.3, 1.0], size=(4, 7))  # soft targets too
+    net = small_net(seed, levels)
+    got = {name: np.zeros_like(array) for name, array in net.items()}
+
+    def update(name, rows, gradient):
+        got[name][rows] += gradient
+
+    targets = clustered._targets(sp.csr_matrix(T, dtype=np.float32), PARENTS[levels])
+    mask = np.ones((4, 3), np.float32)
+    clustered.backpropagate(with_parents(net, levels), sp.csr_matrix(X), targets, mask, 1, update)
+    for name in net:
+        for place in np.ndindex(net[name].shape):
+            ends = []
+            for move in (1e-4, -1e-4):
+                moved = {one: array.astype(float) for one, array in net.items()}
+                moved[name][place] += move
+                ends.append(slow_loss(moved, X, T, levels, 1))
+            assert got[name][place] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-4), (name, place)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"clusters": "k-means"}, {"clusters": "random", "levels": 2}, {"clusters": "learned"}]
+)
+def test_a_score_is_the_product_along_the_path(twin, kind):
+    model = ClusterNetwork(**kind, max_leaf=8, beam=200, dim=6, epochs=2).fit(twin.train.X, twin.train.Y)
+    net, X = model.net_, clustered.unit_rows(twin.test.X[:3]).toarray()
+    depth = clustered._depth(net)
+    assert depth == 1 + kind.get("levels", 1)
+    top = model.predict(twin.test.X[:3], 5)
+    for x, ids, scores in zip(X, top.ids, top.scores, strict=True):
+        p = [conditional(net, x[net["features"]], level) for level in range(depth)]
+        every = np.zeros(twin.train.Y.shape[1])
+        for node, label in enumerate(net["labels"]):
+            every[label] = p[-1][node]
+            for level in range(depth - 1, 0, -1):
+                node = net[f"parent{level}"][node]
+                every[label] *= p[level - 1][node]
+        best = np.sort(every)[::-1][:5]
+        np.testing.assert_allclose(every[ids], best, rtol=1e-4)
+        np.testing.assert_allclose(scores, best, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["k-means", "random", "learned"])
+def test_clusters_are_none_too_large_and_differ(twin, kind):
+    model = ClusterNetwork(kind, max_leaf=8, dim=6, epochs=4).fit(twin.train.X, twin.train.Y)
+    sizes = np.bincount(model.net_["parent1"])
+    assert sizes.max() <= (16 if kind == "learned" else 8)
+    assert sizes.size == model.net_["bias0"].size
+    if kind == "learned":
+        fixed = ClusterNetwork(max_leaf=8, dim=6, epochs=4).fit(twin.train.X, twin.train.Y)
+        assert (fixed.net_["parent1"] != model.net_["parent1"]).any()
+
+
+def test_a_label_moves_to_the_best_cluster_that_has_room():
+    net = with_parents(small_net(0, 1), 1)
+    X, T = sp.identity(5, np.float32, "csr"), sp.csr_matrix(np.ones((5, 7), np.float32))  # all labels have all points
+    p = np.array([conditional(net, x, 0) for x in X.toarray()]).sum(axis=0)
+    clustered._move_labels(net, X, T, 3)
+    order = np.argsort(-p)
+    want = np.repeat(order, 3)[:7]
+    assert sorted(net["parent1"].tolist()) == sorted(want.tolist())
+
+
+def test_soft_labels_by_walking():
+    Y = (np.random.default_rng(0).random((30, 8)) < 0.2).astype(int)
+    Y[:, 7] = 0  # a label that no point has
+    got = clustered.soft_labels(Y, 0.2).toarray()
+    for a in range(8):
+        points = np.flatnonzero(Y[:, a])
+        ends = [sum(Y[i, b] / Y[i].sum() for i in points) / max(len(points), 1) for b in range(8)]
+        want = [min(end / ends[a], 1) if ends[a] and end / ends[a] >= 0.2 else 0 for end in ends]
+        np.testing.assert_allclose(got[a], want, rtol=1e-6)
+
+
+def test_words_of_labels_teach_labels_without_points_and_soft_ones_raise_others():
+    X = sp.csr_matrix(np.array([[1, 0, 0.0], [1, 0, 0], [0, 1, 0]]))
+    Y, words = [[1, 1, 0], [1, 1, 0], [1, 0, 0]], np.eye(3)
+    assert not (ClusterNetwork("none", dim=4, epochs=3).fit(X, Y).predict(X, 3).ids == 2).any()
+    hard, soft = (
+        ClusterNetwork("none", dim=8, epochs=200, dropout=0.0, soft=soft)
+        .fit(X, Y, words)
+        .predict(np.eye(3), 3)
+        .to_csr()
+        for soft in (0.0, 1.0)
+    )
+    assert hard[2, 2] > 0.5 < soft[2, 2]
+    assert soft[0, 1] > hard[0, 1]  # whoever has label 0 often has label 1
+
+
+def test_hops_by_walking():
+    rng = np.random.default_rng(1)
+    unit, names = (clustered.unit_rows(sp.csr_matrix(rng.random(shape))) for shape in ((6, 5), (4, 5)))
+    Y = rng.random((6, 4)) < 0.5
+    share = Y / np.maximum(Y.sum(axis=0), 1)
+    around = names + sp.csr_matrix(share.T) @ unit
+    got = graph.propagated(unit, names, around.tocsr(), 2, 0.5, sp.csr_matrix(share)).toarray()
+    for i, x in enumerate(unit.toarray()):
+        alike = names.toarray() @ x
+        best, found = np.argsort(-alike)[:2], np.zeros(5)
+        for label in best:
+            others = sum(share[j, label] * unit.toarray()[j] for j in range(6) if j != i)
+            found += alike[label] * (names.toarray()[label] + others)
+        np.testing.assert_allclose(got[i], x + 0.5 * found / np.linalg.norm(found), rtol=1e-5)
+
+
+def test_without_neighbours_it_is_the_two_towers():
+    data = xc.twin("lf-amazontitles-131k", scale=0.001, seed=0)
+    given = data.train.X, data.train.Y, data.label_features
+    plain, none = (kind.fit(*given).predict(data.test.X, 3) for kind in (TwoTowers(dim=8), GraphTowers(dim=8, mix=0.0)))
+    assert (plain.ids == none.ids).mean() > 0.99  # rows are scaled twice, so last digits may differ
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (ClusterNetwork("words"), "clusters"),
+        (ClusterNetwork("learned", levels=2), "levels"),
+        (ClusterNetwork(levels=3), "levels"),
+        (ClusterNetwork(beam=0), "beam"),
+        (ClusterNetwork(max_leaf=True), "max_leaf"),
+        (ClusterNetwork(soft=1.5), "soft"),
+        (ClusterNetwork(dropout=1.0), "dropout"),
+        (ClusterNetwork(learning_rate=2), "learning_rate"),
+        (GraphTowers(near=0), "near"),
+        (GraphTowers(words=0), "words"),
+        (GraphTowers(mix=math.nan), "mix"),
+    ],
+)
+def test_what_is_refused(model, name):
+    with pytest.raises(ArgumentError, match=f"^{name} "):
+        model.fit(np.eye(3), np.eye(3, dtype=int))
+
+
+@pytest.mark.parametrize("kind", [ClusterNetwork, GraphTowers])
+def test_words_of_another_shape_are_refused(kind):
+    with pytest.raises(ArgumentError, match="label_features"):
+        kind().fit(np.eye(3), np.eye(3, dtype=int), np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match="label_features"):
+        kind().fit(np.eye(3), np.eye(3, dtype=int), np.full((3, 3), np.nan))
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"parent1": np.array([0, 0, 0, 0, 9])}),
+        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"labels": np.array([0, 1, 2, 2, 4])}),
+        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"bias0": np.zeros(2)}),
+        (GraphTowers(dim=2, epochs=1), "around_", None),
+    ],
+)
+def test_a_file_with_impossible_arrays_is_refused(model, name, value, tmp_path):
+    model.fit(np.eye(5), np.eye(5, dtype=int))
+    if value is None:
+        model.around_.indices[0] = 99
+    else:
+        setattr(model, name, getattr(model, name) | value)
+    model.save(tmp_path / "m")
+    with pytest.raises(DataError, match="incomplete model"):
+        xc.models.load(tmp_path / "m")

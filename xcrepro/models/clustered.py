@@ -1,0 +1,393 @@
+"""A small network that chooses among clusters of labels first: the stand-in for LightXML, CascadeXML and ELIAS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro import arithmetic
+from xcrepro.arguments import one_of, real_number, whole_number
+from xcrepro.errors import ArgumentError
+from xcrepro.models import adam, neural, plt, two_towers
+from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models.progress import Progress
+from xcrepro.predictions import TopK
+from xcrepro.truth import Truth
+
+CLUSTERS = ("k-means", "random", "learned", "none")
+
+# The first layer's weights start as those of NeuralOneVsAll.
+_EMBEDDING_SCALE = 0.25
+# Rows that prediction works on at a time.
+_ROWS = 1024
+# A cluster that moves its labels while it is trained holds at most this many times max_leaf: a full one takes no more.
+_ROOM = 2
+# Least probability of a node on the way: one of 0 would be no entry of a sparse matrix.
+_LEAST = np.float32(1e-30)
+
+
+@dataclass(eq=False)
+class ClusterNetwork(Model):
+    """One hidden layer, outputs for clusters of labels, and outputs for the labels of the clusters that are opened.
+
+    For a row x, scaled to length 1: h = tanh(x E + b), and each node v, a cluster or a label, has the probability
+    p_v = 1 / (1 + exp(-(h . w_v + c_v))) given that its parent is relevant. A row opens its ``beam`` most probable clusters;
+    in training also those that hold a relevant label. A label's probability is the product of p over it and its clusters, and a
+    label in a cluster that is not opened has none. All weights are learned together by Adam on the binary
+    cross-entropy of what was opened, the learning rate falling linearly to 0, with dropout on h.
+
+    **What it stands in for.** LightXML (Jiang et al. 2021) has this head over a transformer, with clusters made from the
+    labels' features; CascadeXML (Kharbanda et al. 2022) has clusters of several sizes (here ``levels=2``); ELIAS (Gupta et al.
+    2022) learns which cluster a label belongs to (``"learned"``). Left out are the transformers, in whose place embeddings are
+    averaged, CascadeXML's reading of each level from another layer, and ELIAS's sharing of a label among clusters: here a label
+    has one cluster. After each epoch of the first half it moves to the cluster with the highest mean probability over its
+    points, which is how ELIAS starts.
+    With ``"none"`` there is only the hidden layer and every label, as in :class:`NeuralOneVsAll`.
+
+    With ``label_features`` each label's words are one more training point. With ``soft`` = 0 it has that label, as in Renee
+    (Jain et al. 2023); above 0 also the labels that occur with it, which are Gandalf's soft labels (:func:`soft_labels`).
+
+    **Scores** are probabilities.
+
+    Parameters
+    ----------
+    clusters : {"k-means", "random", "learned", "none"}
+        By the features of the labels' points, by chance, k-means that is then learned, or none.
+    levels : {1, 2}
+        Sizes of clusters; "learned" and "none" have one.
+    max_leaf : int
+        Labels in a cluster at most, twice as many for "learned".
+    beam : int
+        Clusters that a row opens, at each level.
+    soft : float
+        What the soft labels of other labels are multiplied with, in [0, 1].
+    dim, dropout, epochs, batch, learning_rate, seed
+        As for :class:`NeuralOneVsAll`.
+
+    Notes
+    -----
+    A label without training positives is never predicted, and no more than about ``beam * max_leaf`` labels are predicted per
+    point. The defaults are small, so that TIB trains in seconds; they are none of the papers'.
+
+    The same seed gives the same bits on every machine, whatever the number of threads.
+
+    Examples
+    --------
+    >>> import xcrepro as xc
+    >>> data = xc.twin("eurlex-4k", scale=0.02, seed=0)
+    >>> model = xc.models.ClusterNetwork(dim=16, epochs=2).fit(data.train.X, data.train.Y)
+    >>> model.predict(data.test.X, k=3)
+    TopK(n=76, k=3, n_labels=816)
+    """
+
+    clusters: str = "k-means"
+    _: KW_ONLY
+    levels: int = 1
+    max_leaf: int = 10
+    beam: int = 20
+    soft: float = 0.0
+    dim: int = 64
+    dropout: float = 0.2
+    epochs: int = 10
+    batch: int = 64
+    learning_rate: float = 0.006
+    seed: int = 0
+
+    _label_features = None  # while fit runs: what it was given
+
+    def _check(self) -> None:
+        one_of("clusters", self.clusters, CLUSTERS)
+        for name, least in (("dim", 1), ("epochs", 1), ("batch", 1), ("max_leaf", 1), ("beam", 1), ("seed", 0)):
+            whole_number(name, getattr(self, name), least)
+        if whole_number("levels", self.levels, 1) > (2 if self.clusters in ("k-means", "random") else 1):
+            rule = 'must be 1 or 2, and 1 for "learned" and "none"'
+            raise ArgumentError("levels", rule, f"{self.levels} with clusters={self.clusters!r}")
+        real_number("soft", self.soft, at_least=0, at_most=1)
+        real_number("dropout", self.dropout, at_least=0, below=1)
+        # A step of Adam moves a weight by a few learning rates at most, so below 1 nothing can overflow.
+        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
+
+    # ------------------------------------------------------------------ training
+
+    def fit(self, X, Y, label_features=None) -> ClusterNetwork:
+        """Learn from points and their labels, and from the labels' words if there are any.
+
+        Parameters
+        ----------
+        X, Y
+            As for :meth:`Model.fit`.
+        label_features : sparse matrix or array_like, shape (L, D), optional
+            Words of the labels, over the features of X, finite. Each label with words is one more training point.
+
+        Returns
+        -------
+        ClusterNetwork
+            The model.
+
+        Raises
+        ------
+        ArgumentError
+            As :meth:`Model.fit`, and where label_features are not those of the labels of Y over the features of X.
+        """
+        if label_features is not None:
+            label_features = two_towers._check_label_features(label_features)
+        self._label_features = label_features
+        try:
+            return super().fit(X, Y)
+        finally:
+            self._label_features = None
+
+    def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
+        self._check()
+        rng = np.random.default_rng(self.seed)
+        X, T = self._with_labels_as_points(X, truth)
+        features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+        labels = np.flatnonzero(np.bincount(T.indices, minlength=T.shape[1]))
+        X, T = X[:, features], T[:, labels]
+        parents = self._parents(X, T)
+        net = self._start(features.size, targets := _targets(T, parents), parents)
+        optimizer = adam.Adam({name: net[name] for name in net if not name.startswith("parent")})
+        n = X.shape[0]
+        steps, progress = self.epochs * -(-n // self.batch), Progress(self.epochs * n, "ClusterNetwork, training")
+        for epoch in range(self.epochs):
+            if self.clusters == "learned" and 0 < epoch <= self.epochs // 2:
+                _move_labels(net, X, T, _ROOM * self.max_leaf)
+                targets = _targets(T, [net["parent1"]])
+            order = rng.permutation(n)
+            for lo in range(0, n, self.batch):
+                rows = order[lo : lo + self.batch]
+                kept = rng.random((rows.size, self.dim), np.float32) >= self.dropout
+                mask = kept * np.float32(1 / (1 - self.dropout))
+                optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
+                backpropagate(net, X[rows], [one[rows] for one in targets], mask, self.beam, optimizer.update)
+                progress.add(rows.size)
+        self.net_ = {"features": features, "labels": labels, **net}
+
+    def _with_labels_as_points(self, X: sparse.csr_matrix, truth: Truth) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+        """Rows of length 1 and their targets in [0, 1], float32; those of labels with words come last."""
+        words, X, T = self._label_features, unit_rows(X).astype(np.float32), truth.to_csr().astype(np.float32)
+        if words is None:
+            return X, T
+        if words.shape != (truth.n_labels, X.shape[1]):
+            rule = f"must have a row for each of the {truth.n_labels} labels and the {X.shape[1]} columns of X"
+            raise ArgumentError("label_features", rule, f"shape {words.shape}")
+        there = np.flatnonzero(np.diff(words.indptr))
+        own = sparse.identity(truth.n_labels, np.float32, "csr")
+        alike = own.maximum(np.float32(self.soft) * soft_labels(truth)) if self.soft else own
+        stacked = (sparse.vstack(two, format="csr") for two in ((X, unit_rows(words[there])), (T, alike[there])))
+        return tuple(one.astype(np.float32) for one in stacked)
+
+    def _parents(self, X: sparse.csr_matrix, T: sparse.csr_matrix) -> list[np.ndarray]:
+        """For each level below the first, the parent of each node; labels are the last level."""
+        n_labels = T.shape[1]
+        if self.clusters == "none" or n_labels <= self.max_leaf:
+            return []
+        wide = -(-n_labels // self.max_leaf)
+        arity = max(2, wide if self.levels == 1 else math.isqrt(wide - 1) + 1)
+        shape = "random" if self.clusters == "random" else "k-means"
+        tree = plt.PLT(trees=1, tree=shape, arity=arity, max_leaf=self.max_leaf, seed=self.seed)
+        plan = tree._grow(X, (T > 0).tocsc(), [0], lambda work, jobs: [work(job) for job in jobs])[0]
+        found, nodes = [], plan.parts[0]
+        for _ in range(self.levels - 1):
+            below = [plan.parts.get(node, [node]) for node in nodes]
+            found.append(np.repeat(np.arange(len(nodes)), [len(one) for one in below]))
+            nodes = [node for one in below for node in one]
+        cluster = np.empty(n_labels, np.int64)
+        for number, node in enumerate(nodes):
+            cluster[plan.order[slice(*plan.ranges[node])]] = number
+        return [*found, cluster]
+
+    def _start(self, n_features: int, targets: list[sparse.csr_matrix], parents: list[np.ndarray]) -> dict:
+        net = {
+            "embedding": drawn_weights(self.seed, 0, _EMBEDDING_SCALE, n_features, self.dim),
+            "hidden_bias": np.zeros(self.dim, np.float32),
+        }
+        above = np.zeros(0)
+        for level, target in enumerate(targets):
+            counts = np.asarray(target.sum(axis=0, dtype=np.float64)).ravel()
+            # A label's bias is that of its share of the rows that have its cluster.
+            rows = above[parents[level - 1]] if level else target.shape[0]
+            share = (counts + 0.5) / (np.maximum(rows, counts) + 1.0)
+            deviation = 0.5 / math.sqrt(self.dim)
+            net[f"output{level}"] = drawn_weights(self.seed, level + 1, deviation, counts.size, self.dim)
+            net[f"bias{level}"] = arithmetic.log(share / (1.0 - share)).astype(np.float32)
+            above = counts
+        return net | {f"parent{level + 1}": parent for level, parent in enumerate(parents)}
+
+    # ------------------------------------------------------------------ prediction
+
+    def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
+        X, net, labels = unit_rows(X).astype(np.float32)[:, self.net_["features"]], self.net_, self.net_["labels"]
+        ids, scores = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32)
+        for lo in range(0, X.shape[0], _ROWS):
+            at = slice(lo, lo + _ROWS)
+            hidden = neural._hidden(net, X[at])
+            reach = _probabilities(net, 0, hidden, None)
+            for level in range(1, _depth(net)):
+                opened = _open(net, level, TopK.from_scores(reach, min(self.beam, reach.shape[1])).to_csr())
+                reach = _probabilities(net, level, hidden, opened)
+                reach.data *= opened.data
+            top = TopK.from_scores(reach, k)
+            ids[at], scores[at] = np.where(top.ids < 0, -1, labels[top.ids]), top.scores
+        return TopK(ids, scores, self.n_labels_)
+
+    # ------------------------------------------------------------------ files
+
+    def _state(self) -> dict[str, np.ndarray]:
+        return self.net_
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        net = dict(arrays)
+        n_features, depth = net["features"].size, _depth(net)
+        check_weights("embedding", net["embedding"], n_features, self.dim)
+        check_weights("hidden_bias", net["hidden_bias"], self.dim)
+        sizes = [net[f"bias{level}"].size for level in range(depth)]
+        ids = [("features", n_features, self.n_features_), ("labels", sizes[-1], self.n_labels_)]
+        for level, size in enumerate(sizes):
+            check_weights(f"output{level}", net[f"output{level}"], size, self.dim)
+            check_weights(f"bias{level}", net[f"bias{level}"], size)
+            ids += [(f"parent{level}", size, sizes[level - 1])] if level else []
+        for name, size, limit in ids:
+            check_array(name, net[name], "iu", size)
+            if ((net[name] < 0) | (net[name] >= limit)).any():
+                raise ValueError(f"{name} that are no ids below {limit}")
+        for name in ("features", "labels"):
+            if (np.diff(net[name]) <= 0).any():
+                raise ValueError(f"{name} that are not each above the one before")
+        self.net_ = net
+
+
+def soft_labels(Y, least: float = 0.1) -> sparse.csr_matrix:
+    """Which labels occur together: for each label the soft labels of a point that is only known to have it.
+
+    A walk goes from a label to one of its points, by chance, and from there to one of the point's labels. A label's row has the
+    probability of each end, divided by that of coming back, so that its own entry is 1. Gandalf (Kharbanda et al. 2024) counts
+    where long sampled walks with restarts come by; the walk here has two steps and is not sampled.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth, any form :class:`xcrepro.truth.Truth` takes.
+    least : float
+        Smaller entries are left out; the default is Gandalf's.
+
+    Returns
+    -------
+    csr_matrix of float32, shape (L, L)
+        In [0, 1]; empty rows for labels without points.
+
+    Examples
+    --------
+    >>> soft_labels([[1, 1, 0], [1, 0, 0]]).toarray().round(2)
+    array([[1.  , 0.33, 0.  ],
+           [1.  , 1.  , 0.  ],
+           [0.  , 0.  , 0.  ]], dtype=float32)
+    """
+    Y = Truth.of(Y).to_csr().astype(np.float64)
+    by_point = sparse.diags(1 / np.maximum(np.asarray(Y.sum(axis=1)).ravel(), 1))
+    walks = (Y.T @ (by_point @ Y)).tocsr()
+    back = walks.diagonal()
+    walks = (sparse.diags(1 / np.where(back > 0, back, 1)) @ walks).tocsr()
+    walks.data = np.where(walks.data < real_number("least", least, at_least=0, at_most=1), 0, np.minimum(walks.data, 1))
+    walks.eliminate_zeros()
+    walks.sort_indices()
+    return walks.astype(np.float32)
+
+
+def backpropagate(
+    net: dict[str, np.ndarray],
+    X: sparse.csr_matrix,
+    targets: list[sparse.csr_matrix],
+    mask: np.ndarray,
+    beam: int,
+    update: Callable[[str, slice | np.ndarray, np.ndarray], None],
+) -> None:
+    """The gradient of the batch's mean loss over what is opened, handed to ``update(name, rows of that array, gradient)``."""
+    tanh = neural._hidden(net, X)
+    hidden, n = tanh * mask, np.float32(X.shape[0])
+    reach = _probabilities(net, 0, hidden, None)
+    error = (reach - targets[0].toarray()) / n
+    slope = arithmetic.product(error, net["output0"])
+    found = [("output0", slice(None), arithmetic.product(error.T, hidden)), ("bias0", slice(None), error.sum(axis=0))]
+    for level in range(1, len(targets)):
+        opened = _open(net, level, TopK.from_scores(reach, min(beam, reach.shape[1])).to_csr(), targets[level - 1])
+        reach = _probabilities(net, level, hidden, opened)
+        target = targets[level]
+        error = ((reach - target) / n).tocsr()
+        nodes = np.flatnonzero(np.bincount(error.indices, minlength=error.shape[1]))
+        error = error[:, nodes]
+        slope += error @ net[f"output{level}"][nodes]
+        found.append((f"output{level}", nodes, error.T.tocsr() @ hidden))
+        found.append((f"bias{level}", nodes, np.asarray(error.sum(axis=0)).ravel()))
+        reach.data *= opened.data
+    slope *= mask
+    slope *= 1 - tanh * tanh
+    for one in (*found, ("embedding", slice(None), X.T @ slope), ("hidden_bias", slice(None), slope.sum(axis=0))):
+        update(*one)
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def _depth(net: dict[str, np.ndarray]) -> int:
+    return sum(name.startswith("output") for name in net)
+
+
+def _members(parent: np.ndarray, n_parents: int) -> sparse.csr_matrix:
+    """(nodes, parents), 1 where it is the parent."""
+    ones = np.ones(parent.size, np.float32)
+    return sparse.csr_matrix((ones, parent, np.arange(parent.size + 1)), (parent.size, n_parents))
+
+
+def _targets(T: sparse.csr_matrix, parents: list[np.ndarray]) -> list[sparse.csr_matrix]:
+    """Of each level: a cluster has the sum of its labels' targets, 1 at most."""
+    found = [T]
+    for parent in reversed(parents):
+        above = (found[0] @ _members(parent, int(parent.max()) + 1)).tocsr()
+        above.data = np.minimum(above.data, 1)
+        above.sort_indices()
+        found.insert(0, above)
+    return found
+
+
+def _open(net: dict, level: int, chosen: sparse.csr_matrix, relevant: sparse.csr_matrix | None = None):
+    """The nodes below those that are chosen, or relevant: the probability of coming to the parent for each."""
+    chosen.data = np.maximum(chosen.data, _LEAST)
+    if relevant is not None:
+        more = relevant.copy()
+        more.data = np.full_like(more.data, _LEAST)
+        chosen = chosen.maximum(more)
+    opened = (chosen @ _members(net[f"parent{level}"], chosen.shape[1]).T.tocsr()).tocsr()
+    opened.sort_indices()
+    return opened
+
+
+def _probabilities(net: dict, level: int, hidden: np.ndarray, opened: sparse.csr_matrix | None):
+    """Of nodes given their parents: of all, (n, nodes), or of those that are opened, as a sparse matrix."""
+    output, bias = net[f"output{level}"], net[f"bias{level}"]
+    if opened is None:
+        return arithmetic.sigmoid32(arithmetic.product(hidden, output.T) + bias)
+    rows = np.repeat(np.arange(opened.shape[0]), np.diff(opened.indptr))
+    z = (hidden[rows] * output[opened.indices]).sum(axis=1) + bias[opened.indices]
+    p = np.maximum(arithmetic.sigmoid32(z), _LEAST)
+    return sparse.csr_matrix((p, opened.indices, opened.indptr), opened.shape)
+
+
+def _move_labels(net: dict, X: sparse.csr_matrix, T: sparse.csr_matrix, room: int) -> None:
+    """Each label, the most frequent first, to the cluster of the highest mean probability over its points that is not full."""
+    if "parent1" not in net:
+        return
+    sums = T.T.tocsr() @ _probabilities(net, 0, neural._hidden(net, X), None)
+    n_clusters = sums.shape[1]
+    left, parent = np.full(n_clusters, room), net["parent1"].copy()
+    for label in np.argsort(-np.asarray(T.sum(axis=0, dtype=np.float64)).ravel(), kind="stable"):
+        parent[label] = int(np.argmax(np.where(left > 0, sums[label], -1)))
+        left[parent[label]] -= 1
+    # The last cluster keeps a label, so that there are as many clusters as before.
+    if parent.max() < n_clusters - 1:
+        parent[int(np.argmax(sums[:, -1]))] = n_clusters - 1
+    net["parent1"] = parent
