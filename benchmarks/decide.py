@@ -63,6 +63,9 @@ def xcrepro(job: str, eta: csr_matrix, truth: csr_matrix, repeats: int) -> list[
         "xcrepro, greedy, beta 0.25": lambda: decide.greedy_coverage(eta, K, 0.25),
         "xcrepro, top k": lambda: decide.top_k(eta, K),
         "xcrepro, bounded random": lambda: decide.bounded_random(eta, K),
+        "xcrepro, maximise coverage": lambda: decide.maximise(eta, K, "coverage"),
+        "xcrepro, maximise macro-F1": lambda: decide.maximise(eta, K, "macro-F1"),
+        "xcrepro, maximise macro-F1, one pass": lambda: decide.maximise(eta, K, "macro-F1", passes=1),
     }
     reached = {}
     for who, call in calls.items():
