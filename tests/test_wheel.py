@@ -120,16 +120,16 @@ def test_a_started_folder_is_a_project(installed, tmp_path):
     assert (folder / "notebooks/reeval/table3_table4.ipynb").is_file()
     assert (folder / "notebooks/manifest.toml").is_file()
     # A table of the folder's own stands before the wheel's.
-    name = "figures/reeval/fig1_fig4_label_bins.csv"
+    name = "figures/reeval/equations-counts.csv"
     own = folder / name
     own.parent.mkdir(parents=True)
     text = (installed.site / "xcrepro" / "_project" / name).read_text()
     own.write_text(text.replace(text.splitlines()[1], text.splitlines()[2], 1))
-    out = command(installed, "run", "reeval/fig1_fig4_label_bins", cwd=folder / "notebooks" / "reeval", status=1)
+    out = command(installed, "run", "reeval/equations", cwd=folder / "notebooks" / "reeval", status=1)
     assert "no project here" not in out
-    assert "reeval/fig1_fig4_label_bins is not as committed" in out
+    assert "reeval/equations is not as committed" in out
     assert own.read_text() == text
-    assert (folder / "build/notebooks/small/reeval/fig1_fig4_label_bins.ipynb").is_file()
+    assert (folder / "build/notebooks/small/reeval/equations.ipynb").is_file()
 
 
 def test_audit_and_evaluate(installed, tmp_path):
