@@ -247,7 +247,7 @@ truth, scores, rows, cap, small_truth, small_scores = sys.argv[1:]
 def go(truth, scores):
     state, row = xc.State(metrics=["P", "nDCG", "macro-F1", "coverage"]), 0
     for Y, part in paired(xc.data.blocks(truth, int(rows)), xc.data.blocks(scores, int(rows)), (truth, scores)):
-        state.add(Y, xc.TopK.from_scores(part, 5), row)
+        state.update(Y, xc.TopK.from_scores(part, 5), row)
         row += Y.shape[0]
     return state
 go(small_truth, small_scores)

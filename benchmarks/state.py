@@ -48,7 +48,7 @@ def compare(n: int, n_labels: int, rounds: int) -> list[dict]:
     def streamed() -> xc.State:
         state = xc.State(KS, **everything)
         for part in parts:
-            state.add(*part)
+            state.update(*part)
         return state
 
     expected = xc.evaluate(case.truth, top, KS, **everything)

@@ -206,7 +206,7 @@ def test_scale_page(root, tmp_path, monkeypatch, capsys):
     run([block for block in found if "on_" not in block[1] and "one_task" not in block[1]], names)
     printed = capsys.readouterr().out
     assert "3 blocks in blocks" in printed
-    assert names["state"].result().equals(xc.evaluate(Y, xc.TopK.from_scores(scores, 5), metrics=["P", "coverage"]))
+    assert names["state"].compute().equals(xc.evaluate(Y, xc.TopK.from_scores(scores, 5), metrics=["P", "coverage"]))
     run([block for block in found if "one_task" in block[1]], names)
     for i in range(2):
         xc.scale.state(sorted((tmp_path / "blocks").iterdir())[i::2], metrics=["P"]).save(tmp_path / f"{i}.npz")
