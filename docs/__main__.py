@@ -31,7 +31,7 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[
     quiet : bool
         Print warnings alone.
     run : bool
-        Run the lessons of the course, for their pictures and slides, which are not committed.
+        Run the lessons of the course, for their slides, which are not committed.
 
     Returns
     -------

@@ -416,7 +416,8 @@ def maximise(
     mean of 2 t / (n + m), macro-P that of t / n and macro-R that of t / m. This is the expected test utility of
     Schultheis et al. (NeurIPS 2023), with expectations in place of the counts inside the ratio. Coverage is exact if rows
     are independent. One more row with probability p then adds a p + b, where a and b depend on the label only, so
-    a row's best k labels are the k of largest gain, and a pass costs about as much as one of :func:`greedy_coverage`.
+    a row's best k labels are the k of largest gain. A pass takes three to four times as long as one of
+    :func:`greedy_coverage`, and most metrics need several (``python -m benchmarks decide``).
 
     Examples
     --------

@@ -1,8 +1,6 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
-import types as _types
-
-from xcrepro.metrics import judged
+from xcrepro.metrics import judged as judged
 from xcrepro.metrics.calibration import (
     BrierParts,
     CorrectedECE,
@@ -59,6 +57,58 @@ from xcrepro.metrics.significance import (
     paired_bootstrap,
 )
 
-__all__ = sorted(
-    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _types.ModuleType)
-)
+__all__ = [
+    "METRICS",
+    "Bootstrap",
+    "BrierParts",
+    "Comparison",
+    "CorrectedECE",
+    "Counts",
+    "Interval",
+    "SharedErrorsWarning",
+    "TTest",
+    "abandonment",
+    "ace",
+    "adg",
+    "alpha_coverage",
+    "average_precision",
+    "best_macro_f1",
+    "binned_macro_f1",
+    "brier",
+    "brier_decomposition",
+    "calibration_table",
+    "compare",
+    "compare_all",
+    "confidence_intervals",
+    "confusion",
+    "corrected_ece",
+    "coverage",
+    "diversity",
+    "ece",
+    "evaluate",
+    "f_beta",
+    "hamming_loss",
+    "holm",
+    "label_entropy",
+    "macro_f1",
+    "macro_f_beta",
+    "macro_precision",
+    "macro_recall",
+    "macro_t_test",
+    "marginal_ece",
+    "micro_f1",
+    "mrr",
+    "ndcg",
+    "nll",
+    "paired_bootstrap",
+    "pairs",
+    "precision",
+    "psndcg",
+    "psp",
+    "reachable",
+    "recall",
+    "reliability",
+    "sampled_coverage",
+    "smooth_ece",
+    "table",
+]
