@@ -13,6 +13,7 @@ from xcrepro.kernels.random import STEP, mix
 
 LEAF = -1
 MAX_STEPS = 100  # of Newton's method for a separator, and of a node's alternation
+MAX_SWEEPS = 1000  # of coordinate descent for one Newton step
 
 
 @kernel
@@ -148,24 +149,13 @@ def _loss(margin, side, cost):
 
 
 @kernel
-def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
-    """The separator: argmin over w of |w|_1 + sum over members of cost * log(1 + exp(-side w x)).
-
-    cost: of the -1 and of the +1 members. slot_of: scratch, one place a feature, all -1 before and after.
-    Returns the features with a weight, rising, and their float32 weights.
-
-    Newton steps on the smooth part, each solved by coordinate descent over the features that are or want to be in use,
-    with a line search (Yuan, Ho, Lin 2012). Ends when the summed violation of the optimality conditions is at most
-    ``tol`` times the first one, scaled down by the smaller side's share, or after MAX_STEPS.
-    """
-    n = members.size
-    # Columns of the members' features.
-    n_slots = 0
-    nnz = 0
-    for i in range(n):
+def _columns(x_indptr, x_indices, x_data, members, slot_of):
+    """The members' features, rising, and their entries by feature: ``start``, the member's place and the value of each."""
+    nnz = n_slots = 0
+    for i in range(members.size):
         nnz += x_indptr[members[i] + 1] - x_indptr[members[i]]
     touched = np.empty(min(nnz, slot_of.size), np.int32)
-    for i in range(n):
+    for i in range(members.size):
         for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
             if slot_of[x_indices[j]] < 0:
                 slot_of[x_indices[j]] = 0
@@ -175,18 +165,15 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     for s in range(n_slots):
         slot_of[features[s]] = s
     start = np.zeros(n_slots + 1, np.int64)
-    for i in range(n):
+    for i in range(members.size):
         for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
             start[slot_of[x_indices[j]] + 1] += 1
     for s in range(n_slots):
         start[s + 1] += start[s]
-    fill = np.empty(n_slots, np.int64)
-    for s in range(n_slots):
-        fill[s] = start[s]
+    fill = start[:n_slots].copy()
     at = np.empty(nnz, np.uint32)  # unsigned: an index that cannot be negative is not looked at before it is used
     value = np.empty(nnz, np.float32)
-    bent = np.empty(nnz)  # value * bend, of active features
-    for i in range(n):
+    for i in range(members.size):
         for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
             s = slot_of[x_indices[j]]
             at[fill[s]] = i
@@ -194,17 +181,138 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
             fill[s] += 1
     for s in range(n_slots):
         slot_of[features[s]] = -1
+    return features, start, at, value
 
-    w = np.zeros(n_slots)
-    step = np.zeros(n_slots)
-    gradient = np.zeros(n_slots)
-    curvature = np.zeros(n_slots)
-    active = np.empty(n_slots, np.int64)
-    margin = np.zeros(n)
-    moved = np.zeros(n)  # what the step adds to the margins
-    trial = np.zeros(n)
-    pull = np.zeros(n)
-    bend = np.zeros(n)
+
+@kernel
+def _derivatives(margin, side, cost, pull, bend):
+    """First (``pull``) and second (``bend``) derivatives of the members' losses by their margins."""
+    for i in range(margin.size):
+        c = cost[1] if side[i] > 0 else cost[0]
+        off = sigmoid(-margin[i] * side[i])
+        pull[i] = -c * side[i] * off
+        bend[i] = c * off * (1.0 - off)
+
+
+@kernel
+def _activate(start, at, value, pull, w, gradient, active):
+    """The gradient of the loss; how many features are or want to be in use (``active``); their summed violation."""
+    n_active = 0
+    violation = 0.0
+    for s in range(w.size):
+        g = 0.0
+        ids, values = at[start[s] : start[s + 1]], value[start[s] : start[s + 1]]
+        for j in range(values.size):
+            g += values[j] * pull[ids[j]]
+        gradient[s] = g
+        if w[s] > 0.0:
+            violation += abs(g + 1.0)
+        elif w[s] < 0.0:
+            violation += abs(g - 1.0)
+        elif abs(g) > 1.0:
+            violation += abs(g) - 1.0
+        else:
+            continue
+        active[n_active] = s
+        n_active += 1
+    return n_active, violation
+
+
+@kernel
+def _direction(start, at, value, bent, active, bend, gradient, w, curvature, step, moved, enough):
+    """Newton's ``step`` for the active features and what it adds to the margins, ``moved``; returns the sweeps it took."""
+    for a in range(active.size):
+        s = active[a]
+        h = 1e-12
+        ids, values, bents = at[start[s] : start[s + 1]], value[start[s] : start[s + 1]], bent[start[s] : start[s + 1]]
+        for j in range(values.size):
+            h += values[j] * values[j] * bend[ids[j]]
+            bents[j] = values[j] * bend[ids[j]]
+        curvature[s] = h
+        step[s] = 0.0
+    moved[:] = 0.0
+    for sweep in range(MAX_SWEEPS):
+        worst = 0.0
+        for a in range(active.size):
+            s = active[a]
+            g = gradient[s] + 1e-12 * step[s]
+            ids, bents = at[start[s] : start[s + 1]], bent[start[s] : start[s + 1]]
+            for j in range(bents.size):
+                g += bents[j] * moved[ids[j]]
+            u = w[s] + step[s]
+            if g + 1.0 <= curvature[s] * u:
+                z = -(g + 1.0) / curvature[s]
+            elif g - 1.0 >= curvature[s] * u:
+                z = -(g - 1.0) / curvature[s]
+            else:
+                z = -u
+            if u > 0.0:
+                worst += abs(g + 1.0)
+            elif u < 0.0:
+                worst += abs(g - 1.0)
+            else:
+                worst += max(abs(g) - 1.0, 0.0)
+            if z != 0.0:
+                step[s] += z
+                values = value[start[s] : start[s + 1]]
+                for j in range(values.size):
+                    moved[ids[j]] += values[j] * z
+        if worst <= enough:
+            return sweep + 1
+    return MAX_SWEEPS
+
+
+@kernel
+def _advance(margin, moved, side, cost, loss, active, gradient, w, step, trial):
+    """Halve the step until it lowers the objective by a hundredth of what its slope promises, and take it.
+
+    Returns the new loss, or -1 where only rounding is left.
+    """
+    slope = 0.0
+    for a in range(active.size):
+        s = active[a]
+        slope += gradient[s] * step[s] + abs(w[s] + step[s]) - abs(w[s])
+    size = 1.0
+    for _ in range(30):
+        for i in range(margin.size):
+            trial[i] = margin[i] + size * moved[i]
+        new_loss = _loss(trial, side, cost)
+        change = new_loss - loss
+        for a in range(active.size):
+            s = active[a]
+            change += abs(w[s] + size * step[s]) - abs(w[s])
+        if change <= 0.01 * size * slope:
+            for a in range(active.size):
+                w[active[a]] += size * step[active[a]]
+            margin[:] = trial
+            return new_loss
+        size *= 0.5
+    return -1.0
+
+
+@kernel
+def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
+    """The separator: argmin over w of |w|_1 + sum over members of cost * log(1 + exp(-side w x)).
+
+    cost: of the -1 and of the +1 members. slot_of: scratch, one place a feature, all -1 before and after.
+    Returns the features with a weight, rising, and their float32 weights.
+
+    Derivation (Yuan, Ho, Lin 2012). With g the gradient of the losses, w is a minimum where g = -sign(w) for features in
+    use and |g| <= 1 for the others; what is missing, summed over the features, is the *violation*. A Newton step d
+    minimises |w + d|_1 + g d + d' H d / 2, with H = X' diag(bend) X. One coordinate of it, with the others held, has its
+    minimum at z = -(g +- 1) / H_ss, or where w + d is 0: that is the soft threshold in ``_direction``. H d is never
+    formed: X d is kept in ``moved`` and each coordinate corrects it. The first step is solved until its own violation is
+    that of the start, and four times as far after each that one sweep solved. The line search guards the step, because
+    the loss is no parabola. It ends when the violation is at most ``tol`` times the first one, scaled down by the
+    smaller side's share, or after MAX_STEPS.
+    """
+    n = members.size
+    features, start, at, value = _columns(x_indptr, x_indices, x_data, members, slot_of)
+    bent = np.empty(value.size)  # value * bend, of active features
+    w = np.zeros(features.size)
+    step, gradient, curvature = np.zeros(w.size), np.zeros(w.size), np.zeros(w.size)
+    active = np.empty(w.size, np.int64)
+    margin, moved, trial, pull, bend = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     plus = 0
     for i in range(n):
         plus += side[i] > 0
@@ -212,118 +320,24 @@ def separate(x_indptr, x_indices, x_data, members, side, cost, tol, slot_of):
     goal = -1.0
     inner_tol = 1.0
     for _ in range(MAX_STEPS):
-        for i in range(n):
-            c = cost[1] if side[i] > 0 else cost[0]
-            off = sigmoid(-margin[i] * side[i])
-            pull[i] = -c * side[i] * off
-            bend[i] = c * off * (1.0 - off)
-        n_active = 0
-        violation = 0.0
-        for s in range(n_slots):
-            g = 0.0
-            ids, values = at[start[s] : start[s + 1]], value[start[s] : start[s + 1]]
-            for j in range(values.size):
-                g += values[j] * pull[ids[j]]
-            gradient[s] = g
-            if w[s] > 0.0:
-                violation += abs(g + 1.0)
-            elif w[s] < 0.0:
-                violation += abs(g - 1.0)
-            elif abs(g) > 1.0:
-                violation += abs(g) - 1.0
-            else:
-                continue
-            active[n_active] = s
-            n_active += 1
+        _derivatives(margin, side, cost, pull, bend)
+        n_active, violation = _activate(start, at, value, pull, w, gradient, active)
         if goal < 0.0:
             goal = tol * violation * max(min(plus, n - plus), 1) / n
         if violation <= goal:
             break
-        for a in range(n_active):
-            s = active[a]
-            h = 1e-12
-            ids, values, bents = (
-                at[start[s] : start[s + 1]],
-                value[start[s] : start[s + 1]],
-                bent[start[s] : start[s + 1]],
-            )
-            for j in range(values.size):
-                h += values[j] * values[j] * bend[ids[j]]
-                bents[j] = values[j] * bend[ids[j]]
-            curvature[s] = h
-            step[s] = 0.0
-        moved[:] = 0.0
-        sweeps = 0
-        while sweeps < 1000:
-            worst = 0.0
-            for a in range(n_active):
-                s = active[a]
-                g = gradient[s] + 1e-12 * step[s]
-                ids, bents = at[start[s] : start[s + 1]], bent[start[s] : start[s + 1]]
-                for j in range(bents.size):
-                    g += bents[j] * moved[ids[j]]
-                u = w[s] + step[s]
-                if g + 1.0 <= curvature[s] * u:
-                    z = -(g + 1.0) / curvature[s]
-                elif g - 1.0 >= curvature[s] * u:
-                    z = -(g - 1.0) / curvature[s]
-                else:
-                    z = -u
-                if u > 0.0:
-                    worst += abs(g + 1.0)
-                elif u < 0.0:
-                    worst += abs(g - 1.0)
-                else:
-                    worst += max(abs(g) - 1.0, 0.0)
-                if z != 0.0:
-                    step[s] += z
-                    values = value[start[s] : start[s + 1]]
-                    for j in range(values.size):
-                        moved[ids[j]] += values[j] * z
-            sweeps += 1
-            if worst <= inner_tol * violation:
-                break
+        used = active[:n_active]
+        sweeps = _direction(
+            start, at, value, bent, used, bend, gradient, w, curvature, step, moved, inner_tol * violation
+        )
         if sweeps == 1:
             inner_tol *= 0.25
-        slope = 0.0
-        for a in range(n_active):
-            s = active[a]
-            slope += gradient[s] * step[s] + abs(w[s] + step[s]) - abs(w[s])
-        size = 1.0
-        fell = False
-        for _ in range(30):
-            for i in range(n):
-                trial[i] = margin[i] + size * moved[i]
-            new_loss = _loss(trial, side, cost)
-            change = new_loss - loss
-            for a in range(n_active):
-                s = active[a]
-                change += abs(w[s] + size * step[s]) - abs(w[s])
-            if change <= 0.01 * size * slope:
-                fell = True
-                break
-            size *= 0.5
-        if not fell:  # rounding is all that is left
+        loss = _advance(margin, moved, side, cost, loss, used, gradient, w, step, trial)
+        if loss < 0.0:
             break
-        for a in range(n_active):
-            w[active[a]] += size * step[active[a]]
-        for i in range(n):
-            margin[i] = trial[i]
-        loss = new_loss
-
-    n_used = 0
-    for s in range(n_slots):
-        if np.float32(w[s]) != 0.0:
-            n_used += 1
-    used = np.empty(n_used, np.int32)
-    weights = np.empty(n_used, np.float32)
-    n_used = 0
-    for s in range(n_slots):
-        if np.float32(w[s]) != 0.0:
-            used[n_used] = features[s]
-            weights[n_used] = w[s]
-            n_used += 1
-    return used, weights
+    weights = w.astype(np.float32)
+    kept = np.flatnonzero(weights)
+    return features[kept], weights[kept]
 
 
 @kernel

@@ -314,6 +314,97 @@ def _along(gradient, w, steps, direction, across, square, first):
 
 
 @kernel
+def _begin(indptr, indices, data, total, rows, logistic, C, sign, output, change, gradient, w):
+    """A label enters its lane with a bias only, whose gradient needs no walk over the rows.
+
+    For the squared hinge b minimises b^2 / 2 + C n (share (1 - b)^2 + (1 - share) (1 + b)^2); for the logistic loss it is
+    the log odds of the share of positives. Returns b and the summed curvature.
+    """
+    n, last = output.size, w.size - 1
+    share = rows.size / n
+    if logistic:
+        b = log(share / (1.0 - share))
+        wrong, missed = C * share, C * (1.0 - share)
+        curved = C * share * (1.0 - share) * n
+    else:
+        b = (2.0 * share - 1.0) * (2.0 * C * n) / (1.0 + 2.0 * C * n)
+        wrong, missed = 2.0 * C * (1.0 + b), 2.0 * C * (1.0 - b)
+        curved = 2.0 * C * n
+    for i in range(n):
+        sign[i], output[i], change[i] = -1.0, b, wrong
+    for f in range(last):
+        w[f] = 0.0
+        gradient[f] = wrong * total[f]
+    w[last] = b
+    gradient[last] = b + wrong * (n - rows.size) - missed * rows.size
+    for i in rows:
+        sign[i], change[i] = 1.0, -missed
+        for j in range(indptr[i], indptr[i + 1]):
+            gradient[indices[j]] -= (wrong + missed) * data[j]
+    return b, curved
+
+
+@kernel
+def _keep(w, threshold, feature, weight, kept):
+    """Append a lane's weights, without the bias and those below the threshold; returns where they end."""
+    for f in range(w.size - 1):
+        if w[f] != 0.0 and abs(w[f]) >= threshold:
+            feature[kept], weight[kept] = f, w[f]
+            kept += 1
+    return kept
+
+
+@kernel
+def _search(logistic, C, sign, output, change, label, across, square, first, step):
+    """How far to go, for each lane.
+
+    The objective along a direction is convex: Newton's method for the place where its slope is 0, kept between a place that
+    lies before it and one behind it.
+    """
+    lanes = step.size
+    low, high = np.zeros(lanes), np.full(lanes, np.inf)
+    slope, curvature = np.empty(lanes), np.empty(lanes)
+    settled = label < 0
+    for l in range(lanes):
+        step[l] = 0.0 if settled[l] else 1.0
+    for turn in range(_TURNS):
+        _slopes(logistic, C, sign, output, change, step, slope, curvature)
+        left = 0
+        for l in range(lanes):
+            if settled[l]:
+                continue
+            d = across[l] + step[l] * square[l] + slope[l]
+            if abs(d) <= _FLAT * abs(first[l]):
+                settled[l] = True
+                continue
+            left += 1
+            if d < 0.0:
+                low[l] = step[l]
+            else:
+                high[l] = step[l]
+            step[l] -= d / (square[l] + curvature[l])
+            if not low[l] < step[l] < high[l]:
+                step[l] = (low[l] + high[l]) / 2
+            if turn == _TURNS - 1:
+                step[l] = low[l]
+        if left == 0:
+            break
+
+
+@kernel
+def _in_order(begin, end, feature, weight):
+    """The labels' weights in the labels' order (they ended in another), as (start, feature, weight)."""
+    start = np.zeros(begin.size + 1, np.int64)
+    for k in range(begin.size):
+        start[k + 1] = start[k] + end[k] - begin[k]
+    its, weights = np.empty(start[-1], np.int32), np.empty(start[-1], np.float32)
+    for k in range(begin.size):
+        its[start[k] : start[k + 1]] = feature[begin[k] : end[k]]
+        weights[start[k] : start[k + 1]] = weight[begin[k] : end[k]]
+    return start, its, weights
+
+
+@kernel
 def train(indptr, indices, data, total, label_start, positive, logistic, C, eps, draw, lanes, threshold):
     """Train the classifiers of some labels.
 
@@ -335,21 +426,17 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
     residual, steps = np.empty((lanes, n_features + 1), np.float32), np.zeros((lanes, n_features + 1), np.float32)
     heading, image = np.empty(n_features + 1, np.float32), np.empty(n_features + 1, np.float32)
     sample, heavy, size = np.empty((lanes, n), np.int32), np.empty((lanes, n)), np.empty(lanes, np.int64)
-    limit = np.empty(lanes)
+    limit, step = np.empty(lanes), np.empty(lanes)
     label = np.full(lanes, -1)
-    count = np.empty(lanes, np.int64)
     best, stuck = np.empty(lanes), np.empty(lanes, np.int64)
     loss, curved = np.empty(lanes), np.empty(lanes)
     length, norm = np.empty(lanes), np.empty(lanes)
     across, square, first = np.empty(lanes), np.empty(lanes), np.empty(lanes)
-    step, low, high = np.empty(lanes), np.empty(lanes), np.empty(lanes)
-    slope, curvature = np.empty(lanes), np.empty(lanes)
-    settled = np.empty(lanes, np.bool_)
 
     # Room for all weights there could be: pages that are never written to take no memory.
     feature = np.empty(n_labels * n_features, np.int32)
     weight = np.empty(n_labels * n_features, np.float32)
-    kept_start, kept_stop = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    begin, end = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     objective, gap = np.empty(n_labels), np.empty(n_labels)
     rounds = np.zeros(n_labels, np.int64)
@@ -358,54 +445,33 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
         # The gradient, and with it the proof of how near the minimum is.
         _complete(gradient, w, length, norm)
         for l in range(lanes):
-            if label[l] >= 0:
+            k = label[l]
+            if k >= 0:
                 now = norm[l] / 2 + loss[l]
-                k = label[l]
                 stuck[l] = 0 if now < best[l] else stuck[l] + 1
                 best[l] = min(best[l], now)
                 if length[l] / 2 <= eps * now or rounds[k] == _ROUNDS or stuck[l] == _STUCK:
-                    kept_start[k] = kept
-                    for f in range(n_features):
-                        if w[f, l] != 0.0 and abs(w[f, l]) >= threshold:
-                            feature[kept], weight[kept] = f, w[f, l]
-                            kept += 1
-                    kept_stop[k] = kept
+                    begin[k] = kept
+                    end[k] = kept = _keep(w[:, l], threshold, feature, weight, kept)
                     bias[k], objective[k], gap[k] = w[n_features, l], now, length[l] / 2
                     label[l] = -1
                     ended += 1
             if label[l] < 0:
-                # The next label starts with a bias alone, whose gradient needs no walk over the rows.
                 if started == n_labels:
                     steps[l] = 0.0
                     limit[l] = np.inf
                     continue
-                k = label[l] = started
+                label[l] = started
+                rows = positive[label_start[started] : label_start[started + 1]]
                 started += 1
-                rows = positive[label_start[k] : label_start[k + 1]]
-                count[l] = rows.size
-                share = rows.size / n
-                if logistic:
-                    b = log(share / (1.0 - share))
-                    wrong, missed = C * share, C * (1.0 - share)
-                    curved[l] = C * share * (1.0 - share) * n
-                else:
-                    b = (2.0 * share - 1.0) * (2.0 * C * n) / (1.0 + 2.0 * C * n)
-                    wrong, missed = 2.0 * C * (1.0 + b), 2.0 * C * (1.0 - b)
-                    curved[l] = 2.0 * C * n
-                for i in range(n):
-                    sign[i, l], output[i, l], change[i, l] = -1.0, b, wrong
-                for f in range(n_features):
-                    w[f, l] = 0.0
-                    gradient[f, l] = wrong * total[f]
-                w[n_features, l] = b
-                gradient[n_features, l] = b + wrong * (n - rows.size) - missed * rows.size
-                for i in rows:
-                    sign[i, l], change[i, l] = 1.0, -missed
-                    for j in range(indptr[i], indptr[i + 1]):
-                        gradient[indices[j], l] -= (wrong + missed) * data[j]
+                b, curved[l] = _begin(
+                    indptr, indices, data, total, rows, logistic, C,
+                    sign[:, l], output[:, l], change[:, l], gradient[:, l], w[:, l],
+                )  # fmt: skip
                 norm[l], best[l], stuck[l] = b * b, np.inf, 0
-            rounds[label[l]] += 1
-            limit[l] = curved[l] / max(_LEAST, _PER_POSITIVE * count[l])
+            k = label[l]
+            rounds[k] += 1
+            limit[l] = curved[l] / max(_LEAST, _PER_POSITIVE * (label_start[k + 1] - label_start[k]))
         if ended == n_labels:
             break
 
@@ -417,45 +483,11 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
                 _direction(indptr, indices, data, rows, curve, residual[l], steps[l], heading, image)
         _along(gradient, w, steps, direction, across, square, first)
         _dot(indptr, indices, data, direction, change)
-        # The objective along a direction is convex: Newton's method for the place where its slope is 0, kept between a place
-        # that lies before it and one behind it.
-        for l in range(lanes):
-            low[l], high[l] = 0.0, np.inf
-            settled[l] = label[l] < 0
-            step[l] = 0.0 if settled[l] else 1.0
-        for turn in range(_TURNS):
-            _slopes(logistic, C, sign, output, change, step, slope, curvature)
-            left = 0
-            for l in range(lanes):
-                if settled[l]:
-                    continue
-                d = across[l] + step[l] * square[l] + slope[l]
-                if abs(d) <= _FLAT * abs(first[l]):
-                    settled[l] = True
-                    continue
-                left += 1
-                if d < 0.0:
-                    low[l] = step[l]
-                else:
-                    high[l] = step[l]
-                step[l] -= d / (square[l] + curvature[l])
-                if not low[l] < step[l] < high[l]:
-                    step[l] = (low[l] + high[l]) / 2
-                if turn == _TURNS - 1:
-                    step[l] = low[l]
-            if left == 0:
-                break
+        _search(logistic, C, sign, output, change, label, across, square, first, step)
         _move(logistic, C, sign, output, change, step, loss, curved)
         for f in range(n_features + 1):
             for l in range(lanes):
                 w[f, l] += step[l] * direction[f, l]
         _add_up(indptr, indices, data, change, gradient)
-    # In the order of the labels: they ended in another.
-    start = np.zeros(n_labels + 1, np.int64)
-    for k in range(n_labels):
-        start[k + 1] = start[k] + kept_stop[k] - kept_start[k]
-    in_order, its = np.empty(kept, np.int32), np.empty(kept, np.float32)
-    for k in range(n_labels):
-        in_order[start[k] : start[k + 1]] = feature[kept_start[k] : kept_stop[k]]
-        its[start[k] : start[k + 1]] = weight[kept_start[k] : kept_stop[k]]
+    start, in_order, its = _in_order(begin, end, feature, weight)
     return start, in_order, its, bias, objective, gap, rounds
