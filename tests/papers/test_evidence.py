@@ -37,7 +37,7 @@ def item(id="jain16/table3_table4", recorded=None):
     made = types.SimpleNamespace(
         entry=types.SimpleNamespace(id=id),
         check=lambda table, part, quiet: kept.update({part: table}),
-        recorded=lambda part, whole=False: recorded or {},
+        recorded=lambda part, whole=False, sds=False: recorded or {},
     )
     return made, kept
 
@@ -180,3 +180,14 @@ def test_what_no_notebook_has_judged():
     row = {"untested": "", "holds": 0, "does not hold": 0, "cannot tell": 0, "verdict": "see its cell"}
     assert evidence._group(pd.Series(row)) == "not judged yet"
     assert evidence._group(pd.Series(row | {"holds": 2, "cannot tell": 1, "does not hold": 1})) == evidence.GROUPS[1]
+
+
+def test_means_over_splits_have_the_larger_of_both_errors():
+    columns = {"metric": "P", "k": 1, "left": "a", "right": "b", "value": [0.02, 0.02, 0.02], "stderr": 0.005}
+    table = pd.DataFrame({**columns, "p raw": 0.0001, "low": 0.01, "high": 0.03})
+    # One row's splits lie near each other, one's far apart; the third has no standard deviation and so repeats its value.
+    sds = table.assign(value=[0.001, 0.03, 0.02])
+    found = evidence._over_splits(table, sds)
+    assert found["stderr"].tolist() == [0.005, 0.03, 0.005]
+    assert found["p raw"].isna().tolist() == [False, True, False]
+    assert evidence._over_splits(table[["metric", "value"]], sds).equals(table[["metric", "value"]])
