@@ -312,7 +312,7 @@ def test_results_never_lie_in_the_cache(tmp_path, monkeypatch):
 def test_results_lie_where_one_stands_and_not_in_the_clone(tmp_path, monkeypatch, root):
     monkeypatch.delenv("XCREPRO_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert xc.paths.project_root() == root  # this clone, which the tests were installed from
+    assert paths.project_root() == root  # this clone, which the tests were installed from
     assert results.default_folder() == tmp_path / "results"
     (tmp_path / "mine" / "notebooks").mkdir(parents=True)
     (tmp_path / "mine" / "notebooks" / "manifest.toml").write_text("")

@@ -35,10 +35,8 @@ _WHERE = {
     "formats": None,
     "metrics": None,
     "models": None,
-    "paths": None,
     "propensity": None,
     "published": None,
-    "repro": None,
     "results": None,
     "scale": None,
 }
@@ -54,10 +52,8 @@ if TYPE_CHECKING:
         formats,
         metrics,
         models,
-        paths,
         propensity,
         published,
-        repro,
         results,
         scale,
     )
