@@ -21,6 +21,7 @@ JOBS = (
     "cross_fit",
     "trees",
     "classics",
+    "stand_ins",
     "linear",
     "products",
     "models",

@@ -93,6 +93,9 @@ def test_a_score_is_the_product_along_the_path(twin, kind):
         every = np.zeros(twin.train.Y.shape[1])
         for node, label in enumerate(net["labels"]):
             every[label] = p[-1][node]
+            if "share" in net:
+                every[label] *= min(1, p[0] @ clustered._below(net, 1)[:, [node]].toarray().ravel())
+                continue
             for level in range(depth - 1, 0, -1):
                 node = net[f"parent{level}"][node]
                 every[label] *= p[level - 1][node]
@@ -105,21 +108,99 @@ def test_a_score_is_the_product_along_the_path(twin, kind):
 def test_clusters_are_none_too_large_and_differ(twin, kind):
     model = ClusterNetwork(kind, max_leaf=8, dim=6, epochs=4).fit(twin.train.X, twin.train.Y)
     sizes = np.bincount(model.net_["parent1"])
-    assert sizes.max() <= (16 if kind == "learned" else 8)
+    assert sizes.max() <= 8
     assert sizes.size == model.net_["bias0"].size
     if kind == "learned":
-        fixed = ClusterNetwork(max_leaf=8, dim=6, epochs=4).fit(twin.train.X, twin.train.Y)
-        assert (fixed.net_["parent1"] != model.net_["parent1"]).any()
+        shares = clustered._below(model.net_, 1)
+        assert np.diff(shares.indptr).max() <= 16 + 8
+        assert (shares.sum(axis=1) <= 16 + 1e-4).all()
+        assert 0 < shares.data.min() <= shares.data.max() <= 1
+        # Every label is in its own cluster, some in others too.
+        assert (shares[model.net_["parent1"], np.arange(shares.shape[1])] > 0).all()
+        assert shares.nnz > shares.shape[1]
 
 
-def test_a_label_moves_to_the_best_cluster_that_has_room():
-    net = with_parents(small_net(0, 1), 1)
-    X, T = sp.identity(5, np.float32, "csr"), sp.csr_matrix(np.ones((5, 7), np.float32))  # all labels have all points
-    p = np.array([conditional(net, x, 0) for x in X.toarray()]).sum(axis=0)
-    clustered._move_labels(net, X, T, 3)
-    order = np.argsort(-p)
-    want = np.repeat(order, 3)[:7]
-    assert sorted(net["parent1"].tolist()) == sorted(want.tolist())
+def net_with_shares(seed, room):
+    """Three clusters, of which the first two share labels, the last has the two that are left and one of the first's."""
+    net = with_parents(small_net(seed, 1), 1)
+    labels = [sorted(np.flatnonzero(net["parent1"] == cluster)) for cluster in range(3)]
+    labels[0] = sorted({*labels[0], *labels[1]})
+    labels[2] = sorted({*labels[2], labels[1][0]})
+    u = np.random.default_rng(seed).normal(size=sum(map(len, labels))).astype(np.float32)
+    starts = np.cumsum([0, *map(len, labels)])
+    return net | {"share": u, "share_label": np.concatenate(labels), "share_start": starts}
+
+
+def slow_shares(u, net, room):
+    """(clusters, labels), by the formula."""
+    found = np.zeros((3, 7))
+    for cluster in range(3):
+        at = slice(*net["share_start"][cluster : cluster + 2])
+        found[cluster, net["share_label"][at]] = np.minimum(room * np.exp(u[at]) / np.exp(u[at]).sum(), 1)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_step_of_shares_follows_the_slope_of_the_loss(seed):
+    rng, room, beam = np.random.default_rng(seed), 2, 1
+    X = (rng.random((4, 5)) * (rng.random((4, 5)) < 0.7)).astype(np.float32)
+    T = (rng.random((4, 7)) < 0.3) * rng.choice([0.3, 1.0], size=(4, 7))
+    net = net_with_shares(seed, room)
+    moving = [name for name in net if net[name].dtype == np.float32]
+
+    def loss(moved):
+        net_, total = net | moved, 0.0
+        shares = slow_shares(net_["share"].astype(float), net, room)
+        for x, y in zip(X, T, strict=True):
+            p, own = (conditional(net_, x, level) for level in range(2))
+            opened = np.isin(np.arange(3), np.argsort(-p)[:beam])
+            opened[net["parent1"][y > 0]] = True
+            q = np.minimum((p * opened) @ shares, 1) * own
+            there = q > 0
+            total -= (y * np.log(q, where=there, out=np.zeros(7)) + (1 - y) * np.log(1 - q))[there].sum()
+        return total / 4
+
+    got = {name: np.zeros_like(net[name]) for name in moving}
+
+    def update(name, rows, gradient):
+        got[name][rows] += gradient
+
+    given = sp.csr_matrix(X), sp.csr_matrix(T, dtype=np.float32), np.ones((4, 3), np.float32)
+    clustered.backpropagate_shares(net, *given, beam, room, update)
+    assert np.abs(got["share"]).max() > 1e-3
+    for name in moving:
+        for place in np.ndindex(net[name].shape):
+            ends = []
+            for move in (1e-4, -1e-4):
+                moved = {one: net[one].astype(float) for one in moving}
+                moved[name][place] += move
+                ends.append(loss(moved))
+            assert got[name][place] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=2e-3, abs=2e-4), (name, place)
+
+
+def test_first_shares_by_counting():
+    net, room = with_parents(small_net(0, 1), 1), 2
+    X, T = sp.identity(5, np.float32, "csr"), sp.csr_matrix(np.eye(5, 7) + np.eye(5, 7, 2), dtype=np.float32)
+    brought = np.zeros((3, 7))
+    for x, y in zip(X.toarray(), T.toarray(), strict=True):
+        p = conditional(net, x, 0)
+        best = np.argsort(-p)[:2]
+        brought[best] += p[best, None] * y
+    found = net | clustered._first_shares(net, X, T, 2, room)
+    got = {}
+    for cluster in range(3):
+        at = slice(*found["share_start"][cluster : cluster + 2])
+        got |= {(cluster, label): u for label, u in zip(found["share_label"][at], found["share"][at], strict=True)}
+    want = {}
+    for cluster in range(3):
+        for label in range(7):
+            own = net["parent1"][label] == cluster
+            rank = (brought[cluster] > brought[cluster, label]).sum()
+            if own or (rank < room and brought[cluster, label] > 0):
+                part = 1 if own else brought[cluster, label] / brought[:, label].max()
+                want[cluster, label] = np.log(max(part, 1e-4))
+    assert got.keys() == want.keys()
+    np.testing.assert_allclose([got[one] for one in want], list(want.values()), rtol=1e-4, atol=1e-5)
 
 
 def test_soft_labels_by_walking():
@@ -204,6 +285,8 @@ def test_words_of_another_shape_are_refused(kind):
     ("model", "name", "value"),
     [
         (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"parent1": np.array([0, 0, 0, 0, 9])}),
+        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), "net_", {"share_label": np.array([0, 1, 2, 3, 9])}),
+        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), "net_", {"share_start": np.array([0, 5])}),
         (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"labels": np.array([0, 1, 2, 2, 4])}),
         (ClusterNetwork(max_leaf=2, dim=2, epochs=1), "net_", {"bias0": np.zeros(2)}),
         (GraphTowers(dim=2, epochs=1), "around_", None),

@@ -325,12 +325,12 @@ def test_embeddings_that_no_point_has_stay_as_drawn_and_change_nothing():
     unit, truth = unit_rows(X).astype(np.float32), Truth.of(Y)
     weights = model._start(30, truth)
     drawn, optimizer = weights["embedding"].copy(), Adam(weights)
-    for _ in range(3):
+    for epoch in range(3):
         order = draw.permutation(40)
         for lo in range(0, 40, 7):
             rows = order[lo : lo + 7]
             mask = (draw.random((rows.size, 8), np.float32) >= 0.3) * np.float32(1 / (1 - 0.3))
-            optimizer.start_step(0.003 * (1 - optimizer.steps / 18))
+            optimizer.start_step(0.003 * (1 - (6 * epoch + lo // 7) / 18))
             neural.backpropagate(
                 weights, unit[rows], truth.to_csr()[rows], model._loss_gradient(), mask, optimizer.update
             )

@@ -140,7 +140,7 @@ class Training:
         print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
         start = time.perf_counter()
         model = type(self.prototype)(**self.prototype.get_params())
-        half_way = self.folder / "trees"  # where a killed training of trees goes on
+        half_way = self.folder / "unfinished"  # where a killed training goes on
         if writable and "checkpoint" in inspect.signature(model.fit).parameters:
             self._fit_from(half_way, model)
         else:
@@ -163,7 +163,7 @@ class Training:
         return model
 
     def _fit_from(self, folder: Path, model: Model) -> None:
-        """Train, going on after the trees that an earlier process left; where they are damaged, from the beginning."""
+        """Train, going on from what an earlier process left; where that is damaged, from the beginning."""
         try:
             model.fit(self.X, self.truth, checkpoint=folder, **self.further)
         except DataError as error:

@@ -15,31 +15,36 @@ class Adam:
     Parameters
     ----------
     weights : dict of str to ndarray
-        Of one or two axes.
+        Of one or two axes; whole numbers among them stay as they are.
 
     Attributes
     ----------
-    steps : int
-        Steps begun.
+    state : dict of str to ndarray
+        What the steps before left: the moments, and the betas to the power of the steps.
     """
 
     def __init__(self, weights: dict[str, np.ndarray]) -> None:
-        self._weights = weights
-        self._first = {name: np.zeros_like(array) for name, array in weights.items()}
-        self._second = {name: np.zeros_like(array) for name, array in weights.items()}
-        self.steps = 0
-        self._left = 1.0, 1.0  # of the moments' start: the betas to the power of the steps
+        self._weights, self.state = weights, {"left": np.ones(2)}
+        for name, array in weights.items():
+            if array.dtype == np.float32:
+                self.add(name)
+
+    def add(self, name: str) -> None:
+        """An array that begins to move now, from moments of 0."""
+        for moment in ("first", "second"):
+            self.state[f"{moment} {name}"] = np.zeros_like(self._weights[name])
 
     def start_step(self, rate: float) -> None:
         """The updates that follow are of one step, of this learning rate."""
-        self.steps += 1
-        self._left = self._left[0] * _BETA1, self._left[1] * _BETA2
-        scales = (1 / (1 - left) for left in self._left)
+        left = self.state["left"]
+        left *= (_BETA1, _BETA2)
+        scales = 1 / (1 - left)
         self._scalars = tuple(np.float32(value) for value in (rate, _BETA1, _BETA2, *scales, _EPSILON))
 
     def update(self, name: str, rows: slice | np.ndarray, gradient: np.ndarray) -> None:
         """Move these rows of an array, a slice or ids without repetition; weights and moments of the others wait."""
-        weights, first, second = (each[name] for each in (self._weights, self._first, self._second))
+        weights = self._weights[name]
+        first, second = (self.state[f"{moment} {name}"] for moment in ("first", "second"))
         if isinstance(rows, slice):
             arrays = weights[rows], gradient, first[rows], second[rows]
             kernel.flat(*(array.reshape(-1) for array in arrays), *self._scalars)

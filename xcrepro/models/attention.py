@@ -10,12 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import arithmetic, threads
-from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import attention as kernel
 from xcrepro.matrices import row_of
-from xcrepro.models import adam
-from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models import adam, networks
+from xcrepro.models.base import check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -35,7 +34,7 @@ _WEIGHTS = ("embedding", "query", "output", "bias")
 
 
 @dataclass(eq=False)
-class LabelAttention(Model):
+class LabelAttention(networks.Network):
     """Each label attends to the words of a document by weights of its own, and is scored by what it saw.
 
     Of a document with words w of weights v_w > 0, each with a vector e_w, label l sees
@@ -98,49 +97,37 @@ class LabelAttention(Model):
     """
 
     _: KW_ONLY
-    dim: int = 64
     dropout: float = 0.2
-    epochs: int = 10
-    batch: int = 64
     steps: int = 500
     negatives: int = 512
     learning_rate: float = 0.01
-    seed: int = 0
+
+    _LEAST = networks.Network._LEAST | {"steps": 1, "negatives": 1}
 
     # features: the words with a training row; labels: those with a training positive. Both are ids, rising; of them are
     # the rows of embedding, and of query, output and bias.
     _arrays: ClassVar[tuple[str, ...]] = ("features", "labels", *_WEIGHTS)
 
-    def _check(self) -> None:
-        for name, least in (("dim", 1), ("epochs", 1), ("batch", 1), ("steps", 1), ("negatives", 1), ("seed", 0)):
-            whole_number(name, getattr(self, name), least)
-        real_number("dropout", self.dropout, at_least=0, below=1)
-        # A step of Adam moves a weight by a few learning rates at most, so below 1 nothing can overflow.
-        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
-
     # ------------------------------------------------------------------ training
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check()
-        rng = np.random.default_rng(self.seed)
         X, Y, n = _words(X), truth.to_csr(), truth.n_rows
         features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         labels = np.flatnonzero(truth.label_counts())
         X, Y = X[:, features], Y[:, labels]
         weights = self._start(features.size, truth.label_counts()[labels], n)
         optimizer = adam.Adam(weights)
-        batch = self._rows_a_step(n)
-        steps = self.epochs * -(-n // batch)
-        for _ in range(self.epochs):
-            order = rng.permutation(n)
-            for lo in range(0, n, batch):
-                rows = order[lo : lo + batch]
-                words, part = _present(_drop_words(X[rows], self.dropout, rng))
-                chosen, importance = _choose_labels(Y[rows], self.negatives, rng)
+        state, work = {"net": weights, "adam": optimizer.state}, 6 * self.negatives * self.dim
+        steps = networks.Steps(self, n, (X, Y), state, work, self._rows_a_step(n))
+        for _ in steps.epochs():
+            for rows, rate in steps.batches():
+                words, part = _present(_drop_words(X[rows], self.dropout, steps.rng))
+                chosen, importance = _choose_labels(Y[rows], self.negatives, steps.rng)
                 local = {name: array[words if name == "embedding" else chosen] for name, array in weights.items()}
                 relevant = Y[rows][:, chosen].toarray() > 0
                 gradients = backpropagate(local, part, relevant, importance)
-                optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
+                optimizer.start_step(rate)
                 for name, gradient in gradients.items():
                     optimizer.update(name, words if name == "embedding" else chosen, gradient)
         self.features_, self.labels_ = features, labels

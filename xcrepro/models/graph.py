@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro.arguments import real_number, whole_number
+from xcrepro.arguments import real_number
 from xcrepro.models import two_towers
 from xcrepro.models.base import check_array, unit_rows
 from xcrepro.predictions import TopK
@@ -50,16 +50,17 @@ class GraphTowers(two_towers.TwoTowers):
     TopK(n=135, k=3, n_labels=607)
     """
 
+    _: KW_ONLY
     near: int = 5
     words: int = 20
     mix: float = 0.5
 
     _GRAPH = ("names", "around")
 
+    _LEAST = two_towers.TwoTowers._LEAST | {"near": 1, "words": 1}
+
     def _check(self) -> None:
         super()._check()
-        for name in ("near", "words"):
-            whole_number(name, getattr(self, name), 1)
         real_number("mix", self.mix, at_least=0, at_most=100)
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:

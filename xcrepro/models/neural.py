@@ -12,8 +12,8 @@ from scipy import sparse
 from xcrepro import arithmetic, threads
 from xcrepro.arguments import one_of, real_number, whole_number
 from xcrepro.kernels import neural as kernel
-from xcrepro.models import adam
-from xcrepro.models.base import Model, check_weights, drawn_weights, rank_by_products, unit_rows
+from xcrepro.models import adam, networks
+from xcrepro.models.base import check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -30,7 +30,7 @@ _Gradient = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 @dataclass(eq=False)
-class NeuralOneVsAll(Model):
+class NeuralOneVsAll(networks.Network):
     """Averaged feature embeddings, tanh, and one output a label, trained under a choice of losses.
 
     For a row x, scaled to length 1:  h = tanh(x E + b),  z_l = h . w_l + c_l,  and for the losses with a sigmoid
@@ -85,24 +85,19 @@ class NeuralOneVsAll(Model):
     dim: int = 256
     dropout: float = 0.2
     epochs: int = 20
-    batch: int = 64
     learning_rate: float = 0.003
     gamma: float = 2.0
     gamma_positive: float = 1.0
     gamma_negative: float = 4.0
     shift: float = 0.05
-    seed: int = 0
+
+    _SHARES = ("dropout", "shift")
 
     def _check(self) -> None:
+        super()._check()
         one_of("loss", self.loss, LOSSES)
-        for name, least in (("dim", 1), ("epochs", 1), ("batch", 1), ("seed", 0)):
-            whole_number(name, getattr(self, name), least)
-        for name in ("dropout", "shift"):
-            real_number(name, getattr(self, name), at_least=0, below=1)
         for name in ("gamma", "gamma_positive", "gamma_negative"):
             real_number(name, getattr(self, name), at_least=0, at_most=100)
-        # A step of Adam moves a weight by a few learning rates at most, so below 1 nothing can overflow.
-        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
 
     def _loss_gradient(self) -> _Gradient:
         if self.loss == "squared_hinge":
@@ -118,23 +113,19 @@ class NeuralOneVsAll(Model):
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check()
-        rng = np.random.default_rng(self.seed)
-        X, Y, n = unit_rows(X).astype(np.float32), truth.to_csr(), truth.n_rows
+        X, Y = unit_rows(X).astype(np.float32), truth.to_csr()
         start = self._start(X.shape[1], truth)
         # An embedding that no training point has stays what it was drawn, and would take as long as any other.
         used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         X, weights = X[:, used], start | {"embedding": start["embedding"][used]}
         gradient, optimizer = self._loss_gradient(), adam.Adam(weights)
-        steps = self.epochs * -(-n // self.batch)
-        for _ in range(self.epochs):
-            order = rng.permutation(n)
-            X_order, Y_order = X[order], Y[order]
-            for lo in range(0, n, self.batch):
-                hi = min(lo + self.batch, n)
-                kept = rng.random((hi - lo, self.dim), np.float32) >= self.dropout
-                mask = kept * np.float32(1 / (1 - self.dropout))
-                optimizer.start_step(self.learning_rate * (1 - optimizer.steps / steps))
-                backpropagate(weights, X_order[lo:hi], Y_order[lo:hi], gradient, mask, optimizer.update)
+        state, work = {"net": weights, "adam": optimizer.state}, Y.shape[1] * self.dim / 6
+        steps = networks.Steps(self, truth.n_rows, (X, Y), state, work)
+        for _ in steps.epochs():
+            for rows, rate in steps.batches():
+                optimizer.start_step(rate)
+                mask = self._dropped(rows.size, steps.rng)
+                backpropagate(weights, X[rows], Y[rows], gradient, mask, optimizer.update)
         start["embedding"][used] = weights["embedding"]
         self.weights_ = weights | {"embedding": start["embedding"]}
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-import xcrepro
-from xcrepro import arithmetic, paths, threads
+from xcrepro import arithmetic, threads
 from xcrepro.arguments import label_values, one_of, real_number, whole_number
-from xcrepro.data.sources import npz_arrays
-from xcrepro.errors import ArgumentError, DataError, system_fault
+from xcrepro.errors import ArgumentError
 from xcrepro.kernels import plt_search, plt_train
-from xcrepro.models.base import Model, check_array, unit_rows
+from xcrepro.models.base import check_array, unit_rows
 from xcrepro.models.progress import Progress
+from xcrepro.models.resumable import Checkpoint, Resumable
 from xcrepro.predictions import TopK, empty_places
 from xcrepro.truth import Truth
 
@@ -36,7 +30,7 @@ _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
 
 @dataclass(eq=False)
-class PLT(Model):
+class PLT(Resumable):
     """An ensemble of probabilistic label trees (coverage, appendix A).
 
     A tree splits the labels, by balanced k-means on their features (the mean of their positives' unit rows) or as ``tree``
@@ -258,46 +252,13 @@ class PLT(Model):
 
     # ------------------------------------------------------------------ fit
 
-    def fit(self, X, Y, *, checkpoint: str | os.PathLike | None = None) -> Self:
-        """Learn from points and their labels; what takes longer says on stderr how far it is and when it may end.
-
-        Parameters
-        ----------
-        X, Y
-            As for :meth:`xcrepro.models.Model.fit`.
-        checkpoint : path_like, optional
-            A folder for the trees that are done, one file each. A training that was killed goes on after them when it is called
-            with the same folder, to the same bits. It may be removed once ``fit`` has come back. Where its disk is full, that
-            is said and training goes on.
-
-        Returns
-        -------
-        PLT
-            The model.
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`xcrepro.models.Model.fit`; where the folder has trees of another training: other parameters, data or
-            version.
-        DataError
-            Where a tree in the folder cannot be read.
-        """
-        self._checkpoint = checkpoint
-        try:
-            return super().fit(X, Y)
-        finally:
-            del self._checkpoint
-
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check_parameters()
         unit = unit_rows(X).astype(np.float32)
         rows = _rows(unit)
-        kept = None
-        if self._checkpoint is not None:
-            arrays = (*rows[:3], np.array(X.shape), truth.indptr, truth.indices, np.array(truth.n_labels))
-            kept = _Checkpoint(Path(self._checkpoint), _digest(self.get_params(), arrays))
-        done = {tree: found for tree in range(self.trees) if kept and (found := kept.read(tree))}
+        shapes = np.array([*X.shape, truth.n_labels])
+        kept = Checkpoint(self, (*rows[:3], shapes, truth.indptr, truth.indices))
+        done = {tree: found for tree in range(self.trees) if (found := kept.read(f"tree-{tree}", _unpacked))}
         missing = [tree for tree in range(self.trees) if tree not in done]
         positives = truth.to_csr().tocsc()
         labels = np.flatnonzero(np.diff(positives.indptr)).astype(np.int32)
@@ -314,8 +275,7 @@ class PLT(Model):
             for tree, plan in plans.items():
                 progress.what = f"PLT, training tree {tree + 1} of {self.trees}"
                 done[tree] = self._train(rows, columns.pop(tree), tree, plan, run, progress)
-                if kept:
-                    kept.write(tree, done[tree])
+                kept.write(f"tree-{tree}", lambda tree=tree: _packed(done[tree]))
         trees = [done[tree] for tree in range(self.trees)]
         forest = _assemble(trees, labels, truth.n_labels)
         n_points = np.concatenate([tree.n_points for tree in trees])
@@ -567,56 +527,22 @@ def _cut_by_frequency(counts: np.ndarray, arity: int) -> np.ndarray:
 _OF_CHUNK = ("features", "starts", "child", "weight", "bias")  # what plt_train.train returns
 
 
-class _Checkpoint:
-    """The finished trees of one training in a folder, one file each."""
-
-    def __init__(self, folder: Path, key: str) -> None:
-        self.folder, self.key = folder, key
-
-    def _path(self, tree: int) -> Path:
-        return self.folder / f"tree-{tree}.npz"
-
-    def read(self, tree: int) -> _Tree | None:
-        path = self._path(tree)
-        if not path.is_file():
-            return None
-        try:
-            found = npz_arrays(path)
-            key, ranges = str(found["key"]), found["ranges"].tolist()
-            if key == self.key:
-                plan = _Plan(found["order"].size, 1)
-                plan.order, plan.ranges = found["order"], [tuple(one) for one in ranges]
-                plan.parts = {node: list(range(first, last)) for node, first, last in found["parts"].tolist()}
-                cuts = [np.split(found[name], found[f"{name} ends"][:-1]) for name in _OF_CHUNK]
-                return _Tree(plan, list(zip(*cuts, strict=True)), found["n_points"])
-        except (DataError, OSError, ValueError, KeyError) as error:
-            raise DataError(path, f"no whole tree ({error})", "what PLT.fit wrote", do="Remove it") from error
-        rule = "must be a new folder, or one with trees of the same parameters, data and version"
-        raise ArgumentError("checkpoint", rule, f"{path.name} of another training in {self.folder}", "choose another")
-
-    def write(self, tree: int, done: _Tree) -> None:
-        plan = done.plan
-        parts = [(node, part[0], part[-1] + 1) for node, part in plan.parts.items()]
-        arrays = {"order": plan.order, "ranges": np.array(plan.ranges), "n_points": done.n_points}
-        arrays |= {"key": np.array(self.key), "parts": np.array(parts, np.int64).reshape(-1, 3)}
-        for name, chunks in zip(_OF_CHUNK, zip(*done.trained, strict=True), strict=True):
-            arrays |= {name: np.concatenate(chunks), f"{name} ends": np.cumsum([len(one) for one in chunks])}
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with paths.atomic_path(self._path(tree)) as part, part.open("wb") as file:
-                np.savez(file, **arrays)
-        except OSError as error:
-            print(f"PLT: tree {tree + 1} is not kept: {system_fault(error)}", file=sys.stderr, flush=True)
+def _packed(tree: _Tree) -> dict[str, np.ndarray]:
+    plan = tree.plan
+    parts = [(node, part[0], part[-1] + 1) for node, part in plan.parts.items()]
+    arrays = {"order": plan.order, "ranges": np.array(plan.ranges), "n_points": tree.n_points}
+    arrays |= {"parts": np.array(parts, np.int64).reshape(-1, 3)}
+    for name, chunks in zip(_OF_CHUNK, zip(*tree.trained, strict=True), strict=True):
+        arrays |= {name: np.concatenate(chunks), f"{name} ends": np.cumsum([len(one) for one in chunks])}
+    return arrays
 
 
-def _digest(parameters: dict, arrays: tuple) -> str:
-    """Of all that decides what a training comes to."""
-    about = json.dumps([xcrepro.__version__, parameters], default=lambda value: value.item())
-    digest = hashlib.sha256(about.encode())
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+def _unpacked(found: dict[str, np.ndarray]) -> _Tree:
+    plan = _Plan(found["order"].size, 1)
+    plan.order, plan.ranges = found["order"], [tuple(one) for one in found["ranges"].tolist()]
+    plan.parts = {node: list(range(first, last)) for node, first, last in found["parts"].tolist()}
+    cuts = [np.split(found[name], found[f"{name} ends"][:-1]) for name in _OF_CHUNK]
+    return _Tree(plan, list(zip(*cuts, strict=True)), found["n_points"])
 
 
 def _assemble(trees: list[_Tree], labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:

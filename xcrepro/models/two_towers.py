@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy import sparse
 
 from xcrepro import arithmetic, threads
-from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.errors import ArgumentError
+from xcrepro.arguments import one_of, real_number
 from xcrepro.kernels import two_towers as kernels
-from xcrepro.models.base import Model, check_features, check_weights, drawn_weights, rank_by_products, unit_rows
+from xcrepro.models import networks
+from xcrepro.models.base import check_weights, drawn_weights, rank_by_products, unit_rows
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth
 
@@ -27,7 +27,7 @@ _STEPS = 100
 
 
 @dataclass(eq=False)
-class TwoTowers(Model):
+class TwoTowers(networks.ReadsWords):
     """Words of points and of labels embedded into one space, contrastively, then one classifier a label.
 
     A small member of the family of SiameseXML (Dahiya et al. 2021) and NGAME (Dahiya et al. 2023), for data whose labels have
@@ -90,6 +90,7 @@ class TwoTowers(Model):
     """
 
     output: str = "classifiers"
+    _: KW_ONLY
     dim: int = 256
     epochs: int = 5
     batch: int = 256
@@ -99,61 +100,27 @@ class TwoTowers(Model):
     hard: int = 2
     refresh: int = 3
     strength: float = 1.0
-    seed: int = 0
 
-    _label_features = None  # while fit runs: what it was given
+    _LEAST = networks.Network._LEAST | {"shortlist": 1, "refresh": 1, "hard": 0}
+    _SHARES = ()
 
     def _check(self) -> None:
+        super()._check()
         one_of("output", self.output, OUTPUTS)
-        for name in ("dim", "epochs", "batch", "shortlist", "refresh"):
-            whole_number(name, getattr(self, name), 1)
-        for name in ("hard", "seed"):
-            whole_number(name, getattr(self, name), 0)
-        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
         # Cosines divided by less than this leave the range in which softmax in float32 tells them apart.
         real_number("temperature", self.temperature, at_least=1e-3)
         real_number("strength", self.strength, above=0)
 
     # ------------------------------------------------------------------ training
 
-    def fit(self, X, Y, label_features=None) -> TwoTowers:
-        """Learn from points, their labels, and the labels' words.
-
-        Parameters
-        ----------
-        X, Y
-            As for :meth:`Model.fit`.
-        label_features : sparse matrix or array_like, shape (L, D), optional
-            Words of the labels, over the features of X, finite. A label without words, and every label with None, gets the
-            mean of its points' rows in their place, the usual stand-in.
-
-        Returns
-        -------
-        TwoTowers
-            The model.
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`Model.fit`, and where label_features are not those of the labels of Y over the features of X.
-        """
-        if label_features is not None:
-            label_features = _check_label_features(label_features)
-        self._label_features = label_features
-        try:
-            return super().fit(X, Y)
-        finally:
-            self._label_features = None
-
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check()
         words = self._words_of_labels(X, truth)
         X = unit_rows(X).astype(np.float32)
-        rng = np.random.default_rng(self.seed)
         known = np.bincount(X.indices, minlength=X.shape[1]) + np.bincount(words.indices, minlength=X.shape[1]) > 0
         table = drawn_weights(self.seed, 0, 1 / math.sqrt(self.dim), X.shape[1], self.dim)
         table[~known] = 0
-        self._learn_embeddings(X, words, truth, table, rng)
+        table = self._learn_embeddings(X, words, truth, table)
         labels, _ = _embed(words, table)
         self.embedding_ = table
         if self.output == "encoder":
@@ -163,12 +130,9 @@ class TwoTowers(Model):
 
     def _words_of_labels(self, X: sparse.csr_matrix, truth: Truth) -> sparse.csr_matrix:
         """Rows of length 1, float32: what was given, and of labels without words the mean of their points."""
-        given = self._label_features
+        given = self._given_words(truth, X.shape[1])
         if given is None:
             given = sparse.csr_matrix((truth.n_labels, X.shape[1]))
-        if given.shape != (truth.n_labels, X.shape[1]):
-            rule = f"must have a row for each of the {truth.n_labels} labels and the {X.shape[1]} columns of X"
-            raise ArgumentError("label_features", rule, f"shape {given.shape}")
         words = unit_rows(given).astype(np.float32)
         # A label without words would be near no point, so its classifier would see no point that does not have it.
         bare = sparse.diags((words.getnnz(axis=1) == 0).astype(np.float64))
@@ -176,29 +140,29 @@ class TwoTowers(Model):
         return (words + (bare @ points).astype(np.float32)).tocsr()
 
     def _learn_embeddings(
-        self, X: sparse.csr_matrix, words: sparse.csr_matrix, truth: Truth, table: np.ndarray, rng: np.random.Generator
-    ) -> None:
-        squares = np.zeros_like(table)
+        self, X: sparse.csr_matrix, words: sparse.csr_matrix, truth: Truth, table: np.ndarray
+    ) -> np.ndarray:
         points, labels = np.repeat(np.arange(truth.n_rows), np.diff(truth.indptr)), truth.indices
-        Y, steps, done = truth.to_csr(), self.epochs * -(-labels.size // self.batch), 0
-        for epoch in range(self.epochs):
+        Y, state = truth.to_csr(), {"table": table, "squares": np.zeros_like(table)}
+        work = self.dim * self.batch * (1 + self.hard) / 5
+        steps = networks.Steps(self, labels.size, (X, words, Y), {"net": state}, work)
+        table, squares = state["table"], state["squares"]
+        for epoch in steps.epochs():
             if self.hard and epoch % self.refresh == 0:
-                near = self._near(X, table, _embed(words, table)[0])
-            order = rng.permutation(labels.size)
-            for lo in range(0, order.size, self.batch):
-                pairs = order[lo : lo + self.batch]
+                state["near"] = self._near(X, table, _embed(words, table)[0])
+            for pairs, rate in steps.batches():
                 rows, positives = points[pairs], labels[pairs]
                 drawn = [positives]
                 if self.hard:
-                    places = rng.integers(near.shape[1], size=(pairs.size, self.hard))
+                    near = state["near"]
+                    places = steps.rng.integers(near.shape[1], size=(pairs.size, self.hard))
                     drawn.append(near[rows[:, None], places].ravel())
                 candidates = np.unique(np.concatenate(drawn))
                 columns = np.searchsorted(candidates, positives)
                 batch = X[rows], words[candidates], Y[rows], candidates, columns
-                rate = np.float32(self.learning_rate * (1 - done / steps))
                 _, gradients = contrastive_loss(*batch, table, self.temperature)
-                _update(sparse.vstack(batch[:2], format="csr"), np.vstack(gradients), table, squares, rate)
-                done += 1
+                _update(sparse.vstack(batch[:2], format="csr"), np.vstack(gradients), table, squares, np.float32(rate))
+        return table
 
     def _near(self, X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """The ids of the labels nearest to each point."""
@@ -311,13 +275,6 @@ def fit_scale(cosines: np.ndarray, relevant: np.ndarray) -> tuple[float, float]:
 
 
 # ---------------------------------------------------------------------- helpers
-
-
-def _check_label_features(given) -> sparse.csr_matrix:
-    try:
-        return check_features(given)
-    except ArgumentError as error:
-        raise ArgumentError("label_features", error.rule, error.got, error.do) from None
 
 
 def _embed(rows: sparse.csr_matrix, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
