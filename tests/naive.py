@@ -137,6 +137,41 @@ def micro_f1(truth, ranking, k):
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0
 
 
+def micro_precision(truth, ranking, k):
+    hits = sum(len(y & set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    predicted = sum(len(r[:k]) for r in ranking)
+    return hits / predicted if predicted else 0.0
+
+
+def micro_recall(truth, ranking, k):
+    hits = sum(len(y & set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    return hits / sum(map(len, truth)) if any(truth) else 0.0
+
+
+def set_precision(truth, ranking, k):
+    return mean([len(y & set(r[:k])) / len(r[:k]) if r[:k] else 0.0 for y, r in zip(truth, ranking, strict=True)])
+
+
+def full_ranks(y, r, k, n_labels, beyond):
+    """The rank of each relevant label: its place, or the last of all, or the next ones."""
+    ranks = {label: place for place, label in enumerate(r[:k], 1)}
+    after = iter(range(len(r[:k]) + 1, n_labels + 1))
+    return sorted(ranks[label] if label in ranks else n_labels if beyond == "last" else next(after) for label in y)
+
+
+def lrap(truth, ranking, k, n_labels, beyond="last"):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        ranks = full_ranks(y, r, k, n_labels, beyond)
+        rows.append(sum(sum(other <= rank for other in ranks) / rank for rank in ranks) / len(y) if y else 0.0)
+    return mean(rows)
+
+
+def coverage_error(truth, ranking, k, n_labels, beyond="last"):
+    ranks = [full_ranks(y, r, k, n_labels, beyond) for y, r in zip(truth, ranking, strict=True)]
+    return mean([each[-1] if each else 0 for each in ranks])
+
+
 def label_f1(Y, top, k):
     """Each label's F1 by definition, from a sparse truth and a TopK, where thousands of labels make sets too slow."""
     said = np.zeros(Y.shape, bool)

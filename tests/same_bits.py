@@ -258,8 +258,8 @@ CASES: dict[str, Callable[[Data], object]] = {
         f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.Y, d.ours)
         for name in (
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
-            "label_entropy", "macro_f1", "macro_precision", "macro_recall", "micro_f1", "mrr", "ndcg",
-            "pairs", "precision", "recall",
+            "coverage_error", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall", "micro_f1",
+            "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "recall",
         )
     },
     **{

@@ -47,6 +47,8 @@ class Block:
         The labels at the places, -1 where there is none.
     scores : ndarray of float32, shape (n, k_max)
         Minus infinity where there is none.
+    stored : TopK
+        All places that the predictions keep, for scores that tie across the last one looked at.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Block:
         check_places("ks", k_max, top.k)
         self.ids = read_only(top.ids[:, :k_max])
         self.scores = top.scores[:, :k_max]
+        self.stored = top
         self.first_row = first_row
         self.n_relevant = n_relevant
         if self.ids.size and self.ids.max() >= self.truth.n_labels:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 _FORMAT = "xcrepro state 3"
 _SHARES = frozenset(
-    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "F", "micro-F1", "abandonment", "served", "PSP", "PSnDCG")
-)
+    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "LRAP", "F", "micro-F1", "micro-P", "micro-R", "P (predicted)",
+     "abandonment", "served", "PSP", "PSnDCG")
+)  # fmt: skip
 """Of the sums over rows, those that no predictions bring below 0 or above 1."""
 
 
