@@ -5,6 +5,7 @@ Truth is a list of sets of label ids; predictions a list of lists of label ids, 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -80,6 +81,22 @@ def psndcg(truth, ranking, k, weight, normalize=True, ideal="labels"):
     if not normalize:
         return mean(got)
     return sum(got) / sum(best) if sum(best) else 0.0
+
+
+def orders(scores: dict[int, float]):
+    """Every order of the labels of {label: score} in which better scores come first."""
+    groups = [
+        [label for label in scores if scores[label] == score] for score in sorted({*scores.values()}, reverse=True)
+    ]
+    for parts in itertools.product(*map(itertools.permutations, groups)):
+        yield [label for part in parts for label in part]
+
+
+def over_orders(truth, scores, value):
+    """(lowest, expected, highest) sums over rows of ``value(y, ranking)``, and how many rows the order decides."""
+    found = [[value(y, ranking) for ranking in orders(row)] for y, row in zip(truth, scores, strict=True)]
+    sums = [sum(map(of, found)) for of in (min, mean, max)]
+    return *sums, sum(max(row) - min(row) > 1e-9 for row in found)
 
 
 def mrr(truth, ranking, k):

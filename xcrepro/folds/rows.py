@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 import functools
 from collections.abc import Iterable
@@ -127,6 +128,14 @@ class RowSums:
         """Add another's sums."""
         self._sums.merge(other._sums)
         self.n_rows = self.n_rows + other.n_rows
+
+    def shifted(self, by: ExactSums) -> RowSums:
+        """Sums of the same rows that differ from these by ``by``."""
+        found = copy.copy(self)
+        found._sums = ExactSums(self._sums.shape)
+        found._sums.merge(self._sums)
+        found._sums.merge(by)
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything it holds."""

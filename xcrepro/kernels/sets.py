@@ -25,36 +25,64 @@ def above(ids, scores, thresholds, lo, hi, out_ids, out_scores):
 
 
 @kernel
-def best_cuts(label, score, hit, fold, true, beta2, cuts):
-    """``cuts[f, l]``: the score from which on F of label l is largest over the pairs and relevant labels outside fold f.
+def pack(ids, scores, found, number, fold, fold_bits, lo, hi, out):
+    """The pairs of rows [lo, hi) as whole numbers that rise by label and, in a label, as scores fall; how many there are.
 
-    Pairs are sorted by rising label, then by falling score; ``true[f, l]`` is how many rows outside fold f have the label. Of
-    equal F the highest score is taken. Where no pair outside the fold is a hit the cut stays as it came. F can only be
-    largest where a hit was added, so it is worked out there alone.
+    From the highest bit: ``number[label]`` (pairs of a label without a number, -1, are left out), the bits of the float32 score
+    in falling order, ``fold[row]``, and whether the pair is a hit.
+    """
+    m = 0
+    bits = scores.view(np.uint32)
+    for row in range(lo, hi):
+        for place in range(ids.shape[1]):
+            if ids[row, place] < 0:
+                break
+            label = number[ids[row, place]]
+            if label >= 0:
+                score = bits[row, place] if scores[row, place] != 0.0 else np.uint32(0)  # of 0 and -0 one is enough
+                falling = score if score >> np.uint32(31) else score ^ np.uint32(0x7FFFFFFF)
+                key = np.uint64(label) << np.uint64(32) | np.uint64(falling)
+                key = key << np.uint64(fold_bits) | np.uint64(fold[row])
+                out[m] = key << np.uint64(1) | np.uint64(found[row, place])
+                m += 1
+    return m
+
+
+@kernel
+def best_cuts(keys, fold_bits, true, beta2, cuts):
+    """``cuts[f, l]``: the falling bits of the score from which on F of label l is largest over what is outside fold f.
+
+    ``keys`` are those of :func:`pack`, rising; ``true[f, l]`` is how many rows outside fold f have the label. Of equal F the
+    highest score is taken. Where no pair outside the fold is a hit the cut stays as it came. F can only be largest where a
+    hit was added, so it is worked out there alone.
     """
     folds = cuts.shape[0]
     own_n, own_hits, best = np.zeros(folds), np.zeros(folds), np.zeros(folds)
     n = hits = 0.0
     added = False
-    for i in range(label.size):
+    for i in range(keys.size):
+        key = keys[i]
         n += 1.0
-        if fold[i] >= 0:
-            own_n[fold[i]] += 1.0
-        if hit[i]:
+        fold = np.int64((key >> np.uint64(1)) & np.uint64((1 << fold_bits) - 1))
+        if fold < folds:
+            own_n[fold] += 1.0
+        if key & np.uint64(1):
             hits += 1.0
             added = True
-            if fold[i] >= 0:
-                own_hits[fold[i]] += 1.0
-        new_label = i + 1 == label.size or label[i + 1] != label[i]
-        if added and (new_label or score[i + 1] != score[i]):
+            if fold < folds:
+                own_hits[fold] += 1.0
+        score = key >> np.uint64(fold_bits + 1)
+        label = np.int64(score >> np.uint64(32))
+        after = keys[i + 1] >> np.uint64(fold_bits + 1) if i + 1 < keys.size else np.uint64(0xFFFFFFFFFFFFFFFF)
+        if added and after != score:
             added = False
             for f in range(folds):
                 tp = hits - own_hits[f]
-                found = (1.0 + beta2) * tp / (beta2 * true[f, label[i]] + n - own_n[f]) if tp > 0.0 else 0.0
+                found = (1.0 + beta2) * tp / (beta2 * true[f, label] + n - own_n[f]) if tp > 0.0 else 0.0
                 if found > best[f]:
                     best[f] = found
-                    cuts[f, label[i]] = score[i]
-        if new_label:
+                    cuts[f, label] = np.int64(score & np.uint64(0xFFFFFFFF))
+        if after >> np.uint64(32) != np.uint64(label):
             n = hits = 0.0
             own_n[:] = 0.0
             own_hits[:] = 0.0
@@ -81,6 +109,25 @@ def _end(ids, scores, row, place):
     while end < ids.shape[1] and ids[row, end] >= 0 and scores[row, end] == scores[row, place]:
         end += 1
     return end
+
+
+@kernel
+def mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
+    """``out[row]``: do labels that tie for a place up to k differ, one relevant and one not, or in their weights?"""
+    weighted = weights.size > 0
+    for row in range(lo, hi):
+        out[row] = False
+        place = 0
+        while place < k and ids[row, place] >= 0 and not out[row]:
+            end = _end(ids, scores, row, place)
+            first = -1.0
+            for j in range(place, end if end > place + 1 else place):
+                worth = 0.0
+                if _relevant(indices, indptr[row], indptr[row + 1], ids[row, j]):
+                    worth = weights[ids[row, j]] if weighted else 1.0
+                out[row] |= j > place and worth != first
+                first = worth
+            place = end
 
 
 @kernel

@@ -20,6 +20,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.folds.labels import HitLabels
 from xcrepro.folds.rows import RowSums
 from xcrepro.folds.sums import ratio
+from xcrepro.folds.ties import IN_ORDER
 from xcrepro.kernels import labelwise as label_kernel
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import calibration, labelwise
@@ -85,6 +86,11 @@ class Metric:
     def interval(self) -> str:
         """Which interval holds: "bootstrap" of sums over rows, else "halves" (:func:`xcrepro.metrics.confidence_intervals`)."""
         return "bootstrap" if self.fold == "rows" else "halves"
+
+    @property
+    def adds_up(self) -> bool:
+        """Is it made of sums over places, so that its mean over orders of tied scores has a closed form?"""
+        return self.fold == "rows" and IN_ORDER.isdisjoint(self.columns)
 
     @property
     def probabilities(self) -> bool:
@@ -257,8 +263,12 @@ def names(*folds: str) -> list[str]:
     return [metric.name for metric in METRICS.values() if metric.fold in folds]
 
 
-def default(inverse_propensity: bool = False, label_counts: bool = False, n_relevant: bool = False) -> list[str]:
-    """The metrics that are computed unasked, by what is given: their names, in the order of tables."""
+def default(
+    inverse_propensity: bool = False, label_counts: bool = False, n_relevant: bool = False, ties: str | None = None
+) -> list[str]:
+    """The metrics that are computed unasked, by what is given: their names, in the order of tables. With ``ties`` other than
+    the lowest id those that add up over places."""
+    every = ties in (None, "lowest-id")
     given = {
         name
         for name, there in (
@@ -268,7 +278,8 @@ def default(inverse_propensity: bool = False, label_counts: bool = False, n_rele
         )
         if there
     }
-    return [metric.name for metric in METRICS.values() if metric.default and given >= {*metric.needs}]
+    found = [metric for metric in METRICS.values() if metric.default and given >= {*metric.needs}]
+    return [metric.name for metric in found if every or metric.adds_up]
 
 
 def table() -> pd.DataFrame:
