@@ -189,6 +189,75 @@ def coverage_error(truth, ranking, k, n_labels, beyond="last"):
     return mean([each[-1] if each else 0 for each in ranks])
 
 
+def at_least(rows, threshold):
+    """The labels of {label: score} whose score reaches the threshold, or their own of {label: threshold}."""
+    cut = threshold if isinstance(threshold, dict) else dict.fromkeys(range(99), threshold)
+    return [{label for label, score in row.items() if score >= cut[label]} for row in rows]
+
+
+def set_f(truth, sets, beta=1.0):
+    """Micro-F of sets."""
+    hits = sum(len(y & s) for y, s in zip(truth, sets, strict=True))
+    below = beta**2 * sum(map(len, truth)) + sum(map(len, sets))
+    return (1 + beta**2) * hits / below if below else 0.0
+
+
+def best_threshold(truth, rows, beta=1.0):
+    """The score with the largest micro-F, of equal ones the highest; None without a hit."""
+    scores = sorted({score for row in rows for score in row.values()}, reverse=True)
+    best = max(scores, key=lambda score: set_f(truth, at_least(rows, score), beta), default=None)
+    return best if best is not None and set_f(truth, at_least(rows, best), beta) > 0 else None
+
+
+def own_thresholds(truth, rows, n_labels, beta=1.0):
+    """The best threshold of each label by its own F; that of all where it has no hit."""
+    found = {}
+    for label in range(n_labels):
+        own = best_threshold(
+            [y & {label} for y in truth], [{k: v for k, v in row.items() if k == label} for row in rows], beta
+        )
+        found[label] = best_threshold(truth, rows, beta) if own is None else own
+    return found
+
+
+def risk(kept):
+    """(share kept, error) after each distinct confidence of [(confidence, error)], the surest first."""
+    found = []
+    for threshold in sorted({confidence for confidence, _ in kept}, reverse=True):
+        errors = [error for confidence, error in kept if confidence >= threshold]
+        found.append((len(errors) / len(kept), mean(errors)))
+    return found
+
+
+def aurc(kept):
+    """The mean, over all orders of equal confidences, of the mean error among the i surest over i."""
+    values = []
+    for order in orders(dict(enumerate(confidence for confidence, _ in kept))):
+        errors = [kept[i][1] for i in order]
+        values.append(mean([mean(errors[: i + 1]) for i in range(len(errors))]))
+    return mean(values)
+
+
+def graded_ndcg(grades, ranking, k, gain):
+    """nDCG of [{label: grade}]."""
+    rows = []
+    for own, r in zip(grades, ranking, strict=True):
+        best = sorted(own.values(), reverse=True)[:k]
+        below = sum(gain(grade) / math.log2(place + 2) for place, grade in enumerate(best))
+        got = sum(gain(own[label]) / math.log2(place + 2) for place, label in enumerate(r[:k]) if label in own)
+        rows.append(got / below if below else 0.0)
+    return mean(rows)
+
+
+def confused(truth, ranking, k):
+    """{(predicted, missed): rows}."""
+    found = {}
+    for y, r in zip(truth, ranking, strict=True):
+        for pair in itertools.product(set(r[:k]) - y, y - set(r[:k])):
+            found[pair] = found.get(pair, 0) + 1
+    return found
+
+
 def label_f1(Y, top, k):
     """Each label's F1 by definition, from a sparse truth and a TopK, where thousands of labels make sets too slow."""
     said = np.zeros(Y.shape, bool)

@@ -17,6 +17,7 @@ from xcrepro.metrics.calibration import (
     smooth_ece,
 )
 from xcrepro.metrics.compare import compare
+from xcrepro.metrics.confused import Confused, confused_labels
 from xcrepro.metrics.coverage import alpha_coverage, coverage, diversity, label_entropy, reachable, sampled_coverage
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.labelwise import (
@@ -48,6 +49,14 @@ from xcrepro.metrics.ranking import (
     recall,
 )
 from xcrepro.metrics.registry import METRICS, table
+from xcrepro.metrics.sets import (
+    ThresholdCurve,
+    aurc,
+    best_threshold,
+    cross_fit_sets,
+    risk_coverage,
+    threshold_curve,
+)
 from xcrepro.metrics.significance import (
     Bootstrap,
     Comparison,
@@ -66,17 +75,21 @@ __all__ = [
     "Bootstrap",
     "BrierParts",
     "Comparison",
+    "Confused",
     "CorrectedECE",
     "Counts",
     "Interval",
     "SharedErrorsWarning",
     "TTest",
+    "ThresholdCurve",
     "abandonment",
     "ace",
     "adg",
     "alpha_coverage",
+    "aurc",
     "average_precision",
     "best_macro_f1",
+    "best_threshold",
     "binned_macro_f1",
     "brier",
     "brier_decomposition",
@@ -84,10 +97,12 @@ __all__ = [
     "compare",
     "compare_all",
     "confidence_intervals",
+    "confused_labels",
     "confusion",
     "corrected_ece",
     "coverage",
     "coverage_error",
+    "cross_fit_sets",
     "diversity",
     "ece",
     "evaluate",
@@ -116,7 +131,9 @@ __all__ = [
     "reachable",
     "recall",
     "reliability",
+    "risk_coverage",
     "sampled_coverage",
     "smooth_ece",
     "table",
+    "threshold_curve",
 ]

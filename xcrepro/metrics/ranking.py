@@ -27,7 +27,7 @@ import numpy as np
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS
-from xcrepro.metrics import state
+from xcrepro.metrics import graded, state
 from xcrepro.predictions import TopK
 
 
@@ -123,7 +123,7 @@ def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_rele
     return _per_relevant("R", Y, top, ks, inverse_propensity, n_relevant)
 
 
-def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndarray:
+def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str | None = None) -> np.ndarray:
     """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
 
     Parameters
@@ -134,6 +134,10 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
         ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
         reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in
         both.
+    gains : {"linear", "exponential"}, optional
+        Takes the values that Y stores for grades, and a hit counts its grade g (``"linear"``, as in scikit-learn's
+        ``ndcg_score``) or 2^g - 1 (``"exponential"``, as in learning to rank). The ideal is then the row's own labels by
+        falling grade. Without it every relevant label counts 1, whatever is stored.
 
     Returns
     -------
@@ -148,7 +152,14 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
     >>> top = TopK.from_ids([[3, 1, 0]], n_labels=4)              # the one label at place 2
     >>> ndcg(Y, top, ks=(1, 3)).round(4), ndcg(Y, top, ks=(1, 3), ideal="k").round(4)
     (array([0.    , 0.6309]), array([0.    , 0.2961]))
+    >>> grades = np.array([[0, 1, 0, 3]])
+    >>> [ndcg(grades, TopK.from_ids([[1, 3]], n_labels=4), 2, gains=gains).round(4) for gains in ("linear", "exponential")]
+    [array([0.7967]), array([0.7098])]
     """
+    if gains is not None:
+        if ideal != "labels":
+            raise ArgumentError("ideal", "must be 'labels' with gains", repr(ideal), "k unknown labels have no grades")
+        return graded.ndcg(Y, top, ks, gains)
     name = "nDCG" if one_of("ideal", ideal, ("labels", "k")) == "labels" else "nDCG (ideal k)"
     return values([name], Y, top, ks)[name]
 
