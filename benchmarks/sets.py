@@ -1,7 +1,8 @@
 """Sets of any size, ties, graded relevance and confused labels: what each costs beside the plain call of the same metric.
 
-The input is that of ``benchmarks.metrics``, ranked once to all 100 places; "tied" are the same scores rounded to hundredths. The
-plain call is :func:`xcrepro.evaluate` of the metric in its group's first line, at the same places and on the same ranking.
+The input is that of ``benchmarks.metrics``, ranked once to all 100 places; "tied" are the same scores rounded to hundredths.
+The plain call is :func:`xcrepro.evaluate` of the metric in its group's first line, at the same places, on the same ranking. A
+curve over all thresholds has to sort all scores, so its group has ACE as well, the plain metric that sorts them too.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def groups(n: int, n_labels: int, per_row: int) -> dict[str, dict[str, Callable[
             "micro-P, micro-R, P (predicted)": plain(top, whole, "micro-P", "micro-R", "P (predicted)"),
             "top.above(0.5) and its micro-F1": lambda: xc.evaluate(Y, top.above(0.5), whole, metrics="micro-F1"),
             "top.above(one for each label)": lambda: top.above(each),
+            "xc.evaluate, ACE": plain(top, whole, "ACE"),
             "threshold_curve": lambda: m.threshold_curve(Y, top),
             "best_threshold": lambda: m.best_threshold(Y, top),
             "cross_fit_sets": lambda: m.cross_fit_sets(Y, top),
