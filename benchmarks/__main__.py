@@ -16,6 +16,7 @@ JOBS = (
     "metrics",
     "labelwise",
     "decide",
+    "sets",
     "state",
     "calibration",
     "cross_fit",

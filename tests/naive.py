@@ -5,6 +5,7 @@ Truth is a list of sets of label ids; predictions a list of lists of label ids, 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -82,6 +83,22 @@ def psndcg(truth, ranking, k, weight, normalize=True, ideal="labels"):
     return sum(got) / sum(best) if sum(best) else 0.0
 
 
+def orders(scores: dict[int, float]):
+    """Every order of the labels of {label: score} in which better scores come first."""
+    groups = [
+        [label for label in scores if scores[label] == score] for score in sorted({*scores.values()}, reverse=True)
+    ]
+    for parts in itertools.product(*map(itertools.permutations, groups)):
+        yield [label for part in parts for label in part]
+
+
+def over_orders(truth, scores, value):
+    """(lowest, expected, highest) sums over rows of ``value(y, ranking)``, and how many rows the order decides."""
+    found = [[value(y, ranking) for ranking in orders(row)] for y, row in zip(truth, scores, strict=True)]
+    sums = [sum(map(of, found)) for of in (min, mean, max)]
+    return *sums, sum(max(row) - min(row) > 1e-9 for row in found)
+
+
 def mrr(truth, ranking, k):
     rows = []
     for y, r in zip(truth, ranking, strict=True):
@@ -135,6 +152,110 @@ def micro_f1(truth, ranking, k):
     fp = sum(len(set(r[:k]) - y) for y, r in zip(truth, ranking, strict=True))
     fn = sum(len(y - set(r[:k])) for y, r in zip(truth, ranking, strict=True))
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0
+
+
+def micro_precision(truth, ranking, k):
+    hits = sum(len(y & set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    predicted = sum(len(r[:k]) for r in ranking)
+    return hits / predicted if predicted else 0.0
+
+
+def micro_recall(truth, ranking, k):
+    hits = sum(len(y & set(r[:k])) for y, r in zip(truth, ranking, strict=True))
+    return hits / sum(map(len, truth)) if any(truth) else 0.0
+
+
+def set_precision(truth, ranking, k):
+    return mean([len(y & set(r[:k])) / len(r[:k]) if r[:k] else 0.0 for y, r in zip(truth, ranking, strict=True)])
+
+
+def full_ranks(y, r, k, n_labels, beyond):
+    """The rank of each relevant label: its place, or the last of all, or the next ones."""
+    ranks = {label: place for place, label in enumerate(r[:k], 1)}
+    after = iter(range(len(r[:k]) + 1, n_labels + 1))
+    return sorted(ranks[label] if label in ranks else n_labels if beyond == "last" else next(after) for label in y)
+
+
+def lrap(truth, ranking, k, n_labels, beyond="last"):
+    rows = []
+    for y, r in zip(truth, ranking, strict=True):
+        ranks = full_ranks(y, r, k, n_labels, beyond)
+        rows.append(sum(sum(other <= rank for other in ranks) / rank for rank in ranks) / len(y) if y else 0.0)
+    return mean(rows)
+
+
+def coverage_error(truth, ranking, k, n_labels, beyond="last"):
+    ranks = [full_ranks(y, r, k, n_labels, beyond) for y, r in zip(truth, ranking, strict=True)]
+    return mean([each[-1] if each else 0 for each in ranks])
+
+
+def at_least(rows, threshold):
+    """The labels of {label: score} whose score reaches the threshold, or their own of {label: threshold}."""
+    cut = threshold if isinstance(threshold, dict) else dict.fromkeys(range(99), threshold)
+    return [{label for label, score in row.items() if score >= cut[label]} for row in rows]
+
+
+def set_f(truth, sets, beta=1.0):
+    """Micro-F of sets."""
+    hits = sum(len(y & s) for y, s in zip(truth, sets, strict=True))
+    below = beta**2 * sum(map(len, truth)) + sum(map(len, sets))
+    return (1 + beta**2) * hits / below if below else 0.0
+
+
+def best_threshold(truth, rows, beta=1.0):
+    """The score with the largest micro-F, of equal ones the highest; None without a hit."""
+    scores = sorted({score for row in rows for score in row.values()}, reverse=True)
+    best = max(scores, key=lambda score: set_f(truth, at_least(rows, score), beta), default=None)
+    return best if best is not None and set_f(truth, at_least(rows, best), beta) > 0 else None
+
+
+def own_thresholds(truth, rows, n_labels, beta=1.0):
+    """The best threshold of each label by its own F; that of all where it has no hit."""
+    found = {}
+    for label in range(n_labels):
+        own = best_threshold(
+            [y & {label} for y in truth], [{k: v for k, v in row.items() if k == label} for row in rows], beta
+        )
+        found[label] = best_threshold(truth, rows, beta) if own is None else own
+    return found
+
+
+def risk(kept):
+    """(share kept, error) after each distinct confidence of [(confidence, error)], the surest first."""
+    found = []
+    for threshold in sorted({confidence for confidence, _ in kept}, reverse=True):
+        errors = [error for confidence, error in kept if confidence >= threshold]
+        found.append((len(errors) / len(kept), mean(errors)))
+    return found
+
+
+def aurc(kept):
+    """The mean, over all orders of equal confidences, of the mean error among the i surest over i."""
+    values = []
+    for order in orders(dict(enumerate(confidence for confidence, _ in kept))):
+        errors = [kept[i][1] for i in order]
+        values.append(mean([mean(errors[: i + 1]) for i in range(len(errors))]))
+    return mean(values)
+
+
+def graded_ndcg(grades, ranking, k, gain):
+    """nDCG of [{label: grade}]."""
+    rows = []
+    for own, r in zip(grades, ranking, strict=True):
+        best = sorted(own.values(), reverse=True)[:k]
+        below = sum(gain(grade) / math.log2(place + 2) for place, grade in enumerate(best))
+        got = sum(gain(own[label]) / math.log2(place + 2) for place, label in enumerate(r[:k]) if label in own)
+        rows.append(got / below if below else 0.0)
+    return mean(rows)
+
+
+def confused(truth, ranking, k):
+    """{(predicted, missed): rows}."""
+    found = {}
+    for y, r in zip(truth, ranking, strict=True):
+        for pair in itertools.product(set(r[:k]) - y, y - set(r[:k])):
+            found[pair] = found.get(pair, 0) + 1
+    return found
 
 
 def label_f1(Y, top, k):

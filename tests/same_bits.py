@@ -138,6 +138,10 @@ class Data:
         self.train, self.test = self.twin.train, self.twin.test
         self.Y, self.eta = self.test.Y, self.test.observed_marginals
         self.ours, self.theirs = (xc.TopK.from_scores(self.bent(power), 5) for power in (0.6, 1.7))
+        rounded = sparse.csr_matrix(self.eta)
+        rounded.data = np.floor(20.0 * rounded.data) / 20.0
+        self.tied, self.graded = xc.TopK.from_scores(rounded, 9), sparse.csr_matrix(self.Y, dtype=np.float64, copy=True)
+        self.graded.data[:] = 0.5 * (1 + np.arange(self.graded.nnz) % 7)
         self.counts, self.n = self.twin.label_counts, self.twin.n_train
         self.weights = propensity.inverse(self.counts, self.n, self.twin.A, self.twin.B)
         self.scores, self.hits = metrics.pairs(self.Y, xc.TopK.from_scores(self.eta, 5))
@@ -258,14 +262,22 @@ CASES: dict[str, Callable[[Data], object]] = {
         f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.Y, d.ours)
         for name in (
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
-            "label_entropy", "macro_f1", "macro_precision", "macro_recall", "micro_f1", "mrr", "ndcg",
-            "pairs", "precision", "recall",
+            "coverage_error", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall", "micro_f1",
+            "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "recall",
         )
     },
     **{
         f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.scores, d.hits)
         for name in ("ace", "brier", "brier_decomposition", "corrected_ece", "ece", "nll", "reliability", "smooth_ece")
     },
+    "metrics.ThresholdCurve": lambda d: metrics.ThresholdCurve().update(d.Y, d.ours).table(2.0),
+    "metrics.threshold_curve": lambda d: metrics.threshold_curve(d.Y, d.theirs),
+    "metrics.best_threshold": lambda d: [metrics.best_threshold(d.Y, d.ours, per=per) for per in ("all", "label")],
+    "metrics.cross_fit_sets": lambda d: [metrics.cross_fit_sets(d.Y, d.ours, per=per) for per in ("all", "label")],
+    "metrics.risk_coverage": lambda d: [metrics.risk_coverage(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
+    "metrics.aurc": lambda d: [metrics.aurc(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
+    "metrics.Confused": lambda d: metrics.Confused(3).update(d.Y, d.ours).table(),
+    "metrics.confused_labels": lambda d: metrics.confused_labels(d.Y, d.theirs, 5),
     "metrics.alpha_coverage": lambda d: metrics.alpha_coverage(d.Y, d.ours, alpha=0.3),
     "metrics.best_macro_f1": lambda d: metrics.best_macro_f1(d.Y, 1),
     "metrics.binned_macro_f1": lambda d: metrics.binned_macro_f1(d.Y, d.ours, label_counts=d.counts),
@@ -280,6 +292,9 @@ CASES: dict[str, Callable[[Data], object]] = {
     ],
     "metrics.evaluate": lambda d: [
         metrics.evaluate(d.Y, d.ours, **d.given),
+        metrics.evaluate(d.Y, d.tied, (1, 3, 5), d.weights, ties="bounds"),
+        metrics.evaluate(d.Y, d.tied, (1, 3, 5), d.weights, ties="expected"),
+        [metrics.ndcg(d.graded, d.ours, gains=gains) for gains in ("linear", "exponential")],
         metrics.evaluate(
             d.Y, {"one": d.ours, "two": [d.ours, d.theirs]}, 5, d.weights, d.counts, interval=0.95, samples=40,
             metrics=["P", "PSP", "macro-F1", "coverage", "binned macro-F1", "ECE", "smECE"],

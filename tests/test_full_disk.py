@@ -97,6 +97,10 @@ def names(home: Path, turn: int) -> None:
     write_label_names(home / "names.txt", LabelNames(tuple(f"name {turn} {label}" for label in range(9 * turn))))
 
 
+def filter_file(home: Path, turn: int) -> None:
+    xc.data.write_filter(home / "filter_labels_test.txt", range(9 * turn), range(9 * turn))
+
+
 def vectorized(home: Path, turn: int) -> None:
     from xcrepro.data.vectorize import vectorize
 
@@ -257,7 +261,20 @@ WRITERS = {
     **{
         function.__name__: function
         for function in (
-            *(npz, pair, packed, state, calibrator, model, names, vectorized, open_dataset, kept_result, fingerprints),
+            *(
+                npz,
+                pair,
+                packed,
+                state,
+                calibrator,
+                model,
+                names,
+                filter_file,
+                vectorized,
+                open_dataset,
+                kept_result,
+                fingerprints,
+            ),
             *(checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard),
         )
     },

@@ -435,3 +435,54 @@ def test_float32_scores_of_bibtex(real_data):
     dense = scores.toarray()
     want = [naive.ranked({l: s for l, s in enumerate(row) if s}, 5) for row in dense.tolist()]
     assert rows_of(top) == want
+
+
+# ---------------------------------------------------------------- sets cut at a threshold
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_above_keeps_what_reaches_the_threshold(seed, each):
+    rng = np.random.default_rng(seed)
+    scores = np.where(rng.random((7, 6)) < 0.8, rng.integers(0, 5, (7, 6)) / 4, -np.inf)
+    top = xc.TopK.from_scores(scores, 4)
+    cut = rng.integers(0, 5, 6 if each else ()) / 4
+    want = xc.TopK.from_pairs(
+        [[(label, score) for label, score in row if score >= (cut[label] if each else cut)] for row in top.to_pairs()],
+        n_labels=6,
+        k=4,
+    )
+    found = top.above(cut)
+    assert found.ids.tolist() == np.pad(want.ids, ((0, 0), (0, 4 - want.k)), constant_values=-1).tolist()
+    assert (np.isneginf(found.scores) == (found.ids < 0)).all()
+    assert not found.ids.flags.writeable
+
+
+def test_thresholds_at_the_edges():
+    margins = xc.TopK.from_ids([[0, 1], [2, -1]], [[3.0, -2.0], [0.7, 0]], n_labels=3)
+    assert margins.above(-np.inf).ids.tolist() == margins.ids.tolist()
+    assert (margins.above(np.inf).ids < 0).all()
+    assert margins.above(0.7).ids.tolist() == [[0, -1], [2, -1]]  # 0.7 as float32 is below 0.7 as float64
+    assert margins.above([9.0, -9.0, 0.0]).ids.tolist() == [[1, -1], [2, -1]]  # margins: one label's may lie outside
+    nothing = xc.TopK.from_ids([[-1]], n_labels=3)
+    assert nothing.above(7).ids.tolist() == [[-1]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "said"),
+    [
+        ([[0.9, 0.2]], 50, "threshold must lie in the range of the scores, 0 to 1; got 50"),
+        ([[0.9, 0.2]], [0.1, 0.3, -2.0], "-2 for label 2"),
+        ([[9.0, -2.0]], 9.5, "-2 to 9; got 9.5"),
+        ([[9.0, -2.0]], [-3, -4, -5], "-3 for label 0"),
+        ([[0.9, 0.2]], np.nan, "threshold must not be NaN"),
+        ([[0.9, 0.2]], [0.1, np.nan, 0.2], "NaN for label 1"),
+        ([[0.9, 0.2]], [0.1, 0.2], r"one for each of the 3 labels; got an array of shape \(2,\)"),
+        ([[0.9, 0.2]], "0.5", "must be a number"),
+        ([[0.9, 0.2]], None, "must be a number"),
+    ],
+)
+def test_thresholds_that_mean_nothing_are_refused(scores, threshold, said):
+    top = xc.TopK.from_ids([[0, 1]], scores, n_labels=3)
+    with pytest.raises(ArgumentError, match=said):
+        top.above(threshold)

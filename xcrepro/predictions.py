@@ -27,6 +27,7 @@ from xcrepro import threads
 from xcrepro.arguments import whole_number
 from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError
+from xcrepro.kernels import sets as sets_kernel
 from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
 from xcrepro.matrices import checked_matrix, csr_from_arrays, row_of
@@ -104,6 +105,42 @@ class TopK:
             In the order of ``which``.
         """
         return TopK(self.ids[which], self.scores[which], self.n_labels)
+
+    def above(self, threshold) -> TopK:
+        """The predictions whose score is at or above a threshold: sets of any size.
+
+        Parameters
+        ----------
+        threshold : float or array_like of float, shape (L,)
+            One for all labels, or one for each. Compared as float32, as scores are stored. Minus infinity keeps all that is
+            predicted, infinity keeps only infinite scores.
+
+        Returns
+        -------
+        TopK
+            Of as many places, the empty ones behind: absent (-1).
+
+        Raises
+        ------
+        ArgumentError
+            For NaN, another number of thresholds than L, and a threshold that no score can mean: outside [0, 1] where all
+            scores lie there; of other scores, where every threshold lies on the same side of all of them.
+
+        Examples
+        --------
+        >>> top = TopK.from_ids([[3, 0, 1], [2, 1, 0]], [[0.9, 0.6, 0.2], [0.4, 0.3, 0.1]], n_labels=4)
+        >>> top.above(0.5).ids
+        array([[ 3,  0, -1],
+               [-1, -1, -1]], dtype=int32)
+        >>> top.above([0.1, 0.5, 0.4, 1.0]).ids      # a threshold for each label
+        array([[ 0, -1, -1],
+               [ 2,  0, -1]], dtype=int32)
+        """
+        cuts = _thresholds(threshold, self)
+        ids, scores = empty_places(len(self), self.k)
+        given = self.ids, self.scores, cuts
+        threads.over_rows(len(self), lambda lo, hi: sets_kernel.above(*given, lo, hi, ids, scores), min_rows=4096)
+        return TopK(ids, scores, self.n_labels)
 
     # ------------------------------------------------------------------ from scores
 
@@ -610,6 +647,32 @@ def _pairs(exclude, shape) -> tuple[np.ndarray, np.ndarray]:
         got = f"rows up to {rows.max()}, labels up to {labels.max()}"
         raise ArgumentError("exclude", rule, got, "is it the filter file of this split?")
     return rows, labels
+
+
+def _thresholds(threshold, top: TopK) -> np.ndarray:
+    """float32, a single one or one a label, checked against the scores that they are to cut."""
+    given = np.asarray(threshold)
+    if given.dtype.kind not in "biuf" or given.shape not in ((), (top.n_labels,)):
+        rule = f"must be a number, or one for each of the {top.n_labels} labels"
+        got = f"an array of shape {given.shape}" if given.dtype.kind in "biuf" else repr(threshold)
+        raise ArgumentError("threshold", rule, got)
+    each = np.atleast_1d(given).astype(np.float64)
+    if np.isnan(each).any():
+        raise ArgumentError("threshold", "must not be NaN", f"NaN for label {np.argmax(np.isnan(each))}")
+    places = (top.ids >= 0).sum(axis=1)
+    if places.any():
+        some = np.flatnonzero(places)  # scores fall along a row
+        low, high = float(top.scores[some, places[some] - 1].min()), float(top.scores[:, 0].max())
+        probabilities = low >= 0 and high <= 1
+        low, high = (0.0, 1.0) if probabilities else (low, high)
+        below, beyond = each < low, each > high
+        wrong = np.isfinite(each) & (below | beyond)
+        if wrong.any() and (probabilities or below.all() or beyond.all()):
+            got = f"{each[np.argmax(wrong)]:g}" + (f" for label {np.argmax(wrong)}" if given.ndim else "")
+            do = "minus infinity keeps all that is predicted"
+            raise ArgumentError("threshold", f"must lie in the range of the scores, {low:g} to {high:g}", got, do)
+    with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
+        return each.astype(np.float32)
 
 
 def _npz_name(path: str | os.PathLike) -> Path:

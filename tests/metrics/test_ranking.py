@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import label_ranking_average_precision_score
+from sklearn.metrics import coverage_error, label_ranking_average_precision_score
 
 import xcrepro as xc
 from tests import naive
@@ -58,8 +58,21 @@ def test_every_metric_equals_its_oracle(case):
     def want(oracle, *args, **kwargs):
         return [oracle(truth, rows, k, *args, **kwargs) for k in KS]
 
-    for metric in ("precision", "recall", "mrr", "abandonment", "micro_f1", "average_precision"):
+    plain = (
+        "precision",
+        "recall",
+        "mrr",
+        "abandonment",
+        "micro_f1",
+        "average_precision",
+        "micro_precision",
+        "micro_recall",
+    )
+    for metric in plain:
         compare(getattr(m, metric)(Y, top, KS), want(getattr(naive, metric)))
+    compare(m.precision(Y, top, KS, denominator="predicted"), want(naive.set_precision))
+    for metric, beyond in itertools.product(("lrap", "coverage_error"), ("last", "next")):
+        compare(getattr(m, metric)(Y, top, KS, beyond=beyond), want(getattr(naive, metric), n_labels, beyond))
     compare(m.abandonment(Y, top, KS, counts="served"), 1 - np.array(want(naive.abandonment)))
     compare(m.hamming_loss(Y, top, KS), want(naive.hamming_loss, n_labels))
     compare(m.hamming_loss(Y, top, KS, inverse_propensity=w), want(naive.hamming_loss, n_labels, weight))
@@ -249,7 +262,8 @@ def test_evaluate_agrees_with_each_function():
 
 def test_every_kernel_column_has_its_number_and_serves_a_metric():
     columns = {name: v for name, v in inspect.getmembers(kernel) if name.isupper() and isinstance(v, int)}
-    del columns["WEIGHTED"], columns["GIVEN_TRUTH"]  # where a kind begins
+    for name in ("WEIGHTED", "GIVEN_TRUTH", "SHARE", "WORTH", "CHANCE"):
+        del columns[name]  # where a kind begins; what an array holds
     assert len({*columns.values()}) == len(columns)
     used = {column for metric in registry.METRICS.values() for column in metric.columns}
     assert used == {*columns.values()}
@@ -267,6 +281,20 @@ def test_average_precision_is_scikit_learns():
     Y[:, 0] |= Y.sum(axis=1) == 0
     ours = xc.metrics.average_precision(Y, xc.TopK.from_scores(scores, 9), 9)[0]
     assert ours == pytest.approx(label_ranking_average_precision_score(Y, scores), abs=1e-12)
+
+
+def test_lrap_and_coverage_error_are_scikit_learns_on_full_lists_and_on_cut_ones():
+    rng = np.random.default_rng(5)
+    Y, scores = (rng.random((60, 9)) < 0.3).astype(int), rng.permutation(540).reshape(60, 9) / 540
+    Y[:, 0] |= Y.sum(axis=1) == 0  # it gives 1 to rows without labels
+    for k in (1, 3, 9):
+        top = xc.TopK.from_scores(scores, k)
+        cut = np.where(top.to_csr().toarray() > 0, scores, -1)  # what is not listed ties for the last place
+        for theirs, ours in ((label_ranking_average_precision_score, "lrap"), (coverage_error, "coverage_error")):
+            low, high = sorted(getattr(xc.metrics, ours)(Y, top, k, beyond=end)[0] for end in ("last", "next"))
+            assert (low if ours == "lrap" else high) == pytest.approx(theirs(Y, cut), abs=1e-12)
+            assert low - 1e-12 <= theirs(Y, scores) <= high + 1e-12
+        assert k < 9 or low == high
 
 
 # ---------------------------------------------------------------- peers and published values

@@ -98,6 +98,7 @@ def evaluate(arguments) -> int:
         allow_repeats=arguments.allow_repeats,
         progress=True,
         samples=arguments.samples,
+        ties=arguments.ties,
     )
     table = state.compute()
     if arguments.samples:

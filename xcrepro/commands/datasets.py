@@ -1,4 +1,4 @@
-"""``fetch``, ``fingerprint``: datasets."""
+"""``fetch``, ``fingerprint``, ``filter``: datasets."""
 
 from __future__ import annotations
 
@@ -27,6 +27,39 @@ def add(command) -> None:
         action="store_true",
         help="put it on record (xcrepro/data/catalogue/fingerprints.csv): the truth, or all splits of the dataset",
     )
+
+    filters = command("filter", None, "the pairs of a point and a label that may not be predicted, as a file")
+    sub = filters.add_subparsers(required=True, metavar="make").add_parser(
+        "make", help="make a filter file from texts and names"
+    )
+    sub.set_defaults(command=_make_filter)
+    sub.add_argument("out", type=Path, help="to write, such as filter_labels_test.txt")
+    sub.add_argument(
+        "--texts", type=Path, required=True, help="of the points: a line each, or JSON lines (title, content)"
+    )
+    sub.add_argument("--labels", type=Path, required=True, help="label names, a line each, or JSON lines (title)")
+    sub.add_argument(
+        "--rule",
+        choices=("same", "contained"),
+        default="same",
+        help="same: point and label are one item, by uid or by the whole text (default); contained: the label's name occurs in "
+        "the point's text",
+    )
+    sub.add_argument("--truth", type=Path, help="whose shape the texts and names must have")
+
+
+def _make_filter(arguments) -> int:
+    from xcrepro import formats
+    from xcrepro.data import filters
+    from xcrepro.data.names import read_label_names
+
+    shape = None if arguments.truth is None else formats.read_truth(arguments.truth).shape
+    texts, names = filters.read_texts(arguments.texts, arguments.rule), read_label_names(arguments.labels)
+    rows, labels = filters.make_filter(texts, names, arguments.rule, shape=shape)
+    filters.write_filter(arguments.out, rows, labels)
+    points = len({*rows.tolist()})
+    print(f"wrote {arguments.out}: {len(rows):,} pairs, of {points:,} of {len(texts):,} points")
+    return 0
 
 
 def _fetch(arguments) -> int:

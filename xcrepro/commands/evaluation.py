@@ -10,6 +10,7 @@ from xcrepro.commands import blocks, conversion, propensities
 from xcrepro.errors import ArgumentError
 
 PLACES_TO_DIAGNOSE = 5
+PLACES_FOR_TIES = 100
 
 
 def add(command) -> None:
@@ -30,6 +31,13 @@ def add(command) -> None:
         "--metrics",
         nargs="+",
         help="just these: names of --list, at every k or at one, such as nDCG@5, ECE@5 (scores in [0, 1]), 'binned macro-F1@5'",
+    )
+    sub.add_argument(
+        "--ties",
+        choices=("lowest-id", "expected", "bounds"),
+        default="lowest-id",
+        help="what labels of equal scores are worth: ranked by lowest id, the mean over all orders, or also the lowest and the "
+        "highest value and how many rows ties decide",
     )
     sub.add_argument("--list", action=_ListMetrics, nargs=0, help="show the metrics there are, and stop")
     sub.add_argument(
@@ -145,11 +153,12 @@ def _evaluate(arguments) -> int:
             rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
             raise ArgumentError("--train-truth", rule, train.shape[1], do)
         weights, counts, *_ = propensities.weights(arguments, train)
-    metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
+    given = weights is not None, counts is not None
+    metrics = arguments.metrics or registry.default(*given, ties=arguments.ties)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     # More places than are asked for tell more about what does not fit.
-    places = max(k_max, PLACES_TO_DIAGNOSE)
+    places = max(k_max, PLACES_TO_DIAGNOSE if arguments.ties == "lowest-id" else PLACES_FOR_TIES)
     top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
     warn(truth, top, train, exclude, metrics, ds)
     if arguments.per_label:
@@ -159,7 +168,7 @@ def _evaluate(arguments) -> int:
         table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
         print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table[:20], decimals=3))
         return 0
-    table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics)
+    table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
     if arguments.csv:
         print(tables.csv_text(table).rstrip())
         return 0

@@ -15,9 +15,12 @@ _WHERE = {
     "read_split_columns": "splits",
     "apply_split": "splits",
     "read_filter": "splits",
+    "make_filter": "filters",
+    "read_texts": "filters",
+    "write_filter": "filters",
     "blocks": "stream",
 }
-_MODULES = ("dataset", "download", "load", "read", "registry", "splits", "twin", "write")
+_MODULES = ("dataset", "download", "filters", "load", "read", "registry", "splits", "twin", "write")
 
 
 def __getattr__(name: str):

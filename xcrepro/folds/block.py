@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Block:
         The labels at the places, -1 where there is none.
     scores : ndarray of float32, shape (n, k_max)
         Minus infinity where there is none.
+    stored : TopK
+        All places that the predictions keep, for scores that tie across the last one looked at.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Block:
         check_places("ks", k_max, top.k)
         self.ids = read_only(top.ids[:, :k_max])
         self.scores = top.scores[:, :k_max]
+        self.stored = top
         self.first_row = first_row
         self.n_relevant = n_relevant
         if self.ids.size and self.ids.max() >= self.truth.n_labels:
@@ -103,17 +106,23 @@ class Block:
         self._missing = False
 
 
-def blocks(Y, top: TopK | None, k_max: int, n_relevant=None) -> Iterator[Block]:
-    """What a metric was given, block by block."""
+def given_pairs(Y, top: TopK | None) -> Iterable[tuple]:
+    """What a metric was given: one truth and its predictions, or several."""
     if top is not None:
-        yield Block(Y, top, k_max, 0, n_relevant)
-        return
+        return [(Y, top)]
     if hasattr(Y, "shape"):
         raise ArgumentError("top", "must be given with a single Y", None, "or pass an iterable of (Y, top) pairs as Y")
+    return Y
+
+
+def blocks(Y, top: TopK | None, k_max: int | None, n_relevant=None) -> Iterator[Block]:
+    """What a metric was given, block by block; with all places that are stored if ``k_max`` is None."""
     first = 0
-    for truth, part in Y:
-        block = Block(truth, part, k_max, first)
+    for truth, part in given_pairs(Y, top):
+        block = Block(truth, part, getattr(part, "k", 0) if k_max is None else k_max, first)
         last = first + block.n_rows
-        block.n_relevant = None if n_relevant is None else np.asarray(n_relevant)[first:last]
+        block.n_relevant = n_relevant
+        if n_relevant is not None and top is None:
+            block.n_relevant = np.asarray(n_relevant)[first:last]
         first = last
         yield block

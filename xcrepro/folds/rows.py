@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 import functools
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from xcrepro.arguments import real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block
 from xcrepro.folds.sums import Adder, ExactSums
-from xcrepro.kernels import exact, resample
+from xcrepro.kernels import exact, resample, sets
 from xcrepro.kernels import ranking as kernel
 from xcrepro.kernels import truth as truth_kernel
 
@@ -36,6 +37,8 @@ class RowSums:
         Of the F columns, above 0.
     samples : int
         0, or as many weighted sums beside each other: ``add`` then takes weights (n, samples).
+    expected : bool
+        Of each row the mean over all orders of its tied scores; not for the columns FIRST, AP, LRAP and DEPTH.
 
     Attributes
     ----------
@@ -45,7 +48,13 @@ class RowSums:
     """
 
     def __init__(
-        self, ks, columns: Iterable[int], inverse_propensity=None, beta: float = 1.0, samples: int = 0
+        self,
+        ks,
+        columns: Iterable[int],
+        inverse_propensity=None,
+        beta: float = 1.0,
+        samples: int = 0,
+        expected: bool = False,
     ) -> None:
         self.ks = np.asarray(ks, np.int64)
         self.columns = np.array(sorted(set(columns)), np.int64)
@@ -58,7 +67,7 @@ class RowSums:
         self._best = not _BEST.isdisjoint(self.columns.tolist())
         self._own = kernel.LABEL_WEIGHTS in self.columns
         self._given_truth = self.columns.max(initial=0) >= kernel.GIVEN_TRUTH
-        self.samples = samples
+        self.samples, self._expected = samples, expected
         self.n_rows = np.zeros((samples, 1), np.int64) if samples else 0
         self._sums = ExactSums(((samples,) if samples else ()) + (self.columns.size, self.ks.size))
 
@@ -98,6 +107,7 @@ class RowSums:
         truth, sizes, (weights, own, given) = block.truth, block.truth.sizes, inputs
         longest = min(exact.ROWS, hi - lo)
         best = np.empty((longest if self._best else 0, block.ids.shape[1]))
+        expected = np.empty((longest if self._expected else 0, block.ids.shape[1], 3))
         out = np.empty((longest, self.columns.size, self.ks.size))
         flat = out.reshape(longest, self.columns.size * self.ks.size)
         for first in range(lo, hi, exact.ROWS):
@@ -106,7 +116,11 @@ class RowSums:
             found = block.find(first, last)
             if self._best:
                 truth_kernel.best_weights(truth.indptr, truth.indices, weights, first, last, best)
-            rows = found, block.ids, sizes, weights, best, own, given
+            if self._expected:
+                stored = block.stored
+                parts = truth.indptr, truth.indices, stored.ids, stored.scores, weights
+                sets.expected(*parts, first, last, expected)
+            rows = found, block.ids, sizes, truth.n_labels, weights, best, own, given, expected
             kernel.rows(*rows, self._beta2, self.ks, self.columns, first, last, out)
             yield first, last - first, flat
 
@@ -114,6 +128,14 @@ class RowSums:
         """Add another's sums."""
         self._sums.merge(other._sums)
         self.n_rows = self.n_rows + other.n_rows
+
+    def shifted(self, by: ExactSums) -> RowSums:
+        """Sums of the same rows that differ from these by ``by``."""
+        found = copy.copy(self)
+        found._sums = ExactSums(self._sums.shape)
+        found._sums.merge(self._sums)
+        found._sums.merge(by)
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything it holds."""

@@ -20,6 +20,11 @@ F_PRINTED = 9  # (1 + b^2) S(1, 1) / (b^2 (|y| + 1))
 PREDICTED = 10  # number of labels predicted
 RELEVANT = 11  # |y|, the same at each k
 AP = 12  # sum over hits up to k of (hits up to there) / r, / min(k, |y|)
+PRECISION_SET = 13  # S(1, 1) / number of labels predicted
+LRAP = 14  # sum over hits of (hits up to there) / r, / |y|; a relevant label beyond k adds |y| / L, as at the last place of all
+LRAP_MOST = 15  # the same with the labels beyond k at the next places
+DEPTH = 16  # the place of the last relevant label, L if one is beyond k
+DEPTH_LEAST = 17  # the same with the labels beyond k at the next places
 WEIGHTED = 100
 PS_HITS = 100  # S(w, 1)
 PS_DCG = 101  # S(w, 1/log2(r+1))
@@ -34,14 +39,34 @@ PS_RECIPROCAL = 201
 PS_ADG = 202
 PS_F_SET = 203
 PS_F_PRINTED = 204
+# Of `expected`, for each place: over all orders of tied scores the mean hit, the mean weight of the hit, and the chance that a
+# place up to here holds a hit.
+SHARE, WORTH, CHANCE = range(3)
 
 
 @kernel
-def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, beta2, ks, columns, lo, hi, out):
+def rows(
+    found,
+    ids,
+    n_labels_true,
+    n_labels,
+    weights,
+    best,
+    label_weights,
+    n_relevant,
+    expected,
+    beta2,
+    ks,
+    columns,
+    lo,
+    hi,
+    out,
+):
     """Fill ``out[row - lo, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
 
     ``weights`` is per label, empty when no column needs it; so is ``best`` (hi - lo, k),
-    ``label_weights`` (n,) and ``n_relevant`` (n,).
+    ``label_weights`` (n,) and ``n_relevant`` (n,). ``expected`` (hi - lo, k, 3), unless it is empty, takes the place of
+    ``found``: then FIRST, AP, LRAP and DEPTH are not to be asked for.
     """
     places = found.shape[1]
     k_max = ks[-1]
@@ -54,11 +79,12 @@ def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, be
         perfect[place + 1] = perfect[place] + discount[place]
     weighted = weights.size > 0
     has_best = best.shape[0] > 0
+    has_expected = expected.shape[0] > 0
     has_relevant = n_relevant.size > 0
     for row in range(lo, hi):
         n_true = n_labels_true[row]
         n_full = n_relevant[row] if has_relevant else 0.0
-        hits = dcg = reciprocal = predicted = first_hit = rising = 0.0
+        hits = dcg = reciprocal = predicted = first_hit = rising = last_hit = served = 0.0
         ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = 0.0
         place = 0
         for i in range(ks.size):
@@ -67,8 +93,19 @@ def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, be
                 if place < places:
                     if ids[row, place] >= 0:
                         predicted += 1.0
-                    if found[row, place]:
+                    if has_expected:
+                        share, worth = expected[row - lo, place, SHARE], expected[row - lo, place, WORTH]
+                        hits += share
+                        dcg += share * discount[place]
+                        reciprocal += share / (place + 1.0)
+                        ps_hits += worth
+                        ps_dcg += worth * discount[place]
+                        ps_reciprocal += worth / (place + 1.0)
+                        served = expected[row - lo, place, CHANCE]
+                    elif found[row, place]:
                         hits += 1.0
+                        served = 1.0
+                        last_hit = place + 1.0
                         rising += hits / (place + 1.0)
                         dcg += discount[place]
                         reciprocal += 1.0 / (place + 1.0)
@@ -93,7 +130,7 @@ def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, be
                 if column == HITS:
                     value = hits
                 elif column == SERVED:
-                    value = 1.0 if hits > 0 else 0.0
+                    value = served
                 elif column == FIRST:
                     value = first_hit
                 elif column == RECALL:
@@ -114,6 +151,19 @@ def rows(found, ids, n_labels_true, weights, best, label_weights, n_relevant, be
                     value = rising / min(k, true_or_1)
                 elif column == PREDICTED:
                     value = predicted
+                elif column == PRECISION_SET:
+                    value = hits / max(predicted, 1.0)
+                elif column == LRAP:
+                    value = (rising + (n_true - hits) * n_true / n_labels) / true_or_1
+                elif column == LRAP_MOST:
+                    value = rising
+                    for beyond in range(1, n_true - int(hits) + 1):
+                        value += (hits + beyond) / (predicted + beyond)
+                    value /= true_or_1
+                elif column == DEPTH:
+                    value = last_hit if hits == n_true else n_labels
+                elif column == DEPTH_LEAST:
+                    value = last_hit if hits == n_true else predicted + n_true - hits
                 elif column == PS_HITS:
                     value = ps_hits
                 elif column == PS_DCG:

@@ -17,6 +17,7 @@ from xcrepro.metrics.calibration import (
     smooth_ece,
 )
 from xcrepro.metrics.compare import compare
+from xcrepro.metrics.confused import Confused, confused_labels
 from xcrepro.metrics.coverage import alpha_coverage, coverage, diversity, label_entropy, reachable, sampled_coverage
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.labelwise import (
@@ -33,9 +34,13 @@ from xcrepro.metrics.ranking import (
     abandonment,
     adg,
     average_precision,
+    coverage_error,
     f_beta,
     hamming_loss,
+    lrap,
     micro_f1,
+    micro_precision,
+    micro_recall,
     mrr,
     ndcg,
     precision,
@@ -44,6 +49,14 @@ from xcrepro.metrics.ranking import (
     recall,
 )
 from xcrepro.metrics.registry import METRICS, table
+from xcrepro.metrics.sets import (
+    ThresholdCurve,
+    aurc,
+    best_threshold,
+    cross_fit_sets,
+    risk_coverage,
+    threshold_curve,
+)
 from xcrepro.metrics.significance import (
     Bootstrap,
     Comparison,
@@ -62,17 +75,21 @@ __all__ = [
     "Bootstrap",
     "BrierParts",
     "Comparison",
+    "Confused",
     "CorrectedECE",
     "Counts",
     "Interval",
     "SharedErrorsWarning",
     "TTest",
+    "ThresholdCurve",
     "abandonment",
     "ace",
     "adg",
     "alpha_coverage",
+    "aurc",
     "average_precision",
     "best_macro_f1",
+    "best_threshold",
     "binned_macro_f1",
     "brier",
     "brier_decomposition",
@@ -80,9 +97,12 @@ __all__ = [
     "compare",
     "compare_all",
     "confidence_intervals",
+    "confused_labels",
     "confusion",
     "corrected_ece",
     "coverage",
+    "coverage_error",
+    "cross_fit_sets",
     "diversity",
     "ece",
     "evaluate",
@@ -90,6 +110,7 @@ __all__ = [
     "hamming_loss",
     "holm",
     "label_entropy",
+    "lrap",
     "macro_f1",
     "macro_f_beta",
     "macro_precision",
@@ -97,6 +118,8 @@ __all__ = [
     "macro_t_test",
     "marginal_ece",
     "micro_f1",
+    "micro_precision",
+    "micro_recall",
     "mrr",
     "ndcg",
     "nll",
@@ -108,7 +131,9 @@ __all__ = [
     "reachable",
     "recall",
     "reliability",
+    "risk_coverage",
     "sampled_coverage",
     "smooth_ece",
     "table",
+    "threshold_curve",
 ]

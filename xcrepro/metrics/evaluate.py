@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xcrepro.arguments import real_number
+from xcrepro.arguments import one_of, real_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS
 from xcrepro.metrics import ranking, registry, replicates, state
@@ -27,6 +27,7 @@ def evaluate(
     interval: float | None = None,
     samples: int = 1000,
     seed: int = 0,
+    ties: str = "lowest-id",
 ) -> pd.DataFrame:
     """Every ranking and label-wise metric, in one pass over the rows; with ``interval`` also how sure each value is.
 
@@ -59,6 +60,12 @@ def evaluate(
         quarters, 20 at least.
     seed : int
         The same seed gives the same bits on every machine, with any number of threads.
+    ties : {"lowest-id", "expected", "bounds"}
+        What labels with equal scores (as float32) are worth. ``"lowest-id"`` takes the order of ``top``, in which the lowest
+        id comes first. ``"expected"`` gives the mean over all orders of tied labels, ``"bounds"`` besides the value the lowest,
+        expected and highest one; both in closed form, for metrics that add up over places (so not for MRR, AP and LRAP, nor
+        for macro-averages) and without ``interval``. Ties count as far as labels are stored: keep more places than the largest
+        k, or a tie across the k-th place is not seen.
 
     Returns
     -------
@@ -67,6 +74,10 @@ def evaluate(
         The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by that of k; ``PSP`` and
         ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row; macro-averages and
         ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.
+
+        With ``ties="bounds"`` there are five more columns: ``lowest``, ``expected`` and ``highest``; ``decided``, the number of
+        rows whose own value the order decides; and ``cut``, the number of rows in which the last stored score ties with that at
+        place k, so that labels which are not stored may tie with it, too.
 
         Of a mapping, the column ``model`` comes first, and the value is the mean over the model's runs. If a model has several
         runs, ``interval`` adds two more columns: ``stderr points`` is the part of the error that other test points would
@@ -84,7 +95,8 @@ def evaluate(
     ------
     ArgumentError
         For an unknown metric (the nearest is named), what a metric needs and was not given, and no rows; for a model whose
-        predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks.
+        predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks; for other ``ties``
+        with ``interval`` or a metric that does not add up over places.
 
     Examples
     --------
@@ -100,6 +112,13 @@ def evaluate(
     3      nDCG  3  0.775325
     4  coverage  1  0.250000
     5  coverage  3  0.750000
+    >>> tied = TopK.from_scores(np.array([[0.5, 0.5, 0.5, 0.1], [0.2, 0.9, 0.3, 0.9]]), k=3)
+    >>> evaluate(Y, tied, ks=(1, 3), metrics=["P", "nDCG"], ties="bounds").round(3).drop(columns="k")
+      metric  value  lowest  expected  highest  decided  cut
+    0      P   1.00   0.000     0.583      1.0        2    1
+    1      P   0.50   0.500     0.500      0.5        0    1
+    2   nDCG   1.00   0.000     0.583      1.0        2    1
+    3   nDCG   0.96   0.662     0.843      1.0        2    1
     >>> evaluate(Y, top, metrics=["P@1", "nDCG@3"])
       metric  k     value
     0      P  1  0.500000
@@ -131,9 +150,11 @@ def evaluate(
     stderr runs     NaN  0.07
     """
     ranking.check_goes_with(n_relevant, inverse_propensity)
+    if one_of("ties", ties, ("lowest-id", "expected", "bounds")) != "lowest-id" and interval is not None:
+        raise ArgumentError("ties", "must be 'lowest-id' with interval", repr(ties), "ask for one of them at a time")
     if metrics is None:
         given = inverse_propensity is not None, label_counts is not None, n_relevant is not None
-        metrics = registry.default(*given)
+        metrics = registry.default(*given, ties)
     about = inverse_propensity, label_counts
     many = isinstance(top, Mapping)
     if interval is not None:
@@ -146,9 +167,9 @@ def evaluate(
         how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         return table if many else table.drop(columns="model")
+    options = {"n_relevant": n_relevant, "exact": True, "ties": ties}
     if not many:
-        return state.of(Y, top, ks, metrics, *about, n_relevant=n_relevant, exact=True).compute()
+        return state.of(Y, top, ks, metrics, *about, **options).compute()
     return replicates.by_model(
-        replicates.models_of("top", top),
-        lambda run: state.of(Y, run, ks, metrics, *about, n_relevant=n_relevant, exact=True).compute(),
+        replicates.models_of("top", top), lambda run: state.of(Y, run, ks, metrics, *about, **options).compute()
     )

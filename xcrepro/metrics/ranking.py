@@ -27,7 +27,7 @@ import numpy as np
 from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import KS
-from xcrepro.metrics import state
+from xcrepro.metrics import graded, state
 from xcrepro.predictions import TopK
 
 
@@ -60,7 +60,7 @@ def values(
     return state.of(Y, top, ks, names, inverse_propensity, n_relevant=n_relevant, beta=beta).values()
 
 
-def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+def precision(Y, top: TopK | None = None, ks=KS, *, denominator: str = "k") -> np.ndarray:
     """P@k: the mean over rows of (1/k) sum of y_r (xcrepo page; coverage, eq. 1).
 
     k divides also where a row has fewer than k predictions or fewer than k labels, so even a perfect ranking stays
@@ -70,6 +70,9 @@ def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     ----------
     Y, top, ks
         See the module.
+    denominator : {"k", "predicted"}
+        ``"predicted"`` divides by the number of labels that the row predicts, k or fewer, for sets of any size
+        (:meth:`xcrepro.TopK.above`); a row that predicts nothing has 0.
 
     Returns
     -------
@@ -85,7 +88,8 @@ def precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     >>> precision(Y, top, ks=(1, 2, 3))
     array([0.5, 0.5, 0.5])
     """
-    return values(["P"], Y, top, ks)["P"]
+    name = "P" if one_of("denominator", denominator, ("k", "predicted")) == "k" else "P (predicted)"
+    return values([name], Y, top, ks)[name]
 
 
 def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
@@ -119,7 +123,7 @@ def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_rele
     return _per_relevant("R", Y, top, ks, inverse_propensity, n_relevant)
 
 
-def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndarray:
+def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str | None = None) -> np.ndarray:
     """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
 
     Parameters
@@ -130,6 +134,10 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
         ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
         reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in
         both.
+    gains : {"linear", "exponential"}, optional
+        Takes the values that Y stores for grades, and a hit counts its grade g (``"linear"``, as in scikit-learn's
+        ``ndcg_score``) or 2^g - 1 (``"exponential"``, as in learning to rank). The ideal is then the row's own labels by
+        falling grade. Without it every relevant label counts 1, whatever is stored.
 
     Returns
     -------
@@ -144,7 +152,14 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels") -> np.ndar
     >>> top = TopK.from_ids([[3, 1, 0]], n_labels=4)              # the one label at place 2
     >>> ndcg(Y, top, ks=(1, 3)).round(4), ndcg(Y, top, ks=(1, 3), ideal="k").round(4)
     (array([0.    , 0.6309]), array([0.    , 0.2961]))
+    >>> grades = np.array([[0, 1, 0, 3]])
+    >>> [ndcg(grades, TopK.from_ids([[1, 3]], n_labels=4), 2, gains=gains).round(4) for gains in ("linear", "exponential")]
+    [array([0.7967]), array([0.7098])]
     """
+    if gains is not None:
+        if ideal != "labels":
+            raise ArgumentError("ideal", "must be 'labels' with gains", repr(ideal), "k unknown labels have no grades")
+        return graded.ndcg(Y, top, ks, gains)
     name = "nDCG" if one_of("ideal", ideal, ("labels", "k")) == "labels" else "nDCG (ideal k)"
     return values([name], Y, top, ks)[name]
 
@@ -250,6 +265,74 @@ def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     array([0.5   , 0.6667])
     """
     return values(["AP"], Y, top, ks)["AP"]
+
+
+def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarray:
+    """LRAP@k, label ranking average precision: the mean over rows of (1/|y|) sum over relevant labels of P at their rank.
+
+    A list of k labels says nothing of the rank of a relevant label that it does not hold. Whatever the ranks are, LRAP lies
+    between the two values of ``beyond``, and they are equal if each list holds all relevant labels.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beyond : {"last", "next"}
+        Where the relevant labels that are not among the first k are taken to be. ``"last"``, the lowest value: all labels
+        that are not listed tie for the last place L, so each adds |y|/L, as in scikit-learn's
+        ``label_ranking_average_precision_score`` of scores with equal lowest ones. ``"next"``, the highest value: at places
+        behind those listed, before all others.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. A row without labels has 0, as everywhere in the kit; scikit-learn gives it 1. Ties among listed labels
+        were settled when ``top`` was made; scikit-learn gives each its last rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> lrap(Y, top, ks=(1, 3)).round(4)                          # ((1 + 2/4)/2 + 1/4)/2, ((1 + 2/3)/2 + 1/2)/2
+    array([0.5   , 0.6667])
+    >>> lrap(Y, top, ks=(1, 3), beyond="next").round(4)           # ((1 + 2/2)/2 + 1/2)/2
+    array([0.75  , 0.6667])
+    """
+    name = "LRAP" if one_of("beyond", beyond, ("last", "next")) == "last" else "LRAP (at most)"
+    return values([name], Y, top, ks)[name]
+
+
+def coverage_error(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarray:
+    """Coverage error@k: the mean over rows of the rank of the last relevant label, how deep one must look to see all of them.
+
+    It has nothing to do with coverage@k, which counts labels.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beyond : {"last", "next"}
+        As for :func:`lrap`: a row with a relevant label that is not listed has L (``"last"``, the highest value, and that of
+        scikit-learn's ``coverage_error``), or the least that it can be (``"next"``, the lowest value).
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A count of labels, lower is better, at best the mean of |y|. A row without labels has 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> coverage_error(Y, top, ks=(1, 3)), coverage_error(Y, top, ks=(1, 3), beyond="next")    # (3 + 2)/2 at 3
+    (array([4. , 2.5]), array([2. , 2.5]))
+    """
+    name = "coverage error" if one_of("beyond", beyond, ("last", "next")) == "last" else "coverage error (at least)"
+    return values([name], Y, top, ks)[name]
 
 
 def mrr(
@@ -449,6 +532,49 @@ def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     array([0.4   , 0.6667])
     """
     return values(["micro-F1"], Y, top, ks)["micro-F1"]
+
+
+def micro_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged precision@k: hits / labels predicted, both added up over rows; 0 if none is predicted.
+
+    Where every row has k predictions it is P@k. It judges sets of any size, as :meth:`xcrepro.TopK.above` makes them.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, -1, -1]], n_labels=4)
+    >>> micro_precision(Y, top, ks=(1, 3)), micro_recall(Y, top, ks=(1, 3)).round(4)          # 1/2 and 2/4; 1/3 and 2/3
+    (array([0.5, 0.5]), array([0.3333, 0.6667]))
+    """
+    return values(["micro-P"], Y, top, ks)["micro-P"]
+
+
+def micro_recall(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged recall@k: hits / relevant labels, both added up over rows; 0 if none is relevant.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. :func:`micro_precision` has an example.
+    """
+    return values(["micro-R"], Y, top, ks)["micro-R"]
 
 
 def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: float = 1.0) -> np.ndarray:

@@ -20,6 +20,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.folds.labels import HitLabels
 from xcrepro.folds.rows import RowSums
 from xcrepro.folds.sums import ratio
+from xcrepro.folds.ties import IN_ORDER
 from xcrepro.kernels import labelwise as label_kernel
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import calibration, labelwise
@@ -85,6 +86,11 @@ class Metric:
     def interval(self) -> str:
         """Which interval holds: "bootstrap" of sums over rows, else "halves" (:func:`xcrepro.metrics.confidence_intervals`)."""
         return "bootstrap" if self.fold == "rows" else "halves"
+
+    @property
+    def adds_up(self) -> bool:
+        """Is it made of sums over places, so that its mean over orders of tied scores has a closed form?"""
+        return self.fold == "rows" and IN_ORDER.isdisjoint(self.columns)
 
     @property
     def probabilities(self) -> bool:
@@ -153,11 +159,22 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("MRR", "Voorhees 1999", _mean(kernel.FIRST)),
     _rows("MRR (relevant)", "jain16, table 1 (b)", _mean(kernel.RECIPROCAL), default=False),
     _rows("AP", "Manning, Raghavan and Schütze 2008, section 8.4, cut at k", _mean(kernel.AP), default=False),
+    _rows("LRAP", "Schapire and Singer 2000; scikit-learn; labels beyond k at the last place", _mean(kernel.LRAP),
+          default=False),
+    _rows("LRAP (at most)", "the same with the labels beyond k at the next places", _mean(kernel.LRAP_MOST), default=False),
+    _rows("coverage error", "Schapire and Singer 2000; scikit-learn; labels beyond k at the last place", _mean(kernel.DEPTH),
+          unit="labels", better="lower", default=False),
+    _rows("coverage error (at least)", "the same with the labels beyond k at the next places", _mean(kernel.DEPTH_LEAST),
+          unit="labels", better="lower", default=False),
     _rows("ADG", "jain16, table 1 (b)", _mean(kernel.ADG)),
     _rows("F", "jain16, table 1 (b)", _mean(kernel.F_SET)),
     _rows("F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.F_PRINTED), default=False),
     _rows("micro-F1", "reeval, section 2.3", _micro_f1, _DECIDED, averages="",
           printed_as=("micro_F1",)),
+    _rows("micro-P", "hits over labels predicted", _ratio(kernel.HITS, kernel.PREDICTED), default=False),
+    _rows("micro-R", "hits over relevant labels", _ratio(kernel.HITS, kernel.RELEVANT), default=False),
+    _rows("P (predicted)", "Tsoumakas, Katakis and Vlahavas 2010, over the labels predicted", _mean(kernel.PRECISION_SET),
+          default=False),
     _rows("Hamming", "jain16, theorem 4.4", _hamming, _DECIDED, unit="labels", better="lower"),
     _rows("abandonment", "coverage, section 3.3", lambda s: 1.0 - s.mean(kernel.SERVED), (kernel.SERVED,), better="lower"),
     _rows("served", "coverage, eq. 12 and tables, there called abandonment", _mean(kernel.SERVED), default=False,
@@ -246,8 +263,12 @@ def names(*folds: str) -> list[str]:
     return [metric.name for metric in METRICS.values() if metric.fold in folds]
 
 
-def default(inverse_propensity: bool = False, label_counts: bool = False, n_relevant: bool = False) -> list[str]:
-    """The metrics that are computed unasked, by what is given: their names, in the order of tables."""
+def default(
+    inverse_propensity: bool = False, label_counts: bool = False, n_relevant: bool = False, ties: str | None = None
+) -> list[str]:
+    """The metrics that are computed unasked, by what is given: their names, in the order of tables. With ``ties`` other than
+    the lowest id those that add up over places."""
+    every = ties in (None, "lowest-id")
     given = {
         name
         for name, there in (
@@ -257,7 +278,8 @@ def default(inverse_propensity: bool = False, label_counts: bool = False, n_rele
         )
         if there
     }
-    return [metric.name for metric in METRICS.values() if metric.default and given >= {*metric.needs}]
+    found = [metric for metric in METRICS.values() if metric.default and given >= {*metric.needs}]
+    return [metric.name for metric in found if every or metric.adds_up]
 
 
 def table() -> pd.DataFrame:

@@ -379,8 +379,8 @@ def by_model(models: Mapping[str, list[TopK]], table: Callable[[TopK], pd.DataFr
     found = []
     for model, runs in models.items():
         tables = [_named(model, table, run) for run in runs]
-        values = np.array([each["value"] for each in tables])
-        tables[0]["value"] = _mean_of_runs(values)
+        for column in tables[0].columns.difference(["metric", "k"]) if len(tables) > 1 else ():
+            tables[0][column] = np.array([each[column] for each in tables]).mean(axis=0)
         tables[0].insert(0, "model", model)
         found.append(tables[0])
     return pd.concat(found, ignore_index=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import xcrepro
-from xcrepro.arguments import check_rows, label_values, real_number, whole_number
+from xcrepro.arguments import check_rows, label_values, one_of, real_number, whole_number
 from xcrepro.data.sources import in_known_types, npz_arrays
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.folds.block import KS, Block, blocks
@@ -23,6 +23,7 @@ from xcrepro.folds.labels import LabelCounts
 from xcrepro.folds.pairs import BINS, CAP, PairSums
 from xcrepro.folds.rows import RowSums, poisson_weights
 from xcrepro.folds.scores import CrossFitted, ScoreCounts, ScorePool
+from xcrepro.folds.ties import ORDERS, TiedSums
 from xcrepro.folds.truths import TruthRows
 from xcrepro.metrics import calibration, labelwise, registry
 from xcrepro.paths import atomic_path
@@ -31,10 +32,11 @@ from xcrepro.predictions import TopK
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 3"
+_FORMAT = "xcrepro state 4"
 _SHARES = frozenset(
-    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "F", "micro-F1", "abandonment", "served", "PSP", "PSnDCG")
-)
+    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "LRAP", "F", "micro-F1", "micro-P", "micro-R", "P (predicted)",
+     "abandonment", "served", "PSP", "PSnDCG")
+)  # fmt: skip
 """Of the sums over rows, those that no predictions bring below 0 or above 1."""
 
 
@@ -72,6 +74,8 @@ class State:
         says its ``first_row``. The sums of every sample are kept.
     allow_repeats : bool
         Take rows whose numbers it has seen.
+    ties : {"lowest-id", "expected", "bounds"}
+        As for :func:`xcrepro.evaluate`; only for sums over rows that add up over places.
 
     Attributes
     ----------
@@ -115,10 +119,14 @@ class State:
         samples: int = 0,
         seed: int = 0,
         allow_repeats: bool = False,
+        ties: str = "lowest-id",
     ) -> None:
+        self._ties = one_of("ties", ties, ("lowest-id", "expected", "bounds"))
         if metrics is None:
-            metrics = registry.default(inverse_propensity is not None, label_counts is not None)
+            metrics = registry.default(inverse_propensity is not None, label_counts is not None, ties=ties)
         self._wanted = registry.wanted(metrics, ks)
+        if self._ties != "lowest-id":
+            self._check_ties(samples)
         for metric, _ in self._wanted:
             if "label_counts" in metric.needs and label_counts is None:
                 do = "the train rows of each label"
@@ -143,6 +151,15 @@ class State:
         self.n_rows = 0
         self._open(0)  # what a metric lacks is said at once
 
+    def _check_ties(self, samples: int) -> None:
+        """Refuse what other orders of tied scores have no short form for."""
+        if odd := [metric.name for metric, _ in self._wanted if not metric.adds_up]:
+            known = [name for name, metric in registry.METRICS.items() if metric.adds_up]
+            rule = f"must add up over places with ties={self._ties!r}"
+            raise ArgumentError("metrics", rule, odd[0], f"these do: {', '.join(known)}")
+        if samples:
+            raise ArgumentError("ties", "must be 'lowest-id' with samples", repr(self._ties))
+
     # ------------------------------------------------------------------ its parts
 
     def _at(self, *folds: str) -> np.ndarray:
@@ -162,7 +179,8 @@ class State:
             found["scores"] = ScoreCounts(self._at("pairs", "scores"), self._exact, **self._cross_fit)
         if "rows" in kinds:
             columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
-            found["rows"] = RowSums(self._at("rows"), columns, self._weights, self._beta)
+            fold = RowSums if self._ties == "lowest-id" else TiedSums
+            found["rows"] = fold(self._at("rows"), columns, self._weights, self._beta)
             if self._samples:
                 found["drawn"] = RowSums(self._at("rows"), columns, self._weights, self._beta, self._samples)
         if kinds & {"labels", "bins", "truths"}:
@@ -338,7 +356,7 @@ class State:
         found, hit, pairs, pools = [], None, {}, {}
         for metric, at in self._wanted:
             if metric.fold == "rows":
-                sums = self._folds["rows"]
+                sums = self._row_sums()
                 found.append((metric.name, at, metric.formula(sums)[np.searchsorted(sums.ks, at)]))
                 continue
             if metric.fold in ("pairs", "scores"):
@@ -360,13 +378,37 @@ class State:
                 found.append((metric.name, at, metric.formula(hit)[np.searchsorted(hit.ks, at)]))
         return found
 
+    def _row_sums(self) -> RowSums:
+        """The sums of the order of tied scores that values are of."""
+        sums = self._folds["rows"]
+        if self._ties == "lowest-id":
+            return sums
+        return sums.under("expected") if self._ties == "expected" else sums.given
+
+    def _bounds(self) -> dict[str, np.ndarray]:
+        """What ties may do to each value, in the order of :meth:`compute`'s lines."""
+        sums, found = self._folds["rows"], {}
+        expected, *ends = (sums.under(order) for order in ORDERS)
+        places = [np.searchsorted(sums.ks, at) for _, at in self._wanted]
+
+        def each(of) -> np.ndarray:
+            return np.concatenate([of(metric)[at] for (metric, _), at in zip(self._wanted, places, strict=True)])
+
+        low, high = (each(lambda metric, end=end: metric.formula(end)) for end in ends)
+        found |= {"lowest": np.minimum(low, high), "expected": each(lambda metric: metric.formula(expected))}
+        found["highest"] = np.maximum(low, high)
+        which = {metric.name: np.searchsorted(sums.given.columns, metric.columns) for metric, _ in self._wanted}
+        found["decided"] = each(lambda metric: sums.decided[which[metric.name]].max(axis=0))
+        return found | {"cut": each(lambda _: sums.cut)}
+
     def compute(self) -> pd.DataFrame:
         """The metrics so far, as a table.
 
         Returns
         -------
         DataFrame
-            metric, k, value; as :func:`xcrepro.evaluate` and :func:`xcrepro.metrics.calibration_table` give it.
+            metric, k, value; as :func:`xcrepro.evaluate` and :func:`xcrepro.metrics.calibration_table` give it. With
+            ``ties="bounds"`` also lowest, expected, highest, decided, cut.
 
         Raises
         ------
@@ -380,7 +422,8 @@ class State:
             for name, at, values in self._values()
             for k, value in zip(at, values, strict=True)
         ]
-        return pd.DataFrame(rows, columns=["metric", "k", "value"])
+        table = pd.DataFrame(rows, columns=["metric", "k", "value"])
+        return table.assign(**self._bounds()) if self._ties == "bounds" else table
 
     def intervals(self, confidence: float = 0.95) -> pd.DataFrame:
         """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``samples`` only.
@@ -563,7 +606,7 @@ class State:
         """Raise ValueError where a mean or share over rows is none: below 0 or above 1."""
         for metric, at in self._wanted if self.n_rows else ():
             if metric.fold == "rows" and metric.name in _SHARES:
-                sums = self._folds["rows"]
+                sums = self._row_sums()
                 for k, value in zip(at, metric.formula(sums)[np.searchsorted(sums.ks, at)], strict=True):
                     if not -1e-9 <= value <= 1 + 1e-9:
                         raise ValueError(f"{metric.name}@{k} = {value:.4g}, which is a share")
@@ -584,6 +627,7 @@ class State:
             "folds": self._cross_fit["folds"],
             "samples": self._samples,
             "seed": self._seed,
+            "ties": self._ties,
             **self._hashes,
         }
 
@@ -672,7 +716,8 @@ class State:
                 for name, other in zip(("inverse_propensity", "label_counts"), own, strict=True)
             }
             options = {
-                name: header[name] for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed")
+                name: header[name]
+                for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed", "ties")
             }
             options |= {"n_rows": header["rows announced"], "allow_repeats": allow_repeats}
             state = cls(1, header["metrics"], **given, **options)

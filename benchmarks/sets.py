@@ -1,0 +1,94 @@
+"""Sets of any size, ties, graded relevance and confused labels: what each costs beside the plain call of the same metric.
+
+The input is that of ``benchmarks.metrics``, ranked once to all 100 places; "tied" are the same scores rounded to hundredths.
+The plain call is :func:`xcrepro.evaluate` of the metric in its group's first line, at the same places, on the same ranking. A
+curve over all thresholds has to sort all scores, so its group has ACE as well, the plain metric that sorts them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+import xcrepro as xc
+from benchmarks.metrics import KS, make_case, race, row
+
+SUMS = ("P", "R", "nDCG", "PSP", "PSnDCG", "abandonment")
+
+
+def groups(n: int, n_labels: int, per_row: int) -> dict[str, dict[str, Callable[[], object]]]:
+    """Calls that belong together; the first of each is the plain one."""
+    case = make_case(n, n_labels, per_row, dense=False)
+    Y, m = case.truth, xc.metrics
+    top = xc.TopK.from_scores(case.scores, per_row)
+    rounded = csr_matrix(
+        (np.round(case.scores.data * 100) / 100, case.scores.indices, case.scores.indptr), case.scores.shape
+    )
+    tied = xc.TopK.from_scores(rounded, per_row)
+    graded = csr_matrix((1.0 + np.arange(Y.nnz) % 4, Y.indices, Y.indptr), Y.shape)
+    each = np.full(n_labels, 0.5)
+
+    def plain(which: xc.TopK, ks, *names: str, **given) -> Callable[[], object]:
+        return lambda: xc.evaluate(Y, which, ks, case.weights, metrics=[*names], **given)
+
+    def orders(which: xc.TopK) -> dict[str, Callable[[], object]]:
+        return {f"ties={ties!r}": plain(which, KS, *SUMS, ties=ties) for ties in ("lowest-id", "expected", "bounds")}
+
+    whole = top.k
+    return {
+        f"{', '.join(SUMS)} at 1, 3, 5": orders(top),
+        "the same of tied scores": orders(tied),
+        f"micro-F1@{whole}": {
+            "xc.evaluate": plain(top, whole, "micro-F1"),
+            "micro-P, micro-R, P (predicted)": plain(top, whole, "micro-P", "micro-R", "P (predicted)"),
+            "top.above(0.5) and its micro-F1": lambda: xc.evaluate(Y, top.above(0.5), whole, metrics="micro-F1"),
+            "top.above(one for each label)": lambda: top.above(each),
+            "xc.evaluate, ACE": plain(top, whole, "ACE"),
+            "threshold_curve": lambda: m.threshold_curve(Y, top),
+            "best_threshold": lambda: m.best_threshold(Y, top),
+            "cross_fit_sets": lambda: m.cross_fit_sets(Y, top),
+            "aurc of pairs": lambda: m.aurc(Y, top, whole, of="pairs"),
+        },
+        f"macro-F1@{whole}": {
+            "xc.evaluate": plain(top, whole, "macro-F1"),
+            'best_threshold(per="label")': lambda: m.best_threshold(Y, top, per="label"),
+            'cross_fit_sets(per="label")': lambda: m.cross_fit_sets(Y, top, per="label"),
+        },
+        f"AP@{whole}": {
+            "xc.evaluate": plain(top, whole, "AP"),
+            "LRAP": plain(top, whole, "LRAP"),
+            "coverage error": plain(top, whole, "coverage error"),
+        },
+        "nDCG@5": {
+            "xc.evaluate": plain(top, 5, "nDCG"),
+            'gains="linear"': lambda: m.ndcg(graded, top, 5, gains="linear"),
+            'gains="exponential"': lambda: m.ndcg(graded, top, 5, gains="exponential"),
+        },
+        "macro-F1@5": {
+            "xc.evaluate": plain(top, 5, "macro-F1"),
+            "confused_labels at 1": lambda: m.confused_labels(Y, top, 1),
+            "confused_labels at 5": lambda: m.confused_labels(Y, top, 5),
+        },
+        "P@1": {
+            "xc.evaluate": plain(top, 1, "P"),
+            "risk_coverage of rows": lambda: m.risk_coverage(Y, top),
+            "aurc of rows": lambda: m.aurc(Y, top),
+        },
+    }
+
+
+def compare(n: int, n_labels: int, per_row: int, rounds: int) -> list[dict]:
+    rows = []
+    for name, calls in groups(n, n_labels, per_row).items():
+        seconds = race(calls, rounds, at_least=0.0)
+        reference = next(iter(seconds.values()))
+        job = f"{name}: {n:,} x {n_labels:,}, {per_row} scores a row"
+        rows += [row(job, who, each, reference, "") for who, each in seconds.items()]
+    return rows
+
+
+def run(quick: bool = False) -> list[dict]:
+    """Amazon-670K's test set; ``quick`` shrinks it to see that everything runs."""
+    return compare(300, 900, 20, 1) if quick else compare(153_025, 670_091, 100, 5)

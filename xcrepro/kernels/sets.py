@@ -1,0 +1,230 @@
+"""Sets cut at a threshold, orders of tied scores, graded gains, and pairs of labels that are confused."""
+
+import numpy as np
+
+from xcrepro.kernels import kernel
+from xcrepro.kernels.elementary import log2
+
+
+@kernel
+def above(ids, scores, thresholds, lo, hi, out_ids, out_scores):
+    """The predictions of rows [lo, hi) at or above ``thresholds``, one for each label or a single one, into empty outputs."""
+    each = thresholds.size > 1
+    for row in range(lo, hi):
+        m = 0
+        for place in range(ids.shape[1]):
+            label = ids[row, place]
+            if label < 0:
+                break
+            if scores[row, place] >= thresholds[label if each else 0]:
+                out_ids[row, m] = label
+                out_scores[row, m] = scores[row, place]
+                m += 1
+            elif not each:
+                break
+
+
+@kernel
+def pack(ids, scores, found, number, fold, fold_bits, lo, hi, out):
+    """The pairs of rows [lo, hi) as whole numbers that rise by label and, in a label, as scores fall; how many there are.
+
+    From the highest bit: ``number[label]`` (pairs of a label without a number, -1, are left out), the bits of the float32 score
+    in falling order, ``fold[row]``, and whether the pair is a hit.
+    """
+    m = 0
+    bits = scores.view(np.uint32)
+    for row in range(lo, hi):
+        for place in range(ids.shape[1]):
+            if ids[row, place] < 0:
+                break
+            label = number[ids[row, place]]
+            if label >= 0:
+                score = bits[row, place] if scores[row, place] != 0.0 else np.uint32(0)  # of 0 and -0 one is enough
+                falling = score if score >> np.uint32(31) else score ^ np.uint32(0x7FFFFFFF)
+                key = np.uint64(label) << np.uint64(32) | np.uint64(falling)
+                key = key << np.uint64(fold_bits) | np.uint64(fold[row])
+                out[m] = key << np.uint64(1) | np.uint64(found[row, place])
+                m += 1
+    return m
+
+
+@kernel
+def best_cuts(keys, fold_bits, true, beta2, cuts):
+    """``cuts[f, l]``: the falling bits of the score from which on F of label l is largest over what is outside fold f.
+
+    ``keys`` are those of :func:`pack`, rising; ``true[f, l]`` is how many rows outside fold f have the label. Of equal F the
+    highest score is taken. Where no pair outside the fold is a hit the cut stays as it came. F can only be largest where a
+    hit was added, so it is worked out there alone.
+    """
+    folds = cuts.shape[0]
+    own_n, own_hits, best = np.zeros(folds), np.zeros(folds), np.zeros(folds)
+    n = hits = 0.0
+    added = False
+    for i in range(keys.size):
+        key = keys[i]
+        n += 1.0
+        fold = np.int64((key >> np.uint64(1)) & np.uint64((1 << fold_bits) - 1))
+        if fold < folds:
+            own_n[fold] += 1.0
+        if key & np.uint64(1):
+            hits += 1.0
+            added = True
+            if fold < folds:
+                own_hits[fold] += 1.0
+        score = key >> np.uint64(fold_bits + 1)
+        label = np.int64(score >> np.uint64(32))
+        after = keys[i + 1] >> np.uint64(fold_bits + 1) if i + 1 < keys.size else np.uint64(0xFFFFFFFFFFFFFFFF)
+        if added and after != score:
+            added = False
+            for f in range(folds):
+                tp = hits - own_hits[f]
+                found = (1.0 + beta2) * tp / (beta2 * true[f, label] + n - own_n[f]) if tp > 0.0 else 0.0
+                if found > best[f]:
+                    best[f] = found
+                    cuts[f, label] = np.int64(score & np.uint64(0xFFFFFFFF))
+        if after >> np.uint64(32) != np.uint64(label):
+            n = hits = 0.0
+            own_n[:] = 0.0
+            own_hits[:] = 0.0
+            best[:] = 0.0
+
+
+@kernel
+def _relevant(indices, start, stop, label):
+    """Is the label among the rising ``indices[start:stop]``?"""
+    left, right = start, stop
+    while left < right:
+        middle = (left + right) // 2
+        if indices[middle] < label:
+            left = middle + 1
+        else:
+            right = middle
+    return left < stop and indices[left] == label
+
+
+@kernel
+def _end(ids, scores, row, place):
+    """One behind the last place that ties with this one."""
+    end = place + 1
+    while end < ids.shape[1] and ids[row, end] >= 0 and scores[row, end] == scores[row, place]:
+        end += 1
+    return end
+
+
+@kernel
+def mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
+    """``out[row]``: do labels that tie for a place up to k differ, one relevant and one not, or in their weights?"""
+    weighted = weights.size > 0
+    for row in range(lo, hi):
+        out[row] = False
+        place = 0
+        while place < k and ids[row, place] >= 0 and not out[row]:
+            end = _end(ids, scores, row, place)
+            first = -1.0
+            for j in range(place, end if end > place + 1 else place):
+                worth = 0.0
+                if _relevant(indices, indptr[row], indptr[row + 1], ids[row, j]):
+                    worth = weights[ids[row, j]] if weighted else 1.0
+                out[row] |= j > place and worth != first
+                first = worth
+            place = end
+
+
+@kernel
+def expected(indptr, indices, ids, scores, weights, lo, hi, out):
+    """``out[row - lo, place]``: SHARE, WORTH and CHANCE of ``kernels.ranking`` over all orders of tied scores.
+
+    A place of a group of g tied labels, h of them relevant, holds a hit with chance h / g. If none of the j places before it in
+    the group holds one, it does with chance h / (g - j), so the chances of no hit multiply.
+    """
+    weighted = weights.size > 0
+    for row in range(lo, hi):
+        none = 1.0
+        place = 0
+        while place < out.shape[1] and ids[row, place] >= 0:
+            end = _end(ids, scores, row, place)
+            hits, worth = 0, 0.0
+            for j in range(place, end):
+                if _relevant(indices, indptr[row], indptr[row + 1], ids[row, j]):
+                    hits += 1
+                    worth += weights[ids[row, j]] if weighted else 0.0
+            for j in range(place, min(end, out.shape[1])):
+                none *= 1.0 - hits / (end - j)
+                out[row - lo, j, 0] = hits / (end - place)
+                out[row - lo, j, 1] = worth / (end - place)
+                out[row - lo, j, 2] = 1.0 - none
+            place = end
+        for j in range(place, out.shape[1]):
+            out[row - lo, j, 0] = 0.0
+            out[row - lo, j, 1] = 0.0
+            out[row - lo, j, 2] = 1.0 - none
+
+
+@kernel
+def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
+    """``out[row]``: the first places with tied labels in the best order, the relevant ones by falling weight before the others,
+    or (``best`` is False) in the worst, which is that order backwards."""
+    weighted = weights.size > 0
+    group = np.empty(ids.shape[1], ids.dtype)
+    for row in range(lo, hi):
+        place = 0
+        while place < out.shape[1]:
+            if ids[row, place] < 0:
+                out[row, place:] = -1
+                break
+            end = _end(ids, scores, row, place)
+            hits, misses = 0, end - place
+            for j in range(place, end):
+                label = ids[row, j]
+                if _relevant(indices, indptr[row], indptr[row + 1], label):
+                    at = hits
+                    while weighted and at > 0 and weights[group[at - 1]] < weights[label]:
+                        group[at] = group[at - 1]
+                        at -= 1
+                    group[at] = label
+                    hits += 1
+                else:
+                    misses -= 1
+                    group[misses] = label
+            for j in range(place, min(end, out.shape[1])):
+                out[row, j] = group[j - place if best else end - 1 - j]
+            place = end
+
+
+@kernel
+def graded(indptr, indices, gains, ids, ks, lo, hi, out):
+    """``out[row - lo, i]``: the discounted gain of the first ``ks[i]`` places over that of the row's labels by falling gain."""
+    discount = np.empty(ks[-1])
+    for place in range(discount.size):
+        discount[place] = 1.0 / log2(place + 2.0)
+    for row in range(lo, hi):
+        start, stop = indptr[row], indptr[row + 1]
+        ideal = np.sort(gains[start:stop])[::-1]
+        got = perfect = 0.0
+        place = 0
+        for i in range(ks.size):
+            while place < ks[i]:
+                if place < ids.shape[1] and ids[row, place] >= 0:
+                    at = start + np.searchsorted(indices[start:stop], ids[row, place])
+                    if at < stop and indices[at] == ids[row, place]:
+                        got += gains[at] * discount[place]
+                if place < ideal.size:
+                    perfect += ideal[place] * discount[place]
+                place += 1
+            out[row - lo, i] = got / perfect if perfect > 0.0 else 0.0
+
+
+@kernel
+def confused(indptr, indices, ids, found, n_labels, lo, hi, out):
+    """Fill ``out`` with ``predicted n_labels + missed`` for each wrong prediction and each missed label of rows [lo, hi)."""
+    m = 0
+    for row in range(lo, hi):
+        for j in range(indptr[row], indptr[row + 1]):
+            missed = True
+            for place in range(ids.shape[1]):
+                missed &= ids[row, place] != indices[j]
+            if missed:
+                for place in range(ids.shape[1]):
+                    if ids[row, place] >= 0 and not found[row, place]:
+                        out[m] = np.int64(ids[row, place]) * n_labels + indices[j]
+                        m += 1
