@@ -94,12 +94,12 @@ def test_what_does_not_fit_a_slide_is_found(shown):
 @pytest.mark.skipif("XCREPRO_COURSE" not in os.environ, reason="runs all lessons: make test-course")
 def test_the_slides_of_all_lessons_fit_their_frame(course, tmp_path):
     slides.write(course, slides.run_all(course), tmp_path)
-    for lesson in course:
-        found = _looked_at(tmp_path / f"{lesson.name}.html", tmp_path / "profile")
-        assert found["slides"] >= 6
-        assert found["wrong"] == [], lesson.name
-        assert found["asked"] == []
-        assert found["font"]
+    found = {lesson.name: _looked_at(tmp_path / f"{lesson.name}.html", tmp_path / "profile") for lesson in course}
+    assert [f"{name}, {wrong}" for name, one in found.items() for wrong in one["wrong"]] == []
+    for name, one in found.items():
+        assert one["slides"] >= 6, name
+        assert one["asked"] == [], name
+        assert one["font"], name
 
 
 def test_what_the_slides_look_comes_along(tmp_path):

@@ -7,7 +7,7 @@ Lesson -> exercise -> the body that stands between the solution's markers.
 WRONG = {
     "01_data_and_long_tail": {
         # leaves out the points without labels
-        "labels_a_point": "    return Y.sum() / np.sum(np.asarray(Y.sum(axis=1)).ravel() > 0)\n",
+        "labels_per_point": "    return Y.sum() / np.sum(np.asarray(Y.sum(axis=1)).ravel() > 0)\n",
         # forgets to sort
         "labels_for_share": "    return int(np.argmax(np.cumsum(counts) >= share * np.sum(counts))) + 1\n",
         # ties to the higher id
@@ -36,11 +36,11 @@ WRONG = {
         "    return np.mean(got / np.maximum(best, 1))\n",
         # the generator is made anew for each draw
         "bias_and_scatter": "    def once():\n"
-        "        return psp_bare(lose_labels(Y_complete, p, np.random.default_rng(seed)), ids, 1 / p)\n\n"
+        "        return psp_unnormalised(lose_labels(Y_complete, p, np.random.default_rng(seed)), ids, 1 / p)\n\n"
         "    found = [once() for _ in range(draws)]\n"
-        "    return np.mean(found) - psp_bare(Y_complete, ids, np.ones(p.size)), np.std(found)\n",
+        "    return np.mean(found) - psp_unnormalised(Y_complete, ids, np.ones(p.size)), np.std(found)\n",
         # forgets k
-        "psp_bare": "    return np.mean((np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1))\n",
+        "psp_unnormalised": "    return np.mean((np.take_along_axis(Y, ids, axis=1) * weight[ids]).sum(axis=1))\n",
     },
     "04_limits_of_propensities": {
         # the ratio turned round

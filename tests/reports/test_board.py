@@ -62,7 +62,7 @@ def statuses(folder) -> dict[tuple[str, str], tuple[str, str]]:
     """(student, file) -> status and reason, as the page prints them."""
     page = (folder / "index.html").read_text(encoding="utf-8").partition("<h2>Submissions</h2>")[2]
     rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page) if "<td>" in row]
-    return {(row[0], row[1]): (row[4], row[5]) for row in rows}
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
 
 def precision(truth, ids) -> float:
@@ -98,6 +98,19 @@ def test_one_seed_one_board_and_the_strength_is_what_it_says(tmp_path):
     assert (hidden(none, "observed") != hidden(none, "complete")).nnz == 0
     drawn = json.loads((board.make(tmp_path / "drawn", **how) / "board.json").read_text())["seed"]
     assert drawn != 5
+
+
+@pytest.mark.parametrize("rule", ["uniform", "rare"])
+def test_the_rule_says_which_labels_go_missing(tmp_path, rule):
+    """Of 2,000 records and more: the share that is left of frequent labels and of labels seen once."""
+    made = board.make(tmp_path / rule, points=4000, deadline=DEADLINE, seed=5, rule=rule, strength=0.6)
+    counts = np.asarray(xc.load("board", made / "public").train.Y.sum(axis=0)).ravel()
+    left = {}
+    for name, here in (("often", counts >= 15), ("once", counts == 1)):
+        observed, complete = (hidden(made, which)[:, here].nnz for which in ("observed", "complete"))
+        left[name] = observed / complete
+    assert left["once"] == pytest.approx(0.4 if rule == "uniform" else 0.46, abs=0.08)
+    assert left["often"] == pytest.approx(0.4 if rule == "uniform" else 0.68, abs=0.08)
 
 
 def test_a_board_of_synthetic_data_has_their_complete_truth(tmp_path):
@@ -160,6 +173,78 @@ def test_the_ranking_is_that_of_an_oracle_and_the_page_needs_nothing_else(folder
     (folder / "site").mkdir()
     shutil.copy(folder / "index.html", folder / "site")
     assert links.check(folder / "site") == []
+
+
+def test_the_first_metric_decides_with_its_own_k_and_the_page_prints_the_tables_numbers(tmp_path, tops):
+    """nDCG@3 ranks although P@1 comes after it; the page has each value with the low end of its interval first."""
+    made = board.make(tmp_path / "b", points=1500, deadline=DEADLINE, seed=3, metrics=["nDCG@3", "P@1", "nDCG@1"])
+    assert "with the 3 best of" in (made / "public" / "README.md").read_text()
+    for student, top in tops.items():
+        hand_in(made, student, top)
+    board.rank(made)
+    table = pd.read_csv(made / "ranking.csv")
+    for name, metric, k in (("nDCG@3", xc.metrics.ndcg, 3), ("P@1", xc.metrics.precision, 1)):
+        expected = [metric(hidden(made, "observed"), tops[student], k)[0] for student in table["student"]]
+        assert list(table[name]) == pytest.approx(expected, rel=1e-5)
+    assert list(table["nDCG@3"]) == sorted(table["nDCG@3"], reverse=True)
+    page = (made / "index.html").read_text()
+    for row in table.to_dict("records"):
+        value, low, high = (100 * row[f"nDCG@3{end}"] for end in ("", " low", " high"))
+        assert low < value < high
+        assert f"{value:.2f} <small>{low:.2f} to {high:.2f}</small>" in page
+
+
+def test_p_is_holms_of_the_differences_to_the_first(folder, tops):
+    for student, top in tops.items():
+        hand_in(folder, student, top)
+    table = board.rank(folder).set_index("student")
+    observed, first = hidden(folder, "observed"), table.index[0]
+    raw = {
+        other: xc.compare(observed, {other: tops[other], first: tops[first]}, "P@5")["p raw"].iloc[0]
+        for other in table.index[1:]
+    }
+    assert np.isnan(table.loc[first, "p"])
+    assert list(table["p"].iloc[1:]) == pytest.approx(list(xc.metrics.holm(list(raw.values()))))
+
+
+def test_of_two_sound_files_the_later_counts_and_the_deadline_itself_is_in_time(folder, tops):
+    on_time = datetime.fromisoformat(DEADLINE).timestamp()
+    hand_in(folder, "one", tops["ova"], "b.npz", time=EARLY)
+    hand_in(folder, "two", tops["ova"], "a.npz", time=on_time)
+    hand_in(folder, "three", tops["ova"], time=on_time + 1)
+    board.rank(folder)
+    # Seen later, but written earlier than what counts.
+    hand_in(folder, "two", tops["popular"], "b.npz", time=EARLY)
+    hand_in(folder, "one", tops["knn"], "a.npz", time=EARLY + 60)
+    table = board.rank(folder).set_index("student")
+    found = {key: status for key, (status, _) in statuses(folder).items()}
+    assert found == {
+        ("one", "b.npz"): "replaced",
+        ("one", "a.npz"): "counts",
+        ("two", "b.npz"): "replaced",
+        ("two", "a.npz"): "counts",
+        ("three", "mine.npz"): "late",
+    }
+    expected = {"one": tops["knn"], "two": tops["ova"]}
+    for student, top in expected.items():
+        assert table.loc[student, "P@5"] == pytest.approx(precision(hidden(folder, "observed"), top.ids))
+
+
+def test_the_verdict_counts_what_held_what_was_sure_and_what_turned():
+    columns = ["value", "low", "high", "complete", "complete low", "complete high", "held"]
+    rows = [
+        (+2, +1, +3, +4, +3, +5, True),  # sure, and held
+        (+1, -1, +3, +1, -1, +3, True),  # not sure, and held
+        (+2, +1, +3, -2, -3, -1, False),  # sure, and plainly turned
+        (-1, -3, +1, +1, +0.5, +2, False),  # not sure, and plainly turned
+        (-2, -3, -1, +1, -1, +3, False),  # sure, and turned, but not plainly
+    ]
+    settings = {"removed": 0.25, "rule": "rare", "strength": 0.5}
+    said = board._verdict(settings, pd.DataFrame(rows, columns=columns))
+    assert "25.0 % of the test labels" in said
+    assert "2 of 5 pairs of students are in the same order" in said
+    assert "Among them are 1 of the 3 pairs whose observed interval leaves out 0" in said
+    assert "In 2 pairs the complete labels show a difference of the opposite sign" in said
 
 
 def test_each_fault_is_named_and_the_earlier_sound_file_stays(folder, tops):
@@ -248,6 +333,9 @@ def test_open_waits_for_the_deadline_and_compares_both_orders(folder, tops, caps
         for name in ("observed", "complete")
     }
     assert list(table["complete"]) == pytest.approx([of["complete"][student] for student in table["student"]], rel=1e-5)
+    assert ((table["complete low"] < table["complete"]) & (table["complete"] < table["complete high"])).all()
+    assert ((pairs["complete low"] <= pairs["complete"]) & (pairs["complete"] <= pairs["complete high"])).all()
+    assert list(pairs["left"]) == [table["student"][i] for i in (0, 0, 1)], "the higher rank is on the left"
     order = sorted(of["complete"], key=of["complete"].get, reverse=True)
     assert sorted(table["student"], key=dict(zip(table["student"], table["complete rank"], strict=True)).get) == order
     assert len(pairs) == 3

@@ -179,6 +179,11 @@ def _time(name: str, text: str) -> str:
         raise ArgumentError(name, "must be a time in ISO 8601", repr(text), "for example 2027-01-31T18:00") from None
 
 
+def _shown(time: str) -> str:
+    """A time of the board as a person reads it: ``2027-01-31 18:00 UTC``."""
+    return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def _k(settings: dict) -> int:
     return max(int(name.partition("@")[2]) for name in settings["metrics"])
 
@@ -193,7 +198,7 @@ have no labels here: predict them.
 
 - **Hand in** one file with the {_k(settings)} best of {labels:,} labels for each of the {points:,} test points, in their order,
   for example with `top.save("mine.npz")`. Every format that `xcrepro convert --list` names is read.
-- **Until** {settings["deadline"]}. You may hand in as often as you like: your latest sound file counts.
+- **Until** {_shown(settings["deadline"])}. You may hand in as often as you like: your latest sound file counts.
 - **Judged by** {first}{also}, on labels of which some are missing, as in real data.
   At the end the complete labels are opened.
 """
@@ -250,7 +255,7 @@ def _judge(folder: Path, settings: dict, log: pd.DataFrame, observed, train) -> 
     names = read_label_names(names) if names.exists() else None
     found = []
     for line in log.sort_values("received", kind="stable").to_dict("records"):
-        top, status, reason = None, "late", f"received after the deadline, {settings['deadline']}"
+        top, status, reason = None, "late", f"received after the deadline, {_shown(settings['deadline'])}"
         if line["received"] <= settings["deadline"]:
             path = folder / "kept" / line["digest"] / line["file"]
             top, status, reason = _check(path, line["file"], _k(settings), observed, train, names)
@@ -416,7 +421,7 @@ def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: 
     first = settings["metrics"][0]
     parts = [
         '<main class="xcrepro-report"><h1>Leaderboard</h1>',
-        f"<p>{html.escape(settings['data'])}. Deadline: {html.escape(settings['deadline'])}. Ranked by {html.escape(first)} on "
+        f"<p>{html.escape(settings['data'])}. Deadline: {_shown(settings['deadline'])}. Ranked by {html.escape(first)} on "
         "the observed labels, of which some are missing. Percent, with intervals of 95 %. p: the difference to the first, "
         "corrected after Holm; from 0.05 on the test points do not tell the two apart.</p>",
     ]
@@ -424,19 +429,19 @@ def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: 
         parts.append(f"<h2>The complete truth</h2>{_verdict(settings, pairs)}")
     parts += ["<h2>Ranking</h2>", html.table(_ranked(settings, table))]
     if pairs is not None and len(pairs):
-        parts += ["<h2>Every pair</h2>", html.table(_paired(pairs))]
+        parts += ["<h2>Every pair</h2>", html.table(_paired(settings, pairs))]
     rows = [
         [
             Cell(one.student),
             Cell(one.file),
-            Cell(one.received),
-            Cell(one.digest[:12]),
             Cell(one.status),
             Cell(one.reason),
+            Cell(_shown(one.received)),
+            Cell(one.digest[:12]),
         ]
         for one in judged
     ]
-    columns = ["student", "file", "received", "SHA-256", "status", "reason, or what was noticed"]
+    columns = ["student", "file", "status", "reason, or what was noticed", "received", "SHA-256"]
     parts += [
         "<h2>Submissions</h2>",
         html.table(Grid("submissions", "All files, by time. None is removed.", columns, rows)),
@@ -453,9 +458,9 @@ def _verdict(settings: dict, pairs: pd.DataFrame) -> str:
     return (
         f"<p>{100 * settings['removed']:.1f} % of the test labels had been taken out (rule: {html.escape(settings['rule'])}, "
         f"strength {settings['strength']:g}): {html.escape(RULES[settings['rule']])}.</p>"
-        f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students are in the same order on the complete labels. Of the "
-        f"{sure.sum()} pairs whose observed interval leaves out 0 it is {(pairs['held'] & sure).sum()}. In {against.sum()} "
-        "pairs the complete labels show a difference of the opposite sign whose interval leaves out 0.</p>"
+        f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students are in the same order on the complete labels. Among them "
+        f"are {(pairs['held'] & sure).sum()} of the {sure.sum()} pairs whose observed interval leaves out 0. In "
+        f"{against.sum()} pairs the complete labels show a difference of the opposite sign whose interval leaves out 0.</p>"
     )
 
 
@@ -469,18 +474,19 @@ def _ranked(settings: dict, table: pd.DataFrame) -> Grid:
     whole = [name for name in ("complete rank",) if name in table]
     rows = []
     for row in table.to_dict("records"):
-        cells = [Cell(str(row["rank"]), number=row["rank"]), Cell(row["student"])]
+        cells = [Cell(row["student"]), Cell(str(row["rank"]), number=row["rank"])]
         cells += [_percent(row, name) for name in shown] + [Cell(str(row[name]), number=row[name]) for name in whole]
         p = row.get("p", np.nan)
-        rows.append([*cells, Cell("" if np.isnan(p) else f"{p:.3f}")])
+        rows.append([*cells, Cell("" if np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}")])
     named = [f"{settings['metrics'][0]}, complete labels" if name == "complete" else name for name in shown]
-    return Grid("ranking", "One row per student", ["rank", "student", *named, *whole, "p"], rows)
+    return Grid("ranking", "One row per student", ["student", "rank", *named, *whole, "p"], rows)
 
 
-def _paired(pairs: pd.DataFrame) -> Grid:
+def _paired(settings: dict, pairs: pd.DataFrame) -> Grid:
     rows = []
     for left, right, *numbers, held in pairs.itertuples(index=False):
         row = dict(zip(("o", "o low", "o high", "c", "c low", "c high"), numbers, strict=True))
         said = "yes" if held else "no"
         rows.append([Cell(left), Cell(right), _percent(row, "o", "+"), _percent(row, "c", "+"), Cell(said)])
-    return Grid("pairs", "Left minus right, in points", ["left", "right", "observed", "complete", "same order"], rows)
+    title = f"{settings['metrics'][0]} of left minus right, in percentage points"
+    return Grid("pairs", title, ["left", "right", "observed", "complete", "same order"], rows)
