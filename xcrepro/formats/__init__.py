@@ -36,23 +36,7 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Format:
-    """One format.
-
-    Attributes
-    ----------
-    name : str
-        Also its module here.
-    holds : str
-        What such a file looks like.
-    made_by : str
-        Whose it is.
-    suffixes : tuple of str
-        How names of such files end, text also with ``.gz``. They decide what is written; what is read its content decides.
-    aliases : tuple of str
-        Further names: of packages that write this very format.
-    names : bool
-        Whether labels are written by name where they have names.
-    """
+    """One format: its name, also its module here, and the endings of files, by which what to write is chosen."""
 
     name: str
     holds: str
