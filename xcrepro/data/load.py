@@ -50,17 +50,7 @@ _NAMES = {
 
 
 class Comparison(NamedTuple):
-    """One published number beside what the data have.
-
-    Attributes
-    ----------
-    quantity : str
-        A field of a published row.
-    published, found : float
-        As printed; the value nearest to it of those that its basis allows.
-    agrees : bool
-        Whether it rounds to the printed digits.
-    """
+    """One published number beside what the data have, and whether it rounds to the printed digits."""
 
     quantity: str
     published: float
@@ -247,27 +237,7 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
 
 
 def pin(name: str) -> Path:
-    """Write the SHA-256 of a dataset's good archive into its file of the catalogue (:func:`xcrepro.data.registry.pin`).
-
-    Parameters
-    ----------
-    name : str
-        A dataset that :func:`fetch` has put into the cache.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ArgumentError
-        An unknown name.
-    DataMissing
-        Where no archive passed the comparison with the printed numbers: there is nothing to trust.
-    DataError
-        Where the file has another sum already.
-    """
+    """Write the SHA-256 of a dataset's good archive into its file of the catalogue, whose path it gives."""
     entry = registry.get(name)
     record = _record_of(entry)
     if not record.is_file():

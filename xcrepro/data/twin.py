@@ -331,8 +331,8 @@ def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
 class _Plan:
     """Everything about the labels before any point exists; labels by falling frequency, the general ones first.
 
-    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t + 1]]``
-    are topic t's labels, ``topic`` is -1 for the general ones.
+    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t
+    + 1]]`` are topic t's labels, ``topic`` is -1 for the general ones.
     """
 
     propensity: np.ndarray
@@ -434,8 +434,8 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Points:
-    """What each point is about: ``labels[i, : counts[i]]``, places in ``ids``, the labels that come up at all; its
-    ``topics`` (-1: none); ``sizes[i]`` labels are to be observed."""
+    """What each point is about: its labels (places in ``ids``), its topics (-1: none), and how many labels are to be
+    observed."""
 
     ids: np.ndarray
     sizes: np.ndarray
