@@ -294,29 +294,10 @@ class Entry:
 
 
 def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
-    """The keys of the catalogue.
+    """The keys of the catalogue: the page's, then further ones by name, then the reader's (``$XCREPRO_DATA``) by name.
 
-    Parameters
-    ----------
-    source : str, optional
-        A document's table of datasets, such as :data:`PAGE_TABLE`: only those it prints, in the order of print. None:
-        the page's, then further ones of the package by name, then the reader's (``$XCREPRO_DATA``) by name.
-    proprietary : bool
-        Without ``source``: also those of which only statistics are public.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ArgumentError
-        Where no dataset of the package names such a table.
-
-    Examples
-    --------
-    >>> len(names(PAGE_TABLE)), names(PAGE_TABLE)[-2:], names("reeval:table2")
-    (27, ['deliciouslarge-200k', 'wikilshtc-325k'], ['eurlex-4k', 'wiki10-31k', 'amazoncat-13k'])
+    With ``source``, a table of datasets such as :data:`PAGE_TABLE`, only those it prints, in its order. ``proprietary``
+    adds those of which only statistics are public.
     """
     entries = package()
     if source is None:
@@ -458,87 +439,20 @@ def unlisted(name: str) -> Entry:
 
 
 def published(name: str, source: str | None = None) -> dict:
-    """The row that a document prints about a dataset.
-
-    Parameters
-    ----------
-    name : str
-        The dataset, by any of its names.
-    source : str, optional
-        The document's table; None: the entry's own.
-
-    Returns
-    -------
-    dict
-        Field -> number or text; a copy.
-
-    Raises
-    ------
-    ArgumentError
-        Where the dataset or its row is unknown.
-
-    Examples
-    --------
-    >>> published("wiki10-31k", "jain16:table2")["n_labels"]
-    30935
-    """
+    """The row that a document (by default the entry's own) prints about a dataset: field -> number or text."""
     entry = get(name)
     return dict(entry.published[entry.resolve_source(source)])
 
 
 def printed(name: str, number: str, source: str | None = None) -> str:
-    """A number of a published row with its digits as they stand in print.
-
-    Parameters
-    ----------
-    name, source
-        As for :func:`published`.
-    number : str
-        A field of a published row, e.g. ``"avg_points_per_label"``.
-
-    Returns
-    -------
-    str
-        Empty where it is not printed.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`published`.
-
-    Examples
-    --------
-    >>> printed("bibtex", "avg_labels_per_point"), printed("amazoncat-14k", "avg_points_per_label")
-    ('2.40', '1330.1')
-    """
+    """A number of a published row, such as ``"avg_points_per_label"``, with its digits as printed; empty if it is not."""
     return get(name).printed(number, source)
 
 
 def interval(name: str, number: str, source: str | None = None) -> tuple[float, float] | None:
-    """The values that round to what a document prints for a number.
+    """The least and the largest value that round to what a document prints for a number; None if it is not printed.
 
-    Parameters
-    ----------
-    name, number, source
-        As for :func:`printed`.
-
-    Returns
-    -------
-    tuple of (float, float) or None
-        The least and the largest, both included; equal for what is printed without a decimal point. None where the
-        number is not printed.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`published`.
-
-    Examples
-    --------
-    >>> interval("amazoncat-14k", "avg_points_per_label")
-    (1330.05, 1330.15)
-    >>> interval("orcas-800k", "n_features") is None
-    True
+    They are equal for what is printed without a decimal point.
     """
     return get(name).interval(number, source)
 

@@ -211,33 +211,10 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
 
 
 def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
-    """In how many train points each label of a twin is expected to be observed, before any point is drawn.
+    """In how many train points each label of a twin is expected to be observed (m,), falling, before any point is drawn.
 
-    Seconds at any size. A twin's own counts scatter around these by two draws, of what its points are about and of what is
-    observed of that; and it has only the labels that some train point came to have.
-
-    Parameters
-    ----------
-    name, scale
-        As for :func:`twin`.
-
-    Returns
-    -------
-    float64, (m,)
-        Falling, all above 0. The sum is the number of train points times the published labels a point; m is larger than the
-        published number of labels, as many labels come to no point.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`twin`.
-
-    Examples
-    --------
-    >>> expected = expected_observed_counts("eurlex-4k", scale=0.05)
-    >>> drawn = twin("eurlex-4k", scale=0.05)
-    >>> bool(abs(expected.sum() / drawn.train.Y.nnz - 1) < 0.02), expected.size > drawn.label_counts.size
-    (True, True)
+    Seconds at any size. A twin's own counts scatter around these, and it has only the labels that some train point came
+    to have, so m is larger than the published number of labels. The sum is train points times labels per point.
     """
     entry, scale = (
         _complete(registry.get(name)),
