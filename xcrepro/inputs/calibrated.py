@@ -24,8 +24,6 @@ from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
 METRICS = ("ECE", "ACE", "Brier", "NLL")
-CORRECTED = ("ECE corrected", "ECE corrected low", "ECE corrected high")
-"""What stands beside an ECE: without the noise of its hits, and the ends of that number's 95 % interval."""
 CLOSED = "torchmetrics"
 """Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
 
