@@ -177,3 +177,18 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert float(out) < 60
+
+
+def test_a_folder_is_filled_whole_or_not_at_all(tmp_path):
+    with paths.filling(tmp_path) as part:
+        (part / "a.txt").write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+    def fail():
+        with paths.filling(tmp_path / "of/two") as part:
+            (part / "b.txt").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

@@ -18,36 +18,7 @@ if TYPE_CHECKING:  # NumPy only where an array comes: a command that lists does 
 
 
 def whole_number(name: str, value: Any, at_least: int = 0, at_most: int | None = None, do: str = "") -> int:
-    """An integer, NumPy's included, within bounds. A bool is none, nor is 3.0.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the argument.
-    value : object
-        What the caller gave.
-    at_least, at_most : int
-        The bounds, both allowed; no upper one where ``at_most`` is None.
-    do : str
-        What to do instead, the end of the error's message.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-
-    Examples
-    --------
-    >>> whole_number("k", 3, 1)
-    3
-    >>> whole_number("k", 3.0, 1)
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: k must be a whole number, 1 or more; got 3.0
-    """
+    """An integer, NumPy's included, within bounds that are both allowed; ``do`` ends the error. A bool is none, nor is 3.0."""
     most = math.inf if at_most is None else at_most
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= value <= most:
         bounds = f", {at_least} or more" if at_most is None else f" from {at_least} to {at_most:,}"
@@ -66,34 +37,7 @@ def real_number(
     finite: bool = True,
     do: str = "",
 ) -> float:
-    """A real number, NumPy's included, within bounds. A bool is none, and NaN is never taken.
-
-    Parameters
-    ----------
-    name, value, do
-        As for :func:`whole_number`.
-    above, at_least, below, at_most : float
-        The bounds there are; ``above`` and ``below`` leave the bound itself out.
-    finite : bool
-        Refuse infinity.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-
-    Examples
-    --------
-    >>> real_number("beta", 1, above=0)
-    1.0
-    >>> real_number("share", 95, above=0, below=1)
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: share must be a finite number, above 0 and below 1; got 95
-    """
+    """A real number, NumPy's included, within bounds. A bool is none, NaN is never taken, infinity only if not ``finite``."""
     inside = (
         not isinstance(value, bool)
         and isinstance(value, numbers.Real)
@@ -112,30 +56,7 @@ def real_number(
 
 
 def one_of(name: str, value: Any, choices: Collection, do: str = "") -> Any:
-    """One of several names, as it came; the error names the nearest one.
-
-    Parameters
-    ----------
-    name, value, do
-        As for :func:`whole_number`.
-    choices : collection of str
-        What is allowed; None may be among them.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-
-    Examples
-    --------
-    >>> one_of("loss", "logistics", ("logistic", "squared_hinge"))
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: loss must be one of 'logistic', 'squared_hinge'; got 'logistics': did you mean 'logistic'?
-    """
+    """One of several names (None may be among them), as it came; the error names the nearest one."""
     if not (value is None or isinstance(value, str)) or value not in choices:
         hint = did_you_mean(value, choices, 1) or do
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, choices))}", repr(value), hint)
@@ -143,29 +64,7 @@ def one_of(name: str, value: Any, choices: Collection, do: str = "") -> Any:
 
 
 def some_of(name: str, values: str | Iterable[str], choices: Collection[str]) -> list[str]:
-    """One or more of several names, as a list; a single name may come alone.
-
-    Parameters
-    ----------
-    name, choices
-        As for :func:`one_of`.
-    values : str or iterable of str
-        What the caller gave.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ArgumentError
-        For no name, or one that is unknown.
-
-    Examples
-    --------
-    >>> some_of("metrics", "P", ("P", "R")), some_of("metrics", ["R", "P"], ("P", "R"))
-    (['P'], ['R', 'P'])
-    """
+    """One or more of several names, as a list; a single name may be given without one."""
     given = [values] if isinstance(values, str) else list(values)
     unknown = [value for value in given if value not in choices]
     if unknown or not given:
@@ -180,12 +79,7 @@ def some_of(name: str, values: str | Iterable[str], choices: Collection[str]) ->
 
 
 def did_you_mean(value: Any, choices: Iterable | Mapping[str, str], most: int = 3, cutoff: float = 0.4) -> str:
-    """``"did you mean 'a' or 'b'?"``, naming the choices that look like ``value``; empty where none does. A mapping says of
-    each spelling what is shown.
-
-    >>> did_you_mean("nDGC", ("P", "nDCG")), did_you_mean("eurlex4m", {"eurlex4k": "EURLex-4K"})
-    ("did you mean 'nDCG'?", "did you mean 'EURLex-4K'?")
-    """
+    """``"did you mean 'a' or 'b'?"`` for choices like ``value``, or empty. A mapping says of each spelling what is shown."""
     shown = choices if isinstance(choices, Mapping) else {name: name for name in choices if isinstance(name, str)}
     near = difflib.get_close_matches(value, shown, most, cutoff) if isinstance(value, str) else []
     names = dict.fromkeys(shown[spelling] for spelling in near)
@@ -193,28 +87,7 @@ def did_you_mean(value: Any, choices: Iterable | Mapping[str, str], most: int = 
 
 
 def cut_offs(ks: Any) -> np.ndarray:
-    """The ks of a metric at k.
-
-    Parameters
-    ----------
-    ks : int or array_like of int
-        One or more whole numbers, 1 or more, in any order, none twice.
-
-    Returns
-    -------
-    ndarray of int64, shape (K,)
-        In the order given.
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-
-    Examples
-    --------
-    >>> cut_offs((5, 1)), cut_offs(3)
-    (array([5, 1]), array([3]))
-    """
+    """The ks of a metric at k, int64 in the order given: one or more whole numbers, 1 or more, none twice."""
     import numpy as np
 
     values = np.atleast_1d(np.asarray(ks))
@@ -228,30 +101,7 @@ def cut_offs(ks: Any) -> np.ndarray:
 def label_values(
     name: str, values: Any, n_labels: int | None = None, *, zero: bool = True, at_most: float = math.inf
 ) -> np.ndarray:
-    """A number for each label, such as a weight.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the argument.
-    values : array_like of float, shape (L,)
-        Finite, and 0 or more.
-    n_labels : int
-        L, where it is known.
-    zero : bool
-        Is 0 allowed?
-    at_most : float
-        The largest value allowed.
-
-    Returns
-    -------
-    ndarray of float64, shape (L,)
-
-    Raises
-    ------
-    ArgumentError
-        For another shape or value; it names the first label with a wrong one.
-    """
+    """A number (L,) for each label, such as a weight: float64, finite, 0 or more. The error names the first wrong label."""
     import numpy as np
 
     given = np.ascontiguousarray(values, np.float64)

@@ -1,8 +1,7 @@
 """exp, log, products and the like of arrays, the same bits on every machine, for what no kernel computes.
 
-Use these in place of NumPy's, SciPy's and ``math``'s wherever a number decides a prediction, a fitted parameter or a draw:
-theirs differ in the last digit from processor to processor (:mod:`xcrepro.kernels.elementary`). Square roots, sums and the four
-operations are the same everywhere as NumPy has them.
+Use these in place of NumPy's, SciPy's and ``math``'s wherever a number decides a prediction, a fitted parameter or a
+draw. Square roots, sums and the four operations are the same everywhere as NumPy has them.
 """
 
 from __future__ import annotations
@@ -80,26 +79,7 @@ def sigmoid32(x) -> np.ndarray:
 def product(A, B, out: np.ndarray | None = None) -> np.ndarray | float:
     """``A @ B`` of dense matrices and vectors: each output the sum of its products from 0 on, in rising order.
 
-    Parameters
-    ----------
-    A, B : array_like
-        Of one or two axes and any strides. Where both are float32 so is the result, and every step; else all is float64.
-    out : ndarray, optional
-        Where the result of two matrices goes.
-
-    Returns
-    -------
-    ndarray or float
-
-    Raises
-    ------
-    ArgumentError
-        Where B has not as many rows as A has columns.
-
-    Examples
-    --------
-    >>> product([[1, 2], [3, 4]], [10, 1])
-    array([12., 34.])
+    If both are float32 so is every step; else all is float64.
     """
     A, B = np.asarray(A), np.asarray(B)
     kind = np.float32 if A.dtype == B.dtype == np.float32 else np.float64

@@ -24,22 +24,7 @@ _PROJECT = "project"  # figures of runs outside of a project
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One thing in the cache that can be had again.
-
-    Attributes
-    ----------
-    name : str
-        Its folder from the cache folder, such as ``"trained/PLT-0f3a..."`` and ``"datasets/eurlex-4k"``.
-    kind : str
-        ``"trained model"``, ``"dataset"``, or ``"runs"``: figures of runs outside of a project.
-    about : str
-        Of a model what it is and what it was trained on; else empty.
-    size : int
-        Bytes.
-    used : float
-        When one of its files was last read or written, in seconds since 1970; where the system does not note reads, when
-        it was written.
-    """
+    """One thing in the cache that can be had again: ``size`` is in bytes, ``used`` in seconds since 1970."""
 
     name: str
     kind: str
@@ -49,13 +34,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """What is in the cache, by name; a reader's own datasets (``<name>/dataset.toml``) are no part of it.
-
-    Returns
-    -------
-    list of Entry
-        Empty where there is no cache yet.
-    """
+    """What is in the cache, by name; a reader's own datasets (``<name>/dataset.toml``) are no part of it."""
     home = paths.cache_dir()
     found = [
         _entry(home, path, kind)
@@ -95,28 +74,7 @@ def _about(folder: Path) -> str:
 def chosen(
     names: Sequence[str] = (), older: float | None = None, everything: bool = False, above: float | None = None
 ) -> list[Entry]:
-    """The entries that are meant.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names, their last parts (``eurlex-4k``), or patterns of either (``PLT-*``).
-    older : float, optional
-        Of these, or of all where no name is given, those not used for so many days.
-    everything : bool
-        All there are.
-    above : float, optional
-        Of these, or of all where no name is given, those used longest ago, as many as it takes to leave so many GB.
-
-    Returns
-    -------
-    list of Entry
-
-    Raises
-    ------
-    ArgumentError
-        For a name that means nothing, with the nearest; where nothing is asked for; for ``everything`` with names.
-    """
+    """The entries meant by names or patterns; those not used for ``older`` days; the oldest until ``above`` GB are left."""
     if everything == bool(names or older is not None or above is not None):
         rule = "must say what: names, --older DAYS, --above GB, or --all alone"
         raise ArgumentError("NAME, --older, --above, --all", rule, "none or both")
@@ -147,17 +105,7 @@ def chosen(
 
 
 def remove(entry: Entry) -> None:
-    """Take one entry out of the cache: at once for those who look, then from the disk.
-
-    Parameters
-    ----------
-    entry : Entry
-
-    Raises
-    ------
-    XCError
-        Where a process is at it.
-    """
+    """Take one entry out of the cache, at once for those who look, then from the disk; XCError if a process is at it."""
     FileLock, Timeout = (getattr(extras.library("filelock"), name) for name in ("FileLock", "Timeout"))
     folder = paths.cache_dir() / entry.name
     # The locks of those who write there: a training's and a run's; a dataset is moved there whole.

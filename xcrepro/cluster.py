@@ -40,26 +40,9 @@ def require_dask() -> None:
 
 @contextlib.contextmanager
 def connected(client: Client | str | None = None, workers: int | None = None) -> Iterator[Client]:
-    """A Dask client with at least one worker.
+    """A Dask client with at least one worker: the caller's, which stays open, a scheduler's, or that of a cluster made here.
 
-    Parameters
-    ----------
-    client : distributed.Client or str, optional
-        A client, which stays open, or a scheduler's address. By default a cluster of processes on this machine, one thread
-        each, that listens on 127.0.0.1 alone, has no dashboard, and ends with the block.
-    workers : int, optional
-        Of a new cluster: how many processes, by default one a core.
-
-    Yields
-    ------
-    Client
-
-    Raises
-    ------
-    ArgumentError
-        Where Dask is not installed, ``client`` is neither, or ``workers`` goes with a cluster that is there already.
-    XCError
-        Where no scheduler or no worker answers within :data:`CONNECT_SECONDS`.
+    The latter has one thread per process, listens on 127.0.0.1 only, and ends with the block.
     """
     require_dask()
     import dask
@@ -120,17 +103,7 @@ def places(client: Client) -> int:
 class Process:
     """A Python process on a worker, as far as ``subprocess.Popen`` has it: started, looked at, ended.
 
-    The worker sees the same files at the same paths. Where it dies, Dask starts the process once more elsewhere.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    arguments : list of str
-        Behind the interpreter, which is the worker's own.
-    environment : dict of str to str
-        Variables that differ from the worker's.
-    log : path
-        Gets its output.
+    The worker sees the same files at the same paths. If it dies, Dask starts the process once more elsewhere.
     """
 
     def __init__(self, client: Client, arguments: list[str], environment: dict[str, str], log: os.PathLike) -> None:

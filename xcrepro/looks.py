@@ -1,8 +1,6 @@
 """One look for every figure: a method's colour, mark, dash and hatch; four widths; titles, legends and small print.
 
-A method keeps its look in every figure, whichever others are drawn beside it. Colours differ in lightness as well, and
-marks, dashes and hatches tell the methods apart in grey. Sizes of text stand here and in ``repro/xcrepro.mplstyle``,
-nowhere else.
+Colours differ in lightness as well, and marks, dashes and hatches tell the methods apart in grey.
 """
 
 from __future__ import annotations
@@ -34,18 +32,7 @@ PAPER = {"facecolor": WHITE, "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """How one method, or one place k, is drawn everywhere.
-
-    Attributes
-    ----------
-    colour : str
-        As matplotlib takes it.
-    marker : str
-    dash : str or tuple
-        A line style of matplotlib.
-    hatch : str
-        Of bars; empty for a plain one.
-    """
+    """How one method, or one place k, is drawn everywhere: as matplotlib takes them, an empty hatch for a plain bar."""
 
     colour: str
     marker: str = "o"
@@ -118,43 +105,12 @@ _SPARE = tuple(
 
 
 def of(name: str) -> Look:
-    """The look of a method.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not in :data:`METHODS`, such as a reader's model, gets a look that depends on it alone.
-
-    Returns
-    -------
-    Look
-
-    Examples
-    --------
-    >>> of("PLT").colour == of("PLT").colour, of("my model") == of("my model")
-    (True, True)
-    """
+    """The look of a method; a name that is not in :data:`METHODS` gets one that depends only on it."""
     return METHODS.get(name) or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
 
 
 def distinct(names: Iterable[str]) -> dict[str, Look]:
-    """Looks for methods that are drawn together, no two alike as long as there are enough.
-
-    Parameters
-    ----------
-    names : iterable of str
-
-    Returns
-    -------
-    dict of str to Look
-        Those of :data:`METHODS` as ever; another name has its own (:func:`of`) unless a name before it has that colour.
-
-    Examples
-    --------
-    >>> found = distinct(["PLT", "a", "b", "c", "d"])
-    >>> found["PLT"] == of("PLT"), len({look.colour for look in found.values()})
-    (True, 5)
-    """
+    """Looks for methods that are drawn together, no two alike as long as there are enough; METHODS keep theirs."""
     names = list(names)
     found = {name: METHODS[name] for name in names if name in METHODS}
     for name in names:
@@ -172,37 +128,13 @@ def distinct(names: Iterable[str]) -> dict[str, Look]:
 
 
 def title(fig: Figure, text: str) -> Text:
-    """The figure's title: one sentence or two, at the left.
-
-    Parameters
-    ----------
-    fig : Figure
-    text : str
-
-    Returns
-    -------
-    Text
-    """
+    """The figure's title: one sentence or two, at the left."""
     return fig.suptitle(text, x=0.01, ha="left")
 
 
 def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -> Legend:
-    """One legend below the figure, each label once.
-
-    Parameters
-    ----------
-    fig : Figure
-    *axes : Axes
-        Whose labels; by default those of all of ``fig``. Of equal labels the first one's look is shown.
-    ncols : int
-        Columns at most; 0: all in one row. There are fewer where the names would be wider than the figure.
-    title : str, optional
-        Of the legend.
-
-    Returns
-    -------
-    Legend
-    """
+    """One legend below the figure (or of ``axes``), each label once, in ``ncols`` columns or fewer; 0: in one row if it
+    fits."""
     found: dict[str, object] = {}
     for ax in axes or fig.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -216,16 +148,7 @@ def legend(fig: Figure, *axes: Axes, ncols: int = 0, title: str | None = None) -
 
 
 def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
-    """Show the first Axes of a grid and name x below the lowest of each column, y left of each row.
-
-    Parameters
-    ----------
-    axes : array of Axes, (rows, columns)
-    x, y : str
-        Names of the axes.
-    shown : int
-        How many, row by row; 0: all. The others are hidden.
-    """
+    """Show the first ``shown`` Axes of a grid (0: all) and name x below the lowest of each column, y left of each row."""
     shown = shown or axes.size
     for panel in axes.flat[shown:]:
         panel.set_visible(False)
@@ -237,21 +160,5 @@ def label_grid(axes: np.ndarray, x: str, y: str, shown: int = 0) -> None:
 
 
 def name(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 3), **keywords) -> Text:
-    """Small text beside the data point ``at``, ``shift`` points away.
-
-    Parameters
-    ----------
-    ax : Axes
-    text : str
-    at : tuple of (float, float)
-        In the data's coordinates.
-    shift : tuple of (float, float)
-        To the right and up, in points.
-    **keywords
-        For ``Axes.annotate``.
-
-    Returns
-    -------
-    Text
-    """
+    """Small text beside the data point ``at``, ``shift`` points to the right and up."""
     return ax.annotate(text, at, shift, textcoords="offset points", fontsize=SMALL, **keywords)

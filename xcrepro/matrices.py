@@ -1,9 +1,8 @@
 """Check a SciPy matrix that comes from a file or a caller before anything follows its offsets.
 
-SciPy's constructors look at the ends of ``indptr`` and at lengths, not at what is between, and ``tocsr``, ``tocsc`` and our
-own kernels trust what is there: one wrong offset or id makes them read and write memory that is not the matrix's, which
-gives wrong numbers or ends the process. So whatever a stranger hands over goes through :func:`checked_csr`, and the arrays
-of a file through :func:`csr_from_arrays`, first; after that everything may trust.
+SciPy's constructors look at the ends of ``indptr`` and at lengths, not at what is between. One wrong offset makes
+``tocsr`` and our kernels use memory that is not the matrix's. So whatever a stranger hands over goes through
+:func:`checked_csr` or :func:`csr_from_arrays` first; after that everything may trust it.
 """
 
 from __future__ import annotations
@@ -31,37 +30,10 @@ _ARRAYS = {
 
 
 def checked_csr(name: str, matrix) -> sparse.csr_matrix:
-    """A stranger's sparse matrix as CSR, once its structure is known to be sound.
+    """A stranger's sparse matrix as CSR with sound offsets and ids; the arrays are the caller's own if it is CSR already.
 
-    Parameters
-    ----------
-    name : str
-        What errors call the matrix: the caller's argument.
-    matrix : SciPy sparse matrix or array, any format
-        Never changed. Its dtype must be a real number type or bool.
-
-    Returns
-    -------
-    csr_matrix
-        Offsets and ids are within bounds. Rows need not be sorted, and an entry stored twice stays stored twice, from COO
-        as well (``tocsr`` would add the two up). The arrays are the caller's own where ``matrix`` is CSR already.
-
-    Raises
-    ------
-    ArgumentError
-        Not a sparse matrix of two dimensions and real numbers, arrays that do not fit each other, an offset or id out of
-        range. ``indptr`` must end at the number of stored entries: spare places behind it, which SciPy allows, are refused.
-
-    Examples
-    --------
-    >>> Y = sparse.csc_matrix([[1, 0], [0, 1]])
-    >>> checked_csr("Y", Y).indptr
-    array([0, 1, 2], dtype=int32)
-    >>> Y.indptr[1] = 1000
-    >>> checked_csr("Y", Y)
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: Y must have offsets (indptr) that never fall; got 1000, then 2 at place 2: the matrix is
-    damaged, so build it anew, for example with scipy.sparse.coo_matrix((values, (rows, columns)))
+    Rows need not be sorted, and an entry stored twice stays stored twice, from COO as well (``tocsr`` would add the two
+    up). ``indptr`` must end at the number of stored entries: spare places behind it, which SciPy allows, are refused.
     """
     if not sparse.issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         got = f"{type(matrix).__name__} of {getattr(matrix, 'dtype', 'objects')}"
@@ -78,28 +50,7 @@ def checked_csr(name: str, matrix) -> sparse.csr_matrix:
 
 
 def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
-    """A stranger's matrix, sparse or dense, a tensor as well: :func:`checked_csr`, or a 2-D array of real numbers.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the argument.
-    value : sparse matrix, array_like or tensor, shape (n, columns)
-        Rows are points.
-    columns : str
-        What the columns are, for the error.
-    do : str
-        What to do instead, the end of the error's message.
-
-    Returns
-    -------
-    csr_matrix or ndarray
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`checked_csr`, and for an array of other dimensions or of what is no real number.
-    """
+    """A stranger's matrix or tensor, rows are points: :func:`checked_csr` if sparse, else a 2-D array of real numbers."""
     value = plain(name, value)
     if sparse.issparse(value):
         return checked_csr(name, value)
@@ -120,25 +71,7 @@ def row_of(indptr: np.ndarray, place: int) -> int:
 
 
 def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
-    """The same from the arrays of an ``.npz`` that ``scipy.sparse.save_npz`` wrote.
-
-    Parameters
-    ----------
-    path : path
-        The file they come from: errors name it.
-    arrays : dict
-        ``format``, ``shape`` and the arrays of that format, as they stand in the file.
-
-    Returns
-    -------
-    csr_matrix
-        As from :func:`checked_csr`.
-
-    Raises
-    ------
-    DataError
-        Where :func:`checked_csr` raises, and for an unknown format or an array that is not there.
-    """
+    """:func:`checked_csr` of the arrays of an ``.npz`` that ``scipy.sparse.save_npz`` wrote; errors name the file."""
     kind = arrays["format"].tolist() if "format" in arrays else None
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     if not isinstance(kind, str) or kind not in _ARRAYS:

@@ -1,8 +1,7 @@
 """Where things live: the project, what the package brings, the cache; and writing a file so that nobody sees half of it.
 
-A *project* is a folder with ``notebooks/manifest.toml``: a clone, or what ``xcrepro start`` made. Runs write into it. What
-is committed (notebooks, ``data``, figures) is read from it too; for all that the project does not have an installed
-wheel brings a copy in the same layout, and a clone is itself that copy.
+A *project* is a folder with ``notebooks/manifest.toml``: a clone, or what ``xcrepro start`` made. Runs write into it.
+For what is committed that it does not have, an installed wheel brings a copy in the same layout; a clone is that copy.
 """
 
 from __future__ import annotations
@@ -31,11 +30,6 @@ def project_root() -> Path:
 
     ``$XCREPRO_ROOT``, else the nearest parent of the working folder that holds ``notebooks/manifest.toml``, else the
     clone this package was installed from (editable install); of an installed wheel ``project`` in :func:`cache_dir`.
-
-    Returns
-    -------
-    Path
-        Absolute.
     """
     if root := os.environ.get("XCREPRO_ROOT"):
         return Path(root).resolve()
@@ -47,53 +41,21 @@ def project_root() -> Path:
 
 
 def committed(name: str, root: Path | None = None) -> Path:
-    """Where a committed file or folder is read: in the project, or, where that has none, in what the installation brings.
-
-    Parameters
-    ----------
-    name : str
-        From the project folder, such as ``"data/published"``.
-    root : Path, optional
-        The project; by default :func:`project_root`.
-
-    Returns
-    -------
-    Path
-        In the project where neither has it.
-    """
+    """Where a committed file or folder is read: in the project, or, if that has none, in what the installation brings."""
     own = (project_root() if root is None else root) / name
     brought = _BROUGHT / name
     return brought if brought.exists() and not own.exists() else own
 
 
 def committed_files(folder: str, pattern: str, root: Path | None = None) -> list[Path]:
-    """The committed files of a folder, the project's own before what the installation brings under the same name.
-
-    Parameters
-    ----------
-    folder : str
-        From the project folder.
-    pattern : str
-        As ``Path.glob`` takes it, of names in that folder.
-    root : Path, optional
-        As for :func:`committed`.
-
-    Returns
-    -------
-    list of Path
-        By name.
-    """
+    """The committed files of a folder by name, the project's own before what the installation brings under the same name."""
     own = (project_root() if root is None else root) / folder
     found = {path.name: path for place in (_BROUGHT / folder, own) for path in place.glob(pattern) if path.is_file()}
     return [found[name] for name in sorted(found)]
 
 
 def seal(content: Mapping[str, object]) -> str:
-    """SHA-256 of what a file of JSON holds besides ``sha256``, however it is laid out: no changed digit goes unseen.
-
-    >>> seal({"a": 1, "b": [2.5]}) == seal({"b": [2.5], "a": 1, "sha256": "any"})
-    True
-    """
+    """SHA-256 of what a file of JSON holds besides ``sha256``, however it is laid out: no changed digit goes unseen."""
     rest = {name: value for name, value in content.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -109,14 +71,7 @@ def user_cache() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for downloads and trained models: ``$XCREPRO_DATA``, else the user's cache folder.
-
-    It is not created here: whoever writes creates what it needs.
-
-    Returns
-    -------
-    Path
-    """
+    """The folder for downloads and trained models: ``$XCREPRO_DATA``, else the user's cache folder. It is not created here."""
     if folder := os.environ.get("XCREPRO_DATA"):
         return Path(folder).expanduser().resolve()
     return user_cache()
@@ -124,29 +79,7 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary path beside ``path`` that is moved there when the block ends well.
-
-    On an error the temporary file is removed and ``path`` is as it was.
-
-    Parameters
-    ----------
-    path : path
-        The file to be, replaced if it is there; its folder is created.
-
-    Yields
-    ------
-    Path
-        Of an empty file; it keeps the suffix, because writers such as ``np.savez`` look at it.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> target = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
-    >>> with atomic_path(target) as part:
-    ...     _ = part.write_text("whole")
-    >>> target.read_text()
-    'whole'
-    """
+    """An empty file beside ``path``, with its suffix, that is moved there if the block ends well, and removed if not."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with faults_named(path):
@@ -167,18 +100,7 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def faults_named(path: Path) -> Iterator[None]:
-    """What the system refuses in the block is said of ``path``: a full disk names no file, other faults the temporary one.
-
-    Parameters
-    ----------
-    path : Path
-        What is being written; temporary files and folders begin with its name behind a dot.
-
-    Raises
-    ------
-    OSError
-        With ``filename``; all other errors go on as they are.
-    """
+    """What the system refuses in the block is said of ``path``: a full disk names no file, other faults the temporary one."""
     try:
         yield
     except XCError:
@@ -196,13 +118,8 @@ def faults_named(path: Path) -> Iterator[None]:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files of which none makes sense without the others: none is moved into its place before all are written.
-
-    Parameters
-    ----------
-    contents : mapping of Path to bytes
-        The first is moved last: where it is new, all are.
-    """
+    """Write several files that only make sense together: none is moved into its place before all are written, the first
+    last."""
     with contextlib.ExitStack() as stack:
         for path, content in contents.items():
             stack.enter_context(atomic_path(path)).write_bytes(content)
@@ -210,27 +127,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextlib.contextmanager
 def filling(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary folder whose contents are moved into ``path`` when the block ends well; on an error ``path`` is as it was.
-
-    Parameters
-    ----------
-    path : path
-        A new or an empty folder, as the caller has checked; the folder itself stays, since somebody may be in it.
-
-    Yields
-    ------
-    Path
-        Of an empty folder inside ``path``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> target = pathlib.Path(tempfile.mkdtemp())
-    >>> with filling(target) as part:
-    ...     _ = (part / "a.txt").write_text("whole")
-    >>> [file.name for file in target.iterdir()]
-    ['a.txt']
-    """
+    """A temporary folder in ``path`` whose contents are moved there if the block ends well; if not, ``path`` is as it was."""
     path = Path(path)
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     moved: list[Path] = []

@@ -1,7 +1,7 @@
-"""Results that are kept: a folder with one file a model and dataset, shown as one table with the printed rows.
+"""Results that are kept: a folder with one file per model and dataset, shown as one table with the printed rows.
 
-A file says what was computed, by which version of the kit, with which options and on which truth (its fingerprint), so that
-what does not belong together is seen. What cannot be right (:mod:`xcrepro.published.checks`) does not come in.
+A file says what was computed, by which version, with which options and on which truth (its fingerprint), so that one
+sees what does not belong together. What cannot be right (:mod:`xcrepro.published.checks`) does not come in.
 """
 
 from __future__ import annotations
@@ -46,26 +46,7 @@ DOUBTS = "doubts"
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What one model came to on one dataset.
-
-    Attributes
-    ----------
-    name : str
-        What the model is called.
-    dataset : str
-        A key of the catalogue, or a name of the reader's own.
-    values : dict of str to float
-        ``"P@1"`` -> value, in the metric's own unit (fractions, for most); NaN where there is none.
-    truth : dict of str to object
-        fingerprint (:func:`xcrepro.diagnose.fingerprint`), points, labels, pairs of the truth.
-    options : dict of str to object
-        What the numbers depend on besides: A, B, train points, a filter, whether every point has k predictions; and
-        :data:`DOUBTS`.
-    version : str
-        Of the kit.
-    note : str
-        A word of the person who added it: a link, a commit, a setting.
-    """
+    """What one model reached on one dataset, with all that its numbers depend on."""
 
     name: str
     dataset: str
@@ -89,29 +70,7 @@ def of(
     options: Mapping[str, object] | None = None,
     note: str = "",
 ) -> Result:
-    """Evaluate predictions to a result.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    dataset : str
-        Any name of the catalogue, which becomes its key; any other stays as it is.
-    Y, top, ks, inverse_propensity, label_counts, metrics
-        As for :func:`xcrepro.evaluate`.
-    options : mapping of str to object, optional
-        What shall be said of how it was computed, as JSON can hold it.
-    note : str
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    ArgumentError
-        For a name that is empty, longer than 80 characters or of several lines; and as :func:`xcrepro.evaluate`.
-    """
+    """Evaluate predictions as :func:`xcrepro.evaluate` does to a result; a name of the catalogue becomes its key."""
     for argument, text in (("name", name), ("dataset", dataset)):
         if not text.strip() or len(text) > _LONGEST or not text.isprintable():
             raise ArgumentError(argument, f"must be a text of 1 to {_LONGEST} characters in one line", repr(text))
@@ -131,36 +90,14 @@ def of(
 
 
 def default_folder() -> Path:
-    """``results`` of the project in which one stands, or else of the working folder: never in the cache, which may be emptied,
-    nor in the clone that the package was installed from."""
+    """``results`` of the project in which one is, else of the working folder: never in the cache, nor in the clone."""
     root, here = paths.project_root(), Path.cwd().resolve()
     own = "XCREPRO_ROOT" in os.environ or root in (here, *here.parents)
     return (root if own and (root / "notebooks").is_dir() else here) / "results"
 
 
 def add(result: Result, folder: Path | None = None, force: bool = False) -> Path:
-    """Keep a result, once it has passed the audit.
-
-    Parameters
-    ----------
-    result : Result
-    folder : Path, optional
-        By default :func:`default_folder`.
-    force : bool
-        Replace one of the same name and dataset.
-
-    Returns
-    -------
-    Path
-        ``<folder>/<dataset>/<name>.json``, with ``_`` for what a file's name may not have.
-
-    Raises
-    ------
-    ArgumentError
-        Where the name is taken.
-    DataError
-        Where numbers cannot stand together: they do not come in.
-    """
+    """Keep a result, once it has passed the audit, as ``<folder>/<dataset>/<name>.json``; ``force`` replaces one."""
     path = (folder or default_folder()) / _file_name(result.dataset) / f"{_file_name(result.name)}.json"
     _audit(path, result)
     if path.exists() and not force:
@@ -186,27 +123,7 @@ def _audit(path: Path, result: Result) -> None:
 
 
 def read(path: Path) -> Result:
-    """One kept result.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    DataError
-        For a file of another form, one whose content is not what was kept (it has a digest), and where its numbers cannot
-        stand together.
-
-    Warns
-    -----
-    UserWarning
-        Of a result that was kept before results had digests, so that nobody can say whether it is what was kept.
-    """
+    """One kept result; DataError for content that is not what was kept (it has a digest) or cannot be right."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -242,29 +159,7 @@ def _require(path: Path, content: object, fields: Mapping[str, type], what: str)
 
 
 def read_all(folder: Path | None = None, dataset: str | None = None) -> list[Result]:
-    """The results of a folder.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        By default :func:`default_folder`.
-    dataset : str, optional
-        Only of this one, by any of its names.
-
-    Returns
-    -------
-    list of Result
-        By dataset and name.
-
-    Raises
-    ------
-    DataMissing
-        Where there is none.
-    DataError
-        As :func:`read`.
-    ArgumentError
-        For a dataset without results.
-    """
+    """The results of a folder, perhaps only of one dataset, by dataset and name."""
     folder = folder or default_folder()
     found = [read(path) for path in sorted(folder.glob("*/*.json")) if not path.name.startswith(".")]
     if not found:
@@ -283,30 +178,11 @@ def read_all(folder: Path | None = None, dataset: str | None = None) -> list[Res
 def table(
     results: Sequence[Result], metrics: Sequence[str] = (), sort: str = "", printed: bool = True
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Results of any datasets as one table, with the benchmark rows that the repository's page prints of them.
+    """Results of any datasets as one table with the benchmark rows printed of them, and what must be said of it, in sentences.
 
-    Parameters
-    ----------
-    results : sequence of Result
-    metrics : sequence of str
-        Columns such as ``"PSP@5"``, or ``"PSP"`` for all its k; by default those of :data:`SHOWN` that there are.
-    sort : str
-        The column that decides the order within a dataset, best first, what has no number last; by default the first.
-    printed : bool
-        Whether printed rows are shown. A dataset whose results are on a truth of another size than the page's has none.
-
-    Returns
-    -------
-    DataFrame
-        dataset, method, from (``kit 0.1.0`` or the printed table's id), one column a metric (float; percent where the
-        metric is a fraction), truth (the first 8 digits of its fingerprint; empty of printed rows).
-    list of str
-        What must be said of it: more than one truth in a dataset, other options, printed rows left out.
-
-    Raises
-    ------
-    ArgumentError
-        For a metric that none of the results has, and a ``sort`` that is no column.
+    Columns: dataset, method, from, one per metric (percent if it is a fraction), truth (the first 8 digits of its
+    fingerprint). ``metrics`` are ``"PSP@5"``, or ``"PSP"`` for all its k. ``sort`` is the column for the order within a
+    dataset, best first.
     """
     import pandas as pd
 

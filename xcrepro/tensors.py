@@ -1,7 +1,6 @@
 """Tensors of PyTorch, and label lists, as the matrices that everything here takes. No framework is imported for it.
 
-A tensor is what has ``detach`` and ``cpu``; it may be on a device, need a gradient, be of half precision, sparse (COO or CSR).
-Arrays of other frameworks go through NumPy, which asks them for theirs.
+A tensor is what has ``detach`` and ``cpu``; it may be on a device, need a gradient, be of half precision, or sparse.
 """
 
 from __future__ import annotations
@@ -17,25 +16,8 @@ from xcrepro.errors import ArgumentError
 
 
 def plain(name: str, value: Any) -> Any:
-    """A tensor as a NumPy array or SciPy matrix; all else as it is.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the argument.
-    value : object
-        What the caller gave. A tensor on the CPU shares its memory with the result where it can.
-
-    Returns
-    -------
-    ndarray, csr_matrix or coo_matrix for a tensor; ``value`` otherwise
-        bfloat16 becomes float32, which holds it.
-
-    Raises
-    ------
-    ArgumentError
-        For a sparse tensor of another layout, or of other than two dimensions.
-    """
+    """A tensor as a NumPy array or SciPy matrix, which shares its memory if it can (bfloat16 becomes float32); all else
+    as it is."""
     if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return value
     tensor = value.detach().cpu()
@@ -74,42 +56,10 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def labels_as_matrix(name: str, rows: Any, n_labels: int | None) -> Any:
-    """Label lists as a matrix; all else as it is.
+    """Label lists as a csr_matrix of float32 ones (n, L); all else as it is.
 
-    Label lists are a list or tuple that has for each point a list, tuple, set or array of label ids. A list whose rows all
-    have L numbers, 0 and 1 alone, is a dense matrix instead: no point has a label twice, so it could be label lists only where
-    L is 1 or 2.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the argument.
-    rows : object
-        What the caller gave.
-    n_labels : int, optional
-        L; None: ``rows`` are returned as they are.
-
-    Returns
-    -------
-    csr_matrix of float32, shape (n, L), for label lists; ``rows`` otherwise
-        Ones.
-
-    Raises
-    ------
-    ArgumentError
-        For an id out of range or twice in a row, or what is none; the row is named.
-
-    Examples
-    --------
-    >>> labels_as_matrix("Y", [[1, 5], [2], []], 6).toarray().astype(int)
-    array([[0, 1, 0, 0, 0, 1],
-           [0, 0, 1, 0, 0, 0],
-           [0, 0, 0, 0, 0, 0]])
-    >>> labels_as_matrix("Y", [[0, 1, 1], [1, 0, 0]], 3)
-    [[0, 1, 1], [1, 0, 0]]
-    >>> labels_as_matrix("Y", [[1, 6]], 6)
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: Y must hold lists of label ids from 0 to 5; got 6 in row 0
+    Label lists are a list or tuple that has for each point a list, tuple, set or array of label ids. A list whose rows
+    all have L numbers, 0 and 1 only, is a dense matrix instead.
     """
     if (
         n_labels is None

@@ -923,3 +923,16 @@ def test_what_a_system_puts_into_archives_is_no_second_file(tmp_path):
         archive.writestr("desktop.ini", "x")
         archive.writestr("a.txt", "1 3\n0:1\n")
     assert read_sparse(tmp_path / "a.zip").nnz == 1
+
+
+def test_rows_are_sorted_in_place_and_the_first_repeated_id_is_found():
+    ids = np.array([3, 1, 2, 2], np.int32)
+    assert parsing.sort_rows(np.array([2, 2]), ids, None) == 3
+    assert ids.tolist() == [1, 3, 2, 2]
+
+
+def test_a_number_is_rounded_once():
+    """Above the middle between 1 and the next float32 by less than 1e-16, which float64 cannot tell from the middle."""
+    text = "1.00000005960464477540"
+    assert np.float32(float(text)) == 1
+    assert parsing.exact_float32(text) > 1

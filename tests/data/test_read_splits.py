@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from xcrepro.data.splits import apply_split, read_filter, read_split_columns
+from xcrepro.data.splits import apply_split, count_columns, read_filter, read_split_columns
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 
@@ -90,3 +90,7 @@ def test_filters(file, tmp_path):
         read_filter(tmp_path / "none.txt")
     with pytest.raises(DataError, match="found a folder"):
         read_filter(tmp_path)
+
+
+def test_columns_of_a_split_file_are_counted(file):
+    assert count_columns(file("1 3\n3 2\n")) == 2

@@ -456,3 +456,10 @@ def test_the_list_of_formats_is_whole():
             for kind in format.can(verb):
                 assert getattr(format.module, f"{verb}_{kind}").__doc__, (format.name, verb, kind)
     assert json.dumps(lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("runs/LightXML.npz", "LightXML"), ("PLT.txt.gz", "PLT"), ("plain", "plain")]
+)
+def test_a_file_is_called_by_its_model(path, name):
+    assert formats.model_name(path) == name

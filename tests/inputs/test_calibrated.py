@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.stats import binom
@@ -188,3 +189,11 @@ def test_pairs_are_compared_left_minus_right():
     gap = metric.brier(ds.test.Y, top, 3) - metric.brier(ds.test.Y, flat, 3)
     assert found.loc[0, "value"] == pytest.approx(gap)
     assert found.loc[0, "low"] < gap < found.loc[0, "high"]
+
+
+def test_differences_on_the_claimed_side():
+    rows = pd.DataFrame({"value": [-0.25, -0.0125], "p raw": [0.0001, 0.4]})
+    said = "ECE below in 1 of 2, too small to tell in 1 (-25.0 to -1.2 points)"
+    assert calibrated.outcome(rows, "below", "ECE") == (None, said)
+    assert calibrated.outcome(rows[:1], "below")[0] is True
+    assert calibrated.outcome(rows[:1], "above")[0] is False

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize
 
 from xcrepro.errors import ArgumentError
+from xcrepro.inputs import longtail
 from xcrepro.inputs.longtail import power_law
 
 
@@ -47,3 +48,8 @@ def test_counts_without_a_law_are_refused():
     for counts, n_points in (([3, 3, 0], 10), ([0, 0], 10), ([1, 20], 10)):
         with pytest.raises(ArgumentError, match="counts must have two different counts or more"):
             power_law(counts, n_points)
+
+
+def test_counts_are_drawn_without_points():
+    tail = longtail.drawn("amazon-670k")
+    assert (tail.name, tail.real, tail.whole, tail.counts.min()) == ("Amazon-670K, twin", False, True, 1)

@@ -630,3 +630,8 @@ def test_one_model_has_no_pair_and_no_model_is_refused(twin):
     for tops in ({}, {"good": []}):
         with pytest.raises(ArgumentError, match="tops must hold"):
             m.compare_all(Y, tops, 1)
+
+
+def test_students_t_of_five_runs():
+    assert significance.t_p_value(2.0, 4) == pytest.approx(stats.t.sf(2.0, 4) * 2, abs=1e-9)
+    assert significance.t_reach(0.95, 4) == pytest.approx(stats.t.ppf(0.975, 4), abs=1e-9)

@@ -21,7 +21,7 @@ from xcrepro.errors import DataError, DataMissing
 from xcrepro.published import checks
 from xcrepro.published.audit import CHECKS, JUDGEMENTS, Book, audit
 from xcrepro.published.checks import IDENTITIES, Cell, Row, faults, rounding
-from xcrepro.published.results import audit_results
+from xcrepro.published.results import audit_results, audit_values
 
 audit_module = importlib.import_module("xcrepro.published.audit")  # as an attribute it is the function
 KS = (1, 3, 5)
@@ -631,3 +631,23 @@ def test_a_spreadsheets_file_is_named(tmp_path, content, said):
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(DataError, match=said):
         audit_results(tmp_path / "r.csv")
+
+
+def test_bounds_by_hand():
+    """P@1 = 1 and P@3 = 1/3: the one hit is in the first place, so nDCG@3 is 1 with one label, 1 / 2.131 with three."""
+    one_hit = Row({("P", 1): Cell.of("100.00"), ("P", 3): Cell.of("33.33")})
+    assert np.round(checks.discounted_bounds(one_hit, ("N", 3), []), 1).tolist() == [46.9, 100.0]
+    row = Row({("P", 1): Cell.of("93.0"), ("P", 3): Cell.of("78.9")})
+    assert np.round(checks.constant_ndcg(row, 3), 1).tolist() == [80.0, 83.6]
+    low, high = checks.implied_average(Cell.of("83.44"), Cell.of("26.50"), 1)
+    assert (round(low, 3), round(high, 3)) == (5.296, 5.299)
+
+
+def test_exact_values_are_audited_too():
+    assert [fault.why for fault in audit_values({"R@1": 0.5, "R@3": 0.4})] == ["R@3 = 0.4 is below R@1 = 0.5."]
+
+
+def test_the_cells_of_a_column():
+    several = [("PSP", 1), ("PSP", 3), ("PSN", 1), ("PSN", 3)]
+    assert audit_module._cells_of("PSP, PSN at 1, 3") == several
+    assert audit_module._cells_of("n_labels") == [("n_labels", 0)]

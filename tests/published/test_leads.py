@@ -137,3 +137,11 @@ def test_a_lead_is_held_to_both_sides():
     found = leads.lead("54.23", "52.15", 1000)
     least = (54.225 - 52.155) / 100
     assert found.agree_for == pytest.approx(1000 * (least / stats.norm.ppf(0.975)) ** 2)
+
+
+def test_several_numbers_in_order_are_corrected_together():
+    found = leads.in_order(["52.15", "54.23", "51.90"], 153025)
+    assert [(lead.first.printed, lead.second.printed, lead.verdict, f"{p:.2g}") for lead, p in found] == [
+        ("54.23", "52.15", "certain", "1.2e-16"),
+        ("52.15", "51.90", "open", "0.34"),
+    ]

@@ -138,6 +138,21 @@ def test_the_printed_number_carries_its_rounding(ours, printed, inside):
     assert compare.within(ours, printed) is inside
 
 
+def test_several_ways_to_one_number(capsys):
+    assert compare.equal("P@3", by_hand=2 / 3, call=0.6666666667) == "P@3: by hand = call = 0.6667"
+    with pytest.raises(compare.Disagreement, match=r"P@3: by hand 0\.5, call 0\.6"):
+        compare.equal("P@3", by_hand=0.5, call=0.6)
+
+
+def test_a_table_is_spread_and_its_intervals_joined():
+    long = pd.DataFrame({"model": ["b", "b", "a"], "k": [5, 1, 5], "P": [0.1, 0.2, 0.3]})
+    wide = tables.spread(long, ["model"], "k", "P")
+    assert wide.columns.tolist() == ["model", "5", "1"]
+    assert wide.fillna(0).values.tolist() == [["b", 0.1, 0.2], ["a", 0.3, 0]]
+    table = pd.DataFrame({"k": [5, 1], "ECE": [2.107, np.nan], "ECE low": [0.0, 0.0], "ECE high": [4.051, 1.0]})
+    assert tables.join_intervals(table).values.tolist() == [[5, "2.11 (0.00 to 4.05)"], [1, "-"]]
+
+
 def test_a_printed_number_is_one():
     with pytest.raises(ArgumentError, match="must be a number as the paper prints it"):
         compare.within(25.7, "25,7")

@@ -1,8 +1,8 @@
 """Fetching an archive: get the file, remember its checksum, unpack it safely.
 
-The addresses are napkinXC's (``napkinxc.datasets.DATASETS``), and gdown, which napkinXC uses, knows how to get past
-Google Drive's confirmation page. What this adds: nothing half-done is ever left behind, and a page that came instead of
-an archive, a cut archive, a changed archive and one that would write outside its folder are refused.
+The addresses are napkinXC's, and its gdown knows Google Drive's confirmation page. What this adds: nothing half-done is
+left, and a page in place of an archive, a cut or changed archive and one that would write outside its folder are
+refused.
 """
 
 from __future__ import annotations
@@ -32,27 +32,7 @@ NAME_PARTS, NAME_LENGTH = 20, 200
 
 
 def archive_url(key: str, archive_format: str) -> str:
-    """The address that napkinXC keeps for an archive.
-
-    Parameters
-    ----------
-    key, archive_format : str
-        As ``napkinxc.datasets.DATASETS`` has them, e.g. ``"eurlex-4k"`` and ``"bow"``.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    XCError
-        Where the installed napkinXC does not know it (any more).
-
-    Examples
-    --------
-    >>> archive_url("eurlex-4k", "bow").startswith("https://drive.google.com/")
-    True
-    """
+    """The address that napkinXC keeps for an archive, such as ``"eurlex-4k"`` in the format ``"bow"``."""
     DATASETS = extras.library("napkinxc.datasets").DATASETS
     try:
         return DATASETS[key][archive_format]["url"]
@@ -63,23 +43,7 @@ def archive_url(key: str, archive_format: str) -> str:
 
 
 def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> None:
-    """Save what ``url`` serves as ``target``, whole or not at all.
-
-    Parameters
-    ----------
-    url : str
-        The address; on Google Drive also that of its confirmation page.
-    target : path
-        The file to be; its folder must exist.
-    progress : bool
-        A bar on stderr.
-
-    Raises
-    ------
-    DataMissing
-        With the reason, when the address cannot be reached, refuses (a Google Drive quota, an HTTP error), or stops
-        before the announced end.
-    """
+    """Save what ``url`` serves as ``target``, whole or not at all; DataMissing says why it cannot be had."""
     gdown, requests, tqdm = (extras.library(name) for name in ("gdown", "requests", "tqdm"))
     target = Path(target)
     with faults_named(target), tqdm.tqdm(unit="B", unit_scale=True, desc="downloading", disable=not progress) as bar:
@@ -145,23 +109,11 @@ def remember_sum(digest: str, name: str, record: str | os.PathLike) -> None:
 
 
 def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: bool = True) -> None:
-    """Unpack a zip archive into ``folder``; every member's checksum is verified.
+    """Unpack a zip archive into ``folder``, every member's checksum verified; on an error the folder is removed.
 
-    Parameters
-    ----------
-    archive : path
-    folder : path
-        Is created; on an error it is removed.
-    progress : bool
-        A bar on stderr.
-
-    Raises
-    ------
-    DataError
-        For what is no zip (a web page is called that); for a cut or damaged one; and, before a byte is written, for one that
-        is larger than the free space or ``$XCREPRO_MAX_UNPACKED`` bytes (default 200 GiB), holds more than :data:`MEMBERS`
-        members, one that unpacks to more than :data:`RATIO` times its size, one name twice, a name that is too long or a
-        file where another needs a folder, a link or another special file, or one that would land outside ``folder``.
+    Refused before a byte is written: what is no zip, more than the free space or ``$XCREPRO_MAX_UNPACKED`` bytes
+    (default 200 GiB), too many members, one that unpacks to more than :data:`RATIO` times its size, a name twice or too
+    long, a link, and what would land outside ``folder``.
     """
     archive, folder = Path(archive), Path(folder)
     if not zipfile.is_zipfile(archive):
@@ -263,8 +215,7 @@ def max_unpacked_bytes() -> int:
 
 
 def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
-    """One name for two members, or for a file and for a folder that others lie in; upper and lower case are one, as on some
-    systems."""
+    """Refuse one name for two members, or for a file and a folder; upper and lower case are one, as on some systems."""
     files: set[str] = set()
     folders: set[str] = set()
     for member in members:

@@ -14,35 +14,8 @@ from xcrepro.errors import DataError
 
 
 def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
-    """The lines of a text file.
-
-    Parameters
-    ----------
-    path : path_like
-        Plain, gzip, or a zip archive with one member; UTF-8, a byte order mark and CRLF allowed.
-
-    Yields
-    ------
-    int
-        The line's number, from 1.
-    str
-        The line without its end.
-
-    Raises
-    ------
-    DataMissing
-        Where there is no such file.
-    DataError
-        For what is no UTF-8, a line beyond the limit, an empty file.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "labels.txt"
-    >>> _ = file.write_bytes(b"\\xef\\xbb\\xbfone\\r\\ntwo\\n")
-    >>> list(text_lines(file))
-    [(1, 'one'), (2, 'two')]
-    """
+    """The numbered lines, from 1, of a text file: plain, gzip, or a zip archive with one member; UTF-8, BOM and CRLF
+    allowed."""
     for number, line in raw_lines(path):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -99,34 +72,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf
 
 
 def real(path: str | os.PathLike, line: int | None, text: str, what: str) -> float:
-    """A number as C and Fortran write it; infinity is one, NaN is none.
-
-    Parameters
-    ----------
-    path, line : path_like, int or None
-        Where it stands.
-    text : str
-        The number.
-    what : str
-        What the error calls it.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DataError
-        For anything else, and for a finite number beyond float64.
-
-    Examples
-    --------
-    >>> real("run.txt", 3, "1e-3", "a score")
-    0.001
-    >>> real("run.txt", 3, "nan", "a score")
-    Traceback (most recent call last):
-    xcrepro.errors.DataError: run.txt, line 3: found a score 'nan', expected a number
-    """
+    """A number as C and Fortran write it; infinity is one, NaN is none. The error calls it ``what``."""
     if not _NUMBER.fullmatch(text):
         raise DataError(path, f"{what} {shown(text)}", "a number", line=line)
     value = float(text)

@@ -50,17 +50,7 @@ _NAMES = {
 
 
 class Comparison(NamedTuple):
-    """One published number beside what the data have.
-
-    Attributes
-    ----------
-    quantity : str
-        A field of a published row.
-    published, found : float
-        As printed; the value nearest to it of those that its basis allows.
-    agrees : bool
-        Whether it rounds to the printed digits.
-    """
+    """One published number beside what the data have, and whether it rounds to the printed digits."""
 
     quantity: str
     published: float
@@ -247,27 +237,7 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
 
 
 def pin(name: str) -> Path:
-    """Write the SHA-256 of a dataset's good archive into its file of the catalogue (:func:`xcrepro.data.registry.pin`).
-
-    Parameters
-    ----------
-    name : str
-        A dataset that :func:`fetch` has put into the cache.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ArgumentError
-        An unknown name.
-    DataMissing
-        Where no archive passed the comparison with the printed numbers: there is nothing to trust.
-    DataError
-        Where the file has another sum already.
-    """
+    """Write the SHA-256 of a dataset's good archive into its file of the catalogue, whose path it gives."""
     entry = registry.get(name)
     record = _record_of(entry)
     if not record.is_file():
@@ -279,29 +249,11 @@ def pin(name: str) -> Path:
 
 
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
-    """What the documents print about a dataset, computed from its two splits.
+    """What the documents print about a dataset, computed from its two splits: counts as int, averages as float.
 
-    Parameters
-    ----------
-    train, test : Split
-        With the same L labels.
-
-    Returns
-    -------
-    dict
-        Counts as int: ``n_features`` (None where there are no features), ``n_labels``, ``n_train``, ``n_test``.
-        Averages as float, over the train points and over all: ``avg_points_per_label_train``,
-        ``avg_points_per_label_all`` (the denominator is L, labels without a point included), and
-        ``avg_labels_per_point_train``, ``avg_labels_per_point_test``, ``avg_labels_per_point_all`` (points without a
-        label included). An average over nothing is 0.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> half = Split(None, csr_matrix([[1.0, 1.0], [0.0, 1.0]]))
-    >>> numbers = statistics(half, half)
-    >>> numbers["n_train"], numbers["avg_points_per_label_all"], numbers["avg_labels_per_point_train"]
-    (2, 3.0, 1.5)
+    ``avg_points_per_label_train`` and ``_all`` divide by L, labels without a point included;
+    ``avg_labels_per_point_train``, ``_test`` and ``_all`` count points without a label, too. ``n_features`` is None
+    without features.
     """
     n_train, n_labels = train.Y.shape
     n_all = n_train + test.Y.shape[0]
@@ -323,29 +275,9 @@ def compare(train: Split, test: Split, dataset: str | Entry, source: str | None 
     """Every number that a document prints about a dataset, beside these splits'.
 
     Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
-    the points of the row's ``points_per_label_basis``. Where that is ``"neither"`` or not known, any of train, all and
-    (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, which
-    covers an average that was cut off instead of rounded.
-
-    Parameters
-    ----------
-    train, test : Split
-        With the same L labels.
-    dataset : str or Entry
-        A name of the catalogue, or an entry.
-    source : str, optional
-        The document's table; None: the entry's own.
-
-    Returns
-    -------
-    list of Comparison
-        One for each number, counts first. A number that the document does not print, or that needs features where there
-        are none, is left out.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown dataset, and a ``source`` that does not print it.
+    the points of the row's ``points_per_label_basis``. If that is ``"neither"`` or not known, any of train, all and
+    (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, because
+    an average may have been cut off. What is not printed, or needs features where there are none, is left out.
     """
     entry = registry.get(dataset) if isinstance(dataset, str) else dataset
     row, found = entry.published[entry.resolve_source(source)], statistics(train, test)

@@ -32,23 +32,7 @@ from xcrepro.paths import atomic_path
 
 @dataclass(frozen=True)
 class LabelNames:
-    """The names of L labels.
-
-    Attributes
-    ----------
-    names : tuple of str
-        By label id.
-    codes : tuple of str
-        What the labels are called elsewhere (URIs, item numbers), by label id; empty where there is nothing.
-
-    Examples
-    --------
-    >>> labels = LabelNames(("cats", "dogs", "cats"), ("a", "b", "c"))
-    >>> labels.id("dogs"), labels.id("c"), labels.id("cats"), labels.id("birds")
-    (1, 2, None, None)
-    >>> labels.is_ambiguous("cats")
-    True
-    """
+    """The names of L labels by id, and what they are called elsewhere (URIs, item numbers), empty where there is nothing."""
 
     names: tuple[str, ...]
     codes: tuple[str, ...] = ()
@@ -83,33 +67,7 @@ class LabelNames:
 
 
 def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> LabelNames:
-    """Read a file of label names (see the module for the forms).
-
-    Parameters
-    ----------
-    path : path_like
-    n_labels : int, optional
-        How many there must be.
-
-    Returns
-    -------
-    LabelNames
-
-    Raises
-    ------
-    DataMissing
-        Where there is no such file.
-    DataError
-        For another number of names, an id twice or out of range, JSON that is cut.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "subjects.tsv"
-    >>> _ = file.write_text("<http://x.org/1>\\tcats\\n<http://x.org/2>\\tdogs\\n")
-    >>> read_label_names(file)
-    LabelNames(names=('cats', 'dogs'), codes=('http://x.org/1', 'http://x.org/2'))
-    """
+    """Read a file of label names (see the module for the forms), of ``n_labels`` labels if that is given."""
     lines = [text for _, text in text_lines(path)]
     found = _json(path, lines) or _columns(lines) or LabelNames(tuple(lines))
     for text in (*found.names, *found.codes):

@@ -1,7 +1,7 @@
 """The body of an XC text file, read in blocks of whole lines by several threads, into arrays.
 
-Threads take turns reading the next block (so any stream will do, packed or not, and no more than one block a thread is
-held), parse it side by side, and keep exact-sized pieces, which are joined in file order at the end.
+Threads take turns reading the next block, so that any stream will do and no more than one block per thread is held. The
+pieces are joined in file order at the end.
 """
 
 from __future__ import annotations
@@ -33,17 +33,7 @@ _KEPT = 1 + parse.PADDING
 
 @dataclass(frozen=True)
 class Layout:
-    """What a line may hold. ``labels`` is None in the new format, whose lines have no label list.
-
-    Attributes
-    ----------
-    labels, ids : int
-        How many there are (ids run from ``first_id`` and ``first_label`` on).
-    origin : str
-        Who gave those numbers, for messages.
-    ones : bool
-        Values are label marks; none may be negative.
-    """
+    """What a line may hold: how many labels (None in the new format) and ids, from where they count, and who says so."""
 
     ids: int
     labels: int | None = None
@@ -245,12 +235,10 @@ def _outside() -> int:
 
 
 class Room:
-    """One thread's arrays to parse into, each large enough for any block of the given size.
+    """One thread's arrays to parse into, each large enough for any block of the given size."""
 
-    ids and values, nearly all of what a file holds, are parsed to where they stay until they are joined: in large
-    arrays, which the system backs with large pages, cut into pieces. The rest is copied out of arrays used again.
-    """
-
+    # ids and values stay where they are parsed until they are joined: in large arrays, which the system backs with large
+    # pages, cut into pieces. The rest is copied out of arrays used again.
     ENTRIES = 1 << 21
 
     def __init__(self) -> None:
@@ -341,12 +329,7 @@ def parse_piece(buffer: bytearray, end: int, layout: Layout, room: Room) -> Piec
 
 
 def sort_rows(lens: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> int | None:
-    """Sort each row's ids, values along, in place; return where the first repeated id of a row is, or None.
-
-    >>> ids = np.array([3, 1, 2, 2], np.int32)
-    >>> sort_rows(np.array([2, 2]), ids, None), ids.tolist()
-    (3, [1, 3, 2, 2])
-    """
+    """Sort each row's ids, values along, in place; return where the first repeated id of a row is, or None."""
     if len(ids) < 2:
         return None
     keys = np.repeat(np.arange(len(lens), dtype=np.int64) << 32, lens) | ids
@@ -397,14 +380,8 @@ FIRST_TOO_LARGE = (2 - 2**-24) * 2.0**127
 
 
 def exact_float32(text: str) -> np.float32:
-    """The float32 nearest to a decimal number, ties to the even one; infinite where it is too large.
-
-    ``np.float32(float(text))`` rounds twice, and the second time may see a tie that is none:
-
-    >>> text = "1.00000005960464477540"    # above the middle between 1 and the next float32, by less than 1e-16
-    >>> np.float32(float(text)) == 1, exact_float32(text) == 1
-    (np.True_, np.False_)
-    """
+    """The float32 nearest to a decimal number, ties to the even one; infinite where it is too large."""
+    # np.float32(float(text)) rounds twice, and the second time may see a tie that is none: "1.00000005960464477540".
     double = float(text)
     with np.errstate(over="ignore", under="ignore"):
         nearest = np.float32(double)
@@ -515,11 +492,7 @@ class Joined:
 
 
 def offsets(lens: list[np.ndarray]) -> np.ndarray:
-    """CSR offsets, int64, of rows whose lengths come in several arrays.
-
-    >>> offsets([np.array([2, 0], np.int32), np.array([3], np.int32)])
-    array([0, 2, 2, 5])
-    """
+    """CSR offsets, int64, of rows whose lengths come in several arrays."""
     out = np.zeros(1 + sum(len(part) for part in lens), np.int64)
     start = 1
     for part in lens:

@@ -329,21 +329,8 @@ def _read_text(
 
 @dataclass(frozen=True)
 class Start:
-    """What the first line of a text file says.
-
-    Attributes
-    ----------
-    layout : Layout
-    widths : list of int
-    n_rows : int or None
-        None without a header.
-    line : int
-        The first line that is no comment.
-    begun : bytes
-        What was read of the body.
-    lines_before : int
-        Before the body.
-    """
+    """What the first line of a text file says, where the body begins, and what was read of it; ``n_rows`` is None
+    without a header."""
 
     layout: Layout
     widths: list[int]
@@ -354,11 +341,8 @@ class Start:
 
 
 def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
-    """Read the header, or find that there is none.
-
-    given: "features" and "labels", or "columns" -> the number that the caller says, or None. layout: the rest of
-    :class:`Layout`.
-    """
+    """Read the header, or find that there is none; ``given`` are the caller's "features" and "labels", or "columns", or
+    None."""
     names = ("features", "labels") if len(given) == 2 else ("columns",)
     line, text = _first_line(path, stream)
     header = _whole_numbers(text, 1 + len(given))

@@ -19,20 +19,11 @@ FILE = "filter_labels_test.txt"
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:
-    """A dataset with pairs that may not be predicted.
+    """A dataset with pairs that may not be predicted; its test truth has none of the reciprocal ones.
 
-    Attributes
-    ----------
-    ds : Dataset
-        Its test truth has none of the reciprocal pairs.
-    itself, reciprocal : tuple of (rows, labels)
-        Test points, and the label that is the point itself; test points, and the labels of which a train point has the test
-        point for a label. Of real data all pairs of the filter file are in ``reciprocal``: the file does not tell them
-        apart.
-    kept : csr_matrix of float32, or None
-        The test truth with the reciprocal pairs, where it is known.
-    origin : str
-        What the data are.
+    ``itself`` and ``reciprocal`` are (rows, labels): the label is the test point itself, or a train point that has the
+    test point for a label; of real data all pairs are in ``reciprocal``. ``kept`` is the test truth with them, if it is
+    known.
     """
 
     ds: Dataset
@@ -50,28 +41,10 @@ class Pairs:
 
 
 def add_pairs(ds: Dataset, share: float, seed: int = 0) -> Pairs:
-    """A dataset in which test points are labels too, and labels are train points.
+    """A dataset in which test points are labels too, and labels are train points, for a ``share`` in (0, 1] of the test pairs.
 
-    Parameters
-    ----------
-    ds : Dataset
-        With words of its labels.
-    share : float
-        Of the pairs of a test point and a label of it, how many are given a reciprocal, in (0, 1]; fewer where that would
-        leave a point without a label, as real data have no such test points.
-    seed : int
-        Which.
-
-    Returns
-    -------
-    Pairs
-        For each drawn pair (i, l), point i becomes a label with the point's words, label l a train point with the label's
-        words, which has the label i; (i, l) leaves the test truth.
-
-    Raises
-    ------
-    ArgumentError
-        Where the labels have no words, or nothing can be drawn.
+    For each drawn pair (i, l), point i becomes a label with the point's words, label l a train point with the label's
+    words, which has the label i; (i, l) leaves the test truth. No point is left without a label.
     """
     real_number("share", share, above=0, at_most=1)
     if ds.label_features is None:
@@ -120,25 +93,7 @@ def add_pairs(ds: Dataset, share: float, seed: int = 0) -> Pairs:
 
 
 def read_pairs(ds: Dataset, folder: str) -> Pairs:
-    """A real dataset with the pairs of its filter file.
-
-    Parameters
-    ----------
-    ds : Dataset
-    folder : str
-        Holds :data:`FILE`.
-
-    Returns
-    -------
-    Pairs
-
-    Raises
-    ------
-    DataMissing
-        Where it does not.
-    DataError
-        For a pair that is none of the data.
-    """
+    """A real dataset with the pairs of its filter file, :data:`FILE` in ``folder``."""
     path = Path(folder).expanduser() / FILE
     if not path.is_file():
         raise DataMissing(f"{path}: no such file; the LF datasets' archives have it, and this item is about it")

@@ -256,18 +256,7 @@ class Entry:
         return next(iter(self.published))
 
     def row(self, source: str) -> int | None:
-        """The line that ``source`` gives the dataset in its table of datasets.
-
-        Parameters
-        ----------
-        source : str
-            A document's table, such as ``"jain16:table2"``.
-
-        Returns
-        -------
-        int or None
-            None where it gives none.
-        """
+        """The line that ``source`` gives the dataset in its table of datasets, or None."""
         return self.as_printed.get(source, {}).get("row")
 
     @property
@@ -280,41 +269,11 @@ class Entry:
         return isinstance(name, str) and _plain(name) in map(_plain, self.all_names)
 
     def printed(self, number: str, source: str | None = None) -> str:
-        """:func:`printed` of this entry.
-
-        Parameters
-        ----------
-        number, source
-            As for :func:`printed`.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`resolve_source`.
-        """
+        """:func:`printed` of this entry."""
         return str(self.as_printed[self.resolve_source(source)].get(number, ""))
 
     def interval(self, number: str, source: str | None = None) -> tuple[float, float] | None:
-        """:func:`interval` of this entry.
-
-        Parameters
-        ----------
-        number, source
-            As for :func:`interval`.
-
-        Returns
-        -------
-        tuple of (float, float) or None
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`resolve_source`.
-        """
+        """:func:`interval` of this entry."""
         text = self.printed(number, source)
         if not text:
             return None
@@ -335,29 +294,10 @@ class Entry:
 
 
 def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
-    """The keys of the catalogue.
+    """The keys of the catalogue: the page's, then further ones by name, then the reader's (``$XCREPRO_DATA``) by name.
 
-    Parameters
-    ----------
-    source : str, optional
-        A document's table of datasets, such as :data:`PAGE_TABLE`: only those it prints, in the order of print. None:
-        the page's, then further ones of the package by name, then the reader's (``$XCREPRO_DATA``) by name.
-    proprietary : bool
-        Without ``source``: also those of which only statistics are public.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ArgumentError
-        Where no dataset of the package names such a table.
-
-    Examples
-    --------
-    >>> len(names(PAGE_TABLE)), names(PAGE_TABLE)[-2:], names("reeval:table2")
-    (27, ['deliciouslarge-200k', 'wikilshtc-325k'], ['eurlex-4k', 'wiki10-31k', 'amazoncat-13k'])
+    With ``source``, a table of datasets such as :data:`PAGE_TABLE`, only those it prints, in its order. ``proprietary``
+    adds those of which only statistics are public.
     """
     entries = package()
     if source is None:
@@ -431,22 +371,7 @@ def nearest_names(name: str, cutoff: float = 0.5) -> str:
 
 
 def find(name: str) -> Entry | None:
-    """As :func:`get`, for a name that the catalogue need not have.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Entry or None
-        None where the catalogue has no such name.
-
-    Raises
-    ------
-    DataError
-        As :func:`get`.
-    """
+    """As :func:`get`, but None for a name that the catalogue does not have."""
     try:
         return get(name)
     except ArgumentError:
@@ -454,23 +379,7 @@ def find(name: str) -> Entry | None:
 
 
 def read(path: str | os.PathLike) -> Entry:
-    """The entry that a ``dataset.toml`` describes, checked whole.
-
-    Parameters
-    ----------
-    path : path
-        The file. In ``$XCREPRO_DATA`` its folder has the dataset's name.
-
-    Returns
-    -------
-    Entry
-
-    Raises
-    ------
-    DataError
-        With file and key: not TOML, an unknown key (and the nearest), a value of the wrong kind, a file outside the
-        folder, a name that the package's catalogue has.
-    """
+    """The entry that a ``dataset.toml`` describes, checked whole; DataError names file and key."""
     path = Path(path)
     entry = _read(path, path.stat().st_mtime_ns)
     if path.parent.parent == cache_dir() and entry.name != path.parent.name:
@@ -485,27 +394,8 @@ def read(path: str | os.PathLike) -> Entry:
 
 
 def pin(name: str, sha256: str) -> Path:
-    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, whose other lines stay as they are.
-
-    Parameters
-    ----------
-    name : str
-        The dataset, by any of its names.
-    sha256 : str
-        64 hexadecimal digits.
-
-    Returns
-    -------
-    Path
-        The file: in the package's catalogue, or the reader's own.
-
-    Raises
-    ------
-    ArgumentError
-        Where the name is unknown, or the sum is none.
-    DataError
-        Where the file has another sum already.
-    """
+    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, whose other lines stay as they are, and give
+    its path."""
     if not _SHA256.test(sha256):
         raise ArgumentError("sha256", f"must be {_SHA256.words}", repr(sha256))
     entry = get(name)
@@ -549,87 +439,20 @@ def unlisted(name: str) -> Entry:
 
 
 def published(name: str, source: str | None = None) -> dict:
-    """The row that a document prints about a dataset.
-
-    Parameters
-    ----------
-    name : str
-        The dataset, by any of its names.
-    source : str, optional
-        The document's table; None: the entry's own.
-
-    Returns
-    -------
-    dict
-        Field -> number or text; a copy.
-
-    Raises
-    ------
-    ArgumentError
-        Where the dataset or its row is unknown.
-
-    Examples
-    --------
-    >>> published("wiki10-31k", "jain16:table2")["n_labels"]
-    30935
-    """
+    """The row that a document (by default the entry's own) prints about a dataset: field -> number or text."""
     entry = get(name)
     return dict(entry.published[entry.resolve_source(source)])
 
 
 def printed(name: str, number: str, source: str | None = None) -> str:
-    """A number of a published row with its digits as they stand in print.
-
-    Parameters
-    ----------
-    name, source
-        As for :func:`published`.
-    number : str
-        A field of a published row, e.g. ``"avg_points_per_label"``.
-
-    Returns
-    -------
-    str
-        Empty where it is not printed.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`published`.
-
-    Examples
-    --------
-    >>> printed("bibtex", "avg_labels_per_point"), printed("amazoncat-14k", "avg_points_per_label")
-    ('2.40', '1330.1')
-    """
+    """A number of a published row, such as ``"avg_points_per_label"``, with its digits as printed; empty if it is not."""
     return get(name).printed(number, source)
 
 
 def interval(name: str, number: str, source: str | None = None) -> tuple[float, float] | None:
-    """The values that round to what a document prints for a number.
+    """The least and the largest value that round to what a document prints for a number; None if it is not printed.
 
-    Parameters
-    ----------
-    name, number, source
-        As for :func:`printed`.
-
-    Returns
-    -------
-    tuple of (float, float) or None
-        The least and the largest, both included; equal for what is printed without a decimal point. None where the
-        number is not printed.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`published`.
-
-    Examples
-    --------
-    >>> interval("amazoncat-14k", "avg_points_per_label")
-    (1330.05, 1330.15)
-    >>> interval("orcas-800k", "n_features") is None
-    True
+    They are equal for what is printed without a decimal point.
     """
     return get(name).interval(number, source)
 
@@ -852,13 +675,7 @@ _FOLDER = Path(__file__).with_name("catalogue")
 
 @functools.cache
 def package() -> dict[str, Entry]:
-    """The package's entries: those of the page in its order, then the others by name.
-
-    Returns
-    -------
-    dict of str to Entry
-        By key.
-    """
+    """The package's entries by key: those of the page in its order, then the others by name."""
     entries = [_read(path, 0, package=True) for path in sorted(_FOLDER.glob("*.toml"))]
     return {e.name: e for e in sorted(entries, key=lambda e: e.row(PAGE_TABLE) or math.inf)}
 

@@ -31,19 +31,7 @@ def byte_limit(variable: str, usual: int) -> int:
 
 
 def require_file(path: str | os.PathLike) -> None:
-    """Raise unless ``path`` is there and no folder.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    DataError
-        For a folder.
-    DataMissing
-        Where nothing is there.
-    """
+    """Raise unless ``path`` is there and no folder."""
     if os.path.isdir(path):
         raise DataError(path, "a folder", "a file", do="Name the file inside it")
     if not os.path.exists(path):
@@ -52,25 +40,9 @@ def require_file(path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Open a file and unpack it: plain, gzip, or a zip archive with one member.
+    """The bytes of a file, unpacked: plain, gzip, or a zip archive with one member.
 
     The first bytes decide, not the name: browsers and mirrors unpack files and keep their ``.gz``.
-
-    Parameters
-    ----------
-    path : path
-
-    Yields
-    ------
-    binary file
-        The bytes of ``path``, unpacked.
-
-    Raises
-    ------
-    DataMissing
-        Where nothing is there.
-    DataError
-        For a folder, an empty or damaged file, and an archive of more than one file or with a password.
     """
     require_file(path)
     with damage(path), contextlib.ExitStack() as stack:
@@ -146,8 +118,7 @@ def npz_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def in_known_types(array: np.ndarray) -> np.ndarray:
-    """A stored array in this machine's order of bytes, and in types that kernels know: uint64 becomes int64,
-    float16 float32, longer floats float64; a ValueError for complex numbers and what int64 cannot hold."""
+    """A stored array in this machine's order of bytes and in types that kernels know; a ValueError for what has none."""
     if array.dtype.kind == "c":
         raise ValueError("complex numbers")
     if array.dtype == np.uint64:

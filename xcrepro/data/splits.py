@@ -69,29 +69,7 @@ def read_split_columns(path: str | os.PathLike, column: int) -> np.ndarray:
 
 
 def count_columns(path: str | os.PathLike) -> int:
-    """How many splits a file such as ``bibtex_trSplit.txt`` has; only its first line is looked at.
-
-    Parameters
-    ----------
-    path : path_like
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    DataError
-        For an empty file and a first line that is not whole numbers.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "bibtex_trSplit.txt"
-    >>> _ = file.write_text("1 3\\n3 2\\n")
-    >>> count_columns(file)
-    2
-    """
+    """How many splits a file such as ``bibtex_trSplit.txt`` has; only its first line is looked at."""
     for _, tokens in _number_lines(path):
         return len(tokens)
     raise DataError(path, "no row numbers", "a line a row")

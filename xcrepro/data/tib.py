@@ -48,28 +48,7 @@ _WORD = re.compile(r"[a-zß-öø-ÿ]{2,}")
 
 
 def load(entry: Entry, A: float, B: float, split: int, points: int | None) -> Dataset:
-    """What :func:`xcrepro.load` returns for ``"tib"``, which says what the arguments mean.
-
-    Parameters
-    ----------
-    entry : Entry
-        Of the catalogue.
-    A, B : float
-        Of the propensity model.
-    split : int
-    points : int or None
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    ArgumentError
-        For ``points`` below 20 or beyond the records.
-    DataError, DataMissing
-        For a file that is not as its digest says, or is not there.
-    """
+    """What :func:`xcrepro.load` returns for ``"tib"``, which says what the arguments mean."""
     paths = _whole_files(committed(HOME))
     counts, Y = read_xc(paths["tib.txt"])
     total = counts.shape[0]
@@ -104,27 +83,8 @@ def load(entry: Entry, A: float, B: float, split: int, points: int | None) -> Da
 
 
 def build(records: str | os.PathLike, subjects: str | os.PathLike, out: str | os.PathLike | None = None) -> Path:
-    """Make the files from the records.
-
-    Parameters
-    ----------
-    records : path_like
-        JSON lines, a record each: ``title``, ``abstract``, and ``subjects``, a list of GND numbers.
-    subjects : path_like
-        Lines of GND number, tab, English name, below one line of titles.
-    out : path_like, optional
-        The folder; by default ``data/tib`` of the project.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    DataMissing, DataError
-        For a file that is not there or has another form, by line.
-    """
+    """Make the files from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name); give
+    the folder."""
     gnd = _subjects(subjects)
     ids = {number: label for label, number in enumerate(gnd)}
     found, pairs = [], []

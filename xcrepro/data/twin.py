@@ -211,33 +211,10 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
 
 
 def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
-    """In how many train points each label of a twin is expected to be observed, before any point is drawn.
+    """In how many train points each label of a twin is expected to be observed (m,), falling, before any point is drawn.
 
-    Seconds at any size. A twin's own counts scatter around these by two draws, of what its points are about and of what is
-    observed of that; and it has only the labels that some train point came to have.
-
-    Parameters
-    ----------
-    name, scale
-        As for :func:`twin`.
-
-    Returns
-    -------
-    float64, (m,)
-        Falling, all above 0. The sum is the number of train points times the published labels a point; m is larger than the
-        published number of labels, as many labels come to no point.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`twin`.
-
-    Examples
-    --------
-    >>> expected = expected_observed_counts("eurlex-4k", scale=0.05)
-    >>> drawn = twin("eurlex-4k", scale=0.05)
-    >>> bool(abs(expected.sum() / drawn.train.Y.nnz - 1) < 0.02), expected.size > drawn.label_counts.size
-    (True, True)
+    Seconds at any size. A twin's own counts scatter around these, and it has only the labels that some train point came
+    to have, so m is larger than the published number of labels. The sum is train points times labels per point.
     """
     entry, scale = (
         _complete(registry.get(name)),
@@ -331,8 +308,8 @@ def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
 class _Plan:
     """Everything about the labels before any point exists; labels by falling frequency, the general ones first.
 
-    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t + 1]]``
-    are topic t's labels, ``topic`` is -1 for the general ones.
+    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t
+    + 1]]`` are topic t's labels, ``topic`` is -1 for the general ones.
     """
 
     propensity: np.ndarray
@@ -434,8 +411,8 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Points:
-    """What each point is about: ``labels[i, : counts[i]]``, places in ``ids``, the labels that come up at all; its
-    ``topics`` (-1: none); ``sizes[i]`` labels are to be observed."""
+    """What each point is about: its labels (places in ``ids``), its topics (-1: none), and how many labels are to be
+    observed."""
 
     ids: np.ndarray
     sizes: np.ndarray

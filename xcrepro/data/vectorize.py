@@ -1,7 +1,7 @@
 """From raw text to a dataset: JSON lines with text and labels in, tf-idf features and label matrices out.
 
-The features are scikit-learn's ``TfidfVectorizer``, fitted on the train points alone: rows of unit length, terms by alphabet.
-The same file and options give the same split, and with the same versions the same bytes.
+The features are scikit-learn's ``TfidfVectorizer``, fitted on the train points only: rows of unit length, terms by
+alphabet.
 """
 
 from __future__ import annotations
@@ -31,18 +31,7 @@ _ID_KEYS = ("uid", "id", "row", "document_id")
 
 
 class Vectorized(NamedTuple):
-    """What was written.
-
-    Attributes
-    ----------
-    name : str
-        The dataset's.
-    points : dict of str to int
-        How many points each part has: train, test, validation.
-    n_features, n_labels : int
-    without_labels, without_features : int
-        Points, of all parts, that have no label, and none of the train points' terms.
-    """
+    """What was written: the points of each part, and how many of all have no label, or none of the train points' terms."""
 
     name: str
     points: dict[str, int]
@@ -265,47 +254,13 @@ def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features,
 
 
 def rarity(counts: sparse.csr_matrix) -> np.ndarray:
-    """The smoothed inverse document frequency of each term, as scikit-learn's ``TfidfTransformer`` has it.
-
-    Parameters
-    ----------
-    counts : csr_matrix
-        How often each term is in each train point, no zero stored.
-
-    Returns
-    -------
-    ndarray of float64, (D,)
-        1 + log((1 + n) / (1 + how many points have the term)).
-
-    Examples
-    --------
-    >>> rarity(sparse.csr_matrix([[2, 1, 0], [1, 0, 0]])).round(3).tolist()
-    [1.0, 1.405, 2.099]
-    """
+    """Smoothed inverse document frequency (D,) of each term: 1 + log((1 + n) / (1 + how many points have the term))."""
     return 1.0 + arithmetic.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1])))
 
 
 def weighed(counts: sparse.csr_matrix, rarity: np.ndarray, sublinear: bool = True) -> sparse.csr_matrix:
-    """tf-idf: the counts, or 1 + their logs, times the rarity of their terms, in rows of unit length.
-
-    Parameters
-    ----------
-    counts : csr_matrix
-        As for :func:`rarity`, of any points; its entries are sorted.
-    rarity : ndarray, (D,)
-    sublinear : bool
-        1 + log of a count in place of the count.
-
-    Returns
-    -------
-    csr_matrix of float32
-        A row without terms stays empty.
-
-    Examples
-    --------
-    >>> weighed(sparse.csr_matrix([[3, 4], [0, 0]]), np.ones(2), sublinear=False).toarray().round(3).tolist()
-    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-    """
+    """tf-idf: the counts, or 1 + their logs, times the rarity of their terms, in rows of unit length; an empty row
+    stays empty."""
     counts.sort_indices()
     value = (1.0 + arithmetic.log(counts.data) if sublinear else counts.data) * rarity[counts.indices]
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

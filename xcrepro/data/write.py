@@ -181,11 +181,7 @@ def _texts(m: csr_matrix, labels: csr_matrix | None) -> Iterator[memoryview]:
 
 
 def _edges(load: np.ndarray) -> list[int]:
-    """Rows to cut at, so that each block has about BLOCK_ENTRIES of ``load`` (offsets of the rows) and some rows.
-
-    >>> _edges(np.array([0, 1, 2, 3]))
-    [0, 3]
-    """
+    """Rows to cut at, so that each block has about BLOCK_ENTRIES of ``load`` (offsets of the rows) and some rows."""
     n_rows = len(load) - 1
     # A row without entries takes a byte, too.
     work = load + np.arange(n_rows + 1)

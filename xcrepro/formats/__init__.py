@@ -36,23 +36,7 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Format:
-    """One format.
-
-    Attributes
-    ----------
-    name : str
-        Also its module here.
-    holds : str
-        What such a file looks like.
-    made_by : str
-        Whose it is.
-    suffixes : tuple of str
-        How names of such files end, text also with ``.gz``. They decide what is written; what is read its content decides.
-    aliases : tuple of str
-        Further names: of packages that write this very format.
-    names : bool
-        Whether labels are written by name where they have names.
-    """
+    """One format: its name, also its module here, and the endings of files, by which what to write is chosen."""
 
     name: str
     holds: str
@@ -107,39 +91,13 @@ FORMATS = (
 
 
 def get(name: str) -> Format:
-    """The format of a name.
-
-    Parameters
-    ----------
-    name : str
-        Its name, or the name of a package that writes it.
-
-    Returns
-    -------
-    Format
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown name; the nearest is named.
-    """
+    """The format of a name of :data:`FORMATS`, or of a package that writes it."""
     known = {called: format for format in FORMATS for called in (format.name, *format.aliases)}
     return known[one_of("format", name, list(known), "xcrepro convert --list shows them")]
 
 
 def table() -> list[dict[str, str]]:
-    """The formats, a line each: name, other names, what is in the file, who makes it, what is read and written.
-
-    Returns
-    -------
-    list of dict
-        In the order of :data:`FORMATS`.
-
-    Examples
-    --------
-    >>> [line["format"] for line in table() if "dataset" in line["writes"]]
-    ['xc', 'arff']
-    """
+    """The formats, a line each: name, other names, what is in the file, who makes it, what is read and written."""
     return [
         {
             "format": format.name,
@@ -155,24 +113,7 @@ def table() -> list[dict[str, str]]:
 
 
 def detect(path: str | os.PathLike) -> Format:
-    """Which format a file has, by its content.
-
-    Parameters
-    ----------
-    path : path_like
-        A file, or Annif's folder.
-
-    Returns
-    -------
-    Format
-
-    Raises
-    ------
-    DataMissing
-        Where there is no such file.
-    DataError
-        Where it is none of them.
-    """
+    """Which format a file, or Annif's folder, has by its content; DataError if it is none of them."""
     if os.path.isdir(path):
         return get("annif")
     if os.fspath(path).endswith(".npz"):
@@ -303,35 +244,13 @@ def read_predictions(
 
 
 def model_name(path: str | os.PathLike) -> str:
-    """The model whose predictions a file holds: its name without the ending, and without ``.gz`` behind that.
-
-    >>> model_name("runs/LightXML.npz"), model_name("PLT.txt.gz"), model_name("plain")
-    ('LightXML', 'PLT', 'plain')
-    """
+    """The model whose predictions a file holds: its name without the ending, and without ``.gz`` behind that."""
     name = os.path.basename(path)
     return name.removesuffix(".gz").rpartition(".")[0] or name
 
 
 def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
-    """Files of saved predictions, one a model, unread.
-
-    Parameters
-    ----------
-    *paths : path
-        Files; of a folder all its files by name, but the hidden ones.
-
-    Returns
-    -------
-    dict of str to Path
-        By :func:`model_name`.
-
-    Raises
-    ------
-    DataMissing
-        For a path that is not there, and a folder without a file.
-    DataError
-        For two files of one name.
-    """
+    """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones."""
     found: dict[str, Path] = {}
     for path in (Path(one).expanduser() for one in paths):
         files = [path]
@@ -390,8 +309,7 @@ def write_truth(path: str | os.PathLike, Y, format: str | None = None, *, index:
 def write_predictions(
     path: str | os.PathLike, top: TopK, format: str | None = None, *, index: Index | None = None, **named
 ) -> None:
-    """Write predictions, as :func:`write_truth` writes labels. Text formats give the same float32 scores back; places that
-    are equal in float32 come back by label id."""
+    """Write predictions, as :func:`write_truth` writes labels; text gives the same float32 scores back, ties by label id."""
     _write("predictions", path, format, index, named, top)
 
 

@@ -1,9 +1,7 @@
 """Annif's folder: for each document ``NAME.txt`` its subjects, ``NAME.tsv`` or ``NAME.key``, and suggestions, ``NAME.annif``.
 
-A line is ``<uri><TAB>label``, or the label alone; of a suggestion the score comes last. Rows are the documents in the order of
-their names, as Annif takes them; a document without a subject file is a row without labels. Which label has which URI and name
-is the vocabulary's business: its TSV file goes where label names are asked for. Annif's JSON lines are read as
-:mod:`xcrepro.formats.jsonl`.
+A line is ``<uri><TAB>label``, or the label alone; of a suggestion the score comes last. Rows are the documents by name,
+and one without a subject file has no labels. Annif's JSON lines are read as :mod:`xcrepro.formats.jsonl`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The interchange file of the calibration@k authors, an ``.npz`` with the predictions and the truth of the same rows.
-
-``TopK.to_calibration_npz`` writes one: it takes both.
-"""
+"""The interchange file of the calibration@k authors, an ``.npz`` with the predictions and the truth of the same rows."""
 
 from __future__ import annotations
 

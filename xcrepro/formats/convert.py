@@ -14,19 +14,7 @@ from xcrepro.formats.index import Index
 
 
 class Converted(NamedTuple):
-    """What was done.
-
-    Attributes
-    ----------
-    kind : str
-        What went over: one of :data:`xcrepro.formats.KINDS`.
-    source, target : str
-        The formats' names.
-    shapes : tuple of str
-        What there is of it, in words.
-    labels : str or None
-        The file of label names that was written beside the target, which has no room for them.
-    """
+    """What was converted: kind, formats, shapes in words, and the file of label names written beside a target without room."""
 
     kind: str
     source: str

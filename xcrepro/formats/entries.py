@@ -26,15 +26,7 @@ MATRICES = ("Y", "X", "matrix", "scores", "ids")
 
 
 class Entries:
-    """Pairs of row and label, in any order, with a number.
-
-    Parameters
-    ----------
-    path : path_like
-        The file, for errors.
-    index : Index
-        Says who is meant.
-    """
+    """Pairs of row and label, in any order, with a number; the ``index`` says who is meant."""
 
     def __init__(self, path: str | os.PathLike, index: Index) -> None:
         self.path, self.index = path, index

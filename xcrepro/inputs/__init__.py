@@ -1,2 +1,1 @@
-"""The one door between the papers and what they measure: datasets, saved or trained predictions, calibrated
-predictions."""
+"""The one door between the papers and what they measure: datasets, and saved, trained or calibrated predictions."""

@@ -1,7 +1,4 @@
-"""The baselines of all items, each trained once per dataset and seed, and what a reader puts in their place.
-
-:func:`predictions` is what a notebook calls: name -> TopK over the test points.
-"""
+"""The baselines of all items, each trained once per dataset and seed, and what a reader puts in their place."""
 
 from __future__ import annotations
 
@@ -85,27 +82,7 @@ for _name, _loss in LOSSES.items():
 
 
 def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
-    """The model behind a baseline's name.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`RECIPES` or :data:`VARIANTS`.
-    ds : Dataset
-        For its propensities' A and B.
-    seed : int
-        The model's.
-
-    Returns
-    -------
-    Model
-        Not fitted.
-
-    Raises
-    ------
-    ArgumentError
-        For another name.
-    """
+    """The unfitted model behind a name of :data:`RECIPES` or :data:`VARIANTS`; the dataset gives its propensities' A and B."""
     known = RECIPES | VARIANTS
     if name not in known:
         raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
@@ -113,22 +90,7 @@ def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
 
 
 def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
-    """The training of one baseline on the train split of a dataset, shared by all who ask.
-
-    Parameters
-    ----------
-    name, ds, seed
-        As for :func:`recipe`.
-
-    Returns
-    -------
-    Training
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`recipe`, and for a baseline that needs the labels' words where the dataset has none.
-    """
+    """The training of one baseline (:func:`recipe`) on the train split of a dataset, shared by all who ask."""
     model, X, Y = recipe(name, ds, seed), ds.train.X, ds.train.Y
     if not needs_label_features(name):
         return trained.training(model, X, Y)
@@ -144,41 +106,17 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
 
 
 def needs_label_features(name: str) -> bool:
-    """Whether a baseline is trained on words of the labels.
-
-    >>> needs_label_features("PLT"), needs_label_features("Two towers")
-    (False, True)
-    """
+    """Whether a baseline, such as "Two towers", is trained on words of the labels."""
     return name in READERS or name.endswith(AS_POINTS)
 
 
 def predictions(
     ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
 ) -> dict[str, TopK]:
-    """The baselines' best labels for the test points of a dataset, a reader's saved predictions before them.
+    """Model -> the ``places`` best labels of each test point: saved predictions first, then the baselines (by default all).
 
-    Parameters
-    ----------
-    ds : Dataset
-    names : sequence of str, optional
-        Baselines (:func:`recipe`); all of :data:`RECIPES` by default.
-    seed : int
-        The models'.
-    given : str
-        A file or folder of saved predictions (:func:`saved`), which come first. A baseline of the same name is left out, and
-        all of them where the dataset has no features to train on.
-    places : int
-        Labels a point.
-
-    Returns
-    -------
-    dict of str to TopK
-        By model, in the order asked for.
-
-    Raises
-    ------
-    ArgumentError, DataMissing, DataError
-        As :func:`recipe` and :func:`saved`.
+    ``given`` is a file or folder of saved predictions (:func:`saved`). A baseline of the same name is left out, and all
+    of them if the dataset has no features to train on.
     """
     found = saved(given, ds, places) if given else {}
     for name in names or RECIPES:
@@ -192,34 +130,11 @@ def predictions(
 
 
 def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
-    """Saved predictions for the test points of a dataset.
+    """Saved predictions for the test points of a dataset, by file name without its ending; a folder gives all its files.
 
-    Parameters
-    ----------
-    path : str
-        A file, or a folder of which every file is taken by name: any format of :mod:`xcrepro.formats` that holds predictions.
-        Labels are ids, or names of the dataset's; rows are numbers from 0, or stand in order.
-    ds : Dataset
-    places : int
-        Labels a point that are kept.
-
-    Returns
-    -------
-    dict of str to TopK
-        By file name without its ending.
-
-    Raises
-    ------
-    DataMissing
-        Where nothing is there.
-    DataError
-        With the file, where the predictions cannot be those of the dataset: another number of points or labels, or a truth
-        in the file that is not the dataset's.
-
-    Warns
-    -----
-    UserWarning
-        Of each sign that they do not belong to the dataset's test points as they stand (:func:`xcrepro.diagnose.check`).
+    Any format of :mod:`xcrepro.formats` is read. Labels are ids, or names of the dataset's; rows are numbers from 0, or
+    in order. A UserWarning names each sign that they do not belong to these test points
+    (:func:`xcrepro.diagnose.check`).
     """
     truth = Truth.of(ds.test.Y)
     return {

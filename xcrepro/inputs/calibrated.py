@@ -1,8 +1,7 @@
 """Predictions before and after calibration, and their errors at k: what the calibration items share.
 
-Calibration *at k* (calibration, sections 2.2 and 4): the first k places of all test points are pooled, one map is
-fitted to them by cross-fitting over contiguous folds of the test points, and the metric is taken over the same places.
-So k = 1, 3 and 5 each have a map of their own.
+Calibration *at k* (calibration, sections 2.2 and 4): the first k places of all test points are pooled and one map is
+fitted to them by cross-fitting over contiguous folds of the test points. So k = 1, 3 and 5 each have their own map.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from xcrepro.predictions import TopK
 
 KS = (1, 3, 5)
 METRICS = ("ECE", "ACE", "Brier", "NLL")
-CORRECTED = ("ECE corrected", "ECE corrected low", "ECE corrected high")
-"""What stands beside an ECE: without the noise of its hits, and the ends of that number's 95 % interval."""
 CLOSED = "torchmetrics"
 """Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
 
@@ -53,26 +50,9 @@ def data(
     train_points: int = 0,
     split: int | None = None,
 ) -> Dataset:
-    """:func:`xcrepro.inputs.datasets.pick`, of a twin only the first ``train_points`` train points and their labels.
+    """:func:`xcrepro.inputs.datasets.pick`, of synthetic data only the first ``train_points`` train points and their labels.
 
-    An error of calibration is known no better than the test points allow; a large twin with few train points has many
-    of them at little cost.
-
-    Parameters
-    ----------
-    dataset, size, scale, seed, folder, split
-        As :func:`xcrepro.inputs.datasets.pick` takes them.
-    train_points : int
-        0: all. Of real data all train points stay, whatever this says.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    ArgumentError
-        For ``train_points`` below 0.
+    An error of calibration is known no better than the test points allow, and so they are many at little cost.
     """
     ds = datasets.pick(dataset, size, scale, seed, folder, split)
     if train_points < 0:
@@ -82,28 +62,7 @@ def data(
 
 
 def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:
-    """The data with these train points alone. Labels that none of them has observed fall out of both splits.
-
-    So it is in a twin itself: a data set has the labels that were seen. Test points stay, some without a label.
-
-    Parameters
-    ----------
-    ds : Dataset
-    rows : slice or array of int or bool
-        As they index the rows of a matrix.
-
-    Returns
-    -------
-    Dataset
-        A twin of a twin.
-
-    Examples
-    --------
-    >>> ds = datasets.pick("bibtex", scale=0.1)
-    >>> cut = keep_train_points(ds, slice(30))
-    >>> cut.n_train, int(cut.label_counts.min()), cut.train.Y.shape[1] == cut.test.Y.shape[1] < ds.train.Y.shape[1]
-    (30, 1, True)
-    """
+    """The data with these train points alone; labels that none of them has observed fall out of both splits."""
     parts = {field.name: getattr(ds.train, field.name) for field in dataclasses.fields(ds.train)}
     columns = {name: None if part is None else part[rows] for name, part in parts.items()}
     train = dataclasses.replace(ds.train, **columns)
@@ -112,19 +71,7 @@ def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:
 
 
 def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
-    """The data with these labels alone, all their points and what is known of the labels.
-
-    Parameters
-    ----------
-    ds : Dataset
-    labels : array of int
-        Label ids, in the order that they shall have.
-
-    Returns
-    -------
-    Dataset
-        A twin of a twin.
-    """
+    """The data with these labels alone, in the order of their ids here, with all points and what is known of the labels."""
 
     def split(part: Split) -> Split:
         of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
@@ -148,51 +95,15 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
 def predictions(
     ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
 ) -> dict[str, TopK]:
-    """:func:`xcrepro.inputs.baselines.predictions` of ``models``.
-
-    Parameters
-    ----------
-    ds : Dataset
-    models : sequence of str
-        Empty: all of :data:`MODELS`.
-    seed, given, places
-        As :func:`xcrepro.inputs.baselines.predictions` takes them.
-
-    Returns
-    -------
-    dict of str to TopK
-        Model -> its predictions for the test points.
-    """
+    """:func:`xcrepro.inputs.baselines.predictions` of ``models``, by default all of :data:`MODELS`."""
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
 
 
 def linked(top: TopK, k: int, name: str = "") -> TopK:
-    """The first k places with scores in [0, 1].
+    """The first k places with scores in [0, 1]: as they are, or (s - min) / (max - min) over all of them; the order stays.
 
-    As they are (what lies outside by :data:`ROUNDING` at most is cut off: a softmax in float32 may add up to 1.0000001), or
-    through (s - min) / (max - min) over all of them, as the authors treat DiSMEC's margins (calibration, section 3). The
-    order stays.
-
-    Parameters
-    ----------
-    top : TopK
-    k : int
-        At most ``top.k``.
-    name : str
-        A baseline of the kit: those of :data:`SCORES` declare that their scores are no probabilities, which may happen to
-        lie inside. Without a name scores are taken by their content: squeezed where one lies outside [0, 1].
-
-    Returns
-    -------
-    TopK
-        k places, float32 scores.
-
-    Examples
-    --------
-    >>> top = TopK(np.array([[0, 1], [1, 0]], np.int32), np.array([[3.0, 1.0], [2.0, -1.0]], np.float32), 2)
-    >>> linked(top, 2).scores
-    array([[1.  , 0.5 ],
-           [0.75, 0.  ]], dtype=float32)
+    The latter is how the authors treat DiSMEC's margins (calibration, section 3). Models of :data:`SCORES` declare that
+    their scores are no probabilities; without a name scores are squeezed only if one lies outside [0, 1].
     """
     top = top.head(k)
     if name not in NO_PROBABILITIES:
@@ -208,44 +119,13 @@ Tops = Mapping[str, TopK]
 
 
 def probabilities(tops: Tops, k: int, given: str = "") -> dict[str, TopK]:
-    """The first k places of each model with scores in [0, 1] (:func:`linked`).
-
-    A baseline's scores are squeezed by what it declares of them (:data:`SCORES`), those of a file only if one lies outside
-    [0, 1], whatever the file's name. :func:`describe_scores` says which.
-
-    Parameters
-    ----------
-    tops : mapping of str to TopK
-    k : int
-    given : str
-        The file or folder of saved predictions among them.
-
-    Returns
-    -------
-    dict of str to TopK
-    """
+    """The first k places of each model with scores in [0, 1] (:func:`linked`); those of files are squeezed only at need."""
     files = _files(given)
     return {name: linked(top, k, "" if name in files else name) for name, top in tops.items()}
 
 
 def describe_scores(tops: Tops, given: str = "") -> str:
-    """One sentence on which scores are taken as probabilities and which are squeezed into [0, 1], and why.
-
-    Parameters
-    ----------
-    tops, given
-        As for :func:`probabilities`.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> top = TopK(np.array([[0, 1]], np.int32), np.array([[0.9, 0.1]], np.float32), 2)
-    >>> describe_scores({"PLT": top, "DiSMEC": top})
-    'Scores are probabilities as they are, but squeezed into [0, 1] for DiSMEC (margins).'
-    """
+    """One sentence on which scores are taken as probabilities and which are squeezed into [0, 1], and why."""
     files = _files(given)
     why = {name: SCORES[name] for name in tops if name in SCORES and name not in files}
     outside = {name for name, top in tops.items() if name not in why and not _near_probability(top)}
@@ -265,21 +145,7 @@ def _near_probability(top: TopK) -> bool:
 
 
 def held_out(ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "") -> dict[str, TopK]:
-    """The baselines' predictions for points that are neither trained on nor tested on, to fit a map of scores on.
-
-    Parameters
-    ----------
-    ds : Dataset
-    names : sequence of str
-        Models; those of ``given`` files are left out, as they have predictions for the test points only.
-    seed, given
-        As for :func:`xcrepro.inputs.baselines.predictions`.
-
-    Returns
-    -------
-    dict of str to TopK
-        Model -> predictions for ``ds.validation``; empty where the dataset has no such points.
-    """
+    """Model -> predictions for ``ds.validation``, to fit a map of scores on; empty if the dataset has no such points."""
     if ds.validation is None or ds.validation.X is None:
         return {}
     files = _files(given)
@@ -291,24 +157,10 @@ def held_out(ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "") 
 def recalibrated(
     ds: Dataset, top: TopK, held_out: TopK | None = None, method="isotonic", *, separate: bool = False
 ) -> TopK:
-    """Predictions for the test points with calibrated scores.
+    """Predictions for the test points with calibrated scores, one map for all places, or ``separate`` ones, which rank anew.
 
-    Parameters
-    ----------
-    ds : Dataset
-    top : TopK
-        For the test points; the map is for all its places together.
-    held_out : TopK, optional
-        The same model's for ``ds.validation``: the map is fitted on them and never sees a test point. Without them it is
-        cross-fitted on the test points, in ten contiguous folds, as the paper does.
-    method : str or Calibrator
-        As :func:`xcrepro.calibrate.fit_top` takes it.
-    separate : bool
-        A map for each place (calibration, appendix B); rows are ranked anew by what the maps say.
-
-    Returns
-    -------
-    TopK
+    ``held_out`` are the same model's predictions for ``ds.validation``, to fit the map on. Without them it is
+    cross-fitted on the test points, in ten contiguous folds, as the paper does.
     """
     if held_out is None:
         return calibrate.cross_fit_top(ds.test.Y, top, method, separate=separate)
@@ -324,23 +176,7 @@ def recalibrated(
 
 
 def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], k: int) -> pd.DataFrame:
-    """Left minus right of each pair of predictions, such as a model's before and after calibration.
-
-    Parameters
-    ----------
-    Y : sparse matrix
-        Truth.
-    pairs : mapping of str to (TopK, TopK)
-        Model -> left, right.
-    metrics : sequence of str
-        As :func:`xcrepro.compare` takes them.
-    k : int
-
-    Returns
-    -------
-    DataFrame
-        model, metric, k, value, stderr, low, high, p raw; not corrected.
-    """
+    """Left minus right of each pair of predictions: model, metric, k, value, stderr, low, high, p raw (not corrected)."""
     keep = ["metric", "k", "value", "stderr", "low", "high", "p raw"]
     parts = []
     for name, (left, right) in pairs.items():
@@ -350,28 +186,9 @@ def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], 
 
 
 def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
-    """Whether differences lie on the claimed side, for :mod:`xcrepro.papers.evidence`.
+    """Whether differences of :func:`compared` are all clear (Holm's p below 0.05) and on ``side``; and a sentence with counts.
 
-    Parameters
-    ----------
-    found : DataFrame
-        From :func:`compared`: all the comparisons that the claim is about.
-    side : {"below", "above"}
-        Where left minus right is claimed to lie.
-    what : str
-        What is counted, for the words.
-
-    Returns
-    -------
-    tuple of (bool or None, str)
-        True where all differences are clear (Holm's p below 0.05) and on that side, False where one is clear and on the
-        other side; and the counts with the range of the differences, in points.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"value": [-0.25, -0.0125], "p raw": [0.0001, 0.4]})
-    >>> outcome(rows, "below", "ECE")
-    (None, 'ECE below in 1 of 2, too small to tell in 1 (-25.0 to -1.2 points)')
+    False if one is clear and on the other side, else None. The range of the differences is in points.
     """
     clear = holm(found["p raw"]) < 0.05
     sign = -1 if side == "below" else 1
@@ -385,23 +202,7 @@ def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None
 
 
 def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) -> dict[str, float]:
-    """Metrics of the first k places of ``top`` on the test points.
-
-    Parameters
-    ----------
-    ds : Dataset
-    top : TopK
-        Over the test points; for calibration metrics its scores lie in [0, 1] (:func:`linked`).
-    k : int
-    metrics : sequence of str
-        Names of :func:`xcrepro.metrics.table`, or ``"P"`` for P@k. ECE has the bins of the authors' code
-        (:data:`CLOSED`).
-
-    Returns
-    -------
-    dict of str to float
-        Metric -> percent, but NLL in nats; in the order of ``metrics``.
-    """
+    """Metric -> percent (NLL: nats) of the first k places on the test points; for calibration their scores are in [0, 1]."""
     return _measure(ds.test.Y, top, k, metrics)
 
 
@@ -418,22 +219,7 @@ def _measure(Y, top: TopK, k: int, metrics: Sequence[str]) -> dict[str, float]:
 
 
 def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:
-    """ECE with probabilities in place of the hits.
-
-    Parameters
-    ----------
-    scores : ndarray of float, shape (n,)
-        In [0, 1].
-    probabilities : ndarray of float, shape (n,)
-        Of a hit.
-    bins : int
-        Of equal width, closed to the left.
-
-    Returns
-    -------
-    float
-        A fraction.
-    """
+    """ECE, a fraction, with probabilities (n,) of a hit in place of the hits; bins of equal width, closed to the left."""
     at = np.minimum((scores * np.float32(bins)).astype(np.int64), bins - 1)
     gaps = np.bincount(at, scores, bins) - np.bincount(at, probabilities, bins)
     return float(np.abs(gaps).sum() / scores.size)

@@ -1,5 +1,4 @@
-"""A document's table of datasets: what it prints, which points its averages count, and what files and label counts
-say."""
+"""A document's table of datasets: what it prints, which points its averages count, and what files and label counts say."""
 
 from __future__ import annotations
 
@@ -25,21 +24,7 @@ FIELDS = {
 
 
 def printed(source: str, columns: Sequence[str]) -> pd.DataFrame:
-    """A table of datasets as printed.
-
-    Parameters
-    ----------
-    source : str
-        A document's table, such as ``"jain16:table2"``.
-    columns : sequence of str
-        Of :data:`FIELDS`.
-
-    Returns
-    -------
-    DataFrame
-        A row a dataset, in the order of print: dataset, then the columns: averages are texts with their digits, counts
-        numbers; None where nothing is printed.
-    """
+    """A table of datasets as printed, a row per dataset: averages are texts with their digits, counts numbers, or None."""
     rows = []
     for entry in map(registry.get, registry.names(source)):
         row = entry.published[source] | {name: entry.printed(name, source) for name in registry.AVERAGES}
@@ -48,22 +33,9 @@ def printed(source: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[float, float]], str]:
-    """What labels per point x points / L gives, and the points that the printed average counts by it.
+    """The least and largest average over ``"train"`` and ``"all"`` points that labels per point x points / L leaves.
 
-    Parameters
-    ----------
-    name : str
-        A dataset of the table.
-    source : str
-        As for :func:`printed`.
-
-    Returns
-    -------
-    ranges : dict
-        ``"train"`` and ``"all"`` points -> the least and the largest average that the rounding of labels per point
-        leaves.
-    counted : str
-        Those of the two whose range meets that of the printed points per label, or ``"neither"``.
+    And which of the two meets the printed points per label, or ``"neither"``.
     """
     row = registry.published(name, source)
     low, high = registry.interval(name, "avg_labels_per_point", source)
@@ -75,19 +47,7 @@ def implied_points_per_label(name: str, source: str) -> tuple[dict[str, tuple[fl
 
 
 def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float | None]:
-    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts.
-
-    Parameters
-    ----------
-    ds : Dataset
-    source, columns
-        As for :func:`printed`.
-
-    Returns
-    -------
-    dict of str to float or None
-        Column -> number; None for the features of a dataset without any.
-    """
+    """The columns of a table counted in ``ds``, averages over the points that ``source`` counts; None without features."""
     row = registry.published(registry_name(ds), source)
     basis = "train" if row["points_per_label_basis"] == "train" else "all"
     found = statistics(ds.train, ds.test)
@@ -96,40 +56,14 @@ def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float |
 
 
 def compare_files(source: str, columns: Sequence[str], folder: str, size: str) -> pd.DataFrame:
-    """Every number of a table whose dataset is on this machine, counted in its files. Nothing is downloaded.
-
-    Parameters
-    ----------
-    source, columns
-        As for :func:`printed`.
-    folder, size : str
-        As for :func:`xcrepro.inputs.datasets.load_available`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, quantity (the column), printed (text), ours.
-    """
+    """Every number of a table whose dataset is on this machine, counted in its files: dataset, quantity, printed, ours."""
     here = load_available(registry.names(source), size, folder)
     found = ((registry_name(ds), count(ds, source, columns)) for ds in here)
     return _compare(source, found)
 
 
 def compare_label_counts(source: str, names: Iterable[str]) -> pd.DataFrame:
-    """L, points per label and labels per point from the real label counts that come with the project.
-
-    Parameters
-    ----------
-    source : str
-        As for :func:`printed`.
-    names : iterable of str
-        Keys of datasets with committed counts of all points.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`compare_files`.
-    """
+    """As :func:`compare_files`, from the real label counts that come with the project: L and the two averages."""
     found = []
     for name in names:
         counts, row = registry.label_counts(name), registry.published(name, source)

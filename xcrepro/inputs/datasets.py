@@ -1,7 +1,7 @@
 """Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
 
-``folder`` means one thing: a dataset's own folder (:func:`pick`), or, where an item takes several datasets, a folder
-with a subfolder for each, named by its key in the catalogue (:func:`subfolder`, :func:`load_available`).
+``folder`` is a dataset's own folder (:func:`pick`), or, if an item takes several datasets, a folder with a subfolder
+for each, named by its key in the catalogue (:func:`subfolder`, :func:`load_available`).
 """
 
 from __future__ import annotations
@@ -39,42 +39,11 @@ def pick(
     B: float | None = None,
     points: int | None = None,
 ) -> Dataset:
-    """The real ``dataset`` where ``folder`` is given, at size paper, where it comes with the package, or where it is the
-    reader's own and lies beside its ``dataset.toml``; else its twin.
+    """The real ``dataset`` if ``folder`` is given, at size paper, or if it is at hand anyway; else its synthetic twin.
 
-    At size paper it comes from the cache, downloading at need.
-
-    Parameters
-    ----------
-    dataset : str
-        A name of the catalogue, the reader's own included; with ``folder`` any other as well: data of which nothing is
-        known (see :func:`xcrepro.load`).
-    size : str
-        ``"small"`` or ``"paper"``.
-    scale, seed : float, int
-        Of the twin (see :func:`xcrepro.twin`); they do nothing for real data.
-    folder : path
-        The dataset's own folder.
-    split : int, optional
-        Which of the real dataset's splits, from 0; None: the first. A twin has one. ``"mean"`` is no split: a run has one,
-        and ``xcrepro run`` runs all of them in turn.
-    A, B : float, optional
-        Of the propensities that a propensity-scored metric weighs with; None: the dataset's.
-    points : int, optional
-        How many records of a dataset that comes with the package; None: all (see :func:`xcrepro.load`). It does
-        nothing for others.
-
-    Returns
-    -------
-    Dataset
-        A :class:`~xcrepro.data.twin.Twin` where it is synthetic.
-
-    Raises
-    ------
-    ArgumentError
-        For ``split`` of a twin, and ``"mean"``.
-    DataError
-        Where the folder holds another number of points, features or labels than the name has.
+    At hand are those that come with the package and the reader's own with a ``dataset.toml``. At size paper it comes
+    from the cache, downloading at need. ``scale`` and ``seed`` are the twin's (:func:`xcrepro.twin`), and ``points``
+    and the split, by default the first, are the real data's (:func:`xcrepro.load`).
     """
     if split == "mean":
         raise ArgumentError(
@@ -106,25 +75,7 @@ def _held_to_record(ds: Dataset) -> Dataset:
 
 
 def subfolder(folder: str | os.PathLike, dataset: str) -> str:
-    """Where ``dataset`` lies in a ``folder`` of several: the subfolder of its key.
-
-    Parameters
-    ----------
-    folder : path
-        Empty: none.
-    dataset : str
-        A name of the catalogue; any other is taken as the subfolder's name.
-
-    Returns
-    -------
-    str
-        Empty where ``folder`` is.
-
-    Raises
-    ------
-    DataMissing
-        Where there is none.
-    """
+    """The subfolder of ``dataset`` in a ``folder`` of several, named by its key; empty if ``folder`` is."""
     if not folder:
         return ""
     entry, parent = registry.find(dataset), Path(folder).expanduser()
@@ -138,23 +89,7 @@ def subfolder(folder: str | os.PathLike, dataset: str) -> str:
 
 
 def load_available(datasets: Sequence[str], size: str, folder: str | os.PathLike = "") -> list[Dataset]:
-    """Those of ``datasets`` that are on this machine; nothing is downloaded.
-
-    Parameters
-    ----------
-    datasets : sequence of str
-        Keys of the catalogue.
-    size : str
-        Without ``folder``: at ``"paper"`` those in the cache, at ``"small"`` none, so that the result does not depend
-        on what a machine has.
-    folder : path
-        A folder with a subfolder for each that is there, named by its key.
-
-    Returns
-    -------
-    list of Dataset
-        In the order of ``datasets``.
-    """
+    """Those of ``datasets`` that are in ``folder``, or at size paper in the cache; nothing is downloaded."""
     if not folder and size != "paper":
         return []
     home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
@@ -177,18 +112,7 @@ def registry_name(ds: Dataset) -> str:
 
 
 def printed_name(ds: Dataset) -> str:
-    """What documents call the dataset, for a twin its original.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    str
-        Empty where they print nothing that could stand beside it: it is not in the catalogue, or its data are not those
-        that are printed (``ds.comparable``).
-    """
+    """What documents call the dataset, for a twin its original; empty if they print nothing that is comparable with it."""
     entry = ds.entry or registry.find(registry_name(ds))
     return entry.printed_name if entry and ds.comparable else ""
 
@@ -199,24 +123,9 @@ def short_name(ds: Dataset) -> str:
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:
-    """The results that are printed for the dataset.
+    """The results that are printed for the dataset, in the columns of :func:`xcrepro.published.table`; perhaps no rows.
 
     They are the ``printed.csv`` beside its ``dataset.toml``, else the benchmark table of the repository's page.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    DataFrame
-        In the columns of :func:`xcrepro.published.table`. No rows where there is neither, or where :func:`printed_name`
-        is empty.
-
-    Raises
-    ------
-    DataError
-        Where ``printed.csv`` breaks a rule, or has rows of another dataset.
     """
     name = printed_name(ds)
     entry = ds.entry or registry.find(registry_name(ds))
@@ -235,17 +144,7 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
 
 
 def printed_table(ds: Dataset) -> pd.DataFrame:
-    """:func:`printed_rows` as a table to read: what is printed of the repository's metrics, all methods.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    DataFrame
-        method, then P@1, P@3, ... (texts; "†" behind what the audit doubts). No rows where nothing is printed.
-    """
+    """:func:`printed_rows` as a table to read: method, then P@1, P@3, ... as texts, with "†" behind what the audit doubts."""
     rows = printed_rows(ds)
     rows = rows[rows["metric"].isin(PRINTED) & (rows["printed"] != "")]
     if not len(rows):
@@ -261,17 +160,7 @@ def printed_table(ds: Dataset) -> pd.DataFrame:
 
 
 def weights(ds: Dataset) -> np.ndarray:
-    """Inverse propensities of the dataset's labels from its train counts, with its A and B.
-
-    Parameters
-    ----------
-    ds : Dataset
-
-    Returns
-    -------
-    ndarray of float64, (L,)
-        See :func:`xcrepro.propensity.inverse`.
-    """
+    """Inverse propensities (L,) of the dataset's labels from its train counts, with its A and B."""
     return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
 
 

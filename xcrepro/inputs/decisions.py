@@ -1,7 +1,6 @@
 """Rules that choose k labels from probabilities, judged on test points with errors for which each rule is run anew.
 
-A rule for coverage looks at the other test points, so an error that keeps its choices is not that of the rule. :func:`judge`
-cuts the test points into quarters and halves, which are independent test sets, and lets every rule choose again on each.
+A rule for coverage looks at the other test points, so an error that keeps its choices is not that of the rule.
 """
 
 from __future__ import annotations
@@ -25,40 +24,18 @@ Rule = Callable[[np.ndarray, int], TopK]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What rules reach on the test points, and on parts of them.
+    """What rules reach: (rule, metric, k) -> the value on all test points, then those on parts of them (:func:`judge`).
 
-    Attributes
-    ----------
-    numbers : mapping of (str, str, int) to ndarray, shape (1 + 10 * partitions,)
-        Rule, metric and k -> the value on all test points; then, of each partition, on its four quarters and on the six
-        halves that they make, with the rules run anew.
+    An array has 1 + 10 * partitions values: of each partition the four quarters and the six halves that they make.
     """
 
     numbers: Mapping[tuple[str, str, int], np.ndarray]
 
     def of(self, statistic: Callable, interval: float = 0.95) -> dict[str, float]:
-        """Any statistic of the values, such as a difference or a ratio, with its error for fresh test points.
+        """Any statistic of ``numbers``, such as a difference, with its error for fresh test points (``method="halves"``).
 
-        Parameters
-        ----------
-        statistic : callable
-            Takes ``numbers`` and does the same to all of an array's entries.
-        interval : float
-            The probability with which ``low`` to ``high`` holds it, by the normal law.
-
-        Returns
-        -------
-        dict of str to float
-            value, stderr, low, high, p raw (of a value of 0). The error is that of ``method="halves"`` in
-            :func:`xcrepro.metrics.confidence_intervals`.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> judged = Judged({(name, "P", 1): rng.random(21) for name in "ab"})
-        >>> found = judged.of(lambda at: at["a", "P", 1] - at["b", "P", 1])
-        >>> bool(found["low"] < found["value"] < found["high"])
-        True
+        Gives value, stderr, low, high and p raw (of a value of 0); low to high holds it with the probability
+        ``interval``.
         """
         value, parts = (found := np.asarray(statistic(self.numbers), np.float64))[0], found[1:].reshape(-1, 10)
         quarters = parts[:, :4].var(axis=1, ddof=1).mean()
@@ -96,30 +73,10 @@ class Judged:
 def judge(
     Y, rules: Mapping[str, Rule], ks: Sequence[int], names: Sequence[str], partitions: int = 20, **options: object
 ) -> Judged:
-    """Each rule on all test points, and on quarters and halves of them, drawn at random.
+    """Each rule on all test points, and on quarters and halves of them, drawn at random ``partitions`` times.
 
-    Parameters
-    ----------
-    Y : sparse matrix, shape (n, L)
-    rules : mapping of str to callable
-        Name -> rule. One that looks at a point only may choose once and give the rows asked for; one that looks at
-        the other points must choose anew. Rows rise.
-    ks : sequence of int
-    names : sequence of str
-        Metrics of :func:`xcrepro.metrics.table`.
-    partitions : int
-        How often the points are cut into quarters.
-    **options
-        As for :func:`xcrepro.evaluate`, such as ``inverse_propensity``.
-
-    Returns
-    -------
-    Judged
-
-    Raises
-    ------
-    ArgumentError
-        For fewer than 8 test points, and for a rule that gives another number of points than it was asked for.
+    A rule that looks at a point only may choose once and give the rows asked for, which rise. One that looks at the
+    other points must choose anew. ``options`` are those of :func:`xcrepro.evaluate`.
     """
     n, size = Y.shape[0], Y.shape[0] // 4
     if n < LEAST_ROWS:

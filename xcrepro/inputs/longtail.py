@@ -1,5 +1,4 @@
-"""Label counts, from a dataset, its twin with or without its points, or the small tables in the project: what every
-long-tail figure starts from."""
+"""Label counts of a dataset, of its twin with or without its points, or of the small tables in the project."""
 
 from __future__ import annotations
 
@@ -18,19 +17,7 @@ from xcrepro.inputs import datasets
 
 @dataclass(frozen=True)
 class Tail:
-    """Points per label.
-
-    Attributes
-    ----------
-    name : str
-        What a figure calls it.
-    counts : int array, (L,)
-        Points per label, in the order of the label ids.
-    real : bool
-        False for a twin.
-    whole : bool
-        False for a twin of less than its dataset's points: counts are smaller, rare labels fall out.
-    """
+    """Points per label (L,), by label id; ``real`` and ``whole`` are False for a twin, and for one at a smaller scale."""
 
     name: str
     counts: np.ndarray
@@ -46,64 +33,22 @@ def from_dataset(ds: Dataset) -> Tail:
 
 
 def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:
-    """Train label counts of ``dataset``: of the real set where ``folder`` is given or at size paper, else of its twin.
-
-    Parameters
-    ----------
-    dataset, size, scale, seed
-        As for :func:`xcrepro.inputs.datasets.pick`.
-    folder : path
-        Where real datasets lie, one subfolder each named by its key (:func:`xcrepro.inputs.datasets.subfolder`).
-
-    Returns
-    -------
-    Tail
-    """
+    """Train label counts of ``dataset``: of the real data if ``folder`` is given or at size paper, else of its twin."""
     return from_dataset(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
 
 
 def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
     """Label counts as a twin has them, drawn alone: no points, so that a second does for the largest dataset.
 
-    Each count is drawn by itself, Poisson, about what is expected of the twin; a label that comes to no point is none. A twin's
-    own counts come of two draws of its points: it has up to some percent more or fewer labels than this.
-
-    Parameters
-    ----------
-    dataset, scale, seed
-        As for :func:`xcrepro.twin`.
-
-    Returns
-    -------
-    Tail
-
-    Examples
-    --------
-    >>> tail = drawn("amazon-670k")
-    >>> tail.name, tail.real, tail.whole, int(tail.counts.min())
-    ('Amazon-670K, twin', False, True, 1)
+    Each count is Poisson, about what is expected of the twin; a label that comes to no point is none. A twin's own
+    counts come of two draws of its points, so it has up to some percent more or fewer labels than this.
     """
     counts = arithmetic.poissons(seed, expected_observed_counts(dataset, scale))
     return Tail(f"{registry.get(dataset).printed_name}, twin", counts[counts > 0], False, scale == 1)
 
 
 def counted(dataset: str) -> Tail:
-    """The real counts that come with the project.
-
-    Parameters
-    ----------
-    dataset : str
-        EURLex-4K (all points) or Bibtex (train points), by any of its names.
-
-    Returns
-    -------
-    Tail
-
-    Raises
-    ------
-    DataMissing
-        For a dataset without such a table.
-    """
+    """The real counts that come with the project: EURLex-4K (all points) or Bibtex (train points)."""
     table = registry.label_counts(dataset)
     column = "train" if "train" in table else "count"
     return Tail(registry.get(dataset).printed_name, table[column].to_numpy(), True)
@@ -113,14 +58,8 @@ def counted(dataset: str) -> Tail:
 class PowerLaw:
     """A power law: the share of labels with n points goes as n^-exponent. And how far the counts are from it.
 
-    Attributes
-    ----------
-    exponent : float
-        By maximum likelihood.
-    distance : float
-        The largest distance between the shares of labels with at most n points, counted and by the law (Kolmogorov-Smirnov).
-    p : float
-        The share of label sets drawn from the law that are as far from their own fit: small where the counts follow none.
+    ``distance`` is Kolmogorov and Smirnov's. ``p`` is the share of label sets drawn from the law that are as far from
+    their own fit, so it is small if the counts follow no power law.
     """
 
     exponent: float
@@ -131,30 +70,7 @@ class PowerLaw:
 def power_law(counts, n_points: int, draws: int = 200, seed: int = 0) -> PowerLaw:
     """The power law that fits label counts best, and its test by parametric bootstrap (Clauset, Shalizi and Newman 2009).
 
-    Parameters
-    ----------
-    counts : int array, (L,)
-        Points per label; labels without one are left out. The law begins at the smallest count that occurs.
-    n_points : int
-        How many points there are: no label can have more, so that the law ends there.
-    draws : int
-        Label sets drawn from the fitted law.
-    seed : int
-
-    Returns
-    -------
-    PowerLaw
-
-    Raises
-    ------
-    ArgumentError
-        For counts that are all equal or all 0, and for one above ``n_points``.
-
-    Examples
-    --------
-    >>> found = power_law(10_000 // np.arange(1, 10_001), 10_000, draws=20)
-    >>> round(found.exponent, 1), found.distance < 0.2
-    (1.8, True)
+    The law begins at the smallest count that occurs and ends at ``n_points``, because no label can have more.
     """
     counts = np.asarray(counts, np.int64)
     counts = counts[counts > 0]

@@ -1,7 +1,4 @@
-"""The rules of the parameters that notebooks share, by the parameter's name: checked before anything runs.
-
-An item's module takes them over (``check_parameters = parameters.check``), or adds rules of its own behind them.
-"""
+"""The rules of the parameters that notebooks share, by the parameter's name: checked before anything runs."""
 
 from __future__ import annotations
 
@@ -19,28 +16,7 @@ Rule = Callable[[str, object], object]
 
 
 def check(values: Mapping[str, object]) -> None:
-    """Refuse what a run could not use, in the notebook's own names.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        The notebook's parameters. Names that have no rule here are not looked at.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown dataset or model, a number out of range, a list that is empty or holds something twice, lists of
-        different lengths that belong together.
-    DataMissing
-        Where ``folder`` or ``predictions`` leads nowhere.
-
-    Examples
-    --------
-    >>> check({"dataset": "bibtex", "scale": 0.2, "ks": [1, 3, 5]})
-    >>> check({"dataset": "bibtex", "scale": 2.0})
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: parameter scale must be a finite number, above 0 and at most 1; got 2.0
-    """
+    """Refuse, in the notebook's own names, what a run could not use; parameters that have no rule here are not looked at."""
     real = bool(values.get("folder")) or values.get("size") == "paper"
     for name, value in values.items():
         if rule := _RULES.get(name):

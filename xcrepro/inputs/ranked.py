@@ -21,32 +21,10 @@ ESTIMATED = ("P", "nDCG")
 def compare(
     ds: Dataset, tops: Mapping[str, TopK], metrics: Sequence[str] = METRICS, ks: Sequence[int] = KS
 ) -> pd.DataFrame:
-    """Metrics of each model on the test points: what is observed, and what it would be were no label missing.
+    """Metrics of each model on the test points, percent: model, then a column per metric and k, ``P@1``.
 
-    Unbiased estimates of P@k and nDCG@k on the complete truth are the bare PSP@k and PSnDCG@k (``PSP (bare)``), with
-    the right propensities. The published ratios divide these by the best that the observed labels allow.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        Model -> its predictions for the test points.
-    metrics : sequence of str
-        Names as :func:`xcrepro.evaluate` takes them; weights come from the train counts and the dataset's A and B.
-    ks : sequence of int
-
-    Returns
-    -------
-    DataFrame
-        Percent: model, then a column a metric and k, ``P@1``. Of a twin, behind each of :data:`ESTIMATED` the same on
-        its complete truth, ``P@1 complete``; of real data nobody knows it, and there is no such column.
-
-    Examples
-    --------
-    >>> from xcrepro.inputs.datasets import pick
-    >>> ds = pick("bibtex", scale=0.1)
-    >>> compare(ds, {"true": TopK.from_scores(ds.test.Y_complete, k=1)}, ["P", "PSP"], [1]).columns.tolist()
-    ['model', 'P@1', 'P@1 complete', 'PSP@1']
+    Of a twin, behind each of :data:`ESTIMATED` the same on its complete truth, ``P@1 complete``. The bare PSP@k and
+    PSnDCG@k (``PSP (bare)``) are unbiased estimates of it, with the right propensities.
     """
     truth, inverse, rows = complete(ds), weights(ds), []
     estimated = [name for name in metrics if name in ESTIMATED] if truth is not None else []

@@ -36,35 +36,14 @@ _SHARES = {1.0: (15_449, 3_865), 0.2: (3_108, 762)}
 
 
 def statistics(ds: Dataset) -> dict[str, float]:
-    """What is counted in the labels and features of a dataset, train points where nothing else is said.
+    """What is counted in the labels and features of a dataset with 3 labels or more, by default in its train points.
 
-    Parameters
-    ----------
-    ds : Dataset
-        At least 3 labels; of a twin ``Y``, the observed truth, is counted. Without ``X`` what needs features is NaN.
-
-    Returns
-    -------
-    dict of str to float
-        ``head share``: points with the most frequent label, a share. ``labels a point``, ``sd of labels a point``,
-        ``points with at most 2 labels`` (share). ``Gini of label counts``: 0 where all labels are equally frequent, of
-        those with a point. ``labels with at most 5 points``: share of those with a point. ``test labels without a train
-        point``: share of the labels of the test split. ``always beside another``: share of the labels with 5 or more points
-        that have one other label in all of them. ``nearest label``: their highest cosine with another label's column,
-        mean. ``pairs that co-occur``: share of all pairs of labels with a point. ``distinct label sets``: share of points.
-        ``others that share 3 labels``: how many other points have three labels or more in common with a point, mean.
-        ``features a point``; ``features with phi > 0.1 a label``, ``best phi`` and ``second to best phi``: correlation of a
-        feature's presence with a label's, mean over the labels with 20 or more points. ``best gain``: the mean over test
-        points with labels of the largest 1/p of their labels, p by the propensity model: times a printed PSP@1, the mean
-        of 1/p over the hits, which is at most 1 wherever labels went missing by the model.
-        ``Popularity P@k`` and ``Popularity PSP@k``, k = 1, 3, 5: test points, percent.
-
-    Examples
-    --------
-    >>> import xcrepro as xc
-    >>> found = statistics(xc.twin("bibtex", scale=0.1))
-    >>> round(found["labels a point"], 1), found["head share"] < 0.5
-    (2.4, True)
+    Of a twin ``Y``, the observed truth, is counted. Without ``X`` what needs features is NaN. ``head share``,
+    ``distinct label sets`` and ``points with at most 2 labels`` are shares of points, the Gini and the labels with at
+    most 5 points are of the labels with a point. ``always beside another`` is the share of the labels with 5 or more
+    points that have one other label in all of them, ``others that share 3 labels`` the mean number of such points, phi
+    a feature's correlation with a label of 20 or more points. ``best gain`` is the mean over test points of the largest
+    1/p of their labels. ``Popularity`` is percent.
     """
     Y, counts = ds.train.Y.astype(np.float64).tocsr(), ds.label_counts
     sizes, seen = np.diff(Y.indptr), counts > 0
@@ -149,21 +128,7 @@ def _features(X: sparse.csr_matrix | None, Y: sparse.csr_matrix) -> dict[str, fl
 
 
 def real(data: Path) -> Iterator[tuple[str, float, Dataset]]:
-    """The real data that are counted, those of a folder and those that come with the kit, in the order of their keys.
-
-    Parameters
-    ----------
-    data : Path
-        Holds a folder for each.
-
-    Yields
-    ------
-    str
-        Key.
-    float
-        Share of its points.
-    Dataset
-    """
+    """Key, share of the points and dataset of the real data that are counted: those of a folder and those of the kit."""
     homes = {name: data / name for name in _LOADED} | {_LABELS_OF: data / _LABELS, _BROUGHT: None}
     for name, home in sorted(homes.items()):
         if home is not None and not home.exists():
@@ -180,23 +145,7 @@ def real(data: Path) -> Iterator[tuple[str, float, Dataset]]:
 
 
 def count(data: Path) -> pd.DataFrame:
-    """The statistics of the real data in a folder.
-
-    Parameters
-    ----------
-    data : Path
-        As for :func:`real`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, share, statistic, value (rounded to :data:`DECIMALS`). What needs features is left out where there are none.
-
-    Raises
-    ------
-    DataMissing
-        Where the folder is not there.
-    """
+    """The statistics of the real data in a folder: dataset, share, statistic, value (rounded to :data:`DECIMALS`)."""
     if not data.is_dir():
         raise DataMissing(f"{data}: no such folder; it should hold {', '.join((*_LOADED, _LABELS))}, or some of them")
     rows = [
@@ -209,18 +158,7 @@ def count(data: Path) -> pd.DataFrame:
 
 
 def write(found: pd.DataFrame) -> Path:
-    """Put statistics on record, in :data:`RECORD`; those of other datasets stay there as they are.
-
-    Parameters
-    ----------
-    found : DataFrame
-        From :func:`count`.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Put statistics on record, in :data:`RECORD`; those of other datasets stay there as they are."""
     path = paths.project_root() / RECORD
     if path.is_file():
         old = pd.read_csv(path)

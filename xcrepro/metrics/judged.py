@@ -183,8 +183,7 @@ def verdicts(given, rows=None) -> Verdicts:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """A sheet that was filled in. Rows are judged in its order, so it may end early: what comes behind the first row that
-    is not done is left out, for rows that were picked are no random choice."""
+    """A sheet that was filled in, in its order and perhaps not to its end: what is behind the first undone row is left out."""
     import pandas as pd
 
     try:
@@ -738,8 +737,8 @@ class Judged:
         return observed, value, error, max(low, least), min(high, 1.0), f.size, weight
 
     def _first(self, model: str) -> tuple:
-        """Where each label is first predicted and first hit; and of the judged right predictions, by row and label, the
-        rows that predict their labels."""
+        """Where each label is first predicted and first hit; and the rows that predict labels judged right, by row and
+        label."""
         right = np.concatenate([part.right for part in self._parts[model]])
         right = right[np.lexsort((right[:, 1], right[:, 0]))]
         return *self._labels[model].first_ks(), right, self._labels[model].predicted(right[:, 1])
@@ -783,41 +782,14 @@ def estimated(
     largest: float = 1.0,
     skewed: bool = True,
 ) -> tuple[float, float, float, float, float]:
-    """The mean of y over all rows, known for the judged ones, with the help of f, known for all: the formulas of the module.
+    """Value, stderr, low, high and weight of the mean of y over all rows, known for the judged ones, with f known for all.
 
     The interval is Student's, of n - 1 degrees of freedom, n - 2 where the weight is found from the same rows. With
-    ``skewed`` its ends are moved by the skewness of the judged rows (Hall, On the removal of skewness by transformation,
-    1992): missing labels change few rows, and those in one direction, so that few judged rows tend to show too little of
-    it. If y -
-    weight f is the same in all judged rows, its spread tells nothing; the interval then has room for as many other rows
-    as n draws can miss with that probability: a share of 1 - (half of 1 - interval)^(1 / n), each other by ``largest``.
-
-    Parameters
-    ----------
-    observed : float
-        The mean of f over all rows.
-    f, y : ndarray of float64, shape (n,)
-        Of the judged rows; n at least 3.
-    n_rows : int
-        All rows, the judged ones among them.
-    method, target, interval
-        As for :func:`estimate`.
-    skewed : bool
-        Leave it out for gaps between models, which change in both directions.
-    largest : float
-        How far y and f of a row can differ.
-
-    Returns
-    -------
-    value, stderr, low, high, weight : float
-
-    Examples
-    --------
-    >>> f, y = np.array([0.0, 0.2, 0.4, 0.6, 0.8]), np.array([0.2, 0.2, 0.4, 0.8, 0.8])
-    >>> [round(each, 3) for each in estimated(0.5, f, y, 100)]
-    [0.57, 0.053, 0.428, 0.791, 0.9]
-    >>> [round(each, 3) for each in estimated(0.5, f, y, 100, "judged only")]
-    [0.48, 0.132, 0.143, 0.887, 0.0]
+    ``skewed`` its ends are moved by the skewness of the judged rows (Hall, On the removal of skewness by
+    transformation, 1992): missing labels change few rows, and those in one direction, so that few judged rows tend to
+    show too little of it. If y - weight f is the same in all judged rows, its spread tells nothing; the interval then
+    has room for as many other rows as n draws can miss: a share of 1 - (half of 1 - interval)^(1 / n), each other by
+    ``largest``.
     """
     n = y.size
     f_mean, y_mean = math.fsum(f.tolist()) / n, math.fsum(y.tolist()) / n

@@ -352,13 +352,7 @@ ROUNDING = 1e-12
 
 
 def models_of(name: str, given: Mapping[str, TopK | Sequence[TopK]]) -> dict[str, list[TopK]]:
-    """Model -> its runs: one TopK, or one for each training.
-
-    Raises
-    ------
-    ArgumentError
-        For no mapping, no model, one without predictions.
-    """
+    """Model -> its runs: one TopK, or one for each training."""
     rule, do = "must hold a TopK, or a list of runs, for each model", "{'mine': top, 'theirs': [seed0, seed1]}"
     if not isinstance(given, Mapping) or not given:
         raise ArgumentError(name, rule, "no model" if isinstance(given, Mapping) else type(given).__name__, do)
@@ -413,16 +407,8 @@ class Estimates(NamedTuple):
 class Replicates:
     """Values of models and differences of their pairs on the rows as they are, and how far they would be off on others.
 
-    Parameters
-    ----------
-    Y : sparse matrix or array_like, shape (n, L)
-    models : mapping of str to list of TopK
-        From :func:`models_of`. A model's value is the mean over its runs, in each replicate as well.
-    ks, metrics, samples, seed, confidence, method
-        As for :func:`xcrepro.metrics.confidence_intervals`.
-    options : Options
-    pairs : list of (int, int), optional
-        Places of models, left and right; by default each two models, the one that came first on the left.
+    A model's value is the mean over its runs, in each replicate as well. ``pairs`` are places of models, left and
+    right.
     """
 
     def __init__(

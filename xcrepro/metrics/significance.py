@@ -507,47 +507,12 @@ def macro_t_test(
 
 
 def t_p_value(t, dof):
-    """Two-sided p-value of Student's t: how often chance alone goes as far from 0.
-
-    Parameters
-    ----------
-    t : float or array
-        A difference in its standard errors.
-    dof : int or array
-        Degrees of freedom: of n independent runs n - 1.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]; NaN where t is.
-
-    Examples
-    --------
-    >>> round(float(t_p_value(2.0, 4)), 3)        # two standard errors of five runs
-    0.116
-    """
+    """Two-sided p-value of Student's t (a difference in standard errors): how often chance alone goes as far from 0."""
     return 2.0 * distributions.student(dof, -np.abs(t))
 
 
 def t_reach(confidence: float, dof):
-    """Standard errors to either side of a mean that make its two-sided interval by Student's t.
-
-    Parameters
-    ----------
-    confidence : float
-        In (0, 1).
-    dof : int or array
-        Degrees of freedom: of n independent runs n - 1.
-
-    Returns
-    -------
-    float or ndarray
-
-    Examples
-    --------
-    >>> round(float(t_reach(0.95, 4)), 3)
-    2.776
-    """
+    """Standard errors to either side of a mean that make its two-sided interval by Student's t."""
     return distributions.student_quantile(dof, 0.5 + confidence / 2.0)
 
 

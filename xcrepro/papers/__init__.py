@@ -1,3 +1,1 @@
-"""What items share, a folder a paper: ``<paper>/_common.py``, and ``<paper>/<item>.py`` of an item that has more than its
-notebook holds; ``kit`` has the items that belong to no paper.
-"""
+"""What items share, a folder per paper: ``_common.py``, and ``<item>.py`` of an item that has more than its notebook holds."""

@@ -32,22 +32,7 @@ Outcomes = Mapping[str, tuple[bool | None, str]]
 
 
 def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None = None) -> pd.DataFrame:
-    """The evidence of one dataset: differences of models, and outcomes of claims that no one difference shows.
-
-    Parameters
-    ----------
-    ds : Dataset
-        A twin's evidence is synthetic, all other live.
-    apart : DataFrame, optional
-        As :func:`xcrepro.compare` gives it: left minus right, fractions.
-    outcomes : mapping, optional
-        As :data:`Outcomes` has it.
-
-    Returns
-    -------
-    DataFrame
-        As :meth:`xcrepro.published.claims.Claims.verdicts` takes it.
-    """
+    """The evidence of one dataset: differences of models (left minus right, fractions), and outcomes of claims in words."""
     source = _SYNTHETIC if isinstance(ds, Twin) else _LIVE
     known = registry.find(ds.entry.name if ds.entry else ds.name)
     name = known.printed_name if known else ds.title
@@ -82,19 +67,7 @@ def _told(source: str, dataset: str, outcomes: Outcomes) -> pd.DataFrame:
 
 
 def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
-    """The evidence of this run, held to what is committed, and that of its recorded runs on real data.
-
-    Parameters
-    ----------
-    item : Item
-    *parts : DataFrame
-        Of :func:`of`, :func:`printed` and :func:`exact`.
-
-    Returns
-    -------
-    DataFrame
-        As :meth:`xcrepro.published.claims.Claims.verdicts` takes it. Of recorded runs only what is of their data.
-    """
+    """The evidence of this run, compared with what is committed, and that of its recorded runs on real data."""
     parts = [part for part in parts if len(part)] or list(parts[:1])
     here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
     item.check(here, PART, quiet=True)
@@ -134,21 +107,9 @@ def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFr
 
 
 def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
-    """The claims that a notebook tests, against its evidence, as its last table shows them.
+    """The claims that a notebook tests, against its evidence, as its last table shows them: claim, print, datasets, verdict.
 
-    Parameters
-    ----------
-    item : Item
-        Its id is the one that the claims name; those of its document, or of all where it belongs to none (``beyond/``).
-    found : DataFrame
-        Of :func:`gather`.
-
-    Returns
-    -------
-    DataFrame
-        One row a claim: ``claim`` (a comparison is named by its models and metric), ``print, or by hand``, a column for each
-        dataset, and ``verdict``. A dataset's cell is the difference in points with its interval at the k where the claim
-        is weakest, or what the claim's cell found.
+    A dataset's cell is the difference in points with its interval at the k where the claim is weakest, or words.
     """
     paper = item.entry.id.partition("/")[0]
     documents = [claims(paper)] if paper in known() else [claims(name) for name in known()]
@@ -212,17 +173,8 @@ def _effect(claim: pd.Series, part: pd.DataFrame) -> str:
 def of_paper(paper: str) -> pd.DataFrame:
     """Each claim of a document with its verdict, from the committed and recorded evidence of its notebooks.
 
-    Parameters
-    ----------
-    paper : str
-        As :func:`xcrepro.claims` takes it.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :meth:`xcrepro.published.claims.Claims.verdicts`, then ``where``, ``kind``, ``notebook``,
-        ``untested``, ``found`` (what was found on each dataset, in words) and ``group`` (:data:`GROUPS`), in the order of the
-        file of claims.
+    The columns are those of :meth:`xcrepro.published.claims.Claims.verdicts`, then where, kind, notebook, untested,
+    found (on each dataset, in words) and group (:data:`GROUPS`), in the order of the file of claims.
     """
     document = claims(paper)
     compared = []
@@ -278,18 +230,7 @@ def _group(row: pd.Series) -> str:
 
 
 def counted(found: pd.DataFrame) -> pd.DataFrame:
-    """How many claims came out in each way, those about real data, print and formulas apart.
-
-    Parameters
-    ----------
-    found : DataFrame
-        Of :func:`of_paper`.
-
-    Returns
-    -------
-    DataFrame
-        outcome, claims, and how many of these are judged on real data.
-    """
+    """How many claims of :func:`of_paper` have each outcome, and how many of these are judged on real data."""
     rows = [(name, found[found["group"] == name]) for name in GROUPS]
     table = [(name, len(part), int((part["real"] != "").sum())) for name, part in rows if len(part)]
     return pd.DataFrame([*table, ("all", len(found), int((found["real"] != "").sum()))], columns=_COUNTED)

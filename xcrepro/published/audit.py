@@ -258,11 +258,7 @@ def _of_metric(line: Line, metric: str) -> list[tuple[int, Cell]]:
 
 
 def _cells_of(text: str) -> list[tuple[str, int]]:
-    """The cells that a finding's column names; k = 0: all k of a metric.
-
-    >>> _cells_of("PSP, PSN at 1, 3"), _cells_of("P@5"), _cells_of("n_labels")
-    ([('PSP', 1), ('PSP', 3), ('PSN', 1), ('PSN', 3)], [('P', 5)], [('n_labels', 0)])
-    """
+    """The cells that a finding's column names, such as "PSP, PSN at 1, 3" or "P@5"; k = 0 means all k of a metric."""
     names, _, places = text.partition(" at ")
     if places:
         return [(name, int(k)) for name in names.split(", ") for k in places.split(", ")]

@@ -23,41 +23,17 @@ _REFERENCED |= {"Slice+FastText": "[41]", "WSABIE": "[11]"}
 
 
 def sources() -> list[str]:
-    """The ids of the page's benchmark tables, in the page's order.
-
-    Examples
-    --------
-    >>> len(sources()), sources()[0]
-    (21, 'xcrepo:LF-AmazonTitles-131K')
-    """
+    """The ids of the page's 21 benchmark tables, in the page's order."""
     ids = (source for source in record.sources() if source.startswith("xcrepo:"))
     return [source for source in ids if "P" in set(record.table(source)["metric"])]
 
 
 def board(dataset: str = "") -> pd.DataFrame:
-    """The benchmark table of a dataset, or all of them.
+    """The benchmark table of a dataset, or all of them, in print order: dataset, method, mark, :data:`COLUMNS`, doubted.
 
-    Parameters
-    ----------
-    dataset : str
-        A printed name or a key of the catalogue; ``""`` for all tables.
-
-    Returns
-    -------
-    DataFrame
-        One row a printed row, in print order: dataset, method, mark (``*``, ``†``, ``‡``: the machine; ``♦``: taken
-        from the method's own publication), then :data:`COLUMNS`: percent, gigabytes, hours; NaN where the page has a
-        dash. Then doubted: those of its columns whose number cannot be right (:func:`xcrepro.published.doubted`), a text.
-
-    Raises
-    ------
-    ArgumentError
-        For a dataset without a benchmark table.
-
-    Examples
-    --------
-    >>> board("bibtex").set_index("method").loc["FastXML", ["P@1", "PSP@1"]].tolist()
-    [63.42, 48.54]
+    Numbers are percent, gigabytes and hours, NaN where the page has a dash. The mark names the machine (``*``, ``†``,
+    ``‡``), or says that the row is from the method's own publication (``♦``). ``doubted`` names the columns that cannot
+    be right.
     """
     source = f"xcrepo:{registry.get(dataset).printed_name}" if dataset else ""
     if source and source not in sources():
@@ -87,35 +63,16 @@ def in_doubt(rows: pd.DataFrame, *columns: str) -> pd.Series:
 
 
 def sure(*columns: str, dataset: str = "") -> pd.DataFrame:
-    """The rows of :func:`board` that print all of the columns, none of them in doubt.
-
-    Examples
-    --------
-    >>> len(sure("P@1", "PSP@1", dataset="eurlex-4k")), len(board("eurlex-4k"))
-    (9, 19)
-    """
+    """The rows of :func:`board` that print all of the columns, none of them in doubt."""
     rows = board(dataset).dropna(subset=list(columns))
     return rows[~in_doubt(rows, *columns)].reset_index(drop=True)
 
 
 def leaders(metric: str = "P@1") -> pd.DataFrame:
-    """The best method of each table, and whether its lead is certain from the two printed numbers alone.
+    """The best method of each table by P or PSP at 1, 3 or 5, and whether its lead is certain from the two printed numbers.
 
-    Parameters
-    ----------
-    metric : str
-        ``P`` or ``PSP`` at 1, 3 or 5.
-
-    Returns
-    -------
-    DataFrame
-        A row a table, numbers in doubt left out: dataset, methods (that print the metric), best, mark, value, next, ahead
-        (points) and lead (``"certain"``, ``"open"`` or ``"no lead"``, see :mod:`xcrepro.published.leads`).
-
-    Examples
-    --------
-    >>> leaders().set_index("dataset").loc["Amazon-670K", ["best", "lead"]].tolist()
-    ['Renee', 'certain']
+    One row per table, numbers in doubt left out: dataset, methods (that print the metric), best, mark, value, next,
+    ahead (points) and lead (``"certain"``, ``"open"`` or ``"no lead"``, see :mod:`xcrepro.published.leads`).
     """
     name, _, k = metric.partition("@")
     verdicts = {(one.dataset, one.method, one.next): one.verdict for one in leads.leads(name, int(k)).itertuples()}
@@ -130,25 +87,13 @@ def leaders(metric: str = "P@1") -> pd.DataFrame:
 
 
 def unbeaten(value, cost) -> np.ndarray:
-    """Which rows no other beats: none is at least as good for at most the cost, and better in one of the two.
-
-    Examples
-    --------
-    >>> unbeaten([60, 50, 55], [9, 1, 10]).tolist()
-    [True, True, False]
-    """
+    """Which rows no other beats: none is at least as good for at most the cost, and better in one of the two."""
     p, c = (np.asarray(one, float)[:, None] for one in (value, cost))
     return ~((p >= p.T) & (c <= c.T) & ((p > p.T) | (c < c.T))).any(axis=0)
 
 
 def years() -> dict[str, int]:
-    """When the methods of the tables came out, from the page's code list, else from its references; others are left out.
-
-    Examples
-    --------
-    >>> years()["FastXML"], "kNN" in years()
-    (2014, False)
-    """
+    """When the methods of the tables came out, from the page's code list, else from its references; others are left out."""
     cited = record.references().set_index("ref")["year"]
     known = {method: cited[ref] for method, ref in _REFERENCED.items()}
     known |= dict(record.methods()[["method", "year"]].dropna().to_numpy())

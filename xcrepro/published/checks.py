@@ -1,8 +1,7 @@
 """What must hold between the numbers of one row of results, whatever the method and the data.
 
-Each check takes a :class:`Row` and yields the :class:`Fault` it can prove. A printed number stands for the interval that
-rounds to it, so rounding never makes a fault; its derivation is in the docstring of the check. Metrics carry the
-names of the published record; ``one`` is the value of a perfect result, 1 or 100 (percent).
+Each check takes a :class:`Row` and yields the :class:`Fault` it can prove; its docstring derives it. A printed number
+is the interval that rounds to it, so rounding never makes a fault. ``one`` is a perfect result, 1 or 100 (percent).
 """
 
 from __future__ import annotations
@@ -22,11 +21,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed number: its text and the interval that rounds to it, ends included.
-
-    >>> Cell.of("45.18")
-    Cell(printed='45.18', low=45.175, high=45.185, tables=())
-    """
+    """One printed number: its text and the interval that rounds to it, ends included."""
 
     printed: str
     low: float
@@ -49,11 +44,7 @@ class Cell:
 
 
 def rounding(printed: str) -> tuple[float, float]:
-    """The interval that rounds to ``printed``: half a unit of its last digit on either side. Whole numbers are exact.
-
-    >>> rounding("5.30"), rounding("12"), rounding("1.5e-1")
-    ((5.295, 5.305), (12.0, 12.0), (0.145, 0.155))
-    """
+    """The interval that rounds to ``printed``: half a unit of its last digit on either side. Whole numbers are exact."""
     from decimal import Decimal
 
     try:
@@ -98,10 +89,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """A cell that cannot stand beside the others of its row; ``check`` is the identity that says so.
-
-    ``rivals`` are cells that may be the wrong ones instead: the row alone does not say which.
-    """
+    """A cell that cannot be true beside the others of its row; ``rivals`` are cells that may be the wrong ones instead."""
 
     where: tuple[str, int]
     printed: str
@@ -178,11 +166,7 @@ def one_hit_a_place(row: Row) -> Iterator[Fault]:
 def _kinds(
     scored: bool, constant: bool = False
 ) -> tuple[dict[tuple[str, int], np.ndarray], dict[tuple[str, int], np.ndarray]]:
-    """Every kind of point up to five places, and what it adds to numerator and denominator of each metric at each k.
-
-    A kind is a number of labels (5: five or more), how many of them carry weight, and which places are hits. ``constant``:
-    only those with five labels or more, whose normaliser is the sum up to k.
-    """
+    """Every kind of point up to five places, and what it adds to numerator and denominator of each metric at each k."""
     discount = 1 / arithmetic.log2(np.arange(2, 7))
     kinds = [
         (labels, carry, hits)
@@ -208,8 +192,7 @@ def _kinds(
 
 
 def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | None = None, constant: bool = False):
-    """Is there a mixture of kinds of points that prints ``given``? With a target: its least and greatest value there,
-    or None where there is no mixture."""
+    """Whether a mixture of kinds of points prints ``given``; with a target, its least and greatest value there, or None."""
     from scipy.optimize import linprog
 
     above, below = _kinds(given[0][0] == "PSP", constant)
@@ -251,35 +234,20 @@ def _discounted(row: Row, plain: str, discounted: str) -> Iterator[Fault]:
 
 
 def discounted_bounds(row: Row, target: tuple[str, int], beside: list[tuple[str, int]]) -> tuple[float, float] | None:
-    """The least and greatest N@k or PSN@k, k <= 5, that the row's P or PSP and the cells ``beside`` it leave.
-
-    None where these contradict each other; :func:`ndcg_bounds` and :func:`psndcg_bounds` say how.
-
-    >>> row = Row({("P", 1): Cell.of("100.00"), ("P", 3): Cell.of("33.33")})
-    >>> [round(bound, 1) for bound in discounted_bounds(row, ("N", 3), [])]
-    [46.9, 100.0]
-    """
+    """The least and greatest N@k or PSN@k, k <= 5, that the row's P or PSP and the cells ``beside`` it leave; None if
+    there is none."""
     plain = {"N": "P", "PSN": "PSP"}[target[0]]
     return _mixtures(row, [(plain, k) for k in row.ks(plain) if k <= 5] + beside, target)
 
 
 def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
-    """The least and greatest N@k that the printed P@1, P@3, P@5 (and N below k) leave with the sum up to k as normaliser.
-
-    >>> row = Row({("P", 1): Cell.of("93.0"), ("P", 3): Cell.of("78.9")})
-    >>> [round(x, 1) for x in constant_ndcg(row, 3)]
-    [80.0, 83.6]
-    """
+    """The least and greatest N@k that the printed P@1, P@3, P@5 (and N below k) leave with the sum up to k as normaliser."""
     given = [(m, j) for m, j in row.cells if (m == "P" and 1 <= j <= 5) or (m == "N" and 1 < j < k)]
     return _mixtures(row, given, ("N", k), constant=True)
 
 
 def constant_psndcg_fits(row: Row) -> bool:
-    """Can PSP and PSN of a row be printed with the sum up to k as normaliser of every point (jain16's PSnDCG)?
-
-    The linear programme of :func:`psndcg_bounds` over the kinds with five labels or more alone: where a point's normaliser is
-    the same for all, these are all kinds there are.
-    """
+    """Whether PSP and PSN of a row can be printed with the sum up to k as normaliser of every point (jain16's PSnDCG)."""
     given = [(name, k) for name in ("PSP", "PSN") for k in row.ks(name) if k <= 5]
     return bool(_mixtures(row, given, constant=True))
 
@@ -325,14 +293,7 @@ def abandonment(row: Row) -> Iterator[Fault]:
 
 
 def implied_average(precision: Cell, f1: Cell, k: int) -> tuple[float, float]:
-    """The average number of labels a point that P@k and micro-F1@k imply: F1 = 2 k P / (k + avg), solved for avg.
-
-    Micro-averaged, hits are n k P@k of n k predictions and n avg labels, and F1 = 2 hits / (predictions + labels).
-
-    >>> low, high = implied_average(Cell.of("83.44"), Cell.of("26.50"), 1)
-    >>> round(low, 3), round(high, 3)
-    (5.296, 5.299)
-    """
+    """The average number of labels per point that P@k and micro-F1@k imply: F1 = 2 k P / (k + avg), solved for avg."""
     return 2 * k * precision.low / f1.high - k, 2 * k * precision.high / f1.low - k
 
 

@@ -90,27 +90,7 @@ def _read(paper: str) -> Claims:
 
 
 def read_claims(path: str | Path) -> Claims:
-    """Claims from a file with :data:`COLUMNS`; the document is the file's name.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Claims
-
-    Raises
-    ------
-    DataError
-        Naming the line, the rule, and what came.
-
-    Examples
-    --------
-    >>> from xcrepro import paths
-    >>> read_claims(paths.committed("data/claims/jain16.csv")).paper
-    'jain16'
-    """
+    """The claims of a file with :data:`COLUMNS`, whose name is the document's; DataError names the line that breaks a rule."""
     path = Path(path)
     return Claims(path.stem, _checked(record.text_table(path, "claims"), path))
 

@@ -1,9 +1,8 @@
-"""Which definition is a printed number of? The variants in use, computed on the same truth and predictions, and held to it.
+"""Which definition is a printed number of? The variants in use, computed on the same truth and predictions.
 
-Programs and papers mean different things by the same name. A candidate is a metric, a k, and one deviation from how this
-package counts: another order among tied scores, rows left out, another truth, or other counts, N, A and B in the propensities.
-A normaliser is part of the metric. With several deviations at once there would be so many candidates that some agree with
-anything.
+A candidate is a metric, a k, and one deviation from how this package counts: another order among tied scores, rows left
+out, another truth, or other counts, N, A and B in the propensities. With several deviations at once there would be so
+many candidates that some agree with anything.
 """
 
 from __future__ import annotations
@@ -240,8 +239,7 @@ def _named(definition: str, k: int, variant: str) -> str:
 
 
 def _by_chance(table: pd.DataFrame, printed: _Printed) -> float:
-    """Values expected to agree with a number that has nothing to do with them: the density of those that lie around it and do
-    not agree, times the width of what agrees, half a unit below it and a whole one above."""
+    """How many values would agree with an unrelated number: their density around it times the width of what agrees."""
     apart = np.sort(table.loc[table["agrees"] == "", "difference"].abs().to_numpy())
     m = min(_NEIGHBOURS, apart.size)
     width = 1.5 * float(f"1e-{printed.decimals}")

@@ -44,20 +44,10 @@ VERDICTS = ("certain", "open", "no lead")
 
 @dataclass(frozen=True)
 class Lead:
-    """What two printed numbers say of a lead.
+    """What two printed numbers say of a lead: the p with the most and with the least disagreement of the two models.
 
-    Attributes
-    ----------
-    first, second : Cell
-        As printed, the higher one first.
-    p_most, p_least : float
-        The two-sided p of the sign-flip test with the most and the least disagreement; the least is 0 for PSP, where nothing
-        bounds it.
-    agree_for : float
-        The most sum D_i^2 / n, for P@1 the share of points where just one of the two is right, that still makes it a lead.
-    bound : float
-        The most that it can be.
-    alpha : float
+    ``agree_for`` is the most sum D_i^2 / n that still makes it a lead (for P@1 the share of points where just one of
+    the two is right), and ``bound`` the most that it can be. ``p_least`` is 0 for PSP, where nothing bounds it.
     """
 
     first: Cell
@@ -86,8 +76,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Weights:
-    """What is known of PSP's weights on a dataset: the least and greatest of a label, and the least that the mean over points
-    of the best sum of k weights can be."""
+    """PSP's least and greatest weight of a label on a dataset, and the least mean over points of the best sum of k weights."""
 
     low: float
     high: float
@@ -95,22 +84,8 @@ class Weights:
 
     @classmethod
     def of(cls, n_train: int, A: float, B: float, k: int = 1, rows: Iterable[tuple[float, float]] = ()) -> Weights:
-        """From the propensity model and pairs (P@k, PSP@k) printed for the dataset.
-
-        Parameters
-        ----------
-        n_train : int
-            Train points; labels have been seen 0 to n_train times.
-        A, B : float
-            Of the propensity model, B above 0.
-        k : int
-        rows : iterable of (float, float)
-            P@k and PSP@k in one unit. A point has one label or more, so without them the mean best sum is ``low``.
-
-        Returns
-        -------
-        Weights
-        """
+        """The weights from the propensity model and pairs (P@k, PSP@k) printed for the dataset, without which the mean
+        is ``low``."""
         from xcrepro import propensity
 
         high, low = propensity.inverse([0, n_train], n_train, A, B)
@@ -129,41 +104,10 @@ def lead(
     alpha: float = 0.05,
     one: float = 100.0,
 ) -> Lead:
-    """Is the difference of two printed numbers more than the luck of the test points, whatever the predictions?
+    """Is the difference of two printed numbers of the same n test points more than their luck, whatever the predictions?
 
-    Parameters
-    ----------
-    first, second : str
-        As printed, in any order: a number means all that rounds to its digits. Both of the same test points.
-    n : int
-        Test points.
-    metric : {"P", "PSP"}
-        P@k (nDCG@1 is P@1), or PSP@k as a ratio to the best.
-    k : int
-    weights : Weights, optional
-        For PSP, which needs it.
-    alpha : float
-        Of the two-sided test.
-    one : float
-        A perfect score: 100 for percent, 1 for fractions.
-
-    Returns
-    -------
-    Lead
-
-    Raises
-    ------
-    ArgumentError
-        For what is no number of the metric, or PSP without weights.
-
-    Examples
-    --------
-    >>> print(lead("54.23", "52.15", n=153025))
-    54.23 against 52.15, 2.08 points: certain: p is at most 5.8e-17 whatever the two predicted.
-    >>> print(lead("64.78", "64.60", n=2515))
-    64.78 against 64.60, 0.18 points: no lead: p is at least 0.12 whatever the two predicted.
-    >>> lead("85.20", "84.90", n=6616).verdict
-    'open'
+    The metric is P@k (nDCG@1 is P@1), or PSP@k as a ratio to the best, which needs ``weights``. ``one`` is a perfect
+    score: 100 for percent, 1 for fractions.
     """
     whole_number("n", n, 1)
     whole_number("k", k, 1)
@@ -188,27 +132,8 @@ def lead(
 
 
 def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead, float]]:
-    """Several printed numbers of one metric, best first, each against the next.
-
-    Parameters
-    ----------
-    printed : sequence of str
-        Two or more.
-    n, about, named
-        As for :func:`lead`.
-
-    Returns
-    -------
-    list of (Lead, float)
-        With ``p_most`` after Holm's correction for all of these comparisons.
-
-    Examples
-    --------
-    >>> for found, p in in_order(["52.15", "54.23", "51.90"], 153025):
-    ...     print(found.first.printed, found.second.printed, found.verdict, f"{p:.2g}")
-    54.23 52.15 certain 1.2e-16
-    52.15 51.90 open 0.34
-    """
+    """Printed numbers of one metric, best first: each :class:`Lead` over the next, and its ``p_most`` after Holm's
+    correction."""
     if len(printed) < 2:
         raise ArgumentError("printed", "must hold two numbers or more", list(printed))
     one = named.get("one", 100.0)
@@ -228,31 +153,11 @@ def _cell(name: str, text: str, one: float) -> Cell:
 
 
 def leads(metric: str = "P", k: int = 1, dataset: str | None = None, alpha: float = 0.05) -> pd.DataFrame:
-    """Every row of the page's benchmark tables against the next one: which leads are certain.
+    """Every row of the page's benchmark tables (or of one) against the next one: which leads are certain.
 
-    Parameters
-    ----------
-    metric : {"P", "PSP"}
-    k : int
-        1, 3 or 5.
-    dataset : str, optional
-        One table; None: all 21.
-    alpha : float
-        Of each comparison by itself. Of many, at most this share is certain by chance alone; ``p Holm`` corrects for all.
-
-    Returns
-    -------
-    DataFrame
-        ``dataset``, ``place`` (1: the best against the second), ``method``, ``next``, ``printed``, ``next printed``, ``gap``
-        (points), ``p most``, ``p Holm`` (``p most`` corrected for all rows of the table returned), ``p least``, ``open at`` and
-        ``bound`` (:class:`Lead`'s ``agree_for`` and ``bound``), ``verdict``.
-        Numbers that the audit finds impossible are left out before the rows are put in order; equal
-        numbers stand in the page's order.
-
-    Examples
-    --------
-    >>> leads("P", 1)["verdict"].value_counts().to_dict()
-    {'certain': 183, 'open': 110, 'no lead': 9}
+    Columns: dataset, place (1: the best against the second), method, next, printed, next printed, gap (points), p most,
+    p Holm (corrected for all rows returned), p least, open at, bound, verdict. Numbers that cannot be right are left
+    out before.
     """
     import pandas as pd
 
@@ -292,17 +197,7 @@ def _page() -> pd.DataFrame:
 
 
 def weights_of(dataset: str, k: int = 1) -> Weights:
-    """What is known of PSP's weights on a dataset of the catalogue, from its propensity model and the page's P@k and PSP@k.
-
-    Parameters
-    ----------
-    dataset : str
-    k : int
-
-    Returns
-    -------
-    Weights
-    """
+    """PSP's weights on a dataset of the catalogue, from its propensity model and the page's P@k and PSP@k."""
     entry = registry.get(dataset)
     if entry.n_train is None or entry.A is None or entry.B is None:
         raise ArgumentError("dataset", "must have train points and a propensity model in the catalogue", repr(dataset))

@@ -183,11 +183,8 @@ def find(dataset=None, method=None, metric=None, k=None, source=None) -> pd.Data
 
 
 def read_printed(path: str | os.PathLike) -> pd.DataFrame:
-    """Printed rows of a reader's own, such as ``printed.csv`` beside a ``dataset.toml``: a file with the columns of
-    :func:`table`, checked as the record's own are. Sources are the file's, ``"document:table"``.
-
-    Raises DataMissing where there is no such file, DataError where it breaks a rule.
-    """
+    """Printed rows of a reader's own, such as ``printed.csv`` beside a ``dataset.toml``, in the checked form of
+    :func:`table`."""
     return _checked(text_table(path), Path(path))
 
 
@@ -330,16 +327,7 @@ def _folder() -> Path:
 
 
 def text_table(path: str | os.PathLike, what: str = "published numbers", where: str = "") -> pd.DataFrame:
-    """A CSV file in UTF-8 with every cell as text.
-
-    Raises DataMissing where there is no such file (it calls what is missing ``what``, and ``where`` ends the message),
-    DataError where it is no table.
-
-    Examples
-    --------
-    >>> len(text_table(paths.committed("data/published/names.csv")).columns)
-    4
-    """
+    """A CSV file in UTF-8 with every cell as text; an error calls what is missing ``what``, and ``where`` ends its message."""
     import pandas as pd
 
     path = Path(path)
@@ -393,10 +381,7 @@ def _places() -> dict[str, tuple[int, int]]:
 
 
 def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> pd.DataFrame:
-    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule.
-
-    known: the sources that a document of the record has; None: a reader's file, which may have any.
-    """
+    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule."""
     if list(text.columns) != list(COLUMNS):
         raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(COLUMNS), line=1)
 

@@ -30,35 +30,12 @@ _LABELS = ("dataset", "method", "variant")
 
 
 def audit_results(path: str | Path) -> pd.DataFrame:
-    """Check a CSV file of results.
+    """Check a CSV file of results (``xcrepro audit FILE``), and give a row of texts for each fault: cell, expected, check, why.
 
-    Parameters
-    ----------
-    path : path_like
-        The file has a header and one of two forms; ``dataset``, ``method`` and ``variant`` may be left out of either.
-
-        * tidy: ``dataset, method, variant, metric, k, value``, one number a line. ``metric`` may be ``P@1`` without a ``k``.
-        * wide: ``dataset, method, variant, P@1, P@3, N@1, ...``, one method a line.
-
-        Metrics: ``P``, ``N`` or ``nDCG``, ``PSP``, ``PSN`` or ``PSnDCG``, ``R``, ``Cov``, ``served`` (the share of points
-        with a hit, which the coverage paper prints as abandonment), ``micro_F1``, ``macro_F1``, ``macro_P``, ``macro_R``,
-        ``ECE``, ``ACE``, ``Brier``, ``avg_labels`` (labels a point of the test set, no k); others are not checked. An empty
-        cell or a dash is not reported. Numbers are percent if any of a file's rates is above 1, else fractions. A number
-        means all that rounds to its digits.
-
-    Returns
-    -------
-    DataFrame of str
-        ``dataset``, ``method``, ``variant``, ``column``, ``printed``, ``expected``, ``check`` (a function of
-        :mod:`xcrepro.published.checks`, whose docstring derives it), ``why``; no rows where nothing is wrong. Its
-        ``attrs["checked"]`` and ``attrs["not checked"]`` list the file's metrics by whether their names were understood.
-
-    Raises
-    ------
-    DataMissing
-        Where there is no such file.
-    DataError
-        With the line, where a number or k is none, a cell stands twice, or the file has no metric of the list.
+    The file is tidy (``dataset, method, variant, metric, k, value``) or wide (``dataset, method, variant, P@1, ...``);
+    the first three may be missing. An empty cell or a dash is not reported; numbers are percent if any rate is above 1,
+    else fractions. A number means all that rounds to its digits. ``attrs["checked"]`` and ``attrs["not checked"]`` list
+    the metrics.
     """
     import pandas as pd
 
@@ -77,25 +54,8 @@ def audit_results(path: str | Path) -> pd.DataFrame:
 
 
 def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
-    """Check the exact results of one method.
-
-    Parameters
-    ----------
-    values : mapping of str to float
-        ``"P@1"`` -> value as a fraction, by the names that :func:`audit_results` takes; others and NaN are passed over.
-    full_rows : bool
-        Whether every point has as many predictions as the largest k; without that micro-F1 follows from no other number.
-
-    Returns
-    -------
-    list of Fault
-        Empty where nothing is wrong.
-
-    Examples
-    --------
-    >>> [fault.why for fault in audit_values({"R@1": 0.5, "R@3": 0.4})]
-    ['R@3 = 0.4 is below R@1 = 0.5.']
-    """
+    """The faults in the exact results of one method, ``"P@1"`` -> value as a fraction; NaN and unknown names are passed
+    over."""
     cells = {}
     for name, value in values.items():
         if (known := _metric(name)) is not None and not math.isnan(value):

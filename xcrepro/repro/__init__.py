@@ -1,7 +1,6 @@
 """The engine, which knows no XC: items, whether they still make what is committed, figures, tables, and the runner.
 
-``repro.item("jain16/table3", globals())`` is the one door for a notebook; the modules are its parts. What the items compute
-and draw stands in :mod:`xcrepro.papers`.
+``repro.item("jain16/table3", globals())`` is the one door for a notebook; the modules are its parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Certificates: one machine's word that its run of all notebooks makes what is committed, byte for byte.
 
-A run for a certificate sees nothing that an earlier one left. It happens in a temporary clone of the last commit, with empty
-caches, and writes everything that is to be committed (``xcrepro accept``). What git then calls changed is what differs.
+The run sees nothing that an earlier one left: it happens in a temporary clone of the last commit, with empty caches.
 """
 
 from __future__ import annotations
@@ -41,33 +40,7 @@ _LEVELS = {"avx512f": "avx512", "avx2": "avx2", "avx": "avx", "sse4_2": "sse4.2"
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What one machine made of one commit.
-
-    Attributes
-    ----------
-    processor : str
-        Its name, with family and model.
-    level : str
-        The widest vector instructions that it has, such as ``"avx512"``.
-    system, c_library, python : str
-    date : str
-        Of the run, ``2026-11-24``.
-    commit : str
-        Which files the run was held to.
-    items : list of str
-        What was run; empty for all notebooks that do not take long.
-    compared, equal : int
-        How many committed files the run made again, and how many of these came out with the same bytes. A picture is equal
-        when the digest of its data and code is.
-    differing : list of str
-        The names of the others.
-    seconds : int
-        How long the run took.
-    simulated : bool
-        Whether the processor passed for another one.
-    versions, environment : dict of str to str
-        Of the packages, and the variables that simulate a processor.
-    """
+    """What one machine made of one commit: how many committed files it made again, and which came out with other bytes."""
 
     processor: str
     level: str

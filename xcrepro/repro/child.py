@@ -1,8 +1,7 @@
 """papermill in a process that does not outlive the run that started it, ``python -m xcrepro.repro.child NOTEBOOK EXECUTED``.
 
-stdin is a pipe whose other end only that run holds. However the run ends, kill -9 included, the pipe ends with it; then the
-kernel is killed and this process goes. Until then it holds a lock beside the executed notebook, so that another run waits
-before it writes the same.
+stdin is a pipe whose other end only that run holds, so it ends with the run, kill -9 included. Then the kernel is killed
+and this process goes. Until then its lock beside the executed notebook makes another run wait.
 """
 
 from __future__ import annotations

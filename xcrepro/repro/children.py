@@ -32,28 +32,7 @@ _THREAD_LIMITS = (
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A run of an item: its parameters, and where it lies.
-
-    Attributes
-    ----------
-    entry : manifest.Entry
-    values : dict
-        All its parameters.
-    official, inject, force : bool
-        Whether they are the manifest's, whether papermill has to be given them, whether it runs although nothing changed.
-    executed : Path
-        The notebook to be.
-    stamp : Path or None
-        Says what it was made from; without one it always runs.
-    name : str
-        Of one of several runs of an item.
-    fingerprint : dict or None
-        In place of that of the item with these parameters.
-    keeps : Path or None
-        A file, or a folder, that a run of its own writes; what an earlier one left there goes before it starts.
-    variables : dict
-        Of its process.
-    """
+    """A run of an item: its parameters, where the executed notebook lies, and the stamp that says what it was made from."""
 
     entry: manifest.Entry
     values: dict
@@ -252,20 +231,7 @@ def finished(start_next: Callable[[], Child | None], at_once: int) -> Iterator[C
 
 
 def papermill(arguments: list[str], **options) -> subprocess.Popen:
-    """Start papermill on a notebook; process and kernel end with this process, however that ends (:mod:`xcrepro.repro.child`).
-
-    Parameters
-    ----------
-    arguments : list of str
-        Of papermill: the notebook, the notebook to be, options.
-    **options
-        Of ``subprocess.Popen``. In this process's group: what interrupts or kills the group reaches the children too.
-
-    Returns
-    -------
-    subprocess.Popen
-        Its stdin is open; closed, it kills the kernel and ends.
-    """
+    """Start papermill on a notebook, its stdin open; process and kernel end with this process or when stdin is closed."""
     return subprocess.Popen([sys.executable, *_CHILD, *arguments], stdin=subprocess.PIPE, **options)
 
 

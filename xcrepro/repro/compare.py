@@ -10,28 +10,8 @@ from xcrepro.errors import ArgumentError, XCError
 def within(ours: float, printed: str) -> bool:
     """Whether ``ours`` rounds to what was printed: ``|ours - printed| <= half a unit of the last printed place``.
 
-    The ends count, because papers round halves either way.
-
-    Parameters
-    ----------
-    ours : float
-        NaN and infinity are never within.
-    printed : str
-        In the same unit; it carries its own decimals (``"25.70"`` has two).
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ArgumentError
-        For a printed value that is no finite number.
-
-    Examples
-    --------
-    >>> within(25.7349, "25.73"), within(25.735, "25.73"), within(25.7351, "25.73")
-    (True, True, False)
+    ``printed`` is a text, because it carries its decimals: ``"25.70"`` has two. The ends count, because papers round halves
+    either way. NaN and infinity are never within.
     """
     try:
         number, value = Decimal(printed.strip()), Decimal(repr(float(ours)))
@@ -49,33 +29,9 @@ class Disagreement(XCError):
 
 
 def equal(what: str, /, *, rtol: float = 1e-6, **ways: float) -> str:
-    """Print and return one number that several ways came to: by hand, by the library's call, in the table of all models.
+    """Print and return the one number that several ways (``by_hand=``, ``call=``, ...) give, or raise ``Disagreement``.
 
-    Parameters
-    ----------
-    what : str
-        What the number is: ``"PSP@3 of PLT"``.
-    rtol : float
-        How far apart two ways may be, of the larger one (or of 0.001, if that is more).
-    **ways : float or sequence of float
-        Way -> what it came to, two at least; a sequence is compared one by one.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    Disagreement
-        With the two numbers.
-
-    Examples
-    --------
-    >>> _ = equal("P@3", by_hand=2 / 3, call=0.6666666667)
-    P@3: by hand = call = 0.6667
-    >>> equal("P@3", by_hand=0.5, call=0.6)
-    Traceback (most recent call last):
-    xcrepro.repro.compare.Disagreement: P@3: by hand 0.5, call 0.6
+    ``rtol`` is relative to the larger number, or to 0.001 if that is more. Sequences are compared one by one.
     """
     import numpy as np
 

@@ -1,7 +1,5 @@
-"""``environment.yml`` and ``constraints.txt``, made from ``pyproject.toml`` and what is installed.
-
-``python -m xcrepro.repro.environment`` writes both; it is the last step of ``make lock``.
-"""
+"""``python -m xcrepro.repro.environment`` makes ``environment.yml`` and ``constraints.txt`` from ``pyproject.toml`` and
+what is installed."""
 
 from __future__ import annotations
 
@@ -19,11 +17,7 @@ _NOT_PINNED = {"pip", "setuptools", "wheel", "xcrepro"}
 
 
 def normal(name: str) -> str:
-    """A distribution's name as package indexes compare it.
-
-    >>> normal("Jupyter_Client")
-    'jupyter-client'
-    """
+    """A distribution's name as package indexes compare it, such as ``jupyter-client`` for ``Jupyter_Client``."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

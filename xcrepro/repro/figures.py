@@ -32,37 +32,10 @@ def _style():
 def new(
     width: float = 6.4, height: float = 3.0, ncols: int = 1, nrows: int = 1, ax=None, **subplots
 ) -> Iterator[tuple]:
-    """``with figures.new(ncols=2) as (fig, axes): ...`` draws in the project's style.
+    """``with figures.new(ncols=2) as (fig, axes): ...`` draws in the project's style; ``width`` and ``height`` are in inches.
 
-    Parameters
-    ----------
-    width, height : float
-        Of a new figure, in inches.
-    ncols, nrows : int
-        Columns and rows of its grid of Axes.
-    ax : Axes or array of Axes, optional
-        The caller's own, as many as a new figure would have: what is drawn goes there and nothing new is made.
-    **subplots
-        For ``Figure.subplots``. The figure is not one of pyplot's, so that none stays open and the caller's matplotlib
-        settings are as they were.
-
-    Yields
-    ------
-    fig : Figure
-    axes : Axes or array of Axes
-        What ``Figure.subplots`` gives: one Axes, or an array of them.
-
-    Raises
-    ------
-    ArgumentError
-        Where ``ax`` has another number of Axes than ``nrows * ncols``.
-
-    Examples
-    --------
-    >>> with new(ncols=2, sharey=True) as (fig, axes):
-    ...     _ = axes[0].plot([1, 2, 3])
-    >>> len(fig.axes)
-    2
+    ``axes`` is one Axes or an array of them, as ``Figure.subplots`` gives, which takes the further arguments. With ``ax``, the
+    caller's own Axes, nothing new is made and the drawing goes there.
     """
     with _style():
         if ax is None:
@@ -87,16 +60,9 @@ Columns = str | Sequence[str] | None
 def draws(ax: Axes, x: Columns = None, y: Columns = None, cut: str = "") -> None:
     """Say which columns of the figure's table ``ax`` shows along x and along y; :func:`held` holds the drawing to it.
 
-    Lines and marks that are no data, such as a diagonal, have a label that starts with ``_guide``.
-
-    Parameters
-    ----------
-    ax : Axes
-    x, y : str, sequence of str or None
-        Names of columns; the numbers drawn may be of any of them. None: that axis shows places of names, or what the
-        table does not have. For an image, ``y`` names the columns of its values.
-    cut : {"", "x", "y", "xy"}
-        Axes whose limits leave numbers out on purpose; along the others :func:`held` wants all of them in sight.
+    None means that the axis shows places of names, or what the table does not have. For an image, ``y`` names the columns of
+    its values. ``cut`` names the axes ("x", "y", "xy") whose limits leave numbers out on purpose. Lines and marks that are
+    no data, such as a diagonal, have a label that starts with ``_guide``.
     """
     ax.xcrepro_columns, ax.xcrepro_cut = (x, y), cut
 
@@ -184,16 +150,7 @@ def drawn_from(svg: bytes) -> bytes:
 
 
 def display(png: bytes, link: str = "") -> None:
-    """Show a picture where there is a notebook to show it in; elsewhere nothing happens.
-
-    Parameters
-    ----------
-    png : bytes
-        The content of a PNG file.
-    link : str
-        Markdown that shows the committed file of the same picture: what a committed notebook has in the picture's place
-        (:func:`xcrepro.repro.tidy.outputs`), so that it holds no picture and shows it all the same.
-    """
+    """Show a PNG if there is a notebook to show it in; ``link`` is the Markdown that a committed notebook has in its place."""
     import sys
 
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) and hasattr(shell, "kernel"):
@@ -207,22 +164,9 @@ class DrawingFault(XCError):
 
 
 def held(fig: Figure, table: pd.DataFrame) -> None:
-    """Hold what ``fig`` shows to ``table``.
+    """Raise ``DrawingFault`` unless every number drawn is in a column that :func:`draws` named, and within the limits.
 
-    Along each axis every number drawn is one of the columns that :func:`draws` named, and lies within the axis' limits.
-
-    Parameters
-    ----------
-    fig : Figure
-        Its colour bars are left out, and the Axes without data.
-    table : DataFrame
-        A number agrees within 1e-6 of itself (or of 0.001, if that is more); NaN and infinity are not looked at.
-
-    Raises
-    ------
-    DrawingFault
-        With the first number that is not there, or that the limits cut off; for an Axes with data and no word of
-        :func:`draws`; for a column that ``table`` does not have.
+    A number agrees within 1e-6 of itself, or of 0.001 if that is more. Axes without data and colour bars are left out.
     """
     for ax in fig.axes:
         if hasattr(ax, "_colorbar"):

@@ -179,23 +179,7 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
 
 
 def project() -> dict[str, list[str]]:
-    """What is wrong in the whole project.
-
-    Looked at: every notebook, with its manifest entry; notebooks the manifest does not know; figures and tables
-    without an item; whether ``data/recorded`` has exactly what the manifest says.
-
-    Returns
-    -------
-    dict of str to list of str
-        File, from the project folder -> problems; only files that have some.
-
-    Raises
-    ------
-    ManifestError
-        Where the manifest itself has a fault.
-    XCError
-        Where the notebooks are those of an installed wheel.
-    """
+    """What is wrong in the whole project: file -> problems, of notebooks, manifest, figures and ``data/recorded``."""
     root = paths.project_root()
     entries = manifest.load(root)
     manifest.require_project(entries, "the check")

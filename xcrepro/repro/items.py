@@ -26,24 +26,7 @@ INPUTS = "xcrepro.inputs"
 
 
 def folder(size: str, official: bool) -> Path:
-    """Where a run's figures and tables go.
-
-    Size small with the manifest's parameters writes what is committed, ``figures/``; size paper
-    ``build/figures/paper/``; everything else is the reader's own and goes to ``build/figures/other/``.
-    ``$XCREPRO_FIGURES`` (from the project folder) moves all of them: the notebook tests use it, so that a test changes
-    nothing that is committed.
-
-    Parameters
-    ----------
-    size : {"small", "paper"}
-    official : bool
-        Whether the run has the manifest's parameters.
-
-    Returns
-    -------
-    Path
-        Not created here.
-    """
+    """Where a run's figures and tables go; ``$XCREPRO_FIGURES`` moves all, so that a test changes nothing that is committed."""
     root = paths.project_root()
     if moved := os.environ.get("XCREPRO_FIGURES"):
         return root / moved
@@ -56,15 +39,8 @@ def folder(size: str, official: bool) -> Path:
 class Item:
     """A figure or table being made. Get one with :func:`item`.
 
-    Attributes
-    ----------
-    entry : manifest.Entry
-        What the manifest says of it.
-    parameters : dict
-        Name -> value of this run, tuples as lists.
-    official : bool
-        Whether ``parameters`` are the manifest's for their size; only then are results compared with what is committed,
-        and only then do they go to ``figures/`` (see :func:`folder`).
+    ``official`` says whether ``parameters`` are the manifest's for their size. Only then are results compared with what is
+    committed, and only then do they go to ``figures/``.
     """
 
     entry: manifest.Entry
@@ -89,10 +65,7 @@ class Item:
 
     @property
     def folder(self) -> Path:
-        """The folder under which this run writes ``<id>.csv`` and so on.
-
-        Of a reader's own run its name says what it was run with (:func:`own_name`), so that another overwrites nothing.
-        """
+        """The folder under which this run writes ``<id>.csv`` and so on; a run with other parameters has one of its own."""
         home = folder(self.size, self.official)
         if self.official or os.environ.get("XCREPRO_FIGURES"):
             return home
@@ -109,15 +82,9 @@ class Item:
         return "; ".join(parts)
 
     def made_from(self, *data) -> None:
-        """Say what this run's numbers are made from: it stands in the foot of every figure and table from here on.
+        """Print what this run's numbers are made from, and put it in the foot of every figure and table from here on.
 
-        Prints it, with what is special about the data.
-
-        Parameters
-        ----------
-        *data : Dataset, mapping to Dataset or str
-            Data as they are loaded (what has ``name``, ``origin`` and ``notes``), or, where no data are, words such as
-            ``"as printed in jain16, table 3"``.
+        ``data`` are datasets, mappings to them, or words such as ``"as printed in jain16, table 3"``.
         """
         self.origins.clear()
         notes = []
@@ -132,42 +99,16 @@ class Item:
         print("\n".join([f"Data: {self.origin}.", *notes]))
 
     def name(self, part: str = "") -> str:
-        """``paper/item``, or ``paper/item:part`` for an item with more than one table.
-
-        Parameters
-        ----------
-        part : str
-            Empty for the item's only or main table.
-
-        Returns
-        -------
-        str
-        """
+        """``paper/item``, or ``paper/item:part`` for an item with more than one table."""
         return f"{self.entry.id}:{part}" if part else self.entry.id
 
     # These print or show what they have to say and return nothing, so that a cell that ends with one shows it once.
 
     def check(self, table: pd.DataFrame, part: str = "", quiet: bool = False) -> None:
-        """Hold ``table`` to what is committed, ``figures/<id>[-part].csv``, and print one line.
+        """Compare ``table`` with the committed ``figures/<id>[-part].csv`` and print one line, or none if ``quiet``.
 
-        It has to be equal in every cell, numbers in six significant digits (:mod:`xcrepro.repro.same`). What differs is
-        written and makes the run end with status 1, after the notebook's last cell. A run with parameters of its own has
-        nothing to be held to; one that is recorded (:mod:`xcrepro.repro.recording`) keeps the table.
-
-        Parameters
-        ----------
-        table : DataFrame
-        part : str
-            As for :meth:`name`.
-        quiet : bool
-            Print nothing: a notebook that ends with :meth:`statements` says it there, of all tables.
-
-        Raises
-        ------
-        ArgumentError
-            Where this run checked or saved another table under the same name.
-        NotTheSame
-            Where ``$XCREPRO_FIGURES`` is set (tests) and the table differs.
+        Every cell must be equal, numbers in six significant digits. What differs is written and makes the run end with status 1
+        after the notebook's last cell. With other parameters than the manifest's nothing is compared.
         """
         if not self.official:
             if recorded.asked():
@@ -206,22 +147,11 @@ class Item:
         return paths.committed(f"figures/{self._file(part, suffix)}")
 
     def recorded(self, part: str | None = None, whole: bool = False, sds: bool = False) -> dict[str, pd.DataFrame]:
-        """What the item came to on real data, as numbers, to hold this run to.
+        """What the item found on real data, as numbers: dataset -> table, without the real dataset that this run itself reads.
 
-        Parameters
-        ----------
-        part : str, optional
-            Which of the recorded tables; by default the first that the item checks.
-        whole : bool
-            Also what is recorded of all records of a dataset that comes with the project, where this run reads some of them.
-        sds : bool
-            The standard deviations over the splits, in place of the means.
-
-        Returns
-        -------
-        dict of str to DataFrame
-            Dataset -> the table, as :func:`xcrepro.repro.recorded.frame` has it. Without the real dataset that this run itself
-            reads: it says nothing beside itself.
+        ``part`` is one of the recorded tables, by default the first. ``whole`` adds what was found on all records where
+        this run reads only some of a dataset of the project. ``sds`` gives the standard deviations over the splits in
+        place of the means.
         """
         chosen = self.parameters.get("names", self.parameters.get("dataset"))
         real = self.parameters.get("folder") or self.size == "paper"
@@ -233,38 +163,15 @@ class Item:
         return {name: table for name, table in frames.items() if table is not None}
 
     def equal(self, what: str, /, **ways: float) -> None:
-        """Hold several ways to the same number to each other (:func:`xcrepro.repro.compare.equal`).
-
-        Parameters
-        ----------
-        what : str
-            What the number is.
-        **ways : float or sequence of float
-            ``by_hand=``, ``call=``, ``table=``, ...
-
-        Raises
-        ------
-        Disagreement
-            With the two numbers.
-        """
+        """Print the one number that several ways (``by_hand=``, ``call=``, ``table=``) give, or raise ``Disagreement``."""
         compare.equal(what, **ways)
 
     def statements(self, said: Callable[[], Sequence[Sequence]]) -> None:
-        """Hold the typed conclusions of the notebook to this run, and print one line, of its tables as well.
+        """Compare the typed conclusions of the notebook with this run, and print one line, which speaks of its tables as well.
 
-        They are about the committed run: with other parameters nothing is held, and the line says so.
-
-        Parameters
-        ----------
-        said : callable
-            Called without arguments, with the committed parameters only: (words, values) or (words, values, condition) of each,
-            as :func:`xcrepro.repro.statements.faults` takes them. They have to hold all numbers of the cells tagged
-            ``answer`` and ``conclusion``.
-
-        Raises
-        ------
-        StatementFault
-            With everything that is not so.
+        ``said()`` returns (words, values) or (words, values, condition) for each conclusion, and together they have to hold all
+        numbers of the cells tagged ``answer`` and ``conclusion``. What is not so is raised as ``StatementFault``. With other
+        parameters than the committed ones nothing is compared, and the line says so.
         """
         if not self.official or self.size != "small":
             print(
@@ -281,28 +188,11 @@ class Item:
         print(f"{self.name()}: {equal}; {len(given)} statements of the text {words}")
 
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "", origin: str = "") -> None:
-        """Write the figure and the table behind it into this run's folder, and show it.
+        """Write the figure and the table behind it into this run's folder as ``<id>[-part].*``, and show it.
 
-        The files are those of :func:`xcrepro.repro.figures.render`.
-        A part's files are ``<id>-<part>.*``. The CSV is compared as :meth:`check` does; the pictures are written when their
-        data or their code changed (:func:`xcrepro.repro.figures.drawn_from`), or all of them where ``$XCREPRO_REDRAW`` is set.
-
-        Parameters
-        ----------
-        fig : Figure
-        table : DataFrame
-            Every number that is drawn stands in it (:func:`xcrepro.repro.figures.held`).
-        part : str
-            As for :meth:`name`.
-        origin : str
-            What it is made from, where that is not what :meth:`made_from` said.
-
-        Raises
-        ------
-        DrawingFault
-            Where the figure shows a number that ``table`` does not have.
-        ArgumentError, NotTheSame
-            As :meth:`check`.
+        ``table`` must hold every number that is drawn, else ``DrawingFault`` is raised. The CSV is compared as
+        :meth:`check` does. The pictures are written if their data or their code changed. ``origin`` replaces what
+        :meth:`made_from` said.
         """
         cells = notebooks.code_cells(notebooks.read(self.entry.notebook))
         code = figures.code_digest(self.module, "\n".join(notebooks.text(cell["source"]) for cell in cells))
@@ -319,24 +209,9 @@ class Item:
         return f"![{words}]({up}figures/{self.name(part).replace(':', '-')}.png)"
 
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "", origin: str = "") -> None:
-        """Write the table's files into this run's folder, by the rules of :meth:`save_figure`.
+        """Write the table's files into this run's folder; the arguments are those of :meth:`save_figure`.
 
-        The files are those of :func:`xcrepro.repro.tables.render`.
-
-        Parameters
-        ----------
-        table : DataFrame
-        decimals : int or mapping of str to int
-            Of the float columns in the markdown and LaTeX forms; the CSV is exact.
-        part : str
-            As for :meth:`name`.
-        origin : str
-            As for :meth:`save_figure`.
-
-        Raises
-        ------
-        ArgumentError, NotTheSame
-            As :meth:`check`.
+        ``decimals``, a number or column -> number, is for the markdown and LaTeX forms; the CSV is compared and exact.
         """
         self._claim(table, part)
         self._write(tables.render(table, decimals, origin or self.origin), part)
@@ -424,20 +299,8 @@ _LONGEST = 100
 
 
 def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> None:
-    """Refuse parameters that a run could not use, before anything runs.
-
-    Parameters
-    ----------
-    entry : manifest.Entry
-    values : mapping of str to object
-        All its parameters. Their types are held to the notebook's own, their values to ``check_parameters`` of the item's
-        module, of an item without one to the rules that its notebook's data have (``inputs/parameters.py``).
-
-    Raises
-    ------
-    XCError
-        In the notebook's own names.
-    """
+    """Refuse parameters that a run could not use, before it runs: by type, and by the rules of the item's module or of
+    its data."""
     notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
     one_of("size", values["size"], manifest.SIZES)
     module = module_of(entry.id)
@@ -455,24 +318,9 @@ def _takes_inputs(entry: manifest.Entry) -> bool:
 
 
 def item(id: str, namespace: Mapping[str, object], /) -> Item:
-    """The item ``id`` with the parameters of this run: ``item = repro.item("jain16/table3", globals())``.
+    """The item ``id`` (``paper/name``) with the parameters of this run: ``item = repro.item("jain16/table3", globals())``.
 
-    Parameters
-    ----------
-    id : str
-        ``paper/name``, as in ``notebooks/manifest.toml``.
-    namespace : mapping
-        Where the names of the notebook's parameters cell have this run's values: the notebook's ``globals()``. Exactly
-        those names are taken.
-
-    Returns
-    -------
-    Item
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown id or size, and a parameter that ``namespace`` does not have.
+    ``namespace`` is the notebook's ``globals()``; exactly the names of its parameters cell are taken from it.
     """
     record.watch()
     entries = manifest.load()

@@ -1,8 +1,7 @@
 """The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
 
-An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, the module ``papers/paper/name.py`` of the
-package, the figures and tables ``figures/paper/name*`` and the test ``tests/papers/paper/test_name.py``. Its parameters and
-their values at size small are those of the notebook's parameters cell. What a run reads and writes is recorded by the run.
+An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, perhaps the module ``papers/paper/name.py``, and
+``figures/paper/name*``. Its parameters and their values at size small are those of the notebook's parameters cell.
 """
 
 from __future__ import annotations
@@ -35,32 +34,7 @@ class ManifestError(XCError, ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One item.
-
-    Attributes
-    ----------
-    id : str
-        ``paper/name``.
-    title : str
-        One line for ``xcrepro list``.
-    root : Path
-        The project folder, where runs of it write.
-    home : Path
-        The folder whose ``notebooks`` it was read from: the project's, or what an installed wheel brings.
-    needs : tuple of str
-        Items that must have run before it.
-    paper : dict or None
-        The parameters that differ at size paper; None where the item has no such size.
-    long : bool
-        Left out where all items run, unless the long ones are asked for.
-    seconds : int
-        About how long it takes on one core with nothing trained; 0 where it is not said, which is half a minute at most.
-    recorded : dict of str to dict
-        The real datasets on which the item's numbers are recorded -> the parameters that such a run needs besides its
-        dataset and folder (:mod:`xcrepro.repro.recording`).
-    formerly : tuple of str
-        Ids that it had, or of items that it has taken in: they answer with it.
-    """
+    """One item, as ``notebooks/manifest.toml`` and the notebook describe it."""
 
     id: str
     title: str
@@ -114,36 +88,7 @@ class Entry:
 
 
 def load(root: str | os.PathLike | None = None) -> dict[str, Entry]:
-    """Read ``<root>/notebooks/manifest.toml``; where there is none, that of an installed wheel.
-
-    Parameters
-    ----------
-    root : path, optional
-        By default the project folder (:func:`xcrepro.paths.project_root`).
-
-    Returns
-    -------
-    dict of str to Entry
-        By id, in the order in which the items are listed: as written, what an item needs before it.
-
-    Raises
-    ------
-    ManifestError
-        Where the file is not there or no TOML; for an unknown or missing key, a wrong type, a notebook that is not
-        there, or a need that is unknown or circular.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> root = pathlib.Path(tempfile.mkdtemp()); (root / "notebooks/demo").mkdir(parents=True)
-    >>> _ = (root / "notebooks/demo/one.ipynb").write_text("{}")
-    >>> _ = (root / "notebooks/manifest.toml").write_text('''
-    ... ["demo/one"]
-    ... title = "A table"
-    ... ''')
-    >>> load(root)["demo/one"].sizes
-    ('small',)
-    """
+    """The items of ``<root>/notebooks/manifest.toml`` (or of an installed wheel) by id; what an item needs comes before it."""
     root = paths.project_root() if root is None else Path(root)
     path = paths.committed(_LISTING, root)
     try:

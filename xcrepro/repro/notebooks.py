@@ -90,11 +90,7 @@ def code_hash(notebook: dict) -> str:
 
 
 def plain(value: object) -> object:
-    """A tuple as a list: the manifest and papermill know only lists, and ``(1, 3)`` means the same.
-
-    >>> plain((1, (2, 3)))
-    [1, [2, 3]]
-    """
+    """A tuple as a list, inner ones too: the manifest and papermill know only lists, and ``(1, 3)`` means the same."""
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
@@ -123,14 +119,7 @@ def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
 
 
 def check_values(where: str, defaults: dict, given: dict) -> None:
-    """Refuse a parameter the notebook does not have, or one of another type than its default.
-
-    papermill runs on with a misspelt name, and the run then silently has the default value.
-
-    >>> check_values("a.ipynb", {"size": "small", "seed": 0}, {"sede": 1})
-    Traceback (most recent call last):
-    xcrepro.errors.ArgumentError: parameters must be among size, seed of a.ipynb; got 'sede': did you mean 'seed'?
-    """
+    """Refuse a parameter the notebook does not have, or one of another type than its default."""
     for name, value in given.items():
         value = plain(value)
         if name not in defaults:

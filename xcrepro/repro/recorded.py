@@ -1,10 +1,7 @@
-"""What items came to on real data, committed as ``data/recorded/<paper>/<item>/<dataset>.csv``.
+"""What items found on real data, committed as ``data/recorded/<paper>/<item>/<dataset>.csv``.
 
-A file is one long table of texts with the columns table, row, column, value, sd. Its first rows, of the table
-``provenance``, say what ran: dataset, split, splits (how many the data have), version, command. The others are the cells
-of the tables that the item checks (:meth:`xcrepro.repro.items.Item.check`), the main one with an empty name: rows from 1,
-floats with six significant digits. ``sd`` is the standard deviation over the splits where the value is their mean, else
-empty. :mod:`xcrepro.repro.recording` makes the files.
+A file is one long table of texts: table, row, column, value, sd. The rows of the table ``provenance`` say what ran, the
+others are cells of the tables that the item checks. ``sd`` is empty unless the value is a mean over splits.
 """
 
 from __future__ import annotations
@@ -41,17 +38,7 @@ class RecordMismatch(XCError):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """One table as texts.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    rows : list of list of str
-        Values as :func:`xcrepro.repro.tables.cell` writes them.
-    sds : list of list of str
-        Of the same shape: standard deviation over the splits, empty where there is none.
-    """
+    """One table as texts; ``sds`` has its shape and is empty where a cell has no standard deviation over splits."""
 
     names: list[str]
     rows: list[list[str]]
@@ -60,15 +47,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The content of one file.
-
-    Attributes
-    ----------
-    provenance : dict of str to str
-        :data:`FIELDS` -> text.
-    tables : dict of str to Table
-        Part -> table, in the order in which the item checks them.
-    """
+    """The content of one file: :data:`FIELDS` -> text, and part -> table in the order in which the item checks them."""
 
     provenance: dict[str, str]
     tables: dict[str, Table]
@@ -100,17 +79,7 @@ def noted(path: Path) -> dict[str, list]:
 
 
 def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
-    """The tables of one run, or of several (one a split) their mean, as :func:`xcrepro.repro.tables.number` rounds.
-
-    A table without rows is left out. A cell that is the same in all runs stays as it is. Where any run has NaN, the mean
-    is NaN. Sentences that differ in their numbers alone become one with the means; an ``outcome`` that differs is
-    *cannot tell*.
-    The standard deviation is that of the splits, with one degree of freedom less than there are.
-
-    >>> runs = [{"": [["model", "P"], ["text", "float"], [["PLT", value]]]} for value in ("0.5", "0.6")]
-    >>> mean(runs)[""].rows, mean(runs)[""].sds
-    ([['PLT', '0.55']], [['', '0.0707107']])
-    """
+    """The tables of one run, or the means and standard deviations of several (one per split), in six significant digits."""
     first, found = runs[0], {}
     if any(list(run) != list(first) for run in runs):
         raise RecordMismatch(f"the splits' runs check other tables: {[list(run) for run in runs]}")
@@ -158,11 +127,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def _mean_sentence(texts: list[str]) -> str | None:
-    """Sentences that differ in their numbers alone: one with the mean of each, to as many places; else None.
-
-    >>> _mean_sentence(["P@1 39.6 %", "P@1 39.8 %"]), _mean_sentence(["a 1", "b 1"])
-    ('P@1 39.7 %', None)
-    """
+    """Of sentences that differ only in their numbers, one with the mean of each, to as many places; else None."""
     if len({_NUMBER.sub("#", text) for text in texts}) > 1:
         return None
     columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
@@ -260,12 +225,7 @@ def compare(now: Record, committed: Record) -> str:
 
 
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
-    """A recorded table with its numbers as numbers.
-
-    >>> table = Table(["model", "P@1"], [["PLT", "61.5"], ["FastXML", "nan"]], [["", ""], ["", ""]])
-    >>> frame(Record({}, {"": table})).to_dict("list")
-    {'model': ['PLT', 'FastXML'], 'P@1': [61.5, nan]}
-    """
+    """A recorded table with its numbers as numbers."""
     import pandas as pd
 
     if not (held := _table(record, part)):

@@ -1,10 +1,7 @@
-"""Run items on real data and commit what they come to (:mod:`xcrepro.repro.recorded`).
+"""Run items on real data and commit what they find (:mod:`xcrepro.repro.recorded`).
 
-What is recorded stands in the manifest: ``recorded = { bibtex = {}, delicious = { split = "mean" } }`` names, for each
-dataset, the parameters that a run needs besides ``dataset`` (or ``names``) and ``folder``. Data that come with the project, in
-``data/<dataset>``, need no folder. ``split = "mean"`` runs every split of the data in turn and records mean and standard
-deviation. A run that has ended is kept under
-``build/notebooks/recorded``, so that an interrupted recording goes on where it was.
+``recorded = { bibtex = {}, delicious = { split = "mean" } }`` in the manifest names the datasets and the parameters that
+a run needs besides dataset and folder; ``split = "mean"`` runs every split. An interrupted recording goes on.
 """
 
 from __future__ import annotations
@@ -34,22 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """An item on a real dataset.
-
-    Attributes
-    ----------
-    entry : manifest.Entry
-    dataset : str
-    home : Path
-        The dataset's own folder, or the project's ``data/<dataset>``.
-    split : int or "mean"
-    splits : int
-        How many the data have.
-    command : str
-        That makes it, with DIR for the folder.
-    values : dict
-        All parameters of the notebook; of ``split`` what was asked for.
-    """
+    """An item on a real dataset: its folder, split, number of splits, parameters, and the command that makes it."""
 
     entry: manifest.Entry
     dataset: str
@@ -76,11 +58,7 @@ class Recording:
 
 
 def value(text: str) -> object:
-    """A parameter as a Python literal where it is one, else the text itself.
-
-    >>> value("3"), value("0.5"), value("None"), value("../data"), value("'3'")
-    (3, 0.5, None, '../data', '3')
-    """
+    """A parameter as a Python literal if it is one, else the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two of brackets in brackets in brackets
@@ -226,11 +204,7 @@ def collect(recording: Recording, force: bool = False) -> recorded.Record:
 
 
 def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:
-    """Run and write recordings one after the other; a line for each run and each file.
-
-    A committed record that the run equals is left as it is. One that fails is said,
-    and the others go on.
-    """
+    """Run and write recordings one after the other, with a line for each; one that fails is named, and the others go on."""
     failed = 0
     for number, recording in enumerate(recordings, 1):
         at = f"[{number:>{len(str(len(recordings)))}}/{len(recordings)}] "

@@ -39,23 +39,8 @@ class RunFailed(XCError):
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of one item.
-
-    Attributes
-    ----------
-    id : str
-    outcome : {"ok", "unchanged", "differs", "failed", "not run", "not offered", "left out", "would run"}
-        Ran; skipped; ran and made something else than what is committed; failed; something it needs failed; no such size; takes
-        long and was not asked for; in a dry run, would run.
-    why : str
-        The reason for running, skipping or failing.
-    seconds : float
-        How long it ran; 0 where it did not.
-    notebook : Path or None
-        The executed notebook; None where there is none.
-    said : tuple of str
-        What the run has to say besides: each file and cell that is not as committed, pictures that were drawn with other bytes.
-    """
+    """What became of one item: its outcome, the reason, the seconds it ran, its executed notebook, and what else it has
+    to say."""
 
     id: str
     outcome: str
@@ -72,15 +57,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The results of one run.
-
-    Attributes
-    ----------
-    results : tuple of Result
-        In the manifest's order, after them those of items that do not offer the size or were left out.
-    seconds : float
-        Of the whole run.
-    """
+    """The results of one run, in the manifest's order, and how many seconds it took."""
 
     results: tuple[Result, ...]
     seconds: float
@@ -110,31 +87,15 @@ class Report:
         return "\n".join(parts)
 
     def table(self) -> pd.DataFrame:
-        """A row an item.
-
-        Returns
-        -------
-        DataFrame
-            Columns item, outcome, why (texts).
-        """
+        """One row per item: item, outcome, why."""
         import pandas as pd
 
         rows = [(result.id, result.outcome, result.why) for result in self.results]
         return pd.DataFrame(rows, columns=["item", "outcome", "why"])
 
     def require(self) -> str:
-        """Refuse a run in which anything failed.
-
-        Returns
-        -------
-        str
-            ``all items are as committed``.
-
-        Raises
-        ------
-        RunFailed
-            With the failures, where an item failed, was not run, or differs from what is committed.
-        """
+        """``all items are as committed``; raises ``RunFailed`` if an item failed, was not run, or differs from what is
+        committed."""
         if not self.ok:
             bad = sum(result.bad or result.outcome == "differs" for result in self.results)
             raise RunFailed(f"{bad} of {len(self.results)} items failed or differ\n{self.failures()}")
@@ -159,54 +120,29 @@ def run(
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
-    Everything is checked before anything starts. After that nothing is raised for an item: it fails, the others go on,
-    and :meth:`Report.require` raises; so it is where the system refuses what the runner itself writes for it (a full disk,
-    a file in the way). Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log``
-    beside each. An interrupted run goes on where it was.
+    Everything is checked before anything starts. After that an item that fails does not stop the others;
+    :meth:`Report.require` raises. Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log`` beside each.
 
     Parameters
     ----------
     items : str or list of str, optional
-        Ids or paper names, as a list or one text separated by commas; empty for all but those that the manifest marks
-        as long.
+        Ids or paper names, as a list or separated by commas; by default all that the manifest does not mark as long.
     size : {"small", "paper"}
-        With all items, those that do not offer it are left out and said.
-    force : bool
-        Also run what is unchanged.
+    force, dry : bool
+        Also run what is unchanged; run nothing and say what would run and why.
     jobs : int, optional
-        Notebooks at once, at most and by default one a core; the cores are shared out among them.
+        Notebooks at once, by default and at most one per core.
     parameters : dict, optional
-        Name -> value, for the named items (not for what they need) in place of the manifest's. A run that then differs
-        from the manifest is the reader's own: always run, compared with nothing, kept in
-        ``build/notebooks/other`` and ``build/figures/other``, in a folder named after them.
+        For the named items, in place of the manifest's. Such a run is the reader's own: it always runs, is compared with
+        nothing, and is kept in ``build/notebooks/other`` and ``build/figures/other``.
     accept : bool
-        The named items (all of them where none is named) write what is to be committed instead of comparing with it.
+        The named items write what is to be committed instead of comparing with it.
     write_back : bool
         Put the outputs, tidied, into the committed notebooks (size small only).
-    dry : bool
-        Run nothing, say what would run and why.
     long : bool
         With all items, also those that are marked as long. One that is named, or needed, always runs.
-    engine : {"local", "dask"}
-        Where the notebooks run: processes of this machine, or of a Dask cluster's workers, which see the project at the same
-        path. What is written, compared and stamped is the same.
-    scheduler : str, optional
-        Of the engine dask: an address; by default a cluster of this machine, for this run.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    ArgumentError
-        For unknown items, sizes and parameters, a parameter of another type than its default, ``accept`` with ``parameters``,
-        and ``write_back`` of anything but the committed runs.
-    ManifestError, DataError
-        For a manifest or a notebook with a fault.
-    XCError
-        Where another run is under way in the same project, for ``write_back`` of a notebook whose code was edited
-        while it ran, and for ``accept`` and ``write_back`` of an installed wheel's notebooks.
+    engine, scheduler : {"local", "dask"} and str, optional
+        Processes of this machine, or of a Dask cluster's workers that see the project at the same path.
     """
     root = paths.project_root()
     began = time.monotonic()
@@ -253,8 +189,7 @@ def run(
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """One run a project at a time: two would write each other's notebooks and stamps. The lock goes with its
-    process."""
+    """One run per project at a time: two would write each other's notebooks and stamps. The lock ends with its process."""
     FileLock, Timeout = (getattr(extras.library("filelock"), name) for name in ("FileLock", "Timeout"))
     for name in ("papermill", "psutil"):  # the processes that it starts need them
         extras.library(name)

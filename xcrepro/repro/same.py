@@ -1,11 +1,8 @@
 """Whether a run made what is committed: equality, and how far apart two texts or tables are where they are not equal.
 
-Everything that is committed as a run's result (the CSV behind a figure or table, its markdown and LaTeX, the outputs of a
-notebook, what was recorded on real data) is compared here and nowhere else. Numbers are written with six significant digits,
-and what computes them gives the same bits on every x86-64 machine, so that nothing has a tolerance.
-
-That is promised for the versions in ``constraints.txt`` on x86-64 Linux. Elsewhere (:func:`elsewhere`) a difference is reported
-with its size and both versions, fails nothing, and leaves the committed files as they are.
+Everything that is committed as a run's result is compared here and nowhere else, without a tolerance: numbers have six
+significant digits, and what computes them gives the same bits on every x86-64 Linux with the versions of
+``constraints.txt``. :func:`elsewhere` a difference is reported with both versions and fails nothing.
 """
 
 from __future__ import annotations
@@ -62,15 +59,7 @@ def elsewhere() -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """How two texts differ.
-
-    Attributes
-    ----------
-    text : str
-        The first difference, in words.
-    relative : float
-        The largest relative difference of two numbers at the same place; infinite where anything but numbers differs.
-    """
+    """The first difference of two texts in words, and the largest relative one; infinite if more than numbers differ."""
 
     text: str
     relative: float
@@ -88,25 +77,7 @@ class Difference:
 
 
 def difference(committed: str, now: str) -> Difference | None:
-    """How ``now`` differs from what is committed; None where they are equal.
-
-    Parameters
-    ----------
-    committed, now : str
-        Of a CSV, a markdown or LaTeX table, or a notebook cell's outputs.
-
-    Returns
-    -------
-    Difference or None
-
-    Examples
-    --------
-    >>> difference("k,P\\n1,0.5\\n", "k,P\\n1,0.5\\n") is None
-    True
-    >>> found = difference("k,P\\n1,0.5\\n3,0.25\\n", "k,P\\n1,0.5\\n3,0.26\\n")
-    >>> found.text, round(found.relative, 3)
-    ("line 3: '3,0.26' instead of '3,0.25'", 0.038)
-    """
+    """How the text ``now`` differs from what is committed; None where they are equal."""
     if committed == now:
         return None
     text, relative = "", 0.0
@@ -140,18 +111,7 @@ def _relative(a: float, b: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What two sets of tables have in common, and where they part.
-
-    Attributes
-    ----------
-    cells : DataFrame
-        A row a cell that differs: table, row (what tells it from the others), column, first, second (texts, empty where one
-        has no such row), difference (second - first; NaN of texts), relative (its size over the larger of the two).
-    compared : int
-        How many cells were held to each other.
-    only : tuple of (str, str)
-        Tables that only the first has, and that only the second has.
-    """
+    """The cells in which two sets of tables differ, how many were compared, and the tables that only one of them has."""
 
     cells: pd.DataFrame
     compared: int
@@ -191,31 +151,7 @@ def _hidden(path: Path) -> bool:
 
 
 def compare(first: Mapping[str, pd.DataFrame], second: Mapping[str, pd.DataFrame]) -> Comparison:
-    """Hold tables of the same name to each other.
-
-    Rows are matched by the first columns of texts and whole numbers that tell them apart (such as metric and k), so that
-    their order does not matter; where there are none, or no row of the one is in the other, by their place. Two cells agree
-    when their texts are equal, or the numbers that they write. What the data are (the column ``data`` of a written table)
-    is compared once per table.
-
-    Parameters
-    ----------
-    first, second : mapping of str to DataFrame of str
-        From :func:`read`.
-
-    Returns
-    -------
-    Comparison
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> a = pd.DataFrame({"metric": ["P", "P"], "k": ["1", "3"], "value": ["0.5", "0.25"]})
-    >>> b = pd.DataFrame({"metric": ["P", "P"], "k": ["3", "1"], "value": ["0.25", "0.75"]})
-    >>> compare({"": a}, {"": b}).cells[["row", "column", "first", "second", "difference"]]
-                row column first second  difference
-    0  metric=P, k=1  value   0.5   0.75        0.25
-    """
+    """Compare tables (of texts, by :func:`read`) of the same name, rows matched by the first columns that tell them apart."""
     import pandas as pd
 
     found, compared = [], 0
@@ -301,11 +237,7 @@ def _difference(a: str, b: str) -> tuple[float, float]:
 
 
 def counted(text: str) -> int:
-    """How many values a CSV has: cells that are numbers, all cells where there is none.
-
-    >>> counted("model,k,P\\nPLT,1,0.5\\nBR,1,nan\\n"), counted("model\\nPLT\\n")
-    (4, 1)
-    """
+    """How many values a CSV has: cells that are numbers, or all cells if there is none."""
     _, *rows = list(csv.reader(io.StringIO(text))) or [[]]
     cells = [cell for row in rows for cell in row]
     return sum(_number(cell) is not None for cell in cells) or len(cells)

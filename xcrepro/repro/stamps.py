@@ -1,8 +1,7 @@
-"""Whether an item must run again, and why: one stamp an item, written last.
+"""Whether an item must run again, and why: one stamp per item, written last.
 
-What an item's numbers rest on in the package is the import closure of its module and of its notebook: ``data``,
-``metrics``, ``models`` and ``published`` counted whole, since they look their parts up by name; of the engine only what
-shapes tables, figures and checks.
+What an item rests on in the package is the import closure of its module and notebook. ``data``, ``metrics``, ``models``
+and ``published`` count whole, because they look their parts up by name.
 """
 
 from __future__ import annotations
@@ -141,26 +140,14 @@ def versions() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Stamp:
-    """All that decides what a run gives, and what it read and wrote.
-
-    Attributes
-    ----------
-    fingerprint : dict
-        Known before the run (:func:`fingerprint`).
-    inputs, outputs : dict of str to str
-        The files that it read and wrote -> their hashes (:func:`file_hash`).
-    """
+    """All that decides what a run gives, known before it, and the files that it read and wrote with their hashes."""
 
     fingerprint: dict
     inputs: dict[str, str]
     outputs: dict[str, str]
 
     def digest(self) -> str:
-        """What the items that need this one keep of it: its parameters, what it read and what it wrote.
-
-        Other code that comes to the same is no reason to run them; the code of what they share is among their own
-        sources.
-        """
+        """What the items that need this one keep of it: its parameters, what it read and what it wrote, but not its code."""
         text = json.dumps([self.fingerprint["parameters"], self.inputs, self.outputs], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -11,11 +11,7 @@ from xcrepro.repro import manifest, tidy
 
 
 def start(folder: str | Path) -> list[Path]:
-    """Copy the notebooks and their manifest into ``folder``, which is a project from then on.
-
-    Runs in it write ``figures`` and ``build`` there, never into what was installed. Printed numbers, label counts and
-    committed figures are read from the package until the folder has its own.
-    """
+    """Copy the notebooks and their manifest into ``folder``, which is then a project, where runs write figures and build."""
     folder = Path(folder).expanduser().resolve()
     if folder.exists() and not folder.is_dir():
         raise ArgumentError("folder", "must be a folder", folder, "name one that is not there yet")

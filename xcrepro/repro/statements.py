@@ -1,8 +1,4 @@
-"""Typed conclusions and the numbers under them: what a notebook says is held to what its run came to.
-
-A statement is a piece of a notebook's text, word for word, with the values of its numbers and the condition under which it is
-true.
-"""
+"""Typed conclusions and the numbers under them: what a notebook says is compared with what its run found."""
 
 from __future__ import annotations
 
@@ -37,27 +33,9 @@ def text_of(notebook: dict) -> str:
 def faults(text: str, statements: Iterable[Sequence]) -> list[str]:
     """What is wrong with the statements of a text, one sentence each.
 
-    Parameters
-    ----------
-    text : str
-        From :func:`text_of`.
-    statements : iterable of (words, values) or (words, values, condition)
-        The words as the text has them, each of their numbers' value in order (one number may stand for a list of one), and
-        whether what they say is so. The k of ``PSP@1`` is no number, neither is the 4 of
-        ``EURLex-4K`` nor that of table 4.
-
-    Returns
-    -------
-    list of str
-        Empty where each value rounds to its number, each condition holds, and each number of the text with a decimal point
-        or a thousands' comma stands in a statement.
-
-    Examples
-    --------
-    >>> faults("PLT leads by 2.1 points of P@1.", [("leads by 2.1 points", 2.0999, True)])
-    []
-    >>> faults("PLT leads by 2.1 points of P@1, or 3.0 %.", [("leads by 2.1 points", 2.3)])
-    ["'leads by 2.1 points': 2.1 is 2.3", 'no statement has the number 3.0']
+    A statement has words of the text, the value of each of their numbers in order, and perhaps a condition. It is at fault if
+    a value does not round to its number or the condition fails. So is a number of the text with a decimal point or a
+    thousands' comma that no statement holds. The k of ``PSP@1`` and the 4 of ``EURLex-4K`` are no numbers.
     """
     found, held = [], set()
     for words, values, *condition in statements:

@@ -1,8 +1,6 @@
 """One item at every combination of some parameters: its tables in one tidy table, and their means over seeds.
 
-Each combination is a run of its own, here or on a Dask cluster, with its executed notebook and its tables under
-``build/sweeps/<item>/<name>``. A run that has ended is kept until its notebook, parameters, sources, inputs or a version
-change, so that a sweep that was interrupted goes on.
+Each run is kept under ``build/sweeps/<item>/<name>`` until something that it rests on changes, so a sweep can be interrupted.
 """
 
 from __future__ import annotations
@@ -28,20 +26,8 @@ _STAMP = "done.json"
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What a sweep came to.
-
-    Attributes
-    ----------
-    folder : Path
-        Where ``<part>.csv``, all runs, and ``<part>-means.csv`` stand; the main table is called ``table``.
-    tables : dict of str to DataFrame
-        Part -> the rows of all runs, behind the parameters that differ.
-    means : dict of str to DataFrame
-        Part -> over seeds: the columns that are no floats, ``column``, ``n``, ``mean``, ``low``, ``high``. Empty where there
-        was one seed.
-    outcomes : dict of str to str
-        Run -> ``ok``, ``unchanged``, or what went wrong.
-    """
+    """What a sweep found, part -> table: all runs behind the parameters that differ, and the means over seeds if there
+    are several."""
 
     folder: Path
     tables: dict[str, pd.DataFrame]
@@ -55,13 +41,7 @@ class Sweep:
 
 
 def values_of(text: str, value) -> list:
-    """The values of one parameter: ``a,b,c`` or, of whole numbers, ``0..9``, both ends taken.
-
-    >>> values_of("0..3", int), values_of("a,b", str)
-    ([0, 1, 2, 3], ['a', 'b'])
-    >>> values_of('["PLT", "FastXML"], ["PLT"]', str)  # of a parameter that is a list
-    ['["PLT", "FastXML"]', '["PLT"]']
-    """
+    """The values of one parameter: ``a,b,c`` or, of whole numbers, ``0..9`` with both ends; of lists, ``["a", "b"], ["a"]``."""
     first, dots, last = text.partition("..")
     if dots and first.strip().lstrip("-").isdigit() and last.strip().lstrip("-").isdigit():
         low, high = int(first), int(last)
@@ -84,33 +64,7 @@ def sweep(
     over: str = SEED,
     confidence: float = 0.95,
 ) -> Sweep:
-    """Run an item at every combination; print a line for each run.
-
-    Parameters
-    ----------
-    item : str
-        Of the manifest.
-    grid : mapping of str to sequence
-        Parameter -> its values.
-    size, engine, scheduler, jobs
-        As for :func:`xcrepro.repro.runner.run`.
-    force : bool
-        Also run what is unchanged.
-    over : str
-        The parameter over which means are taken, where it is one of ``grid`` and has more than one value.
-    confidence : float
-        Of their t intervals.
-
-    Returns
-    -------
-    Sweep
-        A run that failed is in :attr:`Sweep.failures`, the others are in the tables.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown item or parameter, a value of another type, no values; before anything runs.
-    """
+    """Run an item at every combination of ``grid`` (parameter -> values), a line for each; means are taken over ``over``."""
     root = paths.project_root()
     entries = manifest.load(root)
     names = manifest.find(entries, item)
@@ -189,13 +143,7 @@ def _plain(value):
 
 
 def unmoved(means: pd.DataFrame, over: str) -> str:
-    """Which means have an interval of width 0, because no value of the parameter changed them; empty where all moved.
-
-    >>> import pandas as pd
-    >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
-    >>> unmoved(mean_over(runs, "seed"), "seed")[:42]
-    'seed changes nothing in 1 of 2 means (P): '
-    """
+    """Which means have an interval of width 0, because no value of the parameter changed them; empty where all moved."""
     several = means[means["n"] > 1]
     still = several[several["low"] == several["high"]]
     if not len(still):
@@ -209,15 +157,7 @@ def unmoved(means: pd.DataFrame, over: str) -> str:
 
 
 def mean_over(table: pd.DataFrame, over: str, varied: Sequence[str] = (), confidence: float = 0.95) -> pd.DataFrame:
-    """Means of a table's float columns over a parameter, with t intervals.
-
-    >>> import pandas as pd
-    >>> runs = pd.DataFrame({"seed": [0, 1, 0, 1], "k": [1, 1, 3, 3], "P": [0.5, 0.7, 0.4, 0.4]})
-    >>> mean_over(runs, "seed").round(2)
-       k column  n  mean   low  high
-    0  1      P  2   0.6 -0.67  1.87
-    1  3      P  2   0.4  0.40  0.40
-    """
+    """Means of a table's float columns over a parameter, with t intervals."""
     import numpy as np
     import pandas as pd
     from scipy import special

@@ -35,31 +35,9 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.DataFrame:
-    """``table.pivot`` with rows and columns in the order in which they first appear.
+    """``table.pivot`` with rows and columns in the order in which they first appear, NaN where there is no such pair.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Long: a row for each pair of ``rows`` and ``column``, none twice.
-    rows : list of str
-        The columns that name a row of the result.
-    column : str
-        Its values become column names, as texts.
-    value : str
-        The column that fills them.
-
-    Returns
-    -------
-    DataFrame
-        ``rows`` and then the new columns, with a plain index; NaN where ``table`` has no such pair.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> spread(pd.DataFrame({"model": ["b", "b", "a"], "k": [5, 1, 5], "P": [0.1, 0.2, 0.3]}), ["model"], "k", "P")
-      model    5    1
-    0     b  0.1  0.2
-    1     a  0.3  NaN
+    ``rows`` name the rows of the result, the values of ``column`` become column names, and ``value`` fills them.
     """
     wide = table.pivot(index=rows, columns=column, values=value)[list(table[column].unique())]
     return (
@@ -90,32 +68,13 @@ _ZERO = 1e-14
 
 
 def number(value: float) -> str:
-    """A float as it is committed: six significant digits, and 0 for what is 0 but for rounding (below 1e-14).
-
-    Parameters
-    ----------
-    value : float
-
-    Returns
-    -------
-    str
-        The shortest text of the rounded number; ``nan`` and ``inf`` as Python writes them, no minus before zero.
-
-    Examples
-    --------
-    >>> number(1 / 3), number(-5.6e-17), number(2515.0), number(float("nan"))
-    ('0.333333', '0.0', '2515.0', 'nan')
-    """
+    """A float as it is committed: six significant digits, and 0 for what is 0 but for rounding (below 1e-14)."""
     value = float(value)
     return "0.0" if abs(value) < _ZERO else repr(float(f"{value:.{DIGITS}g}"))
 
 
 def cell(value: object, kind: str, committed: bool = False) -> str:
-    """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty.
-
-    >>> cell(0.1, "float"), cell(float("nan"), "float"), cell(3, "int"), cell(None, "text")
-    ('0.1', 'nan', '3', '')
-    """
+    """The exact text of one value: floats as the shortest text that reads back the same, a missing value empty."""
     import pandas as pd
 
     if kind == "float":
@@ -135,14 +94,7 @@ def exact(table: pd.DataFrame, committed: bool = False) -> tuple[list[str], list
 
 
 def csv_text(table: pd.DataFrame, committed: bool = False) -> str:
-    """The CSV of a table: at full precision for a reader, with six digits where it is committed and compared.
-
-    >>> import pandas as pd
-    >>> print(csv_text(pd.DataFrame({"k": [1, 3], "P": [0.5, 1 / 3]})), end="")
-    k,P
-    1,0.5
-    3,0.3333333333333333
-    """
+    """The CSV of a table: at full precision for a reader, with six digits where it is committed and compared."""
     names, _, rows = exact(table, committed)
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([names, *rows])
@@ -170,15 +122,7 @@ def _rounded(table: pd.DataFrame, decimals: Decimals) -> tuple[list[str], list[s
 
 
 class Shown:
-    """A table as a notebook shows it: aligned text, and the same numbers as HTML. Made by :func:`show`.
-
-    Attributes
-    ----------
-    names, kinds : list of str
-        Of the columns.
-    rows : list of list of str
-        Texts for people: rounded, a dash for what is missing.
-    """
+    """A table as a notebook shows it, made by :func:`show`: aligned text, and the same rounded numbers as HTML."""
 
     def __init__(self, names: list[str], kinds: list[str], rows: list[list[str]]) -> None:
         # A column of numbers without a single one says nothing.
@@ -223,53 +167,14 @@ def display(shown: Shown) -> None:
 def show(table: pd.DataFrame, decimals: Decimals = 3) -> Shown:
     """The one way a notebook shows a table: its text does not depend on pandas' version or options.
 
-    Parameters
-    ----------
-    table : DataFrame
-    decimals : int or mapping of str to int
-        For the float columns, 0 to 17: a number, or column name -> number (3 for those not named). Whole numbers and
-        texts are shown as they are; NaN and missing values as ``-``, and a float column of nothing else not at all.
-
-    Returns
-    -------
-    Shown
-
-    Raises
-    ------
-    ArgumentError
-        For ``decimals`` outside 0 to 17, and as :func:`exact`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> show(pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.81251, float("nan")]}))
-    method  k      P
-    PLT     1  0.813
-    BR      5      -
+    ``decimals`` of the float columns is a number, or column -> number (3 for those not named). Missing values are ``-``, and
+    a float column of nothing else is left out.
     """
     return Shown(*_rounded(table, decimals))
 
 
 def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
-    """A table to be shown: of columns ``x``, ``x low`` and ``x high`` one text, ``"2.11 (0.00 to 4.05)"``.
-
-    Parameters
-    ----------
-    table : DataFrame
-    decimals : int
-
-    Returns
-    -------
-    DataFrame
-        Where ``x`` is missing the text is ``"-"``; other columns as they were.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> join_intervals(pd.DataFrame({"k": [5], "ECE": [2.107], "ECE low": [0.0], "ECE high": [4.051]}))
-       k                  ECE
-    0  5  2.11 (0.00 to 4.05)
-    """
+    """A table to be shown, in which ``x``, ``x low`` and ``x high`` are one text, ``"2.11 (0.00 to 4.05)"``, or ``"-"``."""
     table = table.copy()
     for name in [name for name in table if {f"{name} low", f"{name} high"} <= set(table)]:
         ends = table.pop(f"{name} low"), table.pop(f"{name} high")
@@ -282,14 +187,7 @@ def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
-    """The table as GitHub markdown, numbers to the right.
-
-    >>> import pandas as pd
-    >>> print(markdown(pd.DataFrame({"set": ["a|b"], "n": [2]})), end="")
-    | set | n |
-    | :-- | --: |
-    | a\\|b | 2 |
-    """
+    """The table as GitHub markdown, numbers to the right."""
     names, kinds, rows = _rounded(table, decimals)
     sides = [":--" if kind == "text" else "--:" for kind in kinds]
     lines = [[_escaped(part, {"|": r"\|", "\n": " "}) for part in line] for line in (names, *rows)]
@@ -307,19 +205,7 @@ _LATEX = {
 
 
 def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
-    r"""The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped.
-
-    >>> import pandas as pd
-    >>> print(latex(pd.DataFrame({"P@1 (%)": [81.25]}), decimals=1), end="")
-    % needs \usepackage{booktabs}
-    \begin{tabular}{r}
-    \toprule
-    P@1 (\%) \\
-    \midrule
-    81.2 \\
-    \bottomrule
-    \end{tabular}
-    """
+    """The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped."""
     names, kinds, rows = _rounded(table, decimals)
     lines = [" & ".join(_escaped(part, _LATEX) for part in line) + r" \\" for line in (names, *rows)]
     shape = "".join("l" if kind == "text" else "r" for kind in kinds)
@@ -342,9 +228,7 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
 
 
 def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
-    """The table with a last column :data:`ORIGIN` that says in each row what it was made from: rows stay tidy data when
-    they are put together with others.
-    """
+    """The table with a last column :data:`ORIGIN` that says in each row what it was made from, so that rows stay tidy data."""
     table = flat(table)
     if not origin:
         return table
@@ -361,11 +245,7 @@ def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dic
 
 
 def without_origin(text: str) -> str:
-    r"""The CSV text of a written table without its last column, if that says where it is from; what is no CSV as it is.
-
-    >>> without_origin("k,data\n1,TIB\n"), without_origin("k\n1\n")
-    ('k\n1\n', 'k\n1\n')
-    """
+    """The CSV text of a written table without its last column, if that says where it is from; what is no CSV as it is."""
     try:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error:  # a file that was damaged differs from any table, and the comparison says where

@@ -136,10 +136,7 @@ def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
 
 
 def tidy(where: Iterable[str | os.PathLike] = (), check: bool = False) -> list[Path]:
-    """Bring notebooks into the canonical form (:func:`tidied`).
-
-    All are read before the first is written, so that a bad one leaves every file as it was.
-    """
+    """Bring notebooks into the canonical form (:func:`tidied`); a bad one leaves every file as it was."""
     changed = []
     for path in find(where):
         text = tidied(notebooks.read(path), path)

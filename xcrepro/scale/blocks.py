@@ -34,16 +34,7 @@ _ARRAYS = ("truth_indptr", "truth_indices", "ids", "scores", "n_labels", "first_
 
 @dataclass(frozen=True)
 class Rows:
-    """What a block holds.
-
-    Attributes
-    ----------
-    Y : csr_matrix or Truth, (n, L)
-    top : TopK
-    first_row : int or None
-    n_relevant : ndarray of float64, (n,), or None
-        Labels of the complete truth, for metrics that need them.
-    """
+    """What a block holds; ``n_relevant``, labels of the complete truth, is for metrics that need them."""
 
     Y: object
     top: TopK

@@ -1,13 +1,10 @@
 """Greedy coverage over blocks: what is sound where no process can go through all rows one after the other.
 
 :func:`xcrepro.decide.greedy_coverage` gives each row the labels of largest (f + beta) times probability, where f is the
-chance that no row before it hits the label: row after row, one process. Here a label state f is shared: the blocks of a round
-start from the same f, each goes through its own rows as the greedy does, and f is refreshed when the round has ended. Blocks
-of one round do not know of each other, so they choose labels twice that one would have covered; that is lost. In a second
-pass each block gives its labels back and chooses anew against all others, which wins some of it back. Blocks that change their
-minds at the same time run after the same labels, so a later pass has rounds of an eighth of all blocks at most, and a round
-after which less coverage is to be expected is undone.
-``python -m benchmarks scale`` measures both.
+chance that no row before it hits the label. Here the blocks of a round start from the same f, which is refreshed after
+the round. Blocks of one round do not know of each other, so they choose labels twice. In a second pass each block gives
+its labels back and chooses anew against all others. Blocks that change their minds together run after the same labels,
+so a later pass has rounds of an eighth of all blocks at most, and a round that loses expected coverage is undone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The engines: blocks one after the other here, in processes of joblib, or on a Dask cluster.
+"""The engines: blocks one after the other here, in processes of joblib, or on a Dask cluster, with the same bits.
 
-Each gives the same bits. A worker holds one sum, to which it adds block after block, and beside it what one block comes to: two
-states, however many blocks there are. At the end sums are merged in a tree.
+A worker holds one sum, to which it adds block after block, and the block's own; at the end sums are merged in a tree.
 """
 
 from __future__ import annotations
@@ -142,10 +141,8 @@ def dask(folding: Folding, sources: list[Source], told: _Told, client=None, work
 
 
 class _Chains:
-    """The blocks on a cluster: each worker's sum is a future that depends on the sum before it and the next block.
-
-    Where a worker dies, Dask adds its blocks up again elsewhere, for each future knows what it came from.
-    """
+    """The blocks on a cluster: each worker's sum is a future of the sum before it and the next block, so it survives a
+    death."""
 
     def __init__(self, client, folding: Folding, sources: list[Source], told: _Told) -> None:
         self.client, self.folding, self.told = client, folding, told

@@ -22,13 +22,7 @@ _SHOWN = 10  # failures that are told in full
 
 
 class BlocksFailed(XCError):
-    """Blocks that could not be used; the message has the name and the cause of each.
-
-    Attributes
-    ----------
-    failures : dict of str to str
-        Cause by block.
-    """
+    """Blocks that could not be used; ``failures`` is block -> cause, and the message has all of them."""
 
     def __init__(self, failures: Mapping[str, str], kept: str = "") -> None:
         self.failures, self.kept = dict(failures), kept
@@ -48,16 +42,7 @@ def _line(name: str, why: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a block comes from.
-
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    given : path or callable
-    named : bool
-        Whether the caller named it, so that its State may be kept under that name.
-    """
+    """Where a block comes from; ``named`` says whether the caller named it, so that its State may be kept under that name."""
 
     name: str
     given: object
@@ -118,14 +103,7 @@ def sources(blocks, allow_repeats: bool, resume: bool) -> list[Source]:
 
 @dataclass
 class Part:
-    """What a worker has added up so far.
-
-    Attributes
-    ----------
-    state : State
-    rows : list of (int, int, str)
-        First row, last row and one, name, of the blocks whose rows are numbered.
-    """
+    """What a worker has added up so far, and (first row, last row and one, name) of the blocks whose rows are numbered."""
 
     state: State
     rows: list[tuple[int, int, str]] = field(default_factory=list)
@@ -159,16 +137,7 @@ class Part:
 
 @dataclass
 class Folding:
-    """How blocks become one State: what every worker needs to know.
-
-    Attributes
-    ----------
-    empty : State
-        Of the options, without rows.
-    resume : str or None
-        The folder of the blocks' States.
-    allow_repeats : bool
-    """
+    """How blocks become one State: what every worker needs to know, with the folder of the blocks' States (``resume``)."""
 
     empty: State
     resume: str | None = None

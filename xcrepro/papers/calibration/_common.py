@@ -1,5 +1,4 @@
-"""What the calibration paper's items share: its printed tables, errors against precision, and the
-reliability of models before and after calibration."""
+"""What the calibration paper's items share: its printed tables, errors against precision, and reliability."""
 
 from __future__ import annotations
 
@@ -21,20 +20,10 @@ _MARKS = {"isotonic": "-I", "platt": "-P", "isotonic-separate": "-I", "platt-sep
 
 
 def printed_table(name: int | str) -> pd.DataFrame:
-    """One printed table as :func:`xcrepro.published.table` gives it, with what all items make of its cells.
+    """One printed table as :func:`xcrepro.published.table` gives it, by its number or as in ``"appendixA/fig6"``.
 
-    Parameters
-    ----------
-    name : int or str
-        The table's number, or the rest of the source's name: ``"appendixA/fig6"``.
-
-    Returns
-    -------
-    DataFrame
-        ``variant`` is the calibration: ``"none"``, ``"isotonic"``, ``"platt"``, or the last two with ``-separate``,
-        fitted for each rank of the top k alone. Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and
-        Platt as in print, ``""`` for none; ``text``, :func:`format_cell`; ``on page``, the printed text as a number;
-        ``doubted``, whether the audit doubts the cell.
+    Further columns: ``mark``, ``"-I"`` and ``"-P"`` for isotonic and Platt as in print; ``text`` (:func:`format_cell`);
+    ``on page``, the printed text as a number; ``doubted``, whether the audit doubts the cell.
     """
     source = f"calibration:table{name}" if isinstance(name, int) else f"calibration:{name}"
     found = published.table(source)
@@ -63,31 +52,8 @@ def _doubts_of_tables() -> dict[str, tuple[bool, ...]]:
 
 
 def format_cell(printed: str, value: float, reading: str) -> str:
-    """A cell as the page has it, with our reading in brackets where it differs or is in doubt.
-
-    Parameters
-    ----------
-    printed : str
-        The cell's text; empty where there is none.
-    value : float
-        As we read it; NaN where that is not known.
-    reading : str
-        ``"as printed"``, ``"corrected"`` or ``"uncertain"``.
-
-    Returns
-    -------
-    str
-        The text, ``"-"`` for none.
-
-    Examples
-    --------
-    >>> format_cell("1.79", 17.9, "corrected"), format_cell("1.60", 11.6, "uncertain")
-    ('1.79 [17.9]', '1.60 [11.6?]')
-    >>> format_cell("9.79", 9.79, "uncertain"), format_cell("18.45", float("nan"), "uncertain")
-    ('9.79 [?]', '18.45 [unknown]')
-    >>> format_cell("12.3", 12.3, "as printed"), format_cell("", float("nan"), "as printed")
-    ('12.3', '-')
-    """
+    """A cell as printed, with our reading in brackets if it differs or is in doubt: ``"1.79 [17.9]"``, ``"9.79 [?]"``,
+    ``"-"``."""
     if not printed or reading == "as printed":
         return printed or "-"
     if pd.isna(value):
@@ -97,18 +63,7 @@ def format_cell(printed: str, value: float, reading: str) -> str:
 
 
 def lay_out_table(number: int) -> pd.DataFrame:
-    """A printed table as the page lays it out.
-
-    Parameters
-    ----------
-    number : int
-        1 to 8.
-
-    Returns
-    -------
-    DataFrame
-        The texts of :func:`format_cell`, "†" behind what the audit doubts; "I" and "P" mark isotonic and Platt.
-    """
+    """Printed table 1 to 8 as the page lays it out: "†" behind what the audit doubts, "I" and "P" for isotonic and Platt."""
     t = printed_table(number)
     t["text"] += t["doubted"].map({True: "†", False: ""})
     if number in (1, 3):
@@ -125,25 +80,7 @@ def lay_out_table(number: int) -> pd.DataFrame:
 def calibrate_all(
     ds: Dataset, tops: calibrated.Tops, methods: Mapping[str, Mapping], ks: Sequence[int], given: str = ""
 ) -> dict[tuple[str, int], dict[str, TopK]]:
-    """Every method on every model, cross-fitted over ten contiguous folds of the test points.
-
-    Parameters
-    ----------
-    ds : Dataset
-    tops : mapping of str to TopK
-        Model -> its predictions for the test points.
-    methods : mapping of str to mapping
-        Method -> keywords of :func:`xcrepro.calibrate.cross_fit_top`.
-    ks : sequence of int
-        How many places are calibrated together.
-    given : str
-        The file or folder of saved predictions among them.
-
-    Returns
-    -------
-    dict
-        (model, k) -> method -> the first k places calibrated by it; ``"none"`` first, as they were.
-    """
+    """(model, k) -> method -> the first k places, cross-fitted over ten contiguous folds of the test points; "none" first."""
     found = {}
     start = {k: calibrated.probabilities(tops, k, given) for k in ks}
     for name in tops:

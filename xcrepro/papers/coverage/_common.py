@@ -36,25 +36,7 @@ TREE = "label tree"
 
 
 def runs(ds: Dataset, repeats: int, given: str = "", candidates: int = baselines.PLACES) -> dict[str, list[Run]]:
-    """Label trees trained with seeds 0, 1, ..., and saved predictions before them.
-
-    Parameters
-    ----------
-    ds : Dataset
-    repeats : int
-        Number of trees.
-    given : str
-        Saved predictions that :func:`xcrepro.inputs.baselines.saved` reads, of which each file is a run of one model; they
-        come first, under the file's or folder's name. Scores must be probabilities. The trees are left out where the
-        dataset has no features to train on.
-    candidates : int
-        A test point.
-
-    Returns
-    -------
-    dict of str to list of Run
-        Model -> its runs.
-    """
+    """Model -> its runs: label trees trained with seeds 0, 1, ..., and saved predictions, whose scores are probabilities."""
     found = {}
     if given:
         tops = baselines.saved(given, ds, candidates)

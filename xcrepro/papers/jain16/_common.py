@@ -33,20 +33,7 @@ LOOKS = {
 
 
 def log_spaced(top: int, per_decade: int) -> np.ndarray:
-    """Whole numbers from 1 to ``top``, evenly spaced on a logarithmic axis, each once.
-
-    Parameters
-    ----------
-    top : int
-        The last number, 1 or more.
-    per_decade : int
-        How many to a factor of ten; fewer where they would round to the same number.
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
-        Rising.
-    """
+    """Whole numbers from 1 to ``top``, rising, about ``per_decade`` to a factor of ten, each once."""
     return np.unique(np.round(np.geomspace(1, top, round(per_decade * math.log10(top)) + 1)).astype(np.int64))
 
 
@@ -57,18 +44,8 @@ def check_draws(draws: int) -> None:
 
 
 def read_printed(number: int) -> pd.DataFrame:
-    """A table as printed.
-
-    Parameters
-    ----------
-    number : {3, 4}
-        Table 3 (nDCG and precision, propensity-scored) or 4 (coverage), with all its parts (a) to (f).
-
-    Returns
-    -------
-    DataFrame
-        dataset, method, then the columns by their printed names (N1 ... P5, or C1 to C5), percent.
-    """
+    """Printed table 3 or 4, all parts: dataset, method, then the columns by their printed names (N1 ... P5, C1 to C5),
+    percent."""
     parts = [published.wide(f"jain16:table{number}{letter}").droplevel("variant").reset_index() for letter in "abcdef"]
     names = {f"{ours}@{k}": f"{theirs}{k}" for ours, theirs in PRINTED.items() for k in KS}
     return pd.concat(parts, ignore_index=True).rename(columns=names)

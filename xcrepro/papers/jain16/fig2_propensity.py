@@ -42,19 +42,9 @@ def _columns(matrix) -> np.ndarray:
 
 
 def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
-    """What a hierarchy lets one count.
+    """A row per label with any below it: label, descendants, count (N_l), below (points with a descendant), both.
 
-    Parameters
-    ----------
-    Y : array or sparse matrix, shape (n, L)
-    parents : ndarray, shape (L,) or (m, 2)
-        As :func:`xcrepro.propensity.ancestors` takes them.
-
-    Returns
-    -------
-    DataFrame
-        A row a label with anything below it: label, descendants (how many labels), count (N_l: points that carry it),
-        below (points that carry a descendant), both. So N_l*, the label or a descendant, is count + below - both.
+    So N_l*, the points that carry the label or a descendant, is count + below - both.
     """
     truth = Truth.of(Y)
     up = propensity.ancestors(parents, truth.n_labels)
@@ -66,32 +56,16 @@ def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
 
 
 def read_eurovoc() -> pd.DataFrame:
-    """The committed counts of EURLex-4K's labels that EuroVoc has others below.
-
-    Returns
-    -------
-    DataFrame
-        As :func:`count_overlaps`, with the labels' codes (texts).
-    """
+    """The committed counts of EURLex-4K's labels that EuroVoc has others below, as :func:`count_overlaps`, with codes."""
     path = paths.committed("data/label_counts/hierarchy/eurlex-4k.csv")
     return pd.read_csv(path, dtype={"codes": "str"})
 
 
 def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
-    """The paper's estimate of p_l from a hierarchy, and another one.
+    """The paper's estimate of p_l from a hierarchy, and another one, of labels with more than 4 descendants, by rising count.
 
-    Parameters
-    ----------
-    overlaps : DataFrame
-        From :func:`count_overlaps`.
-
-    Returns
-    -------
-    DataFrame
-        The labels that occur and have more than 4 descendants, by rising count: the columns of ``overlaps`` and two
-        fractions. procedure: the paper's, count / (count + below - both). among descendants: both / below, of the
-        points that carry a descendant the share that carry the label too; NaN where no point carries one. Where
-        labels go missing independently it is unbiased, whatever goes missing below.
+    ``procedure`` is the paper's, count / (count + below - both). ``among descendants`` is both / below: of the points
+    that carry a descendant, the share that carry the label too. It is unbiased if labels go missing independently.
     """
     table = overlaps[(overlaps["descendants"] >= MIN_DESCENDANTS) & (overlaps["count"] > 0)]
     table = table.sort_values(["count", "label"], ignore_index=True)
@@ -103,23 +77,9 @@ def compute_labels(overlaps: pd.DataFrame) -> pd.DataFrame:
 def compute_twin_labels(ds: Twin) -> pd.DataFrame:
     """:func:`compute_labels` on a twin's observed train labels, with what only a twin knows.
 
-    Parameters
-    ----------
-    ds : Twin
-        With a hierarchy of its labels.
-
-    Raises
-    ------
-    ArgumentError
-        Where no label has enough descendants.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :func:`compute_labels`, then fractions. true: p_l. complete descendants: the procedure where
-        only the label itself went missing and nothing below it. seen, implied, lost, lost alone: shares of the points
-        that the label is relevant to: it is observed; only a descendant is; neither is, though a descendant is
-        relevant; neither is, and no descendant is relevant. They add up to 1.
+    ``true`` is p_l, ``complete descendants`` the procedure where only the label itself went missing. ``seen``,
+    ``implied``, ``lost`` and ``lost alone`` are shares of the points that the label is relevant to: it is observed;
+    only a descendant is; neither is, though a descendant is relevant; neither is, and no descendant is relevant.
     """
     found = compute_labels(count_overlaps(ds.train.Y, ds.parents))
     if found.empty:
@@ -138,21 +98,7 @@ def compute_twin_labels(ds: Twin) -> pd.DataFrame:
 
 
 def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
-    """Bins of labels by rising count, the last with what is left, as in the paper.
-
-    Parameters
-    ----------
-    labels : DataFrame
-        From :func:`compute_labels` or :func:`compute_twin_labels`.
-    per_bin : int
-        Labels a bin.
-
-    Returns
-    -------
-    DataFrame
-        labels, count (mean), lowest, highest (counts), and the mean of every column of shares. A label's missing
-        estimate is left out of its bin's mean.
-    """
+    """Bins of labels by rising count, as in the paper: labels, count (mean), lowest, highest, means of the shares."""
     groups = labels.groupby(np.arange(len(labels)) // per_bin)
     counts = groups["count"].agg(labels="size", count="mean", lowest="min", highest="max")
     shares = [name for name in labels if labels[name].dtype == np.float64]
@@ -162,25 +108,8 @@ def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
 def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_bin: int = PER_BIN) -> pd.DataFrame:
     """The procedure's bins, and what they would be when what lies below a label is dealt out to the labels at random.
 
-    N_l stands above the line of N_l / N_l* and orders the bins, so the estimate rises with N_l even then.
-
-    Parameters
-    ----------
-    labels : DataFrame
-        Of :func:`compute_labels`.
-    draws : int
-        Random orders, 40 or more.
-
-    Returns
-    -------
-    DataFrame
-        labels, count (mean of N_l), procedure, chance, low, high (the mean over the draws, and the middle 95 % of
-        them).
-
-    Raises
-    ------
-    ArgumentError
-        For fewer draws.
+    N_l is in the numerator of N_l / N_l* and orders the bins, so the estimate rises with N_l even then. ``chance``,
+    ``low`` and ``high`` are the mean over the draws and the middle 95 % of them.
     """
     check_draws(draws)
     rng = np.random.default_rng(seed)
@@ -195,22 +124,9 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
 
 
 def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.DataFrame:
-    """A and B by least squares over the bins of a twin and of EuroVoc, after the printed pairs (section 5).
+    """A and B by least squares over the bins of a twin and of EuroVoc, after the printed pairs (section 5), with errors.
 
-    Parameters
-    ----------
-    twin : DataFrame
-        From :func:`compute_bins`.
-    n_train : int
-        The twin's train points.
-    eurovoc : DataFrame
-        The bins of :func:`compute_eurovoc`. A bin counts as often as it has labels.
-
-    Returns
-    -------
-    DataFrame
-        A row for each estimate that the bins have: source, estimate, A, B, A error, B error (standard errors), rms
-        (of p, about the curve), fits (text: yes, or why no pair of A and B is found; A and B are then NaN).
+    A bin counts as often as it has labels. Where no pair is found, ``fits`` says why and A and B are NaN.
     """
     rows = [
         ("paper", f"printed for {name}", registry.get(key).A, registry.get(key).B, *[np.nan] * 3, "")
@@ -229,20 +145,7 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
 
 
 def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.DataFrame) -> pd.DataFrame:
-    """The data behind the second figure, with eq. 1 at EURLex-4K's A and B.
-
-    Parameters
-    ----------
-    twin : DataFrame
-        Bins, from :func:`compute_bins`.
-    labels, eurovoc : DataFrame
-        EuroVoc's labels and bins, from :func:`compute_eurovoc`.
-
-    Returns
-    -------
-    DataFrame
-        source, count, the estimates (:data:`ESTIMATES`), chance, low, high (fractions; NaN where a source has none).
-    """
+    """The data behind the second figure, from bins and EuroVoc's labels, with eq. 1 at EURLex-4K's A and B."""
     entry = registry.get("eurlex-4k")
     at = log_spaced(int(labels["count"].max()), 12)
     model = pd.DataFrame({"count": at, "true": 1 / propensity.inverse(at, entry.n_train, entry.A, entry.B)})
@@ -252,17 +155,7 @@ def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.Data
 
 
 def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
-    """The procedure's points: on the twin (bins) with the truth, and in EuroVoc (labels) with chance.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compute_hierarchy`.
-    name : str
-        The twin's, for a panel's title.
-    ax : array of Axes, optional
-        Two.
-    """
+    """The procedure's points: on the twin (bins) with the truth, and in EuroVoc (labels) with chance; ``ax`` are two Axes."""
     twin, labels, bins, model = (part for _, part in table.groupby("source", sort=False))
     curve = {"color": looks.INK, "linestyle": "-"}
     procedure = {"color": looks.RUST, "marker": "s", "linestyle": "--"}
