@@ -18,7 +18,7 @@ import xcrepro as xc
 from benchmarks import metrics
 from benchmarks.metrics import best, installed, race, row, thread_count, without_number
 from xcrepro import decide
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 K = 5
 PASSES = 5
@@ -37,7 +37,7 @@ def make_case(n: int, n_labels: int, per_row: int, seed: int = 0) -> tuple[csr_m
 
 def coverage(eta: csr_matrix, truth: csr_matrix, top: xc.TopK) -> dict[str, float]:
     """The number of labels a selection covers, as two columns of the table."""
-    hits = Truth.of(truth).hits(top.ids)
+    hits = as_truth(truth).hits(top.ids)
     return {
         "expected": float(decide.expected_coverage(eta, top, K)[0]) * eta.shape[1],
         "covered": float(np.unique(top.ids[hits]).size),

@@ -211,7 +211,7 @@ CASES: dict[str, Callable[[Data], object]] = {
     ],
     "calibrate.cross_fit_top": lambda d: calibrate.cross_fit_top(d.Y, d.ours),
     "calibrate.fit_top": lambda d: calibrate.fit_top(d.Y, d.ours, "platt").predict(d.x[:400]),
-    "calibrate.apply": lambda d: calibrate.apply(calibrate.fit_top(d.Y, d.ours), d.theirs),
+    "calibrate.transform": lambda d: calibrate.transform(calibrate.fit_top(d.Y, d.ours), d.theirs),
     "calibrate.min_max": lambda d: calibrate.min_max(d.x),
     "calibrate.margin": lambda d: [calibrate.margin(d.x, loss) for loss in ("logistic", "squared_hinge")],
     "data.twin.twin": lambda d: [

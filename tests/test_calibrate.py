@@ -23,7 +23,7 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import isotonic as kernel
 from xcrepro.kernels import venn_abers
 from xcrepro.paths import seal
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 ABSENT = -np.inf
 CALIBRATORS = [Isotonic(), Platt(), Platt("plain", C=1.0), Beta(), HistogramBinning(4), HistogramBinning(4, "mass")]
@@ -582,7 +582,7 @@ def test_joint_isotonic_leaves_the_ranking_as_it_was():
     for metric in (xc.metrics.precision, xc.metrics.ndcg):
         assert metric(Y, out).tolist() == metric(Y, top).tolist()
     np.testing.assert_array_equal(
-        out.scores, calibrate.cross_fit(top.scores, Truth.of(Y).hits(top.ids)).astype(np.float32)
+        out.scores, calibrate.cross_fit(top.scores, as_truth(Y).hits(top.ids)).astype(np.float32)
     )
 
 
@@ -654,7 +654,7 @@ def test_links_go_before_the_calibration():
     Y, probabilities = sample_top(200, 3, seed=24)
     top = xc.TopK.from_ids(probabilities.ids, 8 * probabilities.scores - 3, n_labels=40)
     squeezed = calibrate.cross_fit_top(Y, top, "beta", link="min_max")
-    by_hand = calibrate.cross_fit(calibrate.min_max(top.scores), Truth.of(Y).hits(top.ids), "beta")
+    by_hand = calibrate.cross_fit(calibrate.min_max(top.scores), as_truth(Y).hits(top.ids), "beta")
     np.testing.assert_array_equal(squeezed.scores, by_hand.astype(np.float32))
     # A rising link changes nothing for isotonic but where between two knots a score lies; joint order stays.
     through = calibrate.cross_fit_top(Y, top, "isotonic", link=lambda s: calibrate.margin(s, "squared_hinge"))
@@ -669,11 +669,11 @@ def test_links_go_before_the_calibration():
 def test_a_calibrator_for_new_predictions(tmp_path):
     Y, top = sample_top(600, 3, seed=25)
     first, second = slice(0, 300), slice(300, 600)
-    fitted = Isotonic().fit(top.scores[first], Truth.of(Y).hits(top.ids)[first])
+    fitted = Isotonic().fit(top.scores[first], as_truth(Y).hits(top.ids)[first])
     fitted.save(tmp_path / "isotonic.json")
-    new = calibrate.apply(calibrate.load(tmp_path / "isotonic.json"), top.rows(second))
+    new = calibrate.transform(calibrate.load(tmp_path / "isotonic.json"), top.rows(second))
     np.testing.assert_array_equal(new.ids, top.ids[second])
-    hits = Truth.of(Y).hits(top.ids)[second]
+    hits = as_truth(Y).hits(top.ids)[second]
     assert abs(top.scores[second].mean() - hits.mean()) > 0.1
     assert abs(new.scores.mean() - hits.mean()) < 0.03
 
@@ -683,7 +683,7 @@ def test_a_calibrator_for_new_predictions(tmp_path):
 
 def test_isotonic_takes_the_calibration_error_down_fivefold():
     Y, top = sample_top(2_500, 5, seed=26)  # as many rows as Bibtex has; with few, noise alone keeps the error up
-    hits = Truth.of(Y).hits(top.ids)
+    hits = as_truth(Y).hits(top.ids)
     before, after = (xc.metrics.ece(t.scores, hits) for t in (top, calibrate.cross_fit_top(Y, top)))
     assert before > 0.05
     assert after < before / 5
@@ -925,13 +925,13 @@ def test_fit_top_is_the_fit_on_the_hits_of_a_topk(method):
     Y = (rng.random((60, 8)) < 0.3).astype(np.float32)
     top = xc.TopK.from_scores(np.where(rng.random((60, 8)) < 0.7, scores, -np.inf), 6)  # some places are absent
     fitted = calibrate.fit_top(Y, top, method)
-    expected = fit(method, top.scores, Truth.of(Y).hits(top.ids))
+    expected = fit(method, top.scores, as_truth(Y).hits(top.ids))
     assert np.array_equal(fitted.predict(scores), expected.predict(scores))
     assert fitted is not method
     with pytest.raises(ArgumentError):
         method.predict(scores)  # the caller's is as it was
     linked = calibrate.fit_top(Y, top, method, link=lambda values: values / 2)
-    halved = fit(method, top.scores / 2, Truth.of(Y).hits(top.ids))
+    halved = fit(method, top.scores / 2, as_truth(Y).hits(top.ids))
     assert np.array_equal(linked.predict(scores / 2), halved.predict(scores / 2))
     with pytest.raises(ArgumentError, match="must have a row for each of the 59 rows"):
         calibrate.fit_top(Y[:-1], top, method)

@@ -30,7 +30,7 @@ from xcrepro.data.splits import apply_split
 from xcrepro.data.write import PAIR_FORMAT, write_sparse, write_xc
 from xcrepro.errors import ArgumentError, DataError, XCError
 from xcrepro.models.base import check_features
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 N, L = 6, 5
 FAR = 2**30
@@ -162,7 +162,7 @@ FILE_DOORS = {
 MEMORY_DOORS = {
     "TopK.from_scores": lambda m: xc.TopK.from_scores(m, 2),
     "TopK.from_scores, exclude": lambda m: xc.TopK.from_scores(m, 2, exclude=(np.array([0]), np.array([1]))),
-    "Truth.of": Truth.of,
+    "as_truth": as_truth,
     "precision": lambda m: xc.metrics.precision(m, TOP, 1),
     "evaluate": lambda m: xc.evaluate(m, TOP, 1),
     "macro_f1": lambda m: xc.metrics.macro_f1(m, TOP, 1),
@@ -322,7 +322,7 @@ def check_mutations(case):
     entries = dense_entries(kind, arrays)
     print(kind, arrays, file=sys.stderr, flush=True)
     matrix = in_memory(kind, arrays)
-    for call, read in ((lambda: Truth.of(matrix), relevant), (lambda: xc.TopK.from_scores(matrix, L), ranked)):
+    for call, read in ((lambda: as_truth(matrix), relevant), (lambda: xc.TopK.from_scores(matrix, L), ranked)):
         wanted = None if entries is None else read(entries)
         try:
             found = call()

@@ -11,7 +11,7 @@ from scipy import sparse
 from xcrepro import State, TopK, calibrate, evaluate, metrics
 from xcrepro.errors import ArgumentError
 from xcrepro.tensors import labels_as_matrix, plain
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 
 class Tensor:
@@ -120,7 +120,7 @@ def test_lists_with_a_fault_are_named():
         with pytest.raises(ArgumentError, match=message):
             evaluate(rows, TopK.from_scores(np.eye(2, 4), 1), 1)
     with pytest.raises(ArgumentError, match=r"list with rows of different lengths.*scipy\.sparse\.csr_matrix"):
-        Truth.of([[1, 5], [2]])
+        as_truth([[1, 5], [2]])
     with pytest.raises(ArgumentError, match=r"rows of different lengths.*TopK\.from_pairs"):
         TopK.from_scores([[1, 5], [2]], 1)
 

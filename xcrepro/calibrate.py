@@ -44,7 +44,7 @@ from xcrepro.kernels import venn_abers
 from xcrepro.paths import atomic_path, seal
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.tensors import labels_as_matrix
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 _FORMAT = "xcrepro calibrator 2"
 _BEFORE = "xcrepro calibrator 1"  # without a digest
@@ -816,14 +816,14 @@ def cross_fit_top(
     >>> cross_fit_top(Y, top, "isotonic", folds=2).ids.tolist() == top.ids.tolist()
     True
     """
-    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
+    truth = as_truth(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
     check_pair(truth, top)
     scores = _linked(top.scores, link)
     return _ranked(top, cross_fit(scores, truth.hits(top.ids), method, folds, separate=separate))
 
 
 def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = None):
-    """Learn a calibrator from predictions of points that are neither trained nor tested on, for :func:`apply`.
+    """Learn a calibrator from predictions of points that are neither trained nor tested on, for :func:`transform`.
 
     With validation points of one's own (``Dataset.validation``) the test points stay untouched and are all judged by one map;
     :func:`cross_fit_top` is for who has none. On a few hundred points isotonic regression says 0 or 1 where it met misses or
@@ -838,7 +838,7 @@ def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = No
     method
         As for :func:`cross_fit`.
     link : str or callable, optional
-        As for :func:`cross_fit_top`; :func:`apply` needs the same one.
+        As for :func:`cross_fit_top`; :func:`transform` needs the same one.
 
     Returns
     -------
@@ -856,15 +856,15 @@ def fit_top(Y, top: TopK, method="isotonic", *, link: str | Callable | None = No
     >>> Y = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
     >>> scores = np.array([[.9, .4, .1], [.3, .8, .2], [.6, .2, .7], [.1, .5, .3]])
     >>> calibrator = fit_top(Y, TopK.from_scores(scores, k=2))
-    >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.85, 0.0]]), k=2)).scores.round(2)
+    >>> transform(calibrator, TopK.from_scores(np.array([[0.2, 0.85, 0.0]]), k=2)).scores.round(2)
     array([[1.  , 0.33]], dtype=float32)
     """
-    truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
+    truth = as_truth(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
     check_pair(truth, top)
     return copy.deepcopy(method_of(method)).fit(_linked(top.scores, link), truth.hits(top.ids))
 
 
-def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
+def transform(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
     """New predictions through a fitted calibrator: the same labels, ranked as in :func:`cross_fit_top`.
 
     Parameters
@@ -883,10 +883,16 @@ def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
     --------
     >>> import numpy as np
     >>> calibrator = Platt().fit(np.array([0.1, 0.4, 0.8]), np.array([0, 1, 1]))
-    >>> apply(calibrator, TopK.from_scores(np.array([[0.2, 0.7, 0.0]]), k=2)).ids
+    >>> transform(calibrator, TopK.from_scores(np.array([[0.2, 0.7, 0.0]]), k=2)).ids
     array([[1, 0]], dtype=int32)
     """
     return _ranked(top, np.asarray(calibrator.predict(_linked(top.scores, link))))
+
+
+def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
+    """The old name of :func:`transform`, for one release."""
+    warnings.warn("calibrate.transform is called calibrate.transform now", DeprecationWarning, stacklevel=2)
+    return transform(calibrator, top, link=link)
 
 
 def _ranked(top: TopK, scores: np.ndarray) -> TopK:

@@ -42,7 +42,7 @@ from xcrepro.kernels import decide as kernel
 from xcrepro.kernels import topk as topk_kernel
 from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK, as_float, check_pair, empty_places
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 UPDATES = {"probability": kernel.PROBABILITY, "gain": kernel.GAIN}
 """What :func:`greedy_coverage` takes from a chosen label's f."""
@@ -339,7 +339,7 @@ def for_precision(
     candidates = _Candidates.of(probabilities)
     check_rows(candidates.n_rows, "probabilities")
     order = _order(order, candidates.n_rows)
-    truth = None if Y is None else Truth.of(Y)
+    truth = None if Y is None else as_truth(Y)
     tries: dict[float, tuple[float, float]] = {}
     kept: tuple[float, float, TopK] | None = None  # coverage, beta, selection
 
@@ -627,7 +627,7 @@ def randomised(
         raise ArgumentError("metric", "must be without coverage, which expected counts do not give", repr(metric), do)
     candidates = _Candidates.of(probabilities)
     check_rows(candidates.n_rows, "probabilities")
-    truth = None if Y is None else Truth.of(Y)
+    truth = None if Y is None else as_truth(Y)
     if truth is not None:
         check_pair(truth, candidates.select(k, np.ones(candidates.n_labels)))
     positives = candidates.positives() if truth is None else truth.label_counts().astype(np.float64)

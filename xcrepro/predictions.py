@@ -32,7 +32,7 @@ from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
 from xcrepro.matrices import checked_matrix, csr_from_arrays, row_of
 from xcrepro.paths import atomic_path
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,7 +463,7 @@ class TopK:
         ArgumentError
             For another ending, or a truth of another shape.
         """
-        truth = Truth.of(Y)
+        truth = as_truth(Y)
         check_pair(truth, self)
         rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes)
         labels = np.column_stack([rows, truth.indices.astype(np.int64)])
@@ -583,7 +583,7 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
     if len(pairs) and (pairs.min() < 0 or pairs[:, 0].max() >= len(ids) or pairs[:, 1].max() >= n_labels):
         raise DataError(path, "a pair outside the matrix in labels", f"rows below {len(ids)}, labels below {n_labels}")
     ones = np.ones(len(pairs), np.float32)
-    truth = Truth.of(sparse.coo_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(len(ids), n_labels)))
+    truth = as_truth(sparse.coo_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(len(ids), n_labels)))
     top = _from_ids(path, ids, scores, n_labels)  # before anything walks along ids
     wrong = truth.hits(np.ascontiguousarray(ids, np.int32)) != marked
     if wrong.any():

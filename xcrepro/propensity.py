@@ -25,7 +25,7 @@ from scipy import sparse
 from xcrepro import arithmetic
 from xcrepro.arguments import real_number, whole_number
 from xcrepro.errors import ArgumentError
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,7 +313,7 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
 
     whole_number("min_descendants", min_descendants, 1)
     whole_number("labels_per_bin", labels_per_bin, 1)
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     above = ancestors(parents, truth.n_labels)
     n_descendants = np.bincount(above.indices, minlength=truth.n_labels)
     chosen = np.flatnonzero(n_descendants >= min_descendants)
@@ -432,7 +432,7 @@ def drop_labels(Y, propensity, rng) -> sparse.csr_matrix:
     >>> drop_labels(Y, [1.0, 0.25], rng=0).sum(axis=0).astype(int).tolist()
     [[1000, 258]]
     """
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     p = np.asarray(propensity, np.float64)
     if p.shape not in ((truth.n_labels,), (truth.n_rows, truth.n_labels)):
         rule = f"must be {truth.n_labels} values, one a label, or {truth.n_rows} x {truth.n_labels}"

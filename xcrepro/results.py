@@ -27,7 +27,7 @@ from xcrepro.metrics.evaluate import evaluate
 from xcrepro.predictions import TopK
 from xcrepro.published import record
 from xcrepro.published.results import LARGEST, audit_values
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def of(
         if not text.strip() or len(text) > _LONGEST or not text.isprintable():
             raise ArgumentError(argument, f"must be a text of 1 to {_LONGEST} characters in one line", repr(text))
     entry = datasets.find(dataset)
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     table = evaluate(truth, top, ks, inverse_propensity, label_counts, metrics=metrics)
     values = {f"{row.metric}@{row.k}": float(row.value) for row in table.itertuples()}
     about = {

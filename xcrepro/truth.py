@@ -43,52 +43,6 @@ class Truth:
     indices: np.ndarray
     n_labels: int
 
-    @classmethod
-    def of(cls, Y, name: str = "Y") -> Truth:
-        """Check and, where needed, tidy a copy of ``Y`` (see the module).
-
-        Parameters
-        ----------
-        Y : sparse matrix or array_like, shape (n, L), or Truth
-            A Truth is returned as it is.
-        name : str
-            What errors call it.
-
-        Returns
-        -------
-        Truth
-
-        Raises
-        ------
-        ArgumentError
-            For a negative or NaN value, another shape or dtype, a damaged matrix.
-        """
-        if isinstance(Y, Truth):
-            return Y
-        Y = checked_matrix(name, Y, do="build a scipy.sparse.csr_matrix from your label lists")
-        if not sparse.issparse(Y):
-            if Y.dtype.kind == "f" and np.isnan(Y).any():
-                row, label = np.argwhere(np.isnan(Y))[0]
-                raise ArgumentError(name, "must not hold NaN", f"NaN at row {row}, label {label}")
-            Y = sparse.csr_matrix(Y)
-        # One compiled kernel each for float32 and float64 serves every dtype; bool and small ints are exact in float32.
-        data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
-        n_rows, n_labels = Y.shape
-        found = threads.over_rows(
-            n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, lo, hi), min_rows=_ROWS_A_THREAD
-        )
-        for state, place in found:
-            if state > kernel.UNTIDY:
-                rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
-                got = f"{Y.data[place]} at row {row_of(Y.indptr, place)}, label {Y.indices[place]}"
-                raise ArgumentError(name, rule, got, "mend that entry; no row was used")
-        if all(state == kernel.CLEAN for state, _ in found):
-            return cls(Y.indptr, Y.indices, n_labels)
-        clean = sparse.csr_matrix((data > 0, Y.indices, Y.indptr), shape=Y.shape, copy=True)
-        clean.eliminate_zeros()
-        clean.sum_duplicates()
-        return cls(clean.indptr, clean.indices, n_labels)
-
     @property
     def n_rows(self) -> int:
         return self.indptr.size - 1
@@ -141,3 +95,49 @@ class Truth:
         """The truth as a float32 CSR matrix of ones."""
         ones = np.ones(self.indices.size, np.float32)
         return sparse.csr_matrix((ones, self.indices, self.indptr), shape=(self.n_rows, self.n_labels), copy=True)
+
+
+def as_truth(Y, name: str = "Y") -> Truth:
+    """Check and, where needed, tidy a copy of ``Y`` (see the module).
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L), or Truth
+        A Truth is returned as it is.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    Truth
+
+    Raises
+    ------
+    ArgumentError
+        For a negative or NaN value, another shape or dtype, a damaged matrix.
+    """
+    if isinstance(Y, Truth):
+        return Y
+    Y = checked_matrix(name, Y, do="build a scipy.sparse.csr_matrix from your label lists")
+    if not sparse.issparse(Y):
+        if Y.dtype.kind == "f" and np.isnan(Y).any():
+            row, label = np.argwhere(np.isnan(Y))[0]
+            raise ArgumentError(name, "must not hold NaN", f"NaN at row {row}, label {label}")
+        Y = sparse.csr_matrix(Y)
+    # One compiled kernel each for float32 and float64 serves every dtype; bool and small ints are exact in float32.
+    data = Y.data if Y.data.dtype in (np.float32, np.float64) else Y.data.astype(np.float32)
+    n_rows, n_labels = Y.shape
+    found = threads.over_rows(
+        n_rows, lambda lo, hi: kernel.inspect(Y.indptr, Y.indices, data, lo, hi), min_rows=_ROWS_A_THREAD
+    )
+    for state, place in found:
+        if state > kernel.UNTIDY:
+            rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
+            got = f"{Y.data[place]} at row {row_of(Y.indptr, place)}, label {Y.indices[place]}"
+            raise ArgumentError(name, rule, got, "mend that entry; no row was used")
+    if all(state == kernel.CLEAN for state, _ in found):
+        return Truth(Y.indptr, Y.indices, n_labels)
+    clean = sparse.csr_matrix((data > 0, Y.indices, Y.indptr), shape=Y.shape, copy=True)
+    clean.eliminate_zeros()
+    clean.sum_duplicates()
+    return Truth(clean.indptr, clean.indices, n_labels)

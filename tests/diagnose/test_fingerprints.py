@@ -19,7 +19,7 @@ from xcrepro.data.read import read_labels
 from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError
 from xcrepro.inputs import datasets
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 
 def slow(rows: list[list[int]], n_labels: int) -> str:
@@ -53,7 +53,7 @@ def test_the_fingerprint_is_the_contents(case, random):
     Y = matrix(rows, n_labels)
     want = slow(rows, n_labels)
     assert diagnose.fingerprint(Y) == want
-    for other in (Y.toarray(), Y.toarray() > 0, Y.tocsc(), Y.tocoo(), (7 * Y).astype(np.int64), Truth.of(Y)):
+    for other in (Y.toarray(), Y.toarray() > 0, Y.tocsc(), Y.tocoo(), (7 * Y).astype(np.int64), as_truth(Y)):
         assert diagnose.fingerprint(other) == want
     unsorted = Y.copy()
     for lo, hi in zip(unsorted.indptr[:-1], unsorted.indptr[1:], strict=True):
@@ -63,11 +63,11 @@ def test_the_fingerprint_is_the_contents(case, random):
     random.shuffle(order)
     shuffled = [rows[i] for i in order]
     assert (diagnose.fingerprint(matrix(shuffled, n_labels)) == want) == (shuffled == rows)
-    assert fingerprints._of_rows(Truth.of(matrix(shuffled, n_labels))) == fingerprints._of_rows(Truth.of(Y))
+    assert fingerprints._of_rows(as_truth(matrix(shuffled, n_labels))) == fingerprints._of_rows(as_truth(Y))
     labels = list(range(n_labels))
     random.shuffle(labels)
     renamed = [[labels[label] for label in row] for row in shuffled]
-    assert fingerprints._of_counts(Truth.of(matrix(renamed, n_labels))) == fingerprints._of_counts(Truth.of(Y))
+    assert fingerprints._of_counts(as_truth(matrix(renamed, n_labels))) == fingerprints._of_counts(as_truth(Y))
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,7 +76,7 @@ def test_another_content_has_another_digest(first, second):
     one, other = matrix(*first), matrix(*second)
     assert (diagnose.fingerprint(one) == diagnose.fingerprint(other)) == (first == second)
     same_rows = sorted(first[0]) == sorted(second[0]) and first[1] == second[1]
-    assert (fingerprints._of_rows(Truth.of(one)) == fingerprints._of_rows(Truth.of(other))) == same_rows
+    assert (fingerprints._of_rows(as_truth(one)) == fingerprints._of_rows(as_truth(other))) == same_rows
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from xcrepro.kernels import isotonic as isotonic_kernel
 from xcrepro.kernels import pool as kernel
 from xcrepro.metrics import calibration as cal
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 METHODS = ["isotonic", "platt", "beta", "histogram", HistogramBinning(4, "mass")]
 
@@ -373,7 +373,7 @@ def test_the_fold_is_the_same_for_any_cutting_order_and_tree(seed, exact, folded
     again.restore(whole.arrays())
     assert contents(again) == contents(whole)
     # Against the pairs, counted one by one
-    found = Truth.of(Y).hits(top.ids)
+    found = as_truth(Y).hits(top.ids)
     for k in ks:
         present = top.ids[:, :k] >= 0
         times = None if weights is None else np.repeat(weights, k).reshape(n, k)[present]
@@ -392,7 +392,7 @@ def test_cross_fitting_from_counts_is_cross_fitting(method, folds):
     counts = ScoreCounts([1, 3, 5], exact=True, n_rows=203, folds=folds)
     for block in blocks(Y, top, [1, 50, 51, 140], 5, [3, 0, 4, 2, 1]):
         counts.add(block)
-    found = Truth.of(Y).hits(top.ids)
+    found = as_truth(Y).hits(top.ids)
     for k in (1, 3, 5):
         scores, hits = top.scores[:, :k], found[:, :k]
         want, present = calibrate.cross_fit(scores, hits, method, folds), scores > -np.inf
@@ -412,7 +412,7 @@ def test_cross_fitting_from_counts_is_cross_fitting(method, folds):
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
 def test_cross_fitting_from_a_grid_is_near(method, monkeypatch):
     Y, top = sample(4_000, 5, 3, decimals=7)
-    found = Truth.of(Y).hits(top.ids)
+    found = as_truth(Y).hits(top.ids)
     want = calibrate.cross_fit(top.scores, found, method)
     results = set()
     for threads, cuts in (("1", [999]), ("2", [4, 2_000])):

@@ -40,7 +40,7 @@ from xcrepro.published.results import audit_results
 from xcrepro.reports import html
 from xcrepro.reports import report as reports
 from xcrepro.repro import notebooks, recorded, recording, same
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def read_block(path: Path) -> list:
     width, ids, values = top_of(rows.top)
     complete = None if rows.n_relevant is None else rows.n_relevant.tolist()
     first = -1 if rows.first_row is None else rows.first_row
-    return [width, rows_of(Truth.of(rows.Y).to_csr()), ids, values, first, complete]
+    return [width, rows_of(as_truth(rows.Y).to_csr()), ids, values, first, complete]
 
 
 def streamed(path: Path) -> list | None:

@@ -20,7 +20,7 @@ from xcrepro.folds.block import Block
 from xcrepro.folds.rows import RowSums
 from xcrepro.kernels import ranking as kernel
 from xcrepro.metrics import registry
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 KS = (1, 2, 3, 5)
 
@@ -44,7 +44,7 @@ def test_hits_among_few_and_many_labels(size, seed):
     rng = np.random.default_rng(seed)
     relevant = rng.permutation(70)[:size]
     ids = rng.permutation(70)[None]
-    truth = Truth.of(sp.csr_matrix((np.ones(size), ([0] * size, relevant)), shape=(1, 70)))
+    truth = as_truth(sp.csr_matrix((np.ones(size), ([0] * size, relevant)), shape=(1, 70)))
     assert truth.hits(ids.astype(np.int32)).astype(bool).tolist() == [[label in {*relevant} for label in ids[0]]]
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import ndcg_score
 import xcrepro as xc
 from tests import naive
 from xcrepro.errors import ArgumentError
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 N_LABELS = 5
 m = xc.metrics
@@ -177,7 +177,7 @@ def test_equal_grades_give_the_plain_ndcg():
     Y, top = np.array([[1, 0, 1, 0], [0, 1, 0, 0]]), xc.TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
     for gains in ("linear", "exponential"):
         assert m.ndcg(Y, top, 3, gains=gains) == pytest.approx(m.ndcg(Y, top, 3))
-        assert m.ndcg(Truth.of(Y), top, 3, gains=gains) == pytest.approx(m.ndcg(Y, top, 3))
+        assert m.ndcg(as_truth(Y), top, 3, gains=gains) == pytest.approx(m.ndcg(Y, top, 3))
 
 
 @settings(max_examples=60, deadline=None)

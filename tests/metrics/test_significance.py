@@ -19,7 +19,7 @@ from tests import naive
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.rows import poisson_weights
 from xcrepro.metrics import registry, replicates, significance
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 m = xc.metrics
 KS = (1, 3, 5)
@@ -227,7 +227,7 @@ def test_labels_that_differ_alike_are_counted_pair_by_pair():
     Y = rng.random((40, 15)) < rng.uniform(0.05, 0.6, 15)
     d, c = rng.normal(size=15), Y.sum(axis=0)
     paired = rng.random(15) < 0.8
-    got = significance._Together(Truth.of(Y)).alike(d[paired], paired, 400, 7)
+    got = significance._Together(as_truth(Y)).alike(d[paired], paired, 400, 7)
     met, z = paired & (c > 0), np.zeros(15)
     for exponent in range(10):
         stratum = met & (c >= 2**exponent) & (c < 2 ** (exponent + 1))
@@ -241,7 +241,7 @@ def test_labels_that_differ_alike_are_counted_pair_by_pair():
     signs = [rng.choice((-1.0, 1.0), 15) for _ in range(400)]
     assert got == pytest.approx(agreement(z) / np.std([agreement(z * s) for s in signs]), rel=1e-9)
     # No two labels in a row: nothing to compare.
-    assert np.isnan(significance._Together(Truth.of(np.eye(15))).alike(d, np.full(15, True), 20, 0))
+    assert np.isnan(significance._Together(as_truth(np.eye(15))).alike(d, np.full(15, True), 20, 0))
 
 
 # ---------------------------------------------------------------- many comparisons
@@ -383,7 +383,7 @@ def test_smooth_ece_of_draws_is_that_of_the_metric(twin):
         (np.eye(2), ends, (1,), np.array([[1, 1]]), np.arange(2)),
     ):
         system = replicates.System(
-            Truth.of(truth), top, np.array(ks), [registry.METRICS["smECE"]], replicates.Options()
+            as_truth(truth), top, np.array(ks), [registry.METRICS["smECE"]], replicates.Options()
         )
         want = [m.smooth_ece(*m.pairs(truth[kept], top.rows(kept), k)) for k in ks]
         np.testing.assert_allclose(system.values(drawn, ["smECE"])[0, 0], want, rtol=1e-4, atol=1e-6)

@@ -16,7 +16,7 @@ from xcrepro.kernels import frank_wolfe, warp
 from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, WSABIE, OneVsRest, PDSparse, ProXML
 from xcrepro.models.classic import algebra, embedding, neighbours, sparse_linear
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -209,7 +209,7 @@ def test_warp_takes_the_papers_steps(problem, rows):
     order = rng.permutation(np.argwhere(Y))
     seen = np.flatnonzero(Y.any(axis=0))
     want = naive_warp(rows, Y, order, seen, points, labels, 0.1, 1.5, 3, 0)
-    X, truth = sp.csr_matrix(rows).astype(np.float32), Truth.of(Y)
+    X, truth = sp.csr_matrix(rows).astype(np.float32), as_truth(Y)
     got = points.astype(np.float32), labels.astype(np.float32)
     warp.epoch(
         X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, truth.indptr.astype(np.int64),
@@ -355,7 +355,7 @@ def test_pd_sparse_closes_the_gap_between_its_objective_and_the_dual(seed, spars
     """A dual value as large as the objective proves both to be the optimum."""
     rng = np.random.default_rng(seed)
     X, Y = sp.csr_matrix(rng.normal(size=(25, 6))), rng.random((25, 5)) < 0.4
-    sums, total = sparse_linear.solved(X, Truth.of(Y), sparsity, C, 300, 0)
+    sums, total = sparse_linear.solved(X, as_truth(Y), sparsity, C, 300, 0)
     W = np.sign(sums) * np.maximum(np.abs(sums) - sparsity, 0)
     z, usable = X @ W, Y.any(axis=1) & ~Y.all(axis=1)
     loss = np.maximum(0, 1 + np.where(Y, -np.inf, z).max(axis=1) - np.where(Y, z, np.inf).min(axis=1))

@@ -15,7 +15,7 @@ from xcrepro.models import base, neural
 from xcrepro.models.adam import Adam
 from xcrepro.models.base import unit_rows
 from xcrepro.models.neural import NeuralOneVsAll
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 # ---------------------------------------------------------------------- losses, as their papers print them
 
@@ -322,7 +322,7 @@ def test_embeddings_that_no_point_has_stay_as_drawn_and_change_nothing():
     Y = sp.csr_matrix((rng.random((40, 5)) < 0.3).astype(float))
     model = NeuralOneVsAll(dim=8, epochs=3, batch=7, dropout=0.3).fit(X, Y)
     draw = np.random.default_rng(model.seed)
-    unit, truth = unit_rows(X).astype(np.float32), Truth.of(Y)
+    unit, truth = unit_rows(X).astype(np.float32), as_truth(Y)
     weights = model._start(30, truth)
     drawn, optimizer = weights["embedding"].copy(), Adam(weights)
     for epoch in range(3):

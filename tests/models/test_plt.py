@@ -220,7 +220,7 @@ def test_coverage_covers_more_and_beta_leads_back(models, data):
     plain = model.predict(data.test.X, 3)
 
     def covered(top):
-        rows, places = np.nonzero(xc.truth.Truth.of(Y).hits(top.ids))
+        rows, places = np.nonzero(xc.truth.as_truth(Y).hits(top.ids))
         return np.unique(top.ids[rows, places]).size
 
     def precision(top):

@@ -30,7 +30,7 @@ from xcrepro.diagnose.fingerprints import recognise
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import registry
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 LEVEL = 1e-6
 """The chance that one comparison gives an alarm where there is nothing."""
@@ -143,7 +143,7 @@ def check(
         raise ArgumentError(
             "top", "must be a TopK", type(top).__name__, "TopK.from_scores, from_ids, from_pairs make one"
         )
-    case = _Case(Truth.of(Y), top, None if Y_train is None else Truth.of(Y_train, "Y_train"), name)
+    case = _Case(as_truth(Y), top, None if Y_train is None else as_truth(Y_train, "Y_train"), name)
     found = [_training_truth(case), *_shape(case)]
     if case.rows_fit:
         moved = _rows_moved(case) or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)

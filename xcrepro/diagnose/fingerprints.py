@@ -22,7 +22,7 @@ from xcrepro.data.twin import Twin, twin
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import random
 from xcrepro.paths import atomic_path
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 TABLE = Path(registry.__file__).parent / "catalogue" / "fingerprints.csv"
 PARTS = ("train", "test", "all")
@@ -111,7 +111,7 @@ def fingerprint(Y) -> str:
     >>> fingerprint(np.array([[1, 0, 1], [0, 1, 0]])) == fingerprint(np.array([[True, False, True], [False, True, False]]))
     True
     """
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     shape = np.array([truth.n_rows, truth.n_labels])
     return _digest(shape, truth.indptr, truth.indices)
 
@@ -137,7 +137,7 @@ def known(dataset: str, part: str, Y, split: str = "") -> Known:
     ArgumentError
         For an unknown dataset or part.
     """
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     about = registry.get(dataset).name, one_of("part", part, PARTS), split
     sizes = truth.n_rows, truth.n_labels, int(truth.indices.size)
     return Known(*about, *sizes, fingerprint(truth), _of_rows(truth), _of_counts(truth))
@@ -196,7 +196,7 @@ def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recog
     >>> recognise(ds.test.Y[::-1]).text
     'unknown: 252 points and 157 labels are the shape of no split in the catalogue'
     """
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     mark = fingerprint(truth)
     found = _own(truth, mark, dataset) if dataset is not None else None
     found = found or _on_record(truth, mark)

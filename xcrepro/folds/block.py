@@ -11,7 +11,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as truth_kernel
 from xcrepro.predictions import TopK, check_pair
 from xcrepro.tensors import labels_as_matrix
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 KS = (1, 3, 5)
 """The cut-offs that tables of the field have."""
@@ -57,7 +57,7 @@ class Block:
     """
 
     def __init__(self, Y, top: TopK, k_max: int, first_row: int | None = None, n_relevant=None) -> None:
-        self.truth = Truth.of(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
+        self.truth = as_truth(labels_as_matrix("Y", Y, getattr(top, "n_labels", None)))
         check_pair(self.truth, top)
         check_places("ks", k_max, top.k)
         self.ids = read_only(top.ids[:, :k_max])

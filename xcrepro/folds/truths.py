@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcrepro.folds.block import Block
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 
 class TruthRows:
@@ -27,7 +27,7 @@ class TruthRows:
         """Fold in a block. A row that counts several times shows no more labels than once; one of weight 0 is left out."""
         truth = block.truth
         if weights is not None:
-            truth = Truth.of(truth.to_csr()[np.asarray(weights) > 0])
+            truth = as_truth(truth.to_csr()[np.asarray(weights) > 0])
         self._parts.append(truth)
 
     def merge(self, other: TruthRows) -> None:

@@ -329,7 +329,7 @@ def write_dataset(
 
 def _write(kind: str, path: str | os.PathLike, format: str | None, index: Index | None, named: dict, *values) -> None:
     from xcrepro.tensors import labels_as_matrix
-    from xcrepro.truth import Truth
+    from xcrepro.truth import as_truth
 
     function = _function("write", kind, by_ending(path, kind) if format is None else get(format), path)
     index = _index(index, named)
@@ -337,7 +337,7 @@ def _write(kind: str, path: str | os.PathLike, format: str | None, index: Index 
         index.check_shape(len(values[0]), values[0].n_labels)
     elif kind != "features":
         *features, Y = values
-        truth = Truth.of(labels_as_matrix("Y", Y, index.n_labels))
+        truth = as_truth(labels_as_matrix("Y", Y, index.n_labels))
         index.check_shape(truth.n_rows, truth.n_labels)
         values = (*features, truth.to_csr())
     function(path, *values, index)

@@ -26,7 +26,7 @@ from xcrepro.formats.entries import writing
 from xcrepro.formats.index import Index
 from xcrepro.matrices import checked_csr
 from xcrepro.paths import atomic_path
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 _WORD = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s,{}'\"%]+"
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD})\s+(.*)", re.IGNORECASE)
@@ -84,7 +84,7 @@ def read_dataset(path: str | os.PathLike, index: Index) -> tuple[sparse.csr_matr
         raise DataError(path, f"{Y.data[place]:g} for the label {shown(name)} in row {row}", "0 or 1")
     X = columns[:, features].tocsr()
     X.eliminate_zeros()
-    return X.astype(np.float32), Truth.of(Y).to_csr()
+    return X.astype(np.float32), as_truth(Y).to_csr()
 
 
 def _table(path: str | os.PathLike) -> tuple[str, list[Attribute], sparse.csr_matrix]:
@@ -254,7 +254,7 @@ def _xml_labels(path: Path) -> list[str]:
 
 def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
     """Sparse rows, labels at the end, and the XML file beside it."""
-    X, truth = checked_csr("X", X).astype(np.float32), Truth.of(Y)
+    X, truth = checked_csr("X", X).astype(np.float32), as_truth(Y)
     X.sum_duplicates()
     n, width = X.shape
     if n != truth.n_rows:

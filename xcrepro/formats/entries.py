@@ -19,7 +19,7 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.index import Index
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 MATRICES = ("Y", "X", "matrix", "scores", "ids")
 """The arguments that a file's content goes to, as errors call them."""
@@ -71,7 +71,7 @@ class Entries:
     def truth(self) -> sparse.csr_matrix:
         """The relevant pairs, those with a number above 0, as ones."""
         scores = np.frombuffer(self._scores, np.float64)
-        return Truth.of(self._csr(scores)).to_csr()
+        return as_truth(self._csr(scores)).to_csr()
 
     def top(self, k: int | None) -> TopK:
         """The predictions, ranked; k None: all of them."""
@@ -131,7 +131,7 @@ def predicted(top: TopK, row: int) -> list[tuple[int, str]]:
 
 def relevant(Y) -> list[list[int]]:
     """The labels of each row."""
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     return [truth.indices[lo:hi].tolist() for lo, hi in zip(truth.indptr, truth.indptr[1:], strict=False)]
 
 

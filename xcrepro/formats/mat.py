@@ -16,7 +16,7 @@ from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
 from xcrepro.matrices import MAX_COLUMNS, checked_csr, checked_matrix
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 # MAT-file level 5: the types of elements, and the classes of arrays, by their numbers in the format.
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -35,7 +35,7 @@ def sniff(name: str, head: bytes) -> bool:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Relevant where the value is above 0."""
     with of_file(path):
-        return Truth.of(_matrix(path, index.n_labels, index.n_rows)).to_csr()
+        return as_truth(_matrix(path, index.n_labels, index.n_rows)).to_csr()
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:

@@ -14,7 +14,7 @@ from xcrepro.formats.index import Index
 from xcrepro.matrices import MAX_COLUMNS, checked_matrix
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 _MOST_EMPTY = 2**20  # rows of no columns
 _MOST = 2**30  # cells that are written; XC matrices are sparse for a reason
@@ -33,7 +33,7 @@ def sniff_npz(arrays: set[str]) -> bool:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Relevant where the value is above 0."""
     with of_file(path):
-        return Truth.of(_array(path)).to_csr()
+        return as_truth(_array(path)).to_csr()
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
@@ -76,7 +76,7 @@ def _array(path: str | os.PathLike) -> np.ndarray:
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """Bytes, 0 and 1."""
-    _save(path, Truth.of(Y).to_csr().astype(np.uint8), 0)
+    _save(path, as_truth(Y).to_csr().astype(np.uint8), 0)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:

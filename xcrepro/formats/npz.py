@@ -13,7 +13,7 @@ from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
 from xcrepro.matrices import csr_from_arrays
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 
 def sniff_npz(arrays: set[str]) -> bool:
@@ -40,7 +40,7 @@ def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """A label matrix."""
-    write.write_sparse(_named(path), Truth.of(Y).to_csr())
+    write.write_sparse(_named(path), as_truth(Y).to_csr())
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:

@@ -10,7 +10,7 @@ from xcrepro.data import read, write
 from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -65,7 +65,7 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """A label file of the new format."""
-    write.write_sparse(path, Truth.of(Y).to_csr())
+    write.write_sparse(path, as_truth(Y).to_csr())
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:

@@ -14,7 +14,7 @@ from xcrepro.data.dataset import Dataset
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.inputs import trained
 from xcrepro.predictions import TopK, read_calibration_npz
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 PLACES = 100
 """Labels a point that are kept of every model's predictions."""
@@ -136,7 +136,7 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     in order. A UserWarning names each sign that they do not belong to these test points
     (:func:`xcrepro.diagnose.check`).
     """
-    truth = Truth.of(ds.test.Y)
+    truth = as_truth(ds.test.Y)
     return {
         name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
         for name, file in formats.model_files(path).items()

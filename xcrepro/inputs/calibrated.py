@@ -166,11 +166,11 @@ def recalibrated(
         return calibrate.cross_fit_top(ds.test.Y, top, method, separate=separate)
     held_out, Y = held_out.head(top.k), ds.validation.Y
     if not separate:
-        return calibrate.apply(calibrate.fit_top(Y, held_out, method), top)
+        return calibrate.transform(calibrate.fit_top(Y, held_out, method), top)
     scores = np.empty(top.scores.shape, np.float32)
     for place in range(top.k):
         fitted, new = (TopK(one.ids[:, [place]], one.scores[:, [place]], one.n_labels) for one in (held_out, top))
-        scores[:, [place]] = calibrate.apply(calibrate.fit_top(Y, fitted, method), new).scores
+        scores[:, [place]] = calibrate.transform(calibrate.fit_top(Y, fitted, method), new).scores
     order = np.argsort(-scores, axis=1, kind="stable")
     return TopK(np.take_along_axis(top.ids, order, 1), np.take_along_axis(scores, order, 1), top.n_labels)
 

@@ -30,7 +30,7 @@ from xcrepro.errors import DataError, system_fault
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "napkinxc")
 _ABOUT = "training.json"
@@ -195,7 +195,7 @@ def training(prototype: Model, X, Y, **further) -> Training:
     ArgumentError
         Where X, Y or one of the further matrices is none that ``fit`` takes.
     """
-    features, relevant = base.check_features(X), Truth.of(Y)
+    features, relevant = base.check_features(X), as_truth(Y)
     name = type(prototype).__name__
     about = {"class": name, "parameters": prototype.get_params(), "sources": _sources(type(prototype))}
     text = _bytes(json.dumps(about, sort_keys=True, default=_plain))

@@ -42,7 +42,7 @@ from xcrepro.folds.sums import ratio
 from xcrepro.kernels import calibration as kernel
 from xcrepro.matrices import checked_matrix
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -411,7 +411,7 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     whole_number("bins", bins, 1, MAX_BINS)
     one_of("closed", closed, CLOSED)
     one_of("reduce", reduce, ("sum", "mean"))
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     probabilities = checked_matrix("probabilities", probabilities)
     shape = truth.n_rows, truth.n_labels
     if probabilities.shape != shape:

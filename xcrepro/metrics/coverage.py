@@ -22,7 +22,7 @@ from xcrepro.matrices import checked_matrix
 from xcrepro.metrics import labelwise
 from xcrepro.metrics.labelwise import Counts, averaged_labels, hit_labels, label_mean
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 _ROWS = 16_384  # rows whose label pairs are looked at together
 
@@ -96,7 +96,7 @@ def reachable(Y, ks=KS) -> np.ndarray:
     >>> reachable(np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), ks=(1, 2, 3))
     array([2, 3, 3])
     """
-    return _reachable([Truth.of(Y)], cut_offs(ks))
+    return _reachable([as_truth(Y)], cut_offs(ks))
 
 
 def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from xcrepro.folds.sums import ExactSums
 from xcrepro.kernels import sets
 from xcrepro.matrices import checked_matrix
 from xcrepro.tensors import labels_as_matrix
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 _LARGEST = 1000  # 2^1000 is far from the largest float64, so that sums of many stay finite
 
@@ -45,7 +45,7 @@ def ndcg(Y, top, ks, gains: str) -> np.ndarray:
 def _grades(Y, n_labels: int | None) -> sparse.csr_matrix:
     """The truth with its values as float64: rising labels, each once, nothing but positive grades."""
     given = Y.to_csr() if isinstance(Y, Truth) else checked_matrix("Y", labels_as_matrix("Y", Y, n_labels))
-    labels = Truth.of(given).indices.size
+    labels = as_truth(given).indices.size
     grades = sparse.csr_matrix(given, dtype=np.float64, copy=True)
     grades.eliminate_zeros()
     grades.sort_indices()

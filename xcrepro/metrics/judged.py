@@ -47,7 +47,7 @@ from xcrepro.metrics import registry
 from xcrepro.metrics.replicates import Options, System, models_of
 from xcrepro.metrics.significance import t_reach
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -494,8 +494,8 @@ class Judged:
             self._labels.setdefault(name, LabelCounts(block.n_labels, self.ks)).add(block)
         lo, top = block.first_row, TopK(block.ids, block.scores, block.n_labels).rows(here)
         own = _rows_of(block.truth, here)
-        hit, said = Truth.of(own).hits(top.ids), self._in_verdicts(here + lo, top.ids)
-        right = Truth.of(completed).hits(top.ids)
+        hit, said = as_truth(own).hits(top.ids), self._in_verdicts(here + lo, top.ids)
+        right = as_truth(completed).hits(top.ids)
         unknown = np.argwhere(~(said | hit | (top.ids < 0) | self.complete))
         for line, place in unknown[:1].tolist():
             got = f"none on label {top.ids[line, place]} at place {place + 1} of row {here[line] + lo}"
@@ -506,7 +506,7 @@ class Judged:
         for truth in (own, completed):
             values.append({})
             if here.size and self._means:
-                system = System(Truth.of(truth), top, self.ks, self._means, Options())
+                system = System(as_truth(truth), top, self.ks, self._means, Options())
                 for metric in self._means:
                     each = [system.units(metric.name, i, "all")[0] for i in range(self.ks.size)]
                     values[-1][metric.name] = np.stack(each, axis=1)

@@ -32,7 +32,7 @@ from xcrepro.metrics.labelwise import Counts
 from xcrepro.metrics.registry import Metric
 from xcrepro.predictions import TopK
 from xcrepro.tensors import labels_as_matrix
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,7 @@ class _Labels:
             if metric.fold == "bins":
                 found |= metric.formula(hit, self._counts)
             elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
-                found[metric.name] = metric.formula(hit, [Truth.of(self._truth[weights > 0])])
+                found[metric.name] = metric.formula(hit, [as_truth(self._truth[weights > 0])])
             else:
                 found[metric.name] = metric.formula(hit)
         return found
@@ -421,7 +421,7 @@ class Replicates:
         self._models, self._runs = list(models), [len(runs) for runs in models.values()]
         self._pairs = list(itertools.combinations(range(len(models)), 2)) if pairs is None else pairs
         flat = [(model, top) for model, runs in models.items() for top in runs]
-        truth = Truth.of(labels_as_matrix("Y", Y, getattr(flat[0][1], "n_labels", None)))
+        truth = as_truth(labels_as_matrix("Y", Y, getattr(flat[0][1], "n_labels", None)))
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         about = [metric for metric, _ in wanted], options
         self._systems = [_named(model, System, truth, top, self._rising, *about) for model, top in flat]

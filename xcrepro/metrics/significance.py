@@ -30,7 +30,7 @@ from xcrepro.metrics import labelwise, registry
 from xcrepro.metrics.replicates import Options, Replicates, System, models_of
 from xcrepro.predictions import TopK
 from xcrepro.tensors import labels_as_matrix
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 _ALTERNATIVES = ("two-sided", "greater", "less")
 _CORRECTIONS = (None, "holm")
@@ -474,7 +474,7 @@ def macro_t_test(
     one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
-    truth = Truth.of(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
+    truth = as_truth(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
     about = Options(inverse_propensity, n_relevant, label_counts)
     rising = np.unique(np.concatenate([at for _, at in asked]))
     systems = [System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]

@@ -23,7 +23,7 @@ from xcrepro.data.sources import npz_arrays
 from xcrepro.errors import ArgumentError, DataError, XCError
 from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 _ABOUT = "model.json"
 _ARRAYS = "arrays.npz"
@@ -92,7 +92,7 @@ class Model:
         ArgumentError
             Where the rows differ, there is nothing to learn, or a parameter breaks its rule.
         """
-        X, truth = check_features(X), Truth.of(Y)
+        X, truth = check_features(X), as_truth(Y)
         if X.shape[0] != truth.n_rows:
             raise ArgumentError("Y", f"must have a row for each of the {X.shape[0]} rows of X", f"{truth.n_rows} rows")
         if truth.indices.size == 0:

@@ -16,7 +16,7 @@ from xcrepro.matrices import checked_csr
 from xcrepro.models import adam, networks, neural, plt
 from xcrepro.models.base import check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 CLUSTERS = ("k-means", "random", "learned", "none")
 
@@ -263,7 +263,7 @@ def soft_labels(Y, least: float = 0.1) -> sparse.csr_matrix:
            [1.  , 1.  , 0.  ],
            [0.  , 0.  , 0.  ]], dtype=float32)
     """
-    Y = Truth.of(Y).to_csr().astype(np.float64)
+    Y = as_truth(Y).to_csr().astype(np.float64)
     by_point = sparse.diags(1 / np.maximum(np.asarray(Y.sum(axis=1)).ravel(), 1))
     walks = (Y.T @ (by_point @ Y)).tocsr()
     back = walks.diagonal()

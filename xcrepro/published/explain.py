@@ -105,10 +105,10 @@ def explain(
     import pandas as pd
 
     from xcrepro.predictions import check_pair
-    from xcrepro.truth import Truth
+    from xcrepro.truth import as_truth
 
     printed = _Printed.of(value)
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     check_pair(truth, top)
     if truth.n_rows == 0:
         raise ArgumentError("Y", "must have at least one row", "no rows")
@@ -117,7 +117,7 @@ def explain(
     tried = [only_k] if only_k else sorted(tried)
     if max(tried) > top.k:
         raise ArgumentError("ks", f"must not exceed the {top.k} places top holds", max(tried), "keep more places")
-    train = None if Y_train is None else Truth.of(Y_train, "Y_train")
+    train = None if Y_train is None else as_truth(Y_train, "Y_train")
     candidates = [
         one
         for one in _candidates(truth, top, tried, train, (A, B), dict(truths or {}), families)
@@ -324,7 +324,7 @@ class _Reading:
 
 
 def _readings(truth: Truth, top: TopK, truths: dict) -> Iterator[_Reading]:
-    from xcrepro.truth import Truth
+    from xcrepro.truth import as_truth
 
     yield _Reading(_STANDARD, "", truth, top)
     if _ties(top).any():
@@ -341,9 +341,9 @@ def _readings(truth: Truth, top: TopK, truths: dict) -> Iterator[_Reading]:
         ("rows without predictions left out", predicted, "pytrec_eval"),
     ):
         if rows.any() and not rows.all():
-            yield _Reading(words, source, Truth.of(truth.to_csr()[rows]), top.rows(rows))
+            yield _Reading(words, source, as_truth(truth.to_csr()[rows]), top.rows(rows))
     for name, Y in truths.items():
-        other = Truth.of(Y, f"truths[{name!r}]")
+        other = as_truth(Y, f"truths[{name!r}]")
         if (other.n_rows, other.n_labels) != (truth.n_rows, truth.n_labels):
             got = f"{other.n_rows} x {other.n_labels}"
             raise ArgumentError(

@@ -20,7 +20,7 @@ from xcrepro.data.load import load
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.calibration import is_probability
 from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.truth import Truth, as_truth
 
 DEFAULT_A, DEFAULT_B = 0.55, 1.5
 """A and B of the propensity model where nothing else is known (jain16, section 5)."""
@@ -160,11 +160,11 @@ def collect(
     if isinstance(truth, Dataset):
         if train_truth is not None:
             raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
-        ds, Y, counts, train = truth, Truth.of(truth.test.Y), truth.label_counts, Truth.of(truth.train.Y)
+        ds, Y, counts, train = truth, as_truth(truth.test.Y), truth.label_counts, as_truth(truth.train.Y)
         title, origin, label_names = title or ds.title, ds.origin, label_names or ds.label_names
         A, B = (own if asked is None else asked for asked, own in ((A, ds.A), (B, ds.B)))
     else:
-        ds, Y, counts, train = None, Truth.of(truth, "truth"), None, None
+        ds, Y, counts, train = None, as_truth(truth, "truth"), None, None
         title = title or name or "Your data"
         origin = f"{title}, {Y.n_rows:,} test points"
         if train_truth is not None:
@@ -200,7 +200,7 @@ def _truth(truth) -> tuple[object, str]:
 def _train(train_truth, n_labels: int) -> Truth:
     if isinstance(train_truth, str | os.PathLike):
         train_truth = formats.read_truth(Path(train_truth).expanduser(), n_labels=n_labels)
-    train = Truth.of(train_truth, "train_truth")
+    train = as_truth(train_truth, "train_truth")
     if train.n_labels != n_labels:
         raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
     return train

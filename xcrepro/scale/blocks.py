@@ -24,7 +24,7 @@ from xcrepro.folds.rows import check_n_relevant
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK, check_pair
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 FORMAT = "xcrepro block 1"
 SUFFIXES = (".npz", ".parquet", ".zarr")
@@ -193,7 +193,7 @@ def write_block(path: str | os.PathLike, Y, top: TopK, first_row: int | None = N
     ArgumentError
         For truth and predictions that do not belong together, another ending, or a format that is not installed.
     """
-    path, truth = Path(path), Truth.of(Y)
+    path, truth = Path(path), as_truth(Y)
     check_pair(truth, top)
     first = -1 if first_row is None else whole_number("first_row", first_row)
     start, stop = int(truth.indptr[0]), int(truth.indptr[-1])

@@ -12,7 +12,7 @@ from xcrepro.data.stream import ROWS, blocks, paired
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.predictions import TopK
 from xcrepro.scale.blocks import SUFFIXES, write_block
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 _DIGITS = 12  # of the first row, in a block's name
 
@@ -152,7 +152,7 @@ def _truths(given, rows: int) -> Iterable:
     if isinstance(given, (str, os.PathLike)):
         parts = (_only(part, given, 1) for part in blocks(given, rows))
         return (_positive(given, part) for part in parts)
-    Y = Truth.of(given).to_csr()
+    Y = as_truth(given).to_csr()
     return _matrices(Y, rows, "truth")
 
 

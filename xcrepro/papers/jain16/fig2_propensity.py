@@ -16,7 +16,7 @@ from xcrepro.errors import ArgumentError
 from xcrepro.inputs import parameters
 from xcrepro.papers.jain16._common import DOCUMENTS, MIDDLE, PAPER, check_draws, log_spaced
 from xcrepro.repro import figures
-from xcrepro.truth import Truth
+from xcrepro.truth import as_truth
 
 PER_BIN = 20  # labels a bin
 MIN_DESCENDANTS = 5  # "more than 4"
@@ -46,7 +46,7 @@ def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
 
     So N_l*, the points that carry the label or a descendant, is count + below - both.
     """
-    truth = Truth.of(Y)
+    truth = as_truth(Y)
     up = propensity.ancestors(parents, truth.n_labels)
     carried = truth.to_csr().astype(bool)
     implied = (carried @ up).tocsr()
