@@ -163,3 +163,8 @@ def _as_integers(values: np.ndarray) -> np.ndarray:
 def ratio(above: np.ndarray, below: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
     """above / below, and ``otherwise`` where below is 0."""
     return np.divide(above, below, out=np.full(np.shape(above), otherwise), where=np.asarray(below) > 0)
+
+
+def run_starts(values: np.ndarray) -> np.ndarray:
+    """Where each run of equal numbers begins, of sorted ones."""
+    return np.flatnonzero(np.concatenate([np.ones(min(values.size, 1), np.bool_), values[1:] != values[:-1]]))

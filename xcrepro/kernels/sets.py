@@ -26,19 +26,19 @@ def above(ids, scores, thresholds, lo, hi, out_ids, out_scores):
 
 @kernel
 def pack(ids, scores, found, number, fold, fold_bits, lo, hi, out):
-    """The pairs of rows [lo, hi) as whole numbers that rise by label and, in a label, as scores fall; how many there are.
+    """The pairs of the labels numbered [lo, hi) as whole numbers that rise by label and, in a label, as scores fall; how many.
 
-    From the highest bit: ``number[label]`` (pairs of a label without a number, -1, are left out), the bits of the float32 score
-    in falling order, ``fold[row]``, and whether the pair is a hit.
+    From the highest bit: ``number[label]``, the bits of the float32 score in falling order, ``fold[row]``, and whether the
+    pair is a hit.
     """
     m = 0
     bits = scores.view(np.uint32)
-    for row in range(lo, hi):
+    for row in range(ids.shape[0]):
         for place in range(ids.shape[1]):
             if ids[row, place] < 0:
                 break
             label = number[ids[row, place]]
-            if label >= 0:
+            if lo <= label < hi:
                 score = bits[row, place] if scores[row, place] != 0.0 else np.uint32(0)  # of 0 and -0 one is enough
                 falling = score if score >> np.uint32(31) else score ^ np.uint32(0x7FFFFFFF)
                 key = np.uint64(label) << np.uint64(32) | np.uint64(falling)
@@ -90,8 +90,8 @@ def best_cuts(keys, fold_bits, true, beta2, cuts):
 
 
 @kernel
-def _relevant(indices, start, stop, label):
-    """Is the label among the rising ``indices[start:stop]``?"""
+def _place(indices, start, stop, label):
+    """Where the label is, or would be, among the rising ``indices[start:stop]``."""
     left, right = start, stop
     while left < right:
         middle = (left + right) // 2
@@ -99,6 +99,13 @@ def _relevant(indices, start, stop, label):
             left = middle + 1
         else:
             right = middle
+    return left
+
+
+@kernel
+def _relevant(indices, start, stop, label):
+    """Is the label among them?"""
+    left = _place(indices, start, stop, label)
     return left < stop and indices[left] == label
 
 
@@ -194,21 +201,33 @@ def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
 @kernel
 def graded(indptr, indices, gains, ids, ks, lo, hi, out):
     """``out[row - lo, i]``: the discounted gain of the first ``ks[i]`` places over that of the row's labels by falling gain."""
-    discount = np.empty(ks[-1])
+    discount, ideal = np.empty(ks[-1]), np.empty(ks[-1])
     for place in range(discount.size):
         discount[place] = 1.0 / log2(place + 2.0)
     for row in range(lo, hi):
         start, stop = indptr[row], indptr[row + 1]
-        ideal = np.sort(gains[start:stop])[::-1]
+        n = 0
+        for j in range(start, stop):
+            at = n
+            if n < ideal.size:
+                n += 1
+            elif gains[j] > ideal[n - 1]:
+                at = n - 1
+            else:
+                continue
+            while at > 0 and ideal[at - 1] < gains[j]:
+                ideal[at] = ideal[at - 1]
+                at -= 1
+            ideal[at] = gains[j]
         got = perfect = 0.0
         place = 0
         for i in range(ks.size):
             while place < ks[i]:
                 if place < ids.shape[1] and ids[row, place] >= 0:
-                    at = start + np.searchsorted(indices[start:stop], ids[row, place])
+                    at = _place(indices, start, stop, ids[row, place])
                     if at < stop and indices[at] == ids[row, place]:
                         got += gains[at] * discount[place]
-                if place < ideal.size:
+                if place < n:
                     perfect += ideal[place] * discount[place]
                 place += 1
             out[row - lo, i] = got / perfect if perfect > 0.0 else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from xcrepro.arguments import check_rows, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block, blocks
+from xcrepro.folds.sums import run_starts
 from xcrepro.kernels import sets as kernel
 from xcrepro.predictions import TopK
 
@@ -78,7 +79,9 @@ class Confused:
             hi = max(lo + 1, int(np.searchsorted(ends, done + _PAIRS, "right")))
             keys = np.empty(int(ends[hi - 1]) - done, np.int64)
             kernel.confused(truth.indptr, truth.indices, block.ids, block.found, block.n_labels, lo, hi, keys)
-            found.append(np.unique(keys, return_counts=True))
+            keys.sort()
+            starts = run_starts(keys)
+            found.append((keys[starts], np.diff(starts, append=keys.size)))
             lo = hi
         self._take(found)
         self.n_rows += block.n_rows
@@ -144,7 +147,9 @@ class Confused:
         if len(label_names) not in (0, self.n_labels):
             raise ArgumentError("label_names", f"must name each of the {self.n_labels} labels", len(label_names))
         most = self._keys.size if most is None else whole_number("most", most, 1)
-        order = np.argsort(-self._counts, kind="stable")[:most]
+        largest = int(self._counts.max(initial=0))
+        # Stable, and of small whole numbers by counting: quick, because most pairs occur once.
+        order = np.argsort((largest - self._counts).astype(np.min_scalar_type(largest)), kind="stable")[:most]
         labels = np.divmod(self._keys[order], self.n_labels or 1)
         if len(label_names):
             labels = [[label_names[label] for label in part.tolist()] for part in labels]

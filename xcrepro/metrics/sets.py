@@ -8,6 +8,7 @@ micro-F1 over all pairs, macro-P, macro-R and macro-F1 over labels, ``P (predict
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,7 @@ from xcrepro import calibrate, threads
 from xcrepro.arguments import check_rows, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block, blocks
-from xcrepro.folds.scores import ScorePool
-from xcrepro.folds.sums import ratio
+from xcrepro.folds.sums import ratio, run_starts
 from xcrepro.kernels import sets as kernel
 from xcrepro.predictions import TopK, empty_places
 
@@ -30,7 +30,7 @@ _NO_HIT = "must have a hit among the predictions"
 class ThresholdCurve:
     """How many predictions, and how many hits, are at or above each score: F for all thresholds in one pass, exactly.
 
-    What it holds grows with the number of distinct scores. Curves of blocks merge to the same bits in any order.
+    It holds the scores of all predictions. Curves of blocks merge to the same bits in any order.
 
     Attributes
     ----------
@@ -56,7 +56,8 @@ class ThresholdCurve:
     """
 
     def __init__(self) -> None:
-        self._pool, self._unit = ScorePool(exact=True), False
+        self._scores: list[np.ndarray] = []  # of predictions, and of hits
+        self._hits: list[np.ndarray] = []
         self.n_relevant = 0
 
     def update(self, Y, top: TopK) -> ThresholdCurve:
@@ -82,30 +83,10 @@ class ThresholdCurve:
 
     def _add(self, block: Block) -> ThresholdCurve:
         present = block.ids >= 0
-        everywhere = present.all()
-        scores, hits = (each.ravel() if everywhere else each[present] for each in (block.scores, block.found))
-        self.add_pairs(scores, hits)
+        self._scores.append(block.scores.ravel() if present.all() else block.scores[present])
+        self._hits.append(block.scores[block.found])
         self.n_relevant += block.truth.indices.size
         return self
-
-    def add_pairs(self, scores: np.ndarray, hits: np.ndarray, n: int = 1) -> None:
-        """Add float32 scores, each with ``hits`` (bool, or of ``n`` pairs how many)."""
-        if not scores.size:
-            return
-        if not self._unit and not (scores.min() >= 0 and scores.max() <= 1):
-            self._widen()
-        values = _to_unit(scores) if self._unit else scores
-        if n == 1:
-            self._pool.add(values, hits)
-        else:
-            self._pool.add_counts(values, np.full(values.size, n), hits)
-
-    def _widen(self) -> None:
-        """From now on scores may be any numbers."""
-        scores, n, hits = self._pool.runs()
-        self._pool, self._unit = ScorePool(exact=True), True
-        if scores.size:
-            self._pool.add_counts(_to_unit(scores.astype(np.float32)), n, hits)
 
     def merge(self, other: ThresholdCurve) -> ThresholdCurve:
         """Add another curve's rows.
@@ -120,23 +101,16 @@ class ThresholdCurve:
         ThresholdCurve
             Itself.
         """
-        if other._unit and not self._unit:
-            self._widen()
-        if self._unit and not other._unit:
-            wide = ThresholdCurve()
-            wide._pool.merge(other._pool)
-            wide._widen()
-            self._pool.merge(wide._pool)
-        else:
-            self._pool.merge(other._pool)
+        self._scores, self._hits = self._scores + other._scores, self._hits + other._hits
         self.n_relevant += other.n_relevant
         return self
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The scores, falling, and how many pairs and hits are at or above each."""
-        scores, n, hits = self._pool.runs()
-        scores = _from_unit(scores) if self._unit else scores
-        return scores[::-1], np.cumsum(n[::-1]), np.cumsum(hits[::-1])
+        """The scores, falling, and how many predictions and hits are at or above each."""
+        scores = np.sort(np.concatenate([np.empty(0, np.float32), *self._scores]))
+        first = run_starts(scores)[::-1]
+        distinct = scores[first] + np.float32(0.0)  # -0 becomes 0
+        return distinct.astype(np.float64), scores.size - first, at_or_above(self._hits, distinct)
 
     def _f(self, n: np.ndarray, hits: np.ndarray, beta: float) -> np.ndarray:
         beta2 = real_number("beta", beta, above=0) ** 2
@@ -179,22 +153,26 @@ class ThresholdCurve:
         ArgumentError
             Where no prediction is a hit.
         """
-        scores, n, hits = self.counts()
-        if not hits.size or not hits[-1]:
+        scores = np.unique(np.concatenate([np.empty(0, np.float32), *self._hits]))[::-1]  # F is largest at a hit
+        if not scores.size:
             raise ArgumentError("Y", _NO_HIT, "none")
-        return float(scores[np.argmax(self._f(n, hits, beta))])
+        found = self._f(at_or_above(self._scores, scores), at_or_above(self._hits, scores), beta)
+        return float(scores[np.argmax(found)])
 
 
-def _to_unit(scores: np.ndarray) -> np.ndarray:
-    """float32 scores as float64 numbers in [0, 1) that rise with them, for a pool."""
-    bits = (scores + np.float32(0.0)).view(np.uint32)  # -0 becomes 0
-    return np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)) / 2.0**32
+def at_or_above(parts: list[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
+    """How many numbers of all parts are at or above each threshold, int64."""
+    found = np.zeros(thresholds.size, np.int64)
+    for each in _sorted(parts):
+        found += each.size - np.searchsorted(each, thresholds)
+    return found
 
 
-def _from_unit(values: np.ndarray) -> np.ndarray:
-    """The inverse, as float64."""
-    bits = (values * 2.0**32).astype(np.uint32)
-    return np.where(bits >> 31, bits & np.uint32(2**31 - 1), ~bits).view(np.float32).astype(np.float64)
+def _sorted(parts: list[np.ndarray]) -> list[np.ndarray]:
+    """Each part sorted, in threads; a single long one is cut in two."""
+    cut = [half for part in parts for half in (np.array_split(part, 2) if len(parts) == 1 else [part])]
+    found = threads.over_rows(len(cut), lambda lo, hi: [np.sort(part) for part in cut[lo:hi]], min_rows=1)
+    return [part for some in found for part in some]
 
 
 def threshold_curve(Y, top: TopK | None = None, *, beta: float = 1.0) -> pd.DataFrame:
@@ -323,38 +301,64 @@ def _whole(Y, top) -> Block:
 
 def _thresholds(block: Block, edges: np.ndarray | None, per: str, beta: float) -> np.ndarray:
     """float32 (folds, 1) or (folds, L): for each fold the best threshold on the rows outside it; without edges on all rows."""
-    number = np.zeros(block.n_labels, np.int32)
-    common = _best_cuts(block, edges, number, 1, beta)
-    if (common < 0).any():
-        got = "none" if edges is None else f"none outside fold {np.argmax(common[:, 0] < 0)}"
-        raise ArgumentError("Y", _NO_HIT, got, "ask for fewer folds" if edges is not None else "")
+    beta2 = real_number("beta", beta, above=0) ** 2
+    common = _common(block, edges, beta2)
     if per == "all":
-        return _score_of(common)
-    hit = np.unique(block.ids[block.found])
-    number[:] = -1
-    number[hit] = np.arange(hit.size, dtype=np.int32)
-    each = np.repeat(common, block.n_labels, axis=1)
-    own = _best_cuts(block, edges, number, hit.size, beta)
-    each[:, hit] = np.where(own < 0, common, own)
-    return _score_of(each)
+        return common
+    is_hit = np.zeros(block.n_labels, np.bool_)
+    is_hit[block.ids[block.found]] = True
+    hit = np.flatnonzero(is_hit)
+    each, own = np.repeat(common, block.n_labels, axis=1), _own(block, edges, hit, beta2)
+    each[:, hit] = np.where(own < 0, common, _score_of(own))
+    return each
 
 
-def _best_cuts(block: Block, edges: np.ndarray | None, number: np.ndarray, m: int, beta: float) -> np.ndarray:
-    """What :func:`xcrepro.kernels.sets.best_cuts` finds for m numbered labels, (folds, m)."""
+def _parts(edges: np.ndarray | None, n_rows: int) -> list[tuple[int, int]]:
+    """The folds' rows; all rows without folds."""
+    edges = [0, n_rows] if edges is None else edges.tolist()
+    return [*itertools.pairwise(edges)]
+
+
+def _common(block: Block, edges: np.ndarray | None, beta2: float) -> np.ndarray:
+    """(folds, 1): the best threshold for all labels, by micro-F."""
+    parts, present = _parts(edges, block.n_rows), block.ids >= 0
+    thresholds = np.unique(block.scores[block.found])[::-1]  # F is largest at a hit
+    scores = _sorted([block.scores[lo:hi][present[lo:hi]] for lo, hi in parts]) if edges is not None else None
+    if scores is None:
+        n = at_or_above([block.scores[present]], thresholds)[None]
+    else:
+        n = np.stack([each.size - np.searchsorted(each, thresholds) for each in scores])
+    hits = np.stack([at_or_above([block.scores[lo:hi][block.found[lo:hi]]], thresholds) for lo, hi in parts])
+    true = np.array([block.truth.indptr[hi] - block.truth.indptr[lo] for lo, hi in parts], np.int64)[:, None]
+    if edges is not None:
+        n, hits, true = (each.sum(axis=0) - each for each in (n, hits, true))
+    if not hits.size or not hits[:, -1].all():
+        got = "none" if edges is None else f"none outside fold {np.argmin(hits[:, -1]) if hits.size else 0}"
+        raise ArgumentError("Y", _NO_HIT, got, "" if edges is None else "ask for fewer folds")
+    return thresholds[np.argmax(ratio((1.0 + beta2) * hits, beta2 * true + n), axis=1)][:, None]
+
+
+def _own(block: Block, edges: np.ndarray | None, hit: np.ndarray, beta2: float) -> np.ndarray:
+    """(folds, labels that were hit): the falling bits of the best threshold of each label, -1 where none outside is a hit."""
     folds = 1 if edges is None else edges.size - 1
-    bits = folds.bit_length()
+    bits, m = folds.bit_length(), hit.size
     whole_number("folds", folds, 1, 2 ** (31 - (m - 1).bit_length()) - 1)
     fold = np.full(block.n_rows, folds) if edges is None else np.repeat(np.arange(folds), np.diff(edges))
-    keys = np.empty(block.ids.size, np.uint64)
-    scores = np.ascontiguousarray(block.scores)
-    keys = keys[: kernel.pack(block.ids, scores, block.found, number, fold, bits, 0, block.n_rows, keys)]
-    keys.sort()
+    number = np.full(block.n_labels, -1, np.int32)
+    number[hit] = np.arange(m, dtype=np.int32)
     labels = number[block.truth.indices]
     cells = np.repeat(fold, block.truth.sizes)[labels >= 0] * m + labels[labels >= 0]
-    inside = np.bincount(cells, minlength=(folds + 1) * m).reshape(-1, m)[: folds + 1]
-    outside = inside.sum(axis=0) - inside[:folds]
-    cuts = np.full((folds, m), -1, np.int64)
-    kernel.best_cuts(keys, bits, outside, real_number("beta", beta, above=0) ** 2, cuts)
+    inside = np.bincount(cells, minlength=(folds + 1) * m).reshape(-1, m)
+    true, cuts = inside.sum(axis=0) - inside[:folds], np.full((folds, m), -1, np.int64)
+    given = block.ids, np.ascontiguousarray(block.scores), block.found, number, fold, bits
+
+    def part(lo: int, hi: int) -> None:
+        keys = np.empty(block.ids.size, np.uint64)
+        keys = keys[: kernel.pack(*given, lo, hi, keys)]
+        keys.sort()
+        kernel.best_cuts(keys, bits, true, beta2, cuts)
+
+    threads.over_rows(m, part, min_rows=2**10)
     return cuts
 
 
@@ -435,14 +439,13 @@ def _risk(Y, top, k: int, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     curve, rows = ThresholdCurve(), 0
     for block in blocks(Y, top, k):
         rows += block.n_rows
-        present = block.ids >= 0
         if whole:
-            curve.add_pairs(np.ascontiguousarray(block.scores[:, 0]), block.found.sum(axis=1), k)
+            curve._scores.append(block.scores[:, 0])
+            curve._hits.append(np.repeat(block.scores[:, 0], block.found.sum(axis=1)))
         else:
-            curve.add_pairs(block.scores[present], block.found[present])
+            curve._add(block)
     check_rows(rows)
     scores, n, hits = curve.counts()
     if not n.size:
         raise ArgumentError("top", "must predict something", "no predictions")
-    unit = k if whole else 1
-    return scores, n // unit, (n - hits) / unit
+    return scores, n, n - hits / (k if whole else 1)
