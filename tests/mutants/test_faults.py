@@ -15,6 +15,7 @@ ROOMS = (
     "propensity",
     "calibrate",
     "decide",
+    "models",
     "published",
     "repro",
     "data",
