@@ -173,6 +173,16 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
             xc.decide.expected_coverage(dense, xc.decide.greedy_coverage(dense, 5, passes=2), 5),
         ),
     )
+    graded = csr_matrix(truth * 2)
+    yield (
+        "sets, ties, graded gains, confused labels",
+        lambda: (
+            xc.evaluate(truth, xc.TopK.from_scores(np.round(dense, 1), 20), ties="bounds"),
+            xc.metrics.cross_fit_sets(truth, top, per="label", folds=2),
+            xc.metrics.ndcg(graded, top, gains="linear"),
+            xc.metrics.confused_labels(truth, top),
+        ),
+    )
     yield "untidy truth", lambda: xc.metrics.precision(untidy, two, 1)
     yield "write", lambda: (xc.write_xc(folder / "a.txt", scores, truth), write_sparse(folder / "b.txt", scores))
     (folder / "unsorted.txt").write_text("2 3\n2:1 0:0.25\n1:1\n")

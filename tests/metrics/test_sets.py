@@ -131,6 +131,23 @@ def test_curves_merge_to_the_same_bits(first, second, turned):
     assert other.table().equals(before)
 
 
+@pytest.mark.parametrize("per", ["all", "label"])
+def test_cross_fitting_of_many_rows(per):
+    """Enough rows that counting a fold's own predictions would move some threshold."""
+    rng = np.random.default_rng(3)
+    rows = [{int(l): float(s) for l, s in enumerate(each)} for each in rng.integers(0, 12, (60, N_LABELS)) / 4]
+    truth = [{l for l, s in row.items() if rng.random() < s / 4} for row in rows]
+    Y, top = as_given(truth, rows)
+    want = []
+    for part in np.array_split(np.arange(60), 4):
+        others = [i for i in range(60) if i not in part]
+        outside = [truth[i] for i in others], [rows[i] for i in others]
+        cut = naive.best_threshold(*outside) if per == "all" else naive.own_thresholds(*outside, N_LABELS)
+        want += naive.at_least([rows[i] for i in part], cut)
+    found = m.cross_fit_sets(Y, top, folds=4, per=per)
+    assert [{label for label, _ in row} for row in found.to_pairs()] == want
+
+
 def test_zero_and_minus_zero_are_one_threshold():
     for scores in ([[0.0, 0.5], [-0.0, 0.5]], [[0.0, -5.0], [-0.0, -5.0]]):
         table = m.threshold_curve(np.eye(2), xc.TopK.from_ids([[0, 1], [0, 1]], scores, n_labels=2))

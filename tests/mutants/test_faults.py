@@ -12,6 +12,7 @@ from tests.mutants import faults
 ROOMS = (
     "kernels",
     "metrics",
+    "folds",
     "propensity",
     "calibrate",
     "decide",

@@ -472,25 +472,14 @@ def _by_labels(reading: _Reading, ks: list[int], train: Truth | None) -> Iterato
 
 def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
     """The expected value over all orders of tied places, of what is linear in the hits."""
-    tied = _ties(top)
-    if not tied.any():
+    from xcrepro.metrics import evaluate
+
+    if not _ties(top).any():
         return
-    start = np.concatenate([np.ones((len(top), 1), bool), ~tied], axis=1)
-    group = np.cumsum(start.ravel()) - 1
-    hits = truth.hits(top.ids).astype(float).ravel()
-    mean = np.bincount(group, hits) / np.bincount(group)
-    hits = mean[group].reshape(top.ids.shape)
-    discount, sizes = 1.0 / arithmetic.log2(np.arange(top.k) + 2.0), truth.sizes
     words, source = "ties averaged", "the mean over all orders of tied places, as scikit-learn's ndcg_score"
-    for k in ks:
-        dcg, found = (hits[:, :k] * discount[:k]).sum(axis=1), hits[:, :k].sum(axis=1)
-        for definition, value in (
-            ("P", found.mean() / k),
-            ("R", _per_row(found, sizes).mean()),
-            ("nDCG", _per_row(dcg, _gain(np.minimum(sizes, k))).mean()),
-            ("nDCG (ideal k)", dcg.mean() / _gain(np.array(k))),
-        ):
-            yield _Candidate(definition, k, words, float(value), source)
+    found = evaluate(truth, top, ks, metrics=["P", "R", "nDCG", "nDCG (ideal k)"], ties="expected")
+    for name, k, value in found.sort_values("k", kind="stable").itertuples(index=False):
+        yield _Candidate(name, int(k), words, value, source)
 
 
 def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
