@@ -458,32 +458,11 @@ def interval(name: str, number: str, source: str | None = None) -> tuple[float, 
 
 
 def label_counts(name: str) -> pd.DataFrame:
-    """How many points carry each label of a dataset, from the small tables committed in ``data/label_counts``.
+    """How many points carry each label of a dataset, by its id, from the small tables committed in ``data/label_counts``.
 
-    The README in that folder says how the tables were made.
-
-    Parameters
-    ----------
-    name : str
-        The dataset, by any of its names.
-
-    Returns
-    -------
-    DataFrame
-        int64 columns, one row a label, indexed by the label's id: ``train`` and ``test`` for Bibtex (one of its ten
-        splits); ``count`` for EURLex-4K, over 19,314 of its 19,348 points, train and test together: the source has
-        neither the split nor the other 34, which the printed averages leave almost no labels.
-
-    Raises
-    ------
-    DataMissing
-        Where there is no table.
-
-    Examples
-    --------
-    >>> counts = label_counts("eurlex-4k")["count"]
-    >>> len(counts), int(counts.sum()), round(float(counts.mean()), 2)
-    (3993, 102741, 25.73)
+    ``train`` and ``test`` for Bibtex (one of its ten splits); ``count`` for EURLex-4K, over 19,314 of its 19,348
+    points, train and test together: the source has neither the split nor the other 34, which the printed averages leave
+    almost no labels.
     """
     import pandas as pd
 

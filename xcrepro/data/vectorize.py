@@ -65,50 +65,19 @@ def vectorize(
     sublinear: bool = True,
     name: str | None = None,
 ) -> Vectorized:
-    """Make a dataset in the repository's format from raw text.
+    """Make a dataset in the repository's format from raw text (``xcrepro vectorize``).
 
-    Parameters
-    ----------
-    source : path_like
-        JSON lines, also ``.gz``: an object a point, with texts and a list of labels; ``uid`` where points have names.
-    out : path_like
-        A new or empty folder. It gets ``train.txt``, ``test.txt`` (and ``validation.txt``), ``label_names.txt``,
-        ``vocabulary.txt`` (a term a line, by feature id), ``train_ids.txt`` and so on (what the file calls the points, else
-        their line numbers), and ``dataset.toml``, by which :func:`xcrepro.load` reads it.
-    test : path_like, optional
-        The test points, of a file of their own; None: a share of ``source``.
-    test_share, validation_share : float
-        Shares of the points of ``source``, drawn at random; each part keeps the file's order. Above 0 and below 1 together;
-        ``validation_share`` 0: none.
-    seed : int
-        Of the draw.
-    text_keys : sequence of str, optional
-        The texts that are read, joined by a blank; None: those of title, content and text that there are.
-    label_key : str, optional
-        The list of labels: names, or ids from 0; None: labels, target_ind or subjects (Annif's), whichever there is.
-    label_names : LabelNames, optional
-        The names of labels, which fix their ids; None: names in the order of the alphabet, those of test points included.
-    min_df : int
-        In how many train points a term must occur.
-    ngrams : int
-        The longest run of words that is a term.
-    max_features : int, optional
-        To keep the most frequent terms only.
-    sublinear : bool
-        1 + log of a term's count in place of the count.
-    name : str, optional
-        Of the dataset; None: that of the folder.
+    ``source`` are JSON lines, also ``.gz``: an object per point, with texts, a list of labels, and ``uid`` if points
+    have names. ``out`` is a new or empty folder. It gets ``train.txt``, ``test.txt`` (and ``validation.txt``),
+    ``label_names.txt``, ``vocabulary.txt`` (a term per line, by feature id), ``train_ids.txt`` and so on (what the file
+    calls the points, else their line numbers), and ``dataset.toml``, by which :func:`xcrepro.load` reads it.
 
-    Returns
-    -------
-    Vectorized
-
-    Raises
-    ------
-    DataMissing, DataError
-        For the file: the line, what is wrong in it, what to do.
-    ArgumentError
-        For an argument.
+    Without ``test``, a file of its own, the test points are ``test_share`` of ``source``, drawn at random; each part
+    keeps the file's order. ``text_keys`` are by default those of title, content and text that there are, joined by a
+    blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is: names, or ids from 0.
+    ``label_names`` fix the ids, which else follow the alphabet, test points included. ``min_df`` is in how many train
+    points a term must occur, ``ngrams`` the longest run of words that is a term; ``sublinear`` takes 1 + log of a
+    term's count.
     """
     folder = Path(out)
     name = _name(folder, name)

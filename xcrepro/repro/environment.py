@@ -1,5 +1,4 @@
-"""``python -m xcrepro.repro.environment`` makes ``environment.yml`` and ``constraints.txt`` from ``pyproject.toml`` and
-what is installed."""
+"""``environment.yml`` and ``constraints.txt``, made from ``pyproject.toml`` and what is installed (``make lock``)."""
 
 from __future__ import annotations
 
