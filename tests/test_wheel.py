@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -40,8 +41,8 @@ def installed(wheel, tmp_path_factory):
     # A kernel is compiled for every new folder; interpreted it comes to the same, sooner.
     environment = {**kept, **own, "NUMBA_DISABLE_JIT": "1"}
 
-    def run(*command: str, cwd: str | Path = "/", status: int = 0) -> str:
-        done = call(*command, cwd=cwd, env=environment)
+    def run(*command: str, cwd: str | Path = "/", status: int = 0, **changed: str) -> str:
+        done = call(*command, cwd=cwd, env=environment | changed)
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr
@@ -141,10 +142,57 @@ def test_audit_and_evaluate(installed, tmp_path):
     assert "\nP,1,0.5\n" in out
 
 
-def test_the_course_in_an_empty_folder(installed, tmp_path):
-    """All lessons come with the wheel, and the students' copies are made from them."""
+@pytest.fixture(scope="module")
+def students(installed, tmp_path_factory):
+    """What ``xcrepro course`` of the wheel writes into an empty folder, and what it says."""
     pytest.importorskip("nbgrader", reason="nbgrader is not installed (the extra `course`)")
-    out = command(installed, "course", "students", cwd=tmp_path)
-    copies = sorted(path.name for path in (tmp_path / "students").glob("*.ipynb"))
+    folder = tmp_path_factory.mktemp("empty")
+    return folder / "students", command(installed, "course", "students", cwd=folder)
+
+
+def test_the_course_in_an_empty_folder(students):
+    """All lessons come with the wheel, and the students' copies are made from them."""
+    folder, out = students
+    copies = sorted(path.name for path in folder.glob("*.ipynb"))
     assert len(copies) == 10
     assert all(name in out for name in copies)
+
+
+def test_a_student_runs_a_whole_lesson_from_the_wheel(installed, students):
+    """The copy of lesson 10 with its answers written in runs from top to bottom, and prints what is committed."""
+    name = "10_project"
+    path = students[0] / f"{name}.ipynb"
+    lesson = json.loads((installed.site / "xcrepro/_project/notebooks/course" / path.name).read_text(encoding="utf-8"))
+    answers = {
+        cell["metadata"]["nbgrader"]["grade_id"]: cell["source"]
+        for cell in lesson["cells"]
+        if "nbgrader" in cell["metadata"]
+    }
+    copy = json.loads(path.read_text(encoding="utf-8"))
+    for cell in copy["cells"]:
+        marks = cell["metadata"].get("nbgrader", {})
+        if marks.get("solution"):
+            cell["source"] = answers[marks["grade_id"]]
+    copy["cells"].append(
+        copy["cells"][-1] | {"id": "where", "metadata": {}, "source": "import xcrepro; print(xcrepro.__file__)"}
+    )
+    copy["cells"][-1] |= {"cell_type": "code", "outputs": [], "execution_count": None}
+    path.write_text(json.dumps(copy), encoding="utf-8")
+    run = "import sys, nbclient, nbformat; book = nbformat.read(sys.argv[1], 4); "
+    run += (
+        "nbclient.NotebookClient(book, timeout=300, kernel_name='python3').execute(); nbformat.write(book, sys.argv[1])"
+    )
+    # Compiled, but quickly rather than well: interpreted, a lesson takes minutes.
+    installed("-c", run, path.name, cwd=path.parent, NUMBA_DISABLE_JIT="0", NUMBA_OPT="1")
+    *cells, where = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert str(installed.site) in "".join(where["outputs"][0]["text"])
+    committed = {cell["id"]: printed(cell) for cell in lesson["cells"] if cell["cell_type"] == "code"}
+    found = {cell["id"]: printed(cell) for cell in cells if cell["cell_type"] == "code" and cell["id"] in committed}
+    assert len(found) > 10
+    assert found == {cell: committed[cell] for cell in found}
+
+
+def printed(cell: dict) -> str:
+    """What a cell of a notebook printed, and its last value as text."""
+    texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"]]
+    return "".join("".join(text) for text in texts if "<Figure" not in "".join(text))

@@ -71,6 +71,15 @@ def precision(truth, ids) -> float:
     return sum(int(label) in rows[i] for i in range(len(rows)) for label in ids[i]) / (5 * len(rows))
 
 
+def with_labels(top, truth, place, every=1):
+    """Predictions with a label of this truth at one place of every so many rows, where the row does not have it yet."""
+    ids = top.ids.copy()
+    for row in range(0, len(ids), every):
+        fresh = [label for label in truth.indices[truth.indptr[row] : truth.indptr[row + 1]] if label not in ids[row]]
+        ids[row, place] = fresh[0] if fresh else ids[row, place]
+    return xc.TopK.from_ids(ids, n_labels=top.n_labels)
+
+
 def hidden(folder, name):
     return formats.read_truth(folder / "hidden" / f"{name}.npz")
 
@@ -179,10 +188,16 @@ def test_the_first_metric_decides_with_its_own_k_and_the_page_prints_the_tables_
     """nDCG@3 ranks although P@1 comes after it; the page has each value with the low end of its interval first."""
     made = board.make(tmp_path / "b", points=1500, deadline=DEADLINE, seed=3, metrics=["nDCG@3", "P@1", "nDCG@1"])
     assert "with the 3 best of" in (made / "public" / "README.md").read_text()
+    tops = tops | {
+        "first": with_labels(tops["popular"], hidden(made, "observed"), 0, every=3),
+        "third": with_labels(tops["popular"], hidden(made, "observed"), 2),
+    }
     for student, top in tops.items():
         hand_in(made, student, top)
     board.rank(made)
     table = pd.read_csv(made / "ranking.csv")
+    assert table["student"][0] == "third"
+    assert table["nDCG@1"][0] < table["nDCG@1"][1], "at k = 1 another student is first"
     for name, metric, k in (("nDCG@3", xc.metrics.ndcg, 3), ("P@1", xc.metrics.precision, 1)):
         expected = [metric(hidden(made, "observed"), tops[student], k)[0] for student in table["student"]]
         assert list(table[name]) == pytest.approx(expected, rel=1e-5)
@@ -244,7 +259,7 @@ def test_the_verdict_counts_what_held_what_was_sure_and_what_turned():
     assert "25.0 % of the test labels" in said
     assert "2 of 5 pairs of students are in the same order" in said
     assert "Among them are 1 of the 3 pairs whose observed interval leaves out 0" in said
-    assert "In 2 pairs the complete labels show a difference of the opposite sign" in said
+    assert "In 2 of all pairs the complete labels show a difference of the opposite sign" in said
 
 
 def test_each_fault_is_named_and_the_earlier_sound_file_stays(folder, tops):
@@ -348,6 +363,26 @@ def test_open_waits_for_the_deadline_and_compares_both_orders(folder, tops, caps
     assert "had been taken out (rule: rare, strength 0.5)" in page
     board.rank(folder)
     assert "The complete truth" in (folder / "index.html").read_text(), "once opened, it stays open"
+
+
+def test_a_pair_that_turns_when_the_truth_is_opened(folder, tops):
+    """One student gave up the last place for labels that were taken out: behind on the observed labels, ahead on all."""
+    observed, complete = hidden(folder, "observed"), hidden(folder, "complete")
+    hand_in(folder, "steady", tops["ova"])
+    hand_in(folder, "turned", with_labels(tops["ova"], (complete - observed).tocsr(), 4))
+    board.rank(folder)
+    settings = json.loads((folder / "board.json").read_text()) | {"deadline": "2021-01-31T18:00:00+00:00"}
+    (folder / "board.json").write_text(json.dumps(settings))
+    log = (folder / "log.csv").read_text()
+    (folder / "log.csv").write_text(log.replace("2030-", "2020-"))
+    table, pairs = board.open_truth(folder), pd.read_csv(folder / "pairs.csv")
+    assert list(table["student"]) == ["steady", "turned"]
+    assert list(table["complete rank"]) == [2, 1]
+    assert pairs["value"][0] > 0 > pairs["complete"][0]
+    assert not pairs["held"][0]
+    page = (folder / "index.html").read_text()
+    assert "0 of 1 pairs of students are in the same order" in page
+    assert "In 1 of all pairs the complete labels show a difference of the opposite sign" in page
 
 
 def test_two_runs_at_once_do_no_harm(folder, tops):

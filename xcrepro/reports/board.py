@@ -460,7 +460,8 @@ def _verdict(settings: dict, pairs: pd.DataFrame) -> str:
         f"strength {settings['strength']:g}): {html.escape(RULES[settings['rule']])}.</p>"
         f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students are in the same order on the complete labels. Among them "
         f"are {(pairs['held'] & sure).sum()} of the {sure.sum()} pairs whose observed interval leaves out 0. In "
-        f"{against.sum()} pairs the complete labels show a difference of the opposite sign whose interval leaves out 0.</p>"
+        f"{against.sum()} of all pairs the complete labels show a difference of the opposite sign whose interval leaves out 0."
+        "</p>"
     )
 
 
