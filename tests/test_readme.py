@@ -11,16 +11,11 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from docs import generated
 from xcrepro.papers import evidence
+from xcrepro.published.claims import known
 
 DELICIOUS, BIBTEX = "delicious", "bibtex"
-PAPERS = {
-    "jain16": ("Propensity-scored losses", "jain16/claims"),
-    "reeval": ("Binned macro-F1", "reeval/claims"),
-    "calibration": ("Calibration@k", "calibration/claims"),
-    "coverage": ("Coverage@k", "coverage/claims"),
-    "xcrepo": ("Extreme Classification Repository", "xcrepo/claims"),
-}
 
 
 def section(root, heading: str) -> str:
@@ -81,14 +76,15 @@ def claims(root) -> list[str]:
         [],
         dict(zip(evidence.GROUPS, ("no", "some", "some", "open", "yes", "yes", "new", "never"), strict=True)),
     )
-    for paper, (name, page) in PAPERS.items():
+    for paper in known():
         found = evidence.of_paper(paper)["group"].map(words).value_counts()
         assert "new" not in found, f"{paper}: a claim without a verdict needs a column of its own"
         counts = [
             len(xc.claims(paper)),
             *(found.get(word, 0) for word in ("yes", "some", "no", "open", "never")),
         ]
-        rows.append(f"| [{name}](notebooks/{page}.ipynb) | {' | '.join(map(str, counts))} |")
+        name = generated.DOCUMENTS[paper][0].removeprefix("The ")
+        rows.append(f"| [{name}](notebooks/{paper}/claims.ipynb) | {' | '.join(map(str, counts))} |")
     return rows
 
 
