@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,65 +21,13 @@ from xcrepro.arguments import cut_offs, real_number, whole_number
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.metrics import registry
 from xcrepro.reports import compute, grid, html
-from xcrepro.reports import report as reports
+from xcrepro.reports.report import FILE, FORMAT, Report
 from xcrepro.repro import tables
 from xcrepro.scale import fold
 from xcrepro.scale import state as state_of
 
 LOOKED_AT = 8
 """Blocks of a model in which rows are held to their predictions, the first and the last among them."""
-
-
-@dataclass(frozen=True)
-class BlocksReport:
-    """What came out.
-
-    Attributes
-    ----------
-    title : str
-    tables : dict of str to DataFrame
-        ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here), ``pairs`` (metric, k, left,
-        right, value, low, high).
-    about : dict
-        Rows, models, options, warnings.
-    """
-
-    title: str
-    tables: dict[str, pd.DataFrame]
-    about: dict[str, object]
-
-    def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
-        """Write ``report.html``, ``csv/*.csv`` and what it was made from; the folder is new, or holds such a report.
-
-        Returns
-        -------
-        Path
-            The page.
-        """
-        folder = Path(folder).expanduser()
-        reports.check_target(folder, str(self.about["digest"]), force)
-        with reports.atomic_folder(folder) as part:
-            (part / "csv").mkdir()
-            for name, table in self.tables.items():
-                (part / "csv" / f"{name}.csv").write_text(tables.csv_text(table), encoding="utf-8")
-            about = {"format": reports.FORMAT, "title": self.title, **self.about}
-            (part / reports.FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
-            (part / "report.html").write_text(self.to_html(), encoding="utf-8")
-        return folder / "report.html"
-
-    def to_html(self) -> str:
-        """The report as one HTML file's text."""
-        said = [f"To doubt: {doubt}" for doubt in self.about["warnings"]]
-        said += [
-            f"{self.about['rows']:,} points, {self.about['samples']} samples of a Poisson bootstrap, from blocks. Intervals "
-            "are for means and ratios of sums over points; pairs are compared on the same samples."
-        ]
-        own = [
-            grid.of_table(name, caption, self.tables[name], 4, f"csv/{name}.csv")
-            for name, caption in _CAPTIONS.items()
-            if len(self.tables[name])
-        ]
-        return html.titled(self.title, *(f"<p>{html.escape(text)}</p>" for text in said), *map(html.table, own))
 
 
 _CAPTIONS = {"metrics": "Metrics, with intervals where a metric has them", "pairs": "Differences of models, paired"}
@@ -99,7 +46,7 @@ def report(
     title: str = "",
     resume: str | os.PathLike | None = None,
     **engine,
-) -> BlocksReport:
+) -> Report:
     """Metrics of several models over blocks of the same rows.
 
     Parameters
@@ -120,7 +67,9 @@ def report(
 
     Returns
     -------
-    BlocksReport
+    Report
+        With the tables ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here) and ``pairs``
+        (metric, k, left, right, value, low, high).
 
     Raises
     ------
@@ -149,9 +98,32 @@ def report(
     made = {"metrics": _metrics(states, confidence), "pairs": _pairs(states, tail)}
     rows = states[first].n_rows
     digest = json.dumps([rows, states[first].fingerprint(), [*states]], default=str)
-    about = {"rows": rows, "models": [*states], "samples": samples, "seed": seed, "confidence": confidence}
-    about["warnings"] = doubts
-    return BlocksReport(title or "Report over blocks", made, about | {"digest": digest})
+    about = {"format": FORMAT, "title": title or "Report over blocks", "rows": rows, "models": [*states]}
+    about |= {
+        "samples": samples,
+        "seed": seed,
+        "confidence": confidence,
+        "warnings": doubts,
+        "digest": digest,
+        "parts": {},
+    }
+    files = {f"csv/{name}.csv": tables.csv_text(table).encode() for name, table in made.items()}
+    files |= {FILE: json.dumps(about, indent=1).encode(), "report.html": _page(about, made).encode()}
+    return Report(about, files)
+
+
+def _page(about: Mapping[str, object], made: Mapping[str, pd.DataFrame]) -> str:
+    said = [f"To doubt: {doubt}" for doubt in about["warnings"]]
+    said += [
+        f"{about['rows']:,} points, {about['samples']} samples of a Poisson bootstrap, from blocks. Intervals are for means "
+        "and ratios of sums over points; pairs are compared on the same samples."
+    ]
+    own = [
+        grid.of_table(name, caption, made[name], 4, f"csv/{name}.csv")
+        for name, caption in _CAPTIONS.items()
+        if len(made[name])
+    ]
+    return html.titled(about["title"], *(f"<p>{html.escape(text)}</p>" for text in said), *map(html.table, own))
 
 
 def alignment(blocks) -> list[str]:

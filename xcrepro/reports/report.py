@@ -317,7 +317,9 @@ def execute(values: Mapping[str, object], home: Path):
         raise DataMissing(f"{source}: a report needs the project's notebooks, as a clone and the wheel have them")
     executed, log = home / "report.ipynb", home / "log"
     arguments = [str(source), str(executed), "--no-progress-bar", "-y", yaml.safe_dump(dict(values))]
-    process = children.start_here(arguments, {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}, log)
+    # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
+    environment = {**os.environ, "XCREPRO_ROOT": str(source.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
+    process = children.start_here(arguments, environment, log)
     try:
         process.wait()
     finally:
