@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib.util
 import io
 import json
 import os
@@ -235,7 +236,8 @@ def report(
     'right leads P@1 with 100.0 % [100.0, 100.0], clearly: 50.0 points [35.0, 65.0] above half (p < 0.001).'
     """
     for library in ("matplotlib", "papermill", "nbconvert"):  # before the work, not after it
-        extras.library(library)
+        if importlib.util.find_spec(library) is None:
+            raise extras.missing(library)
     started = time.perf_counter()
     given = collect(
         truth, predictions, train_truth=train_truth, A=A, B=B, title=title, label_names=label_names, texts=texts,
@@ -321,6 +323,8 @@ def execute(values: Mapping[str, object], home: Path):
     environment = {**os.environ, "XCREPRO_ROOT": str(source.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
     process = children.start_here(arguments, environment, log)
     try:
+        import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs
+
         process.wait()
     finally:
         children.stop([process])
