@@ -107,21 +107,25 @@ def metrics_and_pairs(
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
-    asked = given.truth, tops, sorted(ks)
     if given.truth.n_rows < LEAST_ROWS:
-        table = evaluate(*asked, **about, metrics=[*names]).assign(stderr=np.nan, low=np.nan, high=np.nan)
+        table = _measured(given, tops, sorted(ks), [*names], samples, seed, confidence, **about)
         found = pd.DataFrame(columns=["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"])
     else:
         how = {"samples": samples, "seed": seed, "confidence": confidence}
-        both = Replicates(*asked, [*names], Options(**about), **how)
-        table, found = both.table(), both.differences()
-        place = {one: at for at, one in enumerate(wanted)}
-        at = [place.get(one, -1) for one in zip(found["metric"], found["k"], strict=True)]
-        found = (
-            found.assign(at=at).query("at >= 0").sort_values("at", kind="stable", ignore_index=True).drop(columns="at")
-        )
+        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **how)
+        table, found = _possible(both.table()), both.differences()
+        found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
         found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
-    return _possible(table).assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
+    return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
+
+
+def _measured(given: Given, tops, ks, metrics, samples: int, seed: int, confidence: float, **about) -> pd.DataFrame:
+    """As :func:`xcrepro.evaluate` with an interval; of too few points without."""
+    if given.truth.n_rows < LEAST_ROWS:
+        table = evaluate(given.truth, tops, ks, metrics=metrics, **about)
+        return table.assign(stderr=np.nan, low=np.nan, high=np.nan)
+    how = {"interval": confidence, "samples": samples, "seed": seed}
+    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about, **how))
 
 
 def _possible(table: pd.DataFrame) -> pd.DataFrame:
@@ -262,34 +266,28 @@ def calibration(
     diagrams : DataFrame
         model, state, then the columns of :func:`xcrepro.metrics.reliability`, at the last k.
     """
-    rows, diagrams, last = [], [], max(ks)
-    small = given.truth.n_rows * last <= _PAIRS_OF_ACE
-    sure = [name for name in CALIBRATION if small or name != "ACE"] if given.truth.n_rows >= LEAST_ROWS else []
-    how = {"metrics": sure, "interval": confidence, "samples": samples, "seed": seed}
+    parts, diagrams, last = [], [], max(ks)
+    sure = [name for name in CALIBRATION if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
     for k in ks:
         for state, tops in calibrated(given, k, calibrator).items():
-            found = evaluate(given.truth, tops, [k], metrics=[*CALIBRATION, *_CORRECTED])
-            values, ends = found.set_index(["model", "metric"])["value"].to_dict(), {}
+            table = evaluate(given.truth, tops, [k], metrics=[*CALIBRATION])
             if k == last:
-                pairs_of = ((model, pairs(given.truth, top, k)) for model, top in tops.items())
-                diagrams += [reliability(*both).assign(model=model, state=state) for model, both in pairs_of]
-                if sure:
-                    table = _possible(evaluate(given.truth, tops, [k], **how)).set_index(["model", "metric"])
-                    ends = dict(zip(table.index, table[["low", "high"]].to_numpy().tolist(), strict=True))
-            for model in tops:
-                rows += [
-                    (model, metric, state, k, values[model, metric], *ends.get((model, metric), (np.nan, np.nan)))
-                    for metric in CALIBRATION
-                ]
-                if state == "before":
-                    rows.append((model, "ECE corrected", state, k, *(values[model, name] for name in _CORRECTED)))
-    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
+                ends = _measured(given, tops, [k], sure, samples, seed, confidence)
+                table = table.merge(ends[["model", "metric", "low", "high"]], "left", ["model", "metric"])
+                of_pairs = [(model, *pairs(given.truth, top, k)) for model, top in tops.items()]
+                diagrams += [reliability(*both).assign(model=model, state=state) for model, *both in of_pairs]
+            parts.append(table.assign(state=state))
+            if state == "before":
+                found = evaluate(given.truth, tops, [k], metrics=[*_CORRECTED]).pivot(index="model", columns="metric")
+                found = found["value"].rename(columns=_CORRECTED).reset_index()
+                parts.append(found.assign(metric="ECE corrected", k=k, state=state))
+    table = pd.concat(parts, ignore_index=True)[["model", "metric", "state", "k", "value", "low", "high"]]
     drawn = pd.concat(diagrams, ignore_index=True)[["model", "state", *diagrams[0].columns.drop(["model", "state"])]]
     by_model = {"key": lambda column: column.map(given.models.index), "kind": "stable", "ignore_index": True}
     return table.sort_values("model", **by_model), drawn.sort_values("model", **by_model)
 
 
-_CORRECTED = ("ECE corrected", "ECE corrected low", "ECE corrected high")
+_CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}
 
 
 # ---------------------------------------------------------------- the price of coverage
@@ -313,9 +311,7 @@ def price(given: Given, k: int, samples: int = 1000, seed: int = 0, confidence: 
             continue
         candidates = top.to_csr()
         chosen = {str(beta): decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
-        how = {"interval": confidence, "samples": samples, "seed": seed} if given.truth.n_rows >= LEAST_ROWS else {}
-        found = evaluate(given.truth, chosen, [k], metrics=["P", "coverage"], **how)
-        found = _possible(found) if how else found.assign(low=np.nan, high=np.nan)
+        found = _measured(given, chosen, [k], ["P", "coverage"], samples, seed, confidence)
         found = found.set_index(["model", "metric"])[["value", "low", "high"]]
         rows += [(model, beta, k, *found.loc[(str(beta), "P")], *found.loc[(str(beta), "coverage")]) for beta in BETAS]
     return pd.DataFrame(rows, columns=["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"])
