@@ -359,6 +359,19 @@ def test_predictions_for_other_points_are_refused_with_their_file(small, files):
 
 
 @pytest.mark.usefixtures("no_figures")
+def test_pairs_that_may_not_be_predicted_are_taken_out_of_scores_and_named_in_rankings(small, files):
+    first = small.good.ids[:, 0]
+    (files / "filter.txt").write_text("".join(f"{row} {label}\n" for row, label in enumerate(first)))
+    save_npz(files / "scores.npz", small.good.to_csr())
+    given = files / "truth.npz", [files / "scores.npz", files / "predictions" / "good.npz"]
+    report = xc.report(*given, exclude=files / "filter.txt", ks=1, **QUICK)
+    assert any(doubt.startswith("good: filter pairs") for doubt in report.warnings)
+    assert not any(doubt.startswith("scores: filter") for doubt in report.warnings)
+    second = [small.Y[row, label] > 0 for row, label in enumerate(small.good.ids[:, 1])]
+    assert report.frame().query("model == 'scores' and metric == 'P'")["value"].item() == pytest.approx(np.mean(second))
+
+
+@pytest.mark.usefixtures("no_figures")
 def test_predictions_for_the_train_points_are_named_with_a_file_of_train_labels_too(small):
     dense = small.train.toarray()[:120] + np.linspace(0.5, 0, 30)
     wrong = xc.TopK.from_scores(dense, 10)

@@ -56,6 +56,8 @@ class Given:
         Of the L labels, or empty.
     texts : tuple of str
         Of the n test points, or empty.
+    exclude : tuple of (rows, labels), or None
+        Pairs that may not be predicted.
     dataset : Dataset or None
         Where the truth is one's.
     """
@@ -70,6 +72,7 @@ class Given:
     B: float = DEFAULT_B
     label_names: tuple[str, ...] = ()
     texts: tuple[str, ...] = field(default=(), repr=False)
+    exclude: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
 
     @property
@@ -201,7 +204,7 @@ def collect(
         raise ArgumentError("texts", f"must have one for each of the {Y.n_rows} points", len(texts))
     runs = by_seed(_predictions(predictions, Y, exclude))
     named = {"label_names": tuple(map(str, label_names)), "texts": tuple(map(str, texts))}
-    return Given(title, origin, Y, runs, counts, train, A, B, **named, dataset=ds)
+    return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=exclude, dataset=ds)
 
 
 def _lines(path: Path) -> list[str]:

@@ -127,13 +127,13 @@ class Page:
         show(*said, *([f"Command: {command}"] if command else []))
 
 
-def alignment(given: Given, exclude=None) -> list[str]:
+def alignment(given: Given) -> list[str]:
     """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
     return [
         f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
         for model, runs in given.runs.items()
         for seed, top in runs.items()
-        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=exclude)
+        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=given.exclude)
     ]
 
 

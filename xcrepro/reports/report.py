@@ -257,11 +257,10 @@ def report(
     }
     compute.compared(given, values["ks"], values["metrics"])
     # What leads to the same run where the reader has files; what is in memory is only handed over.
-    asked = {"truth": truth, "train_truth": train_truth, "labels": label_names, "texts": texts, "filter": exclude}
+    asked = {"truth": truth, "train_truth": train_truth, "labels": label_names, "texts": texts, "exclude": exclude}
     values |= {name: _path(value) for name, value in asked.items() if isinstance(value, str | os.PathLike)}
     handed = {
         "given": given,
-        "exclude": exclude,
         "others": [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others],
         "doubts": [str(getattr(one, "message", one)) for one in warnings],
     }
