@@ -317,7 +317,8 @@ def execute(values: Mapping[str, object], home: Path):
     if not source.is_file():
         raise DataMissing(f"{source}: a report needs the project's notebooks, as a clone and the wheel have them")
     executed, log = home / "report.ipynb", home / "log"
-    arguments = [str(source), str(executed), "--no-progress-bar", "-y", yaml.safe_dump(dict(values))]
+    quick = ["--no-progress-bar", "--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
+    arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
     # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
     environment = {**os.environ, "XCREPRO_ROOT": str(source.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
     process = children.start_here(arguments, environment, log)
