@@ -10,6 +10,7 @@ import re
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -188,6 +189,35 @@ def test_values_that_no_table_could_show_do_not_come_back(given, tmp_path, value
     path.write_text(json.dumps({**content, "sha256": paths.seal(content)}))
     with pytest.raises(DataError, match=said):
         results.read(path)
+
+
+def test_the_history_has_every_time_that_a_result_was_added(given, tmp_path, capsys):
+    Y, top = given
+    for k in (5, 2):  # the second replaces the first
+        short = xc.TopK.from_ids(np.where(np.arange(5) < k, top.ids, -1), n_labels=30)
+        path = results.add(
+            results.of("ours", "EUR-Lex", Y, short, (1, 5), metrics=["P", "label entropy"]), tmp_path, True
+        )
+    results.add(results.of("other", "mine", Y, top, 1, metrics=["P"]), tmp_path)
+    found = results.history(tmp_path)
+    assert found[["dataset", "method"]].to_numpy().tolist() == [["eurlex-4k", "ours"]] * 2 + [["mine", "other"]]
+    expected = [100 * Y[np.arange(60)[:, None], top.ids[:, :k]].sum() / (60 * 5) for k in (5, 2)]
+    assert found["P@5"].tolist()[:2] == pytest.approx(expected)
+    assert np.isnan(found["P@5"][2])
+    assert found["added"].is_monotonic_increasing
+    assert pd.to_datetime(found["added"]).dt.tz is not None
+    assert found["truth"].eq(fingerprint(Y)[:8]).all()
+    assert found["digest"][1] == json.loads(path.read_text())["sha256"][:8] != found["digest"][0]
+    assert len(results.history(tmp_path, "EURLex-4K")) == 2
+    assert len(results.read_all(tmp_path)) == 2
+    assert main(["results", "show", "--history", "--metrics", "P@1", "--csv", "--folder", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "added,dataset,method,P@1,truth,digest"
+    with (tmp_path / results.HISTORY).open("a") as file:
+        file.write('{"added": 3}\n')
+    with pytest.raises(DataError, match="line 4"):
+        results.history(tmp_path)
+    with pytest.raises(DataMissing):
+        results.history(tmp_path / "none")
 
 
 def test_no_json_and_no_results(tmp_path):

@@ -7,6 +7,7 @@ sees what does not belong together. What cannot be right (:mod:`xcrepro.publishe
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 import os
@@ -40,6 +41,8 @@ _SEAL = {"format": str, "sha256": str}
 _FIELDS = {"name": str, "dataset": str, "note": str, "version": str, "options": dict, "truth": dict, "values": dict}
 _TRUTH = {"fingerprint": str, "points": int, "labels": int, "pairs": int}
 _LONGEST = 80
+HISTORY = "history.jsonl"
+"""Beside the datasets' folders: a line for each time that a result was added."""
 DOUBTS = "doubts"
 """The option that names what :func:`xcrepro.diagnose.check` found, where it found something: a table says it."""
 
@@ -108,9 +111,71 @@ def add(result: Result, folder: Path | None = None, force: bool = False) -> Path
     content["values"] = {name: None if math.isnan(value) else value for name, value in result.values.items()}
     content["format"] = _FORMAT
     content["sha256"] = paths.seal(content)
-    with paths.atomic_path(path) as part:
-        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    past = path.parents[1] / HISTORY
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    paths.write_together({path: text.encode(), past: _remembered(past, content)})
     return path
+
+
+def _remembered(path: Path, content: Mapping[str, object]) -> bytes:
+    """The history with one line more: also a result that is replaced later stays known."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    line = {
+        "added": now,
+        **{name: content[name] for name in ("dataset", "name", "version", "sha256", "note", "values")},
+    }
+    line["truth"] = content["truth"]["fingerprint"]
+    before = path.read_bytes() if path.is_file() else b""
+    return before + json.dumps(line, ensure_ascii=False).encode() + b"\n"
+
+
+def history(folder: Path | None = None, dataset: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """What was added to a folder, and when: one row each time, the oldest first, replaced results too.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        By default :func:`default_folder`.
+    dataset : str, optional
+        Only of this one, by any of its names.
+    metrics : sequence of str
+        As for :func:`table`.
+
+    Returns
+    -------
+    DataFrame
+        added (UTC), dataset, method, one column a metric (percent where it is a fraction), truth and digest: the first 8 digits
+        of the fingerprint of the truth and of the SHA-256 of the result.
+
+    Raises
+    ------
+    DataMissing
+        Where nothing was added since there is a history.
+    DataError
+        For a line that is none.
+    """
+    import pandas as pd
+
+    path = (folder or default_folder()) / HISTORY
+    if not path.is_file():
+        raise DataMissing(f"{path}: no history yet; `xcrepro results add` writes one")
+    found, entry = [], None if dataset is None else datasets.find(dataset)
+    wanted = entry.name if entry else dataset
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        try:
+            one = json.loads(line)
+            values = {name: math.nan if value is None else float(value) for name, value in one["values"].items()}
+            texts = [str(one[name]) for name in ("added", "dataset", "name", "truth", "sha256")]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DataError(path, f"line {number} ({type(error).__name__})", "what `results add` writes") from None
+        if wanted in (None, texts[1]):
+            found.append((texts, values))
+    columns = _columns(list(dict.fromkeys(name for _, values in found for name in values)), metrics)
+    rows = [
+        (*texts[:3], *(values.get(name, math.nan) * _in_units(name) for name in columns), texts[3][:8], texts[4][:8])
+        for texts, values in found
+    ]
+    return pd.DataFrame(rows, columns=["added", "dataset", "method", *columns, "truth", "digest"])
 
 
 def _file_name(text: str) -> str:
@@ -231,7 +296,11 @@ def _columns(there: list[str], asked: Sequence[str]) -> list[str]:
 
 
 def _in_percent(result: Result, columns: list[str]) -> list[float]:
-    return [result.values.get(name, math.nan) * (100 if _metric(name).unit == "fraction" else 1) for name in columns]
+    return [result.values.get(name, math.nan) * _in_units(name) for name in columns]
+
+
+def _in_units(column: str) -> int:
+    return 100 if _metric(column).unit == "fraction" else 1
 
 
 def _apart(dataset: str, results: list[Result]) -> list[str]:

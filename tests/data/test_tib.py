@@ -339,7 +339,6 @@ def test_commands_show_names(tmp_path, capsys):
     labels = (tmp_path / "report" / "csv" / "labels.csv").read_text()
     assert re.search(r"^\d+,Architecture,\d+,\d+,\d+,\d+$", labels, re.MULTILINE)
     assert "TIB, 1,000 of 17,740 records" in (tmp_path / "report" / "report.html").read_text()
-    assert main([*report, "--notebook"]) == 2
     assert main(["evaluate", "--blocks", str(tmp_path), "--per-label"]) == 2
 
 

@@ -1,12 +1,17 @@
-"""A small dataset with every kind of label, and predictions of its points."""
+"""A small dataset with every kind of label, predictions of its points, and its report: the notebook, run once."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+
+import nbformat
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from xcrepro import TopK
+from xcrepro import TopK, paths
+from xcrepro.reports import report as reports
 
 
 class Small:
@@ -35,4 +40,41 @@ def small() -> Small:
 def made(small):
     import xcrepro as xc
 
-    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60)
+    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60, per_point=["nDCG"])
+
+
+def run_here(values, home):
+    """The notebook's cells, run in this process: no kernel has to start."""
+    notebook, names, shown = nbformat.read(paths.committed(reports.NOTEBOOK), 4), {}, []
+
+    def show(what, raw=False, metadata=None, **_) -> None:
+        data = what if raw else {"text/html": what._repr_html_()}
+        shown.append(nbformat.v4.new_output("display_data", data, metadata=metadata or {}))
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.setattr("IPython.display.display", show)
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and "example" not in cell.metadata.get("tags", []):
+                shown.clear()
+                exec(compile(cell.source, cell.id, "exec"), names)
+                cell.outputs = list(shown)
+                if "parameters" in cell.metadata.get("tags", []):
+                    names |= values
+    return notebook
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    monkeypatch.setattr(reports, "execute", run_here)
+
+
+@pytest.fixture
+def no_figures(here, monkeypatch) -> None:
+    """Where a test is about something else: to draw takes longest. What is drawn is held to its table all the same."""
+    from xcrepro.repro import figures
+
+    def held(fig, table, **_) -> dict[str, bytes]:
+        figures.held(fig, table)
+        return {".svg": b"<svg></svg>"}
+
+    monkeypatch.setattr(figures, "render", held)

@@ -12,21 +12,22 @@ function element(more) {
   return found;
 }
 
-const texts = Array.from({ length: 12 }, (_, at) => [`model ${at}`, (at * 7) % 12]);
-const rows = texts.map(([name, number]) => element({
+const texts = Array.from({ length: 12 }, (_, at) => [`model ${at}`, (at * 7) % 12, at < 5 ? "few" : "many"]);
+const rows = texts.map(([name, number, kind]) => element({
   hidden: false, textContent: `${name} ${number}`,
-  cells: [{ textContent: name, dataset: {} }, { textContent: `${number}`, dataset: { v: `${number}` } }],
+  cells: [{ textContent: name, dataset: {} }, { textContent: `${number}`, dataset: { v: `${number}` } },
+    { textContent: kind, dataset: {} }],
 }));
-const missing = [{ textContent: "none", dataset: {} }, { textContent: "-", dataset: {} }];
+const missing = [{ textContent: "none", dataset: {} }, { textContent: "-", dataset: {} }, { textContent: "few", dataset: {} }];
 rows.unshift(element({ hidden: false, textContent: "none -", cells: missing }));
 const body = { rows, appendChild: (row) => { rows.splice(rows.indexOf(row), 1); rows.push(row); } };
-const heads = [0, 1].map((cellIndex) => element({ cellIndex }));
+const heads = [0, 1, 2].map((cellIndex) => element({ cellIndex, className: cellIndex === 1 ? "n" : "", textContent: `head ${cellIndex}` }));
 const table = { tBodies: [body], querySelectorAll: () => heads };
 heads.forEach((head) => { head.closest = () => table; });
-let field = null;
-const box = { querySelectorAll: () => rows, before: (one) => { field = one; } };
+let line = null;
+const box = { querySelectorAll: (where) => (where.startsWith("tbody") ? rows : heads), before: (one) => { line = one; } };
 global.document = {
-  createElement: () => element({}),
+  createElement: () => { const one = element({ value: "", inside: [] }); one.append = (other) => one.inside.push(other); return one; },
   querySelectorAll: (where) => (where.endsWith(".box") ? [box] : heads),
 };
 require(script);
@@ -34,11 +35,17 @@ const numbers = () => rows.filter((row) => !row.hidden).map((row) => Number(row.
 const seen = {};
 heads[1].click();
 seen.falling = numbers();
-heads[1].listeners.keydown({ key: "Enter" });
+heads[1].listeners.keydown({ key: "Enter", preventDefault: () => {} });
 seen.rising = numbers();
+const [list, field] = line.inside;
 field.value = "MODEL 1";
 field.listeners.input();
 seen.filtered = numbers();
+seen.choices = line.inside.length === 2 && list.inside.map((option) => option.textContent);
+field.value = "";
+list.value = "few";
+list.listeners.input();
+seen.chosen = rows.filter((row) => !row.hidden).map((row) => row.cells[2].textContent).length;
 heads[0].click();
 seen.names = rows.map((row) => row.cells[0].textContent).slice(0, 3);
 console.log(JSON.stringify(seen));

@@ -31,42 +31,35 @@ def weights(small):
 
 def test_every_metric_is_the_one_that_evaluate_has(small, made):
     counts, inverse = weights(small)
-    table = made.frame()
-    for model, top in small.tops.items():
-        names = sorted(set(table["metric"]) & set(m.METRICS))
-        expected = xc.evaluate(small.Y, top, KS, inverse, counts, metrics=[*names, "binned macro-F1"])
-        ours = table[table["model"] == model].set_index(["metric", "k"])["value"]
-        assert len(ours) == len(expected)
-        for row in expected.itertuples():
-            assert ours[row.metric, row.k] == row.value, row.metric
-    assert {"P", "R", "nDCG", "PSP", "PSnDCG", "macro-F1", "micro-F1", "coverage", "label entropy"} <= set(
-        table["metric"]
-    )
+    names = [*itertools.chain(*compute.OWN.values()), "binned macro-F1"]
+    how = {"metrics": names, "interval": 0.95, "samples": 60}
+    expected = xc.evaluate(small.Y, small.tops, KS, inverse, counts, **how)
+    ours, fractions = made.frame(), expected["metric"] != "label entropy"
+    assert ours["value"].tolist() == expected["value"].tolist()
+    assert ours[["model", "metric", "k"]].equals(expected[["model", "metric", "k"]])
+    assert ours["low"].tolist() == expected["low"].clip(0).tolist()
+    assert ours["high"].tolist() == expected["high"].clip(upper=np.where(fractions, 1, np.inf)).tolist()
 
 
-def test_intervals_are_those_of_the_one_model_alone(small, made):
-    table = made.frame().set_index(["model", "metric", "k"])
-    one = m.confidence_intervals(small.Y, small.bad, 3, metrics=["P", "nDCG"], samples=60)
-    for interval in one:
-        row = table.loc[("bad", interval.metric, 3)]
-        assert (row["low"], row["high"], row["interval"]) == (interval.low, interval.high, "bootstrap")
-    [one] = m.confidence_intervals(small.Y, small.bad, 3, metrics=["coverage"], samples=60)
-    row = table.loc[("bad", "coverage", 3)]
-    assert (row["low"], row["high"], row["interval"]) == (one.low, one.high, "halves")
-    assert (table["low"] <= table["value"]).all()
-    assert (table["value"] <= table["high"]).all()
+def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
+    counts, inverse = weights(small)
+    names = ["P@1", "P@5", "nDCG@5", "PSP@5", "macro-F1@5", "coverage@5"]
+    expected = xc.compare(small.Y, small.tops, names, KS, inverse_propensity=inverse, label_counts=counts, samples=60)
+    keys = ["metric", "k", "left", "right"]
+    one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
+    pd.testing.assert_frame_equal(one, other)
+    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, 60, metrics=["R", "MRR@2"])
+    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, ["R", "MRR@2"], KS, samples=60))
+    assert "MRR" in set(own["metric"])
 
 
-def test_pairs_are_the_paired_bootstrap_and_holm_is_over_the_pairs(small):
+def test_one_rule_corrects_all_comparisons_of_a_report(small):
     tops = {**small.tops, "third": small.drawn(1)}
-    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, (100, 40), 0, 0.95)
-    part = pairs[(pairs["metric"] == "P") & (pairs["k"] == 5)]
-    alone = [
-        m.paired_bootstrap(small.Y, tops[a], tops[b], 5, samples=100)[0] for a, b in itertools.combinations(tops, 2)
-    ]
-    assert part["p"].tolist() == [one.p for one in alone]
-    assert part["difference"].tolist() == [one.difference for one in alone]
-    assert part["p adjusted"].tolist() == m.holm([one.p for one in alone]).tolist()
+    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, 100)
+    assert len(pairs) == 3 * 5
+    assert pairs["p"].tolist() == m.holm(pairs["p raw"]).tolist()
+    tests = compute.t_tests(collect(small.Y, tops), KS, 0)
+    assert tests["p"].tolist() == m.holm(tests["p raw"]).tolist()
 
 
 def test_t_tests_are_the_macro_t_test(small, given):
@@ -74,8 +67,8 @@ def test_t_tests_are_the_macro_t_test(small, given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", m.SharedErrorsWarning)
         expected = m.macro_t_test(small.Y, small.good, small.bad, KS, samples=100)
-    assert table["p"].tolist() == [one.p for one in expected]
-    assert table["difference"].tolist() == [one.difference for one in expected]
+    assert table["p raw"].tolist() == [one.p for one in expected]
+    assert table["value"].tolist() == [one.difference for one in expected]
 
 
 def test_bins_have_the_ceiling_of_their_labels(small, made):
@@ -99,7 +92,7 @@ def test_a_bin_that_no_model_has_anything_in_names_none():
 
 def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
     monkeypatch.setattr(compute, "_EXACT_CEILING", -1)
-    bound = compute.bins(made.frame("labelwise"), given)
+    bound = compute.bins(made.frame(), given)
     assert set(bound["ceiling is"]) == {"bound"}
     assert (bound["ceiling"] >= made.frame("bins")["ceiling"] - 1e-12).all()
 
@@ -136,12 +129,13 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
         found = m.corrected_ece(small.Y, small.tops[row.model], row.k)
         assert (row.value, row.low, row.high) == (found.corrected, found.low, found.high)
     [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=60)
-    assert last.iloc[0][["metric", "state", "low", "high"]].tolist() == ["ECE", "before", one.low, one.high]
+    own = last.query("model == 'good' and metric == 'ECE' and state == 'before'")
+    assert own[["low", "high"]].to_numpy().tolist() == [[one.low, one.high]]
 
 
 @pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
 def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
-    errors, _ = compute.calibration(given, KS, 20, 0, 0.95, calibrator)
+    errors, _ = compute.calibration(given, KS, 20, calibrator=calibrator)
     text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
     ways = {"ECE": [], "NLL": []}
     for model, top in small.tops.items():
@@ -199,6 +193,9 @@ def test_labels_and_points_are_counted_one_by_one(small, made):
         assert points[f"{model} hits"].tolist() == hits.sum(axis=1).tolist()
         assert labels[f"{model} hits"].tolist() == hits.sum(axis=0)[labels.index].tolist()
         assert labels[f"{model} predicted"].tolist() == predicted[labels.index].tolist()
+    assert points["good nDCG@5"].tolist() == [
+        m.ndcg(small.Y[i], small.good.rows([i]), 5)[0] for i in range(120)
+    ]  # of each point alone
     assert labels["train points"].tolist() == weights(small)[0][labels.index].tolist()
     counted = made.frame("differences").set_index("counted")
     d = points["good hits"] - points["bad hits"]
@@ -211,7 +208,8 @@ def test_labels_and_points_are_counted_one_by_one(small, made):
 
 def test_the_most_different_points_name_the_labels_that_only_one_has(small, given):
     points = compute.by_point(given, 5)
-    found = compute.most_different_points(given, points, "good", "bad", 5, most=3)
+    found = compute.most_different(points, "good", "bad", 3)
+    found = compute.with_labels(given, found, "good", "bad", 5)
     Y = small.Y.toarray() > 0
     largest = (points["good hits"] - points["bad hits"]).abs().max()
     assert abs(found.loc[0, "good hits"] - found.loc[0, "bad hits"]) == largest
@@ -225,77 +223,29 @@ def test_the_most_different_points_name_the_labels_that_only_one_has(small, give
         )
 
 
-def test_seeds_are_one_model_with_their_mean_and_students_interval(small):
+def test_seeds_are_one_model_whose_error_has_both_parts(small):
     tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(4)} | {"good": small.good}
-    report = xc.report(small.Y, tops, ks=(1, 5))
-    assert report.about["models"] == ["net", "good"]
-    row = report.frame().set_index(["model", "metric", "k"]).loc[("net", "P", 5)]
+    given = collect(small.Y, tops)
+    assert given.models == ["net", "good"]
+    metrics, pairs = compute.metrics_and_pairs(given, (1, 5))
+    row = metrics.set_index(["model", "metric", "k"]).loc[("net", "P", 5)]
     values = np.array([m.precision(small.Y, small.drawn(seed), 5)[0] for seed in range(4)])
     assert row["value"] == pytest.approx(values.mean(), abs=1e-15)
     assert row["seeds"] == 4
-    expected = stats.t(3, values.mean(), values.std(ddof=1) / 2).interval(0.95)
-    assert (row["seed low"], row["seed high"]) == pytest.approx(expected)
-    alone = report.frame().set_index(["model", "metric", "k"]).loc[("good", "P", 5)]
-    assert np.isnan(alone["seed low"])
-    assert "over 4 seeds" in " ".join(report.sentences("ranking"))
-    assert any("Of net, which has several seeds" in note for note in report.notes)
-    assert [grid.name for grid in report.show("ranking")] == ["ranking", "ranking-seeds"]
+    assert row["stderr runs"] == pytest.approx(values.std(ddof=1) / 2)
+    assert row["stderr"] == pytest.approx(np.hypot(row["stderr points"], row["stderr runs"]))
+    assert "over 4 seeds" in sentences.seeds(metrics, 5)
+    assert "over test points and seeds" in sentences.leader(metrics, pairs, "P", 5)
+    assert any("Of net, which has several seeds" in note for note in sentences.reports_without(given, (1, 5)))
 
 
-def test_seeds_count_in_a_lead_beside_the_points(small):
-    """Two errors at once, held to the same by SciPy; and a lead that the points alone would call clear is none."""
-    tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(3)} | {"good": small.good}
-    both = collect(small.Y, tops)
-    _, pairs = compute.metrics_and_pairs(both, (1, 5), (200, 200), 0, 0.95)
-    alone = m.compare_all(
-        small.Y, {"net": [small.drawn(seed) for seed in range(3)], "good": small.good}, (1, 5), samples=200
-    )
-    for k, one in zip((1, 5), alone.pairs["net", "good"], strict=True):
-        values = np.array([m.precision(small.Y, small.drawn(seed), k)[0] for seed in range(3)])
-        row = pairs.query("metric == 'P' and k == @k").iloc[0]
-        seeds, points = values.std(ddof=1) / 3**0.5, abs(one.difference) / stats.norm.isf(one.p / 2)
-        dof = (seeds**2 + points**2) ** 2 / (seeds**4 / 2)
-        assert row["difference"] == one.difference
-        assert row["error"] == "test points and seeds"
-        assert row["p"] == pytest.approx(
-            2 * stats.t(dof).sf(abs(one.difference) / (seeds**2 + points**2) ** 0.5), rel=1e-6
-        )
-        assert row["p"] >= one.p
-        reach = stats.t(2).isf(0.025) * seeds
-        assert row["high"] - row["difference"] == pytest.approx(((one.high - one.difference) ** 2 + reach**2) ** 0.5)
-        assert row["low"] < one.low
-    same = collect(small.Y, {"net.seed0": small.bad, "net.seed1": small.bad, "good": small.good})
-    _, pairs = compute.metrics_and_pairs(same, 5, (200, 200), 0, 0.95)
-    [one] = m.compare_all(small.Y, {"net": small.bad, "good": small.good}, 5, samples=200).pairs["net", "good"]
-    assert pairs.iloc[0][["p", "low", "high"]].tolist() == [one.p, one.low, one.high]
-
-
-def test_a_lead_over_a_model_whose_seeds_scatter_is_not_clear(small):
-    """One seed is as good as the other model, one much worse: the points say clear, the seeds do not."""
-    tops = {"net.seed0": small.good, "net.seed1": small.bad, "good": small.good}
-    report = xc.report(small.Y, tops, ks=5, samples=200, price=False)
-    [one] = m.compare_all(small.Y, {"net": [small.good, small.bad], "good": small.good}, 5, samples=200).pairs[
-        "net", "good"
-    ]
-    assert one.p < 0.05
-    said = report.sentences("ranking")[0]
-    assert said.startswith("No clear leader in P@5: good")
-    assert "over test points and seeds)" in said
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [("test points", "over test points alone"), ("test points and seeds", "over test points and seeds")],
-)
+@pytest.mark.parametrize(("error", "said"), [(np.nan, "over test points alone"), (0.01, "over test points and seeds")])
 def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
     values = {"a": 0.5, "b": 0.4, "c": 0.1}
     rows = [(name, "P", 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
-    columns = ["model", "other", "metric", "k", "difference", "low", "high", "p adjusted", "error"]
-    pairs = [
-        ("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error),
-        ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, "test points and seeds"),
-    ]
+    columns = ["left", "right", "metric", "k", "value", "low", "high", "p", "stderr runs"]
+    pairs = [("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error), ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, 0.02)]
     assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
         f"a leads P@1 with 50.0 % [49.0, 51.0], clearly: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
     )
@@ -376,13 +326,12 @@ def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best
 # ---------------------------------------------------------------- sentences
 
 
-def leading(difference: float, p: float, metric: str = "P", error: str = "test points") -> str:
+def leading(difference: float, p: float, metric: str = "P") -> str:
     values = {"a": 0.5, "b": 0.5 - difference}
     rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
     row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
-    pairs = pd.DataFrame([row], columns=["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"])
-    pairs["error"] = error
+    pairs = pd.DataFrame([row], columns=["left", "right", "metric", "k", "value", "low", "high", "p"])
     return sentences.leader(metrics, pairs, metric, 1)
 
 
@@ -396,7 +345,7 @@ def leading(difference: float, p: float, metric: str = "P", error: str = "test p
         (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] below b "
                                       "(p = 0.001)."),
         (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
-                         "Holm's correction or with so few samples (p = 0.1)."),
+                         "Holm's correction (p = 0.1)."),
         (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
                             "that is not known (p not known)."),
     ],
@@ -408,11 +357,11 @@ def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, 
 def test_who_is_not_clearly_worse_than_the_best_is_marked():
     rows = [(name, "P", 1, v) for name, v in (("a", 0.5), ("b", 0.49), ("c", 0.3))]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
-    columns = ["model", "other", "metric", "k", "difference", "low", "high", "p adjusted"]
+    columns = ["left", "right", "metric", "k", "value", "low", "high", "p"]
     pairs = pd.DataFrame(
         [("a", "b", "P", 1, 0.01, 0, 0, 0.3), ("a", "c", "P", 1, 0.2, 0, 0, 0.01), ("b", "c", "P", 1, 0.1, 0, 0, 0.01)],
         columns=columns,
-    ).assign(error="test points")
+    )
     assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
 
 

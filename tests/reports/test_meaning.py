@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from xcrepro import looks
+from xcrepro.reports import compute, sentences
 from xcrepro.reports import figures as drawing
-from xcrepro.reports import sentences
-from xcrepro.reports.compute import BETAS
+from xcrepro.reports.given import collect
+from xcrepro.repro import figures
 
 K = 5
 
@@ -30,8 +32,41 @@ def counts(small):
 
 @pytest.fixture(scope="module")
 def drawn(made):
-    """Part -> its figure and the table behind it."""
-    return {name: (made.plot(name), made.drawn(name)) for name, part in made.parts.items() if part.draw}
+    """Part -> its figure and the table behind it, as the notebook draws them."""
+    look, shown = (
+        looks.distinct(made.about["models"]),
+        [("P", 1), *((name, K) for name in ("P", "nDCG", "PSP", "coverage"))],
+    )
+
+    def percent(name: str, *columns: str) -> pd.DataFrame:
+        return drawing.in_percent(made.frame(name), columns)
+
+    tables = {
+        "ranking": percent("metrics", "value", "low", "high"),
+        "pairs": percent("pairs", "value", "low", "high"),
+        "bins": percent("bins", "value", "low", "high", "ceiling"),
+        "bands": percent("bands", "P", "PSP"),
+        "calibration": percent("calibration", "value", "low", "high").query("metric == 'ECE'"),
+        "reliability": made.frame("reliability"),
+        "price": percent("price", "P", "P low", "P high", "Cov", "Cov low", "Cov high"),
+    }
+    draw = {
+        "ranking": lambda table: drawing.metrics(table, look, shown),
+        "pairs": lambda table: drawing.pairs(table, shown),
+        "bins": lambda table: drawing.bins(table, look, K),
+        "bands": lambda table: drawing.bands(table, K),
+        "calibration": lambda table: drawing.calibration(table, look),
+        "reliability": lambda table: drawing.reliability(table, look, K),
+        "price": lambda table: drawing.price(table, look),
+    }
+    return {name: (draw[name](table), table) for name, table in tables.items()}
+
+
+def test_figures_show_the_numbers_of_their_tables_alone(drawn):
+    for fig, table in drawn.values():
+        figures.held(fig, table)  # raises DrawingFault otherwise
+        with pytest.raises(figures.DrawingFault):
+            figures.held(fig, table.iloc[:1])
 
 
 def said(made, part: str) -> str:
@@ -61,7 +96,7 @@ def hollow(line) -> bool:
 def test_the_leader_is_the_model_with_more_hits(made, hits):
     shares = {model: 100 * found.mean() for model, found in hits.items()}
     best, other = sorted(shares, key=shares.get, reverse=True)
-    text = next(one for one in made.sentences("ranking") if f" P@{K} " in one)
+    text = next(one for one in made.sentences("ranking") if f" P@{K}" in one)
     assert text.startswith((f"{best} leads", "No clear leader"))
     assert f"{shares[best]:.1f} %" in text
     assert f"{shares[best] - shares[other]:.1f} points" in text
@@ -84,8 +119,8 @@ def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     """Half of the predictions are right."""
     Y = np.arange(400)[:, None] % 2 == np.arange(2)
     top = xc.TopK.from_ids(np.zeros((400, 1), int), np.full((400, 1), chance), n_labels=2)
-    report = xc.report(Y.astype(float), top, ks=1, samples=20, price=False)
-    assert f"model: of 1 bins {words}" in said(report, "reliability")
+    _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], 20)
+    assert f"model: of 1 bins {words}" in sentences.reliability(diagrams, 1)
 
 
 def test_the_bins_that_are_off_are_those_outside_chance(made):
@@ -130,7 +165,7 @@ def test_labels_and_points_with_more_hits_are_the_first_models(made, small, hits
 
 def test_clear_comparisons_are_counted(made):
     pairs = made.frame("pairs")
-    clear = [row for row in pairs.to_dict("records") if row["p adjusted"] < 0.05]
+    clear = [row for row in pairs.to_dict("records") if row["p"] < 0.05]
     assert f"Of {len(pairs)} comparisons (one pair of models, each metric and k), {len(clear)} are clear" in said(
         made, "pairs"
     )
@@ -147,7 +182,7 @@ def test_the_best_share_of_a_bins_ceiling_is_the_larger_one(made):
 
 @pytest.mark.parametrize(("difference", "first"), [(0.2, "a over b"), (-0.2, "b over a")])
 def test_the_t_test_names_the_better_model_first(difference, first):
-    row = {"model": "a", "other": "b", "metric": "macro-F1", "k": K, "difference": difference, "p adjusted": 0.001}
+    row = {"left": "a", "right": "b", "metric": "macro-F1", "k": K, "value": difference, "p": 0.001}
     assert sentences.t_tests(pd.DataFrame([row | {"shared": 1.0}]), K) == (
         f"Macro-F1@{K} over labels: clear for {first}."
     )
@@ -160,7 +195,7 @@ def test_the_t_test_names_the_better_model_first(difference, first):
 def test_panels_and_rows_are_named_as_their_marks(drawn, made, part):
     """A panel's title is the metric of its marks, a row's name the model of its own; filled where clear."""
     fig, table = drawn[part]
-    column = "value" if part == "ranking" else "difference"
+    side = "model" if part == "ranking" else "left"
     axes = visible(fig)
     names = [label.get_text() for label in axes[0].get_yticklabels()]
     assert len({ax.get_title() for ax in axes}) == len(axes) > 3
@@ -171,11 +206,11 @@ def test_panels_and_rows_are_named_as_their_marks(drawn, made, part):
         assert len(lines) == len(own) == len(names)
         for line in lines:
             name = names[int(line.get_ydata()[0])].split(" - ")
-            row = own[own["model"] == name[0]].iloc[0]
-            assert line.get_xdata()[0] == row[column]
+            row = own[own[side] == name[0]].iloc[0]
+            assert line.get_xdata()[0] == row["value"]
             if part == "pairs":
-                assert row["other"] == name[1]
-                assert hollow(line) == (not row["p adjusted"] < 0.05)
+                assert row["right"] == name[1]
+                assert hollow(line) == (not row["p"] < 0.05)
         ends = sorted(tuple(path[:, 0]) for one in ax.collections for path in one.get_segments())
         assert ends == sorted(own[["low", "high"]].itertuples(index=False, name=None))
 
@@ -260,14 +295,14 @@ def test_the_price_has_coverage_along_and_precision_up(drawn):
     assert (ax.get_xlabel(), ax.get_ylabel()) == (f"coverage@{K}, %", f"P@{K}, %")
     for model, [line] in marks(ax).items():
         own = table[table["model"] == model]
-        assert own["beta"].tolist() == [*BETAS]
+        assert own["beta"].tolist() == [*compute.BETAS]
         assert line.get_xdata().tolist() == own["Cov"].tolist()
         assert line.get_ydata().tolist() == own["P"].tolist()
 
 
 def test_ranks_stand_beside_their_models():
     placed = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
-    look = drawing.looks.distinct(["a", "b"])
+    look = looks.distinct(["a", "b"])
     ax = drawing.ranks(placed, look, "P@5").axes[0]
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert {names[int(one.get_ydata()[0])]: one.get_xdata()[0] for [one] in marks_apart(ax)} == {"a": 1.0, "b": 2.0}

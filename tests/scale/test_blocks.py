@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import sys
 
 import numpy as np
@@ -295,10 +297,10 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
         xc.scale.write_blocks(Y, each, tmp_path / name, rows=300)
     about = ["report", "--samples", "200", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other"]
     assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
-    page = (tmp_path / "report" / "index.html").read_text()
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "http:" not in page
     assert "https:" not in page
-    assert '<main class="xcrepro-report"' in (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    assert '<main class="xcrepro-report"' in page
     metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
     expected = xc.evaluate(Y, other)
     found = metrics[metrics["model"] == "other"].reset_index(drop=True)
@@ -309,10 +311,26 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     hits = [np.array([Y[row, ids[0]] > 0 for row, ids in enumerate(each.ids)], float) for each in (top, other)]
     differences = (weights * (hits[0] - hits[1])[:, None]).sum(axis=0) / weights.sum(axis=0)
     pairs = pd.read_csv(tmp_path / "report/csv/pairs.csv").query("metric == 'P' and k == 1").iloc[0]
-    assert pairs["difference"] == pytest.approx(hits[0].mean() - hits[1].mean())
+    assert pairs["value"] == pytest.approx(hits[0].mean() - hits[1].mean())
     assert [pairs["low"], pairs["high"]] == pytest.approx(np.quantile(differences, [0.025, 0.975]))
     short = xc.scale.write_blocks(Y[:300], top.rows(slice(300)), tmp_path / "short", rows=300)
     assert main([*about, f"short={short[0]}", "--out", str(tmp_path / "new")]) == 2
     assert "must have the rows of 'mine'" in capsys.readouterr().err
     assert main(["report", "--out", str(tmp_path / "new")]) == 2
     assert "or --blocks" in capsys.readouterr().err
+
+
+def test_a_report_over_blocks_says_what_does_not_fit_before_any_number(tmp_path, capsys):
+    """Rows that are moved by one within the blocks of one of two models."""
+    ds = xc.twin("bibtex", scale=0.2)
+    top = xc.TopK.from_scores(ds.test.observed_marginals, k=5)
+    moved = xc.TopK.from_ids(np.roll(top.ids, 1, axis=0), n_labels=top.n_labels)
+    for name, each in (("right", top), ("moved", moved)):
+        xc.scale.write_blocks(ds.test.Y, each, tmp_path / name, rows=200)
+    about = ["report", "--samples", "20", "--blocks", f"right={tmp_path}/right", f"moved={tmp_path}/moved"]
+    assert main([*about, "--out", str(tmp_path / "report")]) == 0
+    [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert re.match(r"warning: moved: in \d of \d blocks, first in block-.*rows moved", said)
+    page = (tmp_path / "report/report.html").read_text(encoding="utf-8")
+    assert page.index("rows moved") < page.index("<table>")
+    assert json.loads((tmp_path / "report/report.json").read_text())["warnings"] == [said.removeprefix("warning: ")]

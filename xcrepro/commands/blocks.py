@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from xcrepro.commands import propensities
@@ -107,7 +108,19 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = ("filter", "labels", "others", "no_price", "notebook", "calibrator", "split", "points")
+_REPORT_ONLY = (
+    "filter",
+    "labels",
+    "others",
+    "no_price",
+    "calibrator",
+    "split",
+    "points",
+    "texts",
+    "metrics",
+    "per_point",
+    "code",
+)
 
 
 def report_asked(arguments) -> bool:
@@ -159,6 +172,8 @@ def report(arguments) -> int:
         progress=True,
         **engine_of(arguments),
     )
+    for doubt in made.about["warnings"]:
+        print(f"warning: {doubt}", file=sys.stderr)
     print(f"wrote {made.save(arguments.out, arguments.force)}")
     return 0
 

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 from xcrepro.commands import blocks
-from xcrepro.errors import ArgumentError, XCError
 
 
 def add(command) -> None:
-    sub = command("report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, SVG")
+    sub = command(
+        "report", _report, "all there is to measure of saved predictions: one HTML page, its notebook, CSV, LaTeX, SVG"
+    )
     sub.add_argument(
         "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
     )
@@ -54,6 +55,7 @@ def add(command) -> None:
     sub.add_argument(
         "--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map; default the dataset's"
     )
+    sub.add_argument("--texts", type=Path, metavar="FILE", help="a line for each test point: its id, title or text")
     sub.add_argument("--split", type=int, help="of a dataset given by its name: which split, default 0")
     sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
     sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
@@ -71,93 +73,52 @@ def add(command) -> None:
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
     sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
     sub.add_argument(
-        "--notebook", action="store_true", help="also the notebook kit/your_predictions, executed on the same input"
-    )
+        "--metrics", nargs="+", default=[],
+        help="what models are compared in, as P@1 or PSP, all corrected together; default P, nDCG, PSP, macro-F1, coverage",
+    )  # fmt: skip
+    sub.add_argument(
+        "--per-point", nargs="+", default=[], metavar="METRIC",
+        help="metrics that are means over points: csv/points.csv gets their value for each point at the largest k",
+    )  # fmt: skip
+    sub.add_argument("--code", action="store_true", help="the page has the notebook's code, folded")
 
 
 def _report(arguments) -> int:
     # A folder that will be refused is refused before anything is computed.
-    from xcrepro.data.names import read_label_names
     from xcrepro.reports import report as reports
 
     reports.check_target(arguments.out)
     if blocks.report_asked(arguments):
         return blocks.report(arguments)
-    exclude, truth = None, arguments.truth
-    if arguments.split is not None or arguments.points is not None:
-        from xcrepro.data.load import load
-
-        if arguments.notebook:
-            raise ArgumentError("--notebook", "does not go with --split and --points", arguments.truth)
-        truth = load(truth, split=arguments.split or 0, points=arguments.points)
-    names = () if arguments.labels is None else read_label_names(arguments.labels).names
-    if arguments.filter is not None:
-        from xcrepro.data.splits import read_filter
-
-        exclude = read_filter(arguments.filter)
     made = reports.report(
-        truth,
+        arguments.truth,
         arguments.predictions,
         train_truth=arguments.train_truth,
         A=arguments.A,
         B=arguments.B,
         ks=tuple(arguments.k),
         title=arguments.title,
-        label_names=names,
-        exclude=exclude,
+        label_names=arguments.labels or (),
+        texts=arguments.texts or (),
+        exclude=arguments.filter,
+        split=arguments.split,
+        points=arguments.points,
         others=arguments.others,
         price=not arguments.no_price,
         calibrator=arguments.calibrator or "isotonic",
+        metrics=arguments.metrics,
+        per_point=arguments.per_point,
         samples=arguments.samples,
         seed=arguments.seed,
         confidence=arguments.confidence,
+        code=arguments.code,
         command=shlex.join(["xcrepro", *sys.argv[1:]]),
         progress=True,
     )
-    extra = _notebook(arguments) if arguments.notebook else {}
-    path = made.save(arguments.out, force=arguments.force, extra=extra, progress=True)
+    path = made.save(arguments.out, force=arguments.force)
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)
     for sentence in made.sentences("ranking"):
         print(sentence)
     print(f"wrote {path}")
     return 0
-
-
-def _notebook(arguments) -> dict[str, bytes]:
-    """The notebook of the same report, executed."""
-    import json
-    import tempfile
-
-    from xcrepro import paths
-    from xcrepro.repro import children
-
-    source = paths.committed("notebooks/kit/your_predictions.ipynb")
-    if not source.is_file():
-        raise ArgumentError("--notebook", "needs the project's notebooks, as a clone and the wheel have them", source)
-    if len(arguments.predictions) != 1:
-        raise ArgumentError("--notebook", "goes with one file or folder of predictions", len(arguments.predictions))
-    values = {"truth": str(_absolute(arguments.truth)), "predictions": str(arguments.predictions[0].resolve())}
-    values |= {"ks": arguments.k, "seed": arguments.seed, "A": arguments.A, "B": arguments.B}
-    if arguments.train_truth is not None:
-        values["train_truth"] = str(arguments.train_truth.resolve())
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "report.ipynb"
-        parameters = [part for name, value in values.items() for part in ("-y", json.dumps({name: value}))]
-        log = Path(folder) / "report.log"
-        with open(log, "wb") as words:
-            arguments = [str(source), str(out), *parameters, "--no-progress-bar"]
-            process = children.papermill(arguments, cwd=folder, stdout=words, stderr=words)
-        try:
-            process.wait()
-        finally:
-            children.stop([process])
-        if process.returncode:
-            said = log.read_text(encoding="utf-8", errors="replace").strip()
-            raise XCError(f"the notebook failed; its last words: {said[-500:]}")
-        return {"report.ipynb": out.read_bytes()}
-
-
-def _absolute(truth: str) -> str:
-    """A path in full, a dataset's name as it is."""
-    return str(Path(truth).expanduser().resolve()) if Path(truth).expanduser().exists() else truth

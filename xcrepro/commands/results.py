@@ -53,6 +53,7 @@ def add(command) -> None:
     show.add_argument("--metrics", nargs="+", default=[], help="columns such as PSP@5, or PSP for all its k")
     show.add_argument("--sort", default="", metavar="COLUMN", help="such as PSP@5; default the first metric")
     show.add_argument("--no-printed", action="store_true", help="without the printed rows")
+    show.add_argument("--history", action="store_true", help="what was added when, with digests; replaced results too")
     show.add_argument("--csv", action="store_true", help="as CSV, at full precision")
     show.add_argument("--html", type=Path, metavar="FILE", help="write a page that sorts by a click")
     for each in (one, show):
@@ -171,8 +172,11 @@ def _show(arguments) -> int:
     from xcrepro import paths, results
     from xcrepro.repro import tables
 
-    found = results.read_all(arguments.folder, arguments.dataset)
-    table, notes = results.table(found, arguments.metrics, arguments.sort, not arguments.no_printed)
+    if arguments.history:
+        table, notes = results.history(arguments.folder, arguments.dataset, arguments.metrics), []
+    else:
+        found = results.read_all(arguments.folder, arguments.dataset)
+        table, notes = results.table(found, arguments.metrics, arguments.sort, not arguments.no_printed)
     if arguments.html is not None:
         from xcrepro.reports import html
 

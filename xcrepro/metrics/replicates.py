@@ -496,6 +496,7 @@ class Replicates:
 
     # ------------------------------------------------------------------ other trainings
 
+    @functools.cached_property
     def _with_runs(self) -> tuple[Estimates, np.ndarray, np.ndarray]:
         """How far other test rows and other trainings would move them, and the standard error of each of the two."""
         found, runs, models = self.of_points(), np.array(self._runs), len(self._models)
@@ -531,7 +532,7 @@ class Replicates:
         import pandas as pd
 
         self._check_rows("for intervals")
-        found, *parts = self._with_runs()
+        found, *parts = self._with_runs
         rows = [
             (model, name, k, *self._columns(found, parts, (i, *at)))
             for i, model in enumerate(self._models)
@@ -544,7 +545,7 @@ class Replicates:
         import pandas as pd
 
         self._check_rows("for intervals")
-        found, *parts = self._with_runs()
+        found, *parts = self._with_runs
         rows = []
         for name, k, at, _ in self.each():
             for place, (left, right) in enumerate(self._pairs):

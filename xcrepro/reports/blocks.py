@@ -1,7 +1,8 @@
 """A report of models whose predictions no process holds: what follows from States alone, by any engine.
 
-Metrics with intervals, all pairs of models, calibration errors. What needs all points beside each other (t-tests over labels,
-the price of coverage, points on which models differ) is in :func:`xcrepro.report` alone.
+Metrics with intervals, all pairs of models, calibration errors, and whether predictions and truth seem to belong together. What
+needs all points beside each other (t-tests over labels, the price of coverage, points on which models differ) is in
+:func:`xcrepro.report` alone.
 """
 
 from __future__ import annotations
@@ -10,70 +11,23 @@ import itertools
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from xcrepro import diagnose
 from xcrepro.arguments import cut_offs, real_number, whole_number
-from xcrepro.errors import ArgumentError
+from xcrepro.errors import ArgumentError, XCError
 from xcrepro.metrics import registry
-from xcrepro.reports import html
-from xcrepro.reports import report as reports
-from xcrepro.reports.grid import Cell, Grid
+from xcrepro.reports import compute, grid, html
+from xcrepro.reports.report import FILE, FORMAT, Report
 from xcrepro.repro import tables
+from xcrepro.scale import fold
 from xcrepro.scale import state as state_of
 
-CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
-
-
-@dataclass(frozen=True)
-class BlocksReport:
-    """What came out.
-
-    Attributes
-    ----------
-    title : str
-    tables : dict of str to DataFrame
-        ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here), ``pairs`` (metric, k, first,
-        second, difference, low, high).
-    about : dict
-        Rows, models, options.
-    """
-
-    title: str
-    tables: dict[str, pd.DataFrame]
-    about: dict[str, object]
-
-    def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
-        """Write ``index.html``, ``csv/*.csv`` and what it was made from; the folder is new, or holds such a report.
-
-        Returns
-        -------
-        Path
-            The page.
-        """
-        folder = Path(folder).expanduser()
-        reports.check_target(folder, str(self.about["digest"]), force)
-        with reports.atomic_folder(folder) as part:
-            (part / "csv").mkdir()
-            for name, table in self.tables.items():
-                (part / "csv" / f"{name}.csv").write_text(tables.csv_text(table), encoding="utf-8")
-            about = {"format": reports.FORMAT, "title": self.title, **self.about}
-            (part / reports.FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
-            (part / "index.html").write_text(self._page(), encoding="utf-8")
-        return folder / "index.html"
-
-    def _page(self) -> str:
-        said = (
-            f"{self.about['rows']:,} points, {self.about['samples']} samples of a Poisson bootstrap, from blocks. "
-            "Intervals are for means and ratios of sums over points; pairs are compared on the same samples."
-        )
-        grids = [
-            _grid(name, caption, self.tables[name]) for name, caption in _CAPTIONS.items() if len(self.tables[name])
-        ]
-        return html.titled(self.title, f"<p>{html.escape(said)}</p>", *map(html.table, grids))
+LOOKED_AT = 8
+"""Blocks of a model in which rows are held to their predictions, the first and the last among them."""
 
 
 _CAPTIONS = {"metrics": "Metrics, with intervals where a metric has them", "pairs": "Differences of models, paired"}
@@ -92,7 +46,7 @@ def report(
     title: str = "",
     resume: str | os.PathLike | None = None,
     **engine,
-) -> BlocksReport:
+) -> Report:
     """Metrics of several models over blocks of the same rows.
 
     Parameters
@@ -113,7 +67,9 @@ def report(
 
     Returns
     -------
-    BlocksReport
+    Report
+        With the tables ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here) and ``pairs``
+        (metric, k, left, right, value, low, high).
 
     Raises
     ------
@@ -126,9 +82,10 @@ def report(
         raise ArgumentError("models", "must be one or more", "none")
     ks = tuple(sorted(cut_offs(ks).tolist()))
     metrics = [*registry.default(inverse_propensity is not None, label_counts is not None)]
-    metrics += [f"{name}@{k}" for name in CALIBRATION for k in ks] if calibration else []
-    states = {}
+    metrics += [f"{name}@{k}" for name in compute.CALIBRATION for k in ks] if calibration else []
+    states, doubts = {}, []
     for name, blocks in models.items():
+        doubts += [f"{name}: {doubt}" for doubt in alignment(blocks)]
         kept = None if resume is None else Path(resume) / name
         about = {"metrics": metrics, "samples": samples, "seed": seed, "resume": kept, **engine}
         states[name] = state_of(blocks, ks, inverse_propensity, label_counts, **about)
@@ -141,8 +98,52 @@ def report(
     made = {"metrics": _metrics(states, confidence), "pairs": _pairs(states, tail)}
     rows = states[first].n_rows
     digest = json.dumps([rows, states[first].fingerprint(), [*states]], default=str)
-    about = {"rows": rows, "models": [*states], "samples": samples, "seed": seed, "confidence": confidence}
-    return BlocksReport(title or "Report over blocks", made, about | {"digest": digest})
+    about = {"format": FORMAT, "title": title or "Report over blocks", "rows": rows, "models": [*states]}
+    about |= {
+        "samples": samples,
+        "seed": seed,
+        "confidence": confidence,
+        "warnings": doubts,
+        "digest": digest,
+        "parts": {},
+    }
+    files = {f"csv/{name}.csv": tables.csv_text(table).encode() for name, table in made.items()}
+    files |= {FILE: json.dumps(about, indent=1).encode(), "report.html": _page(about, made).encode()}
+    return Report(about, files)
+
+
+def _page(about: Mapping[str, object], made: Mapping[str, pd.DataFrame]) -> str:
+    said = [f"To doubt: {doubt}" for doubt in about["warnings"]]
+    said += [
+        f"{about['rows']:,} points, {about['samples']} samples of a Poisson bootstrap, from blocks. Intervals are for means "
+        "and ratios of sums over points; pairs are compared on the same samples."
+    ]
+    own = [
+        grid.of_table(name, caption, made[name], 4, f"csv/{name}.csv")
+        for name, caption in _CAPTIONS.items()
+        if len(made[name])
+    ]
+    return html.titled(about["title"], *(f"<p>{html.escape(text)}</p>" for text in said), *map(html.table, own))
+
+
+def alignment(blocks) -> list[str]:
+    """What says that predictions and truth do not belong together, in up to eight of the blocks (:func:`diagnose.check`).
+
+    A kind of finding is said once, with the message of the first block that has it and how many have.
+    """
+    found, sources = {}, fold.sources(blocks, True, False)
+    chosen = {round(at) for at in np.linspace(0, len(sources) - 1, min(LOOKED_AT, len(sources))).tolist()}
+    for at in sorted(chosen):
+        try:
+            rows = sources[at].read()
+        except (XCError, OSError):
+            continue  # the engine reads it too, and names every block that fails
+        for finding in diagnose.check(rows.Y, rows.top):
+            found.setdefault(finding.kind, []).append((sources[at].name, finding))
+    return [
+        f"in {len(seen)} of {len(chosen)} blocks, first in {Path(seen[0][0]).name}: {seen[0][1]}"
+        for seen in found.values()
+    ]
 
 
 def _metrics(states, confidence: float) -> pd.DataFrame:
@@ -165,18 +166,4 @@ def _pairs(states, tail: float) -> pd.DataFrame:
             low, high = np.nanquantile(differences, [tail, 1 - tail], axis=0)
             for k, *each in zip(at.tolist(), values - other, low, high, strict=True):
                 rows.append((metric, k, first, second, *map(float, each)))
-    return pd.DataFrame(rows, columns=["metric", "k", "first", "second", "difference", "low", "high"])
-
-
-def _grid(name: str, caption: str, table: pd.DataFrame) -> Grid:
-    """A row a row of the table; the interval stands beside its value."""
-    value = "value" if "value" in table.columns else "difference"
-    keys = [column for column in table.columns if column not in (value, "low", "high")]
-    rows = []
-    for row in table.to_dict("records"):
-        there = not np.isnan(row["low"])
-        small = f"[{row['low']:.4f}, {row['high']:.4f}]" if there else ""
-        clear = value == "difference" and there and (row["low"] > 0 or row["high"] < 0)
-        cells = [Cell(str(row[key]), number=row[key] if key == "k" else None) for key in keys]
-        rows.append([*cells, Cell(f"{row[value]:.4f}", small, row[value], bold=clear)])
-    return Grid(name, caption, [*keys, value], rows)
+    return pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "low", "high"])

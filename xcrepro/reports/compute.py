@@ -1,7 +1,7 @@
 """The numbers of a report, as tidy tables: fractions (entropy and NLL in nats), a row a number, NaN where none is known.
 
-Every value is the one that :func:`xcrepro.evaluate` has. Of a model with several seeds it is the mean over them; what is
-counted by label, by point or by bin of scores is that of its first seed.
+Every value is the one that :func:`xcrepro.evaluate` has, every difference the one of :func:`xcrepro.compare`. What is counted
+by label, by point or by bin of scores is that of a model's first seed.
 """
 
 from __future__ import annotations
@@ -9,39 +9,44 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from xcrepro import calibrate, decide, distributions
+from xcrepro import calibrate, decide
+from xcrepro.arguments import one_of
+from xcrepro.errors import ArgumentError
 from xcrepro.metrics import (
     SharedErrorsWarning,
     best_macro_f1,
-    compare_all,
     confusion,
     evaluate,
     holm,
     macro_t_test,
     pairs,
+    registry,
     reliability,
 )
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
-from xcrepro.metrics.significance import t_p_value, t_reach
+from xcrepro.metrics.replicates import Options, Replicates, System
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
 
 LEVEL = 0.05
 """A p-value below it is no longer chance, here."""
 
-RANKED = ("P", "R", "nDCG", "micro-F1", "abandonment")
+OWN = {
+    "ranking": ("P", "R", "nDCG", "PSP", "PSnDCG"),
+    "labelwise": ("macro-F1", "macro-P", "macro-R", "micro-F1"),
+    "coverage": ("coverage", "coverage (test)", "label entropy", "abandonment"),
+}
+"""Section of a report -> its metrics; binned macro-F1 goes with those of labels."""
 SCORED = ("PSP", "PSnDCG")
 """With propensities."""
-LABELWISE = ("macro-F1", "macro-P", "macro-R", "coverage", "coverage (test)", "label entropy")
-CALIBRATION = ("ECE", "ECE corrected", "ACE", "Brier", "NLL")
-"""ECE corrected: without the noise of its hits (:func:`xcrepro.metrics.corrected_ece`)."""
+CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
 STATES = ("before", "after")
 CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration"}
 """The maps that a report can fit, and what people call them."""
@@ -50,7 +55,8 @@ BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 FOLDS = 10
 LEAST_ROWS = 8
 """Fewer points have no intervals."""
-_LARGE = 20_000  # rows from which on fewer samples are drawn
+LARGE = 20_000
+"""Of more points fewer samples are drawn."""
 _PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
 _EXACT_CEILING = 20_000  # pairs that its linear programme takes
 LEAST_DATASETS = 6
@@ -59,124 +65,73 @@ _EXACT_MODELS = 7  # of more there are 40,320 orders and up
 _EXACT_RANKINGS = 300_000  # rank sums that Friedman's exact law goes through in a step
 
 
-def samples_for(n_rows: int, n_models: int) -> tuple[int, int]:
-    """How many samples a report draws, for sums over rows, and ten times how many partitions for all else.
-
-    Parameters
-    ----------
-    n_rows, n_models : int
-
-    Returns
-    -------
-    rows, halves : int
-        1,000 and 300; for more than five models 100 a pair and 200, so that Holm's correction over the pairs leaves p-values
-        below 5 %; 200 each (50 a pair) for more than 20,000 points.
-
-    Examples
-    --------
-    >>> samples_for(3000, 3), samples_for(3000, 10), samples_for(100_000, 3)
-    ((1000, 300), (4500, 200), (200, 200))
-    """
-    if n_rows > _LARGE:
-        return max(200, 50 * (n_models * (n_models - 1) // 2)), 200
-    return max(1000, 100 * (n_models * (n_models - 1) // 2)), 300 if n_models <= 5 else 200
-
-
 # ---------------------------------------------------------------- metrics and pairs
 
 
 def metric_names(given: Given) -> list[str]:
     """The metrics of a report: propensity-scored ones and bins with a train truth alone."""
     trained = given.label_counts is not None
-    return [*RANKED, *(SCORED if trained else ()), *LABELWISE, *([BINNED] if trained else [])]
+    names = [name for own in OWN.values() for name in own if trained or name not in SCORED]
+    return [*names, BINNED] if trained else names
 
 
-def _possible(one) -> tuple[float, float]:
-    """An interval's ends within what the metric can be: one from a standard error may reach beyond."""
-    most = 1.0 if metric_named(one.metric).unit == "fraction" else np.inf
-    return float(np.clip(one.low, 0.0, most)), float(np.clip(one.high, 0.0, most))
+def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = ()) -> list[tuple[str, int]]:
+    """What models are compared in: metrics as :func:`xcrepro.compare` takes them, or P at the first k, and at the last those
+    that papers print."""
+    if metrics:
+        return [(metric.name, int(k)) for metric, at in registry.wanted(metrics, ks) for k in at]
+    own = [("P", k) for k in dict.fromkeys((min(ks), max(ks)))]
+    own += [(name, max(ks)) for name in ("nDCG", "PSP", "macro-F1", "coverage")]
+    return [one for one in own if given.label_counts is not None or one[0] not in SCORED]
 
 
 def metrics_and_pairs(
-    given: Given, ks: Sequence[int], samples: tuple[int, int], seed: int, confidence: float
+    given: Given,
+    ks: Sequence[int],
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    metrics: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ranking and label-wise metrics of each model with their intervals, and all pairs of models."""
+    """Ranking and label-wise metrics of each model, and all pairs of models, from the same replicates of the test points.
+
+    Returns
+    -------
+    metrics : DataFrame
+        As :func:`xcrepro.evaluate` has it with an interval, whose ends lie within what the metric can be; and ``seeds``, of the
+        model. Fewer than eight points have no intervals.
+    pairs : DataFrame
+        As :func:`xcrepro.compare` has it of the metrics that models are compared in (:func:`compared`): ``p`` is corrected over
+        the whole table (Holm).
+    """
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
-    names = metric_names(given)
-    tops = {model: list(runs.values()) for model, runs in given.runs.items()}
-    spread = _over_seeds(given, ks, names, confidence, about)
+    wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
+    names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
     if given.truth.n_rows < LEAST_ROWS:
-        rows = [
-            (model, metric, k, float(np.mean(values)), np.nan, np.nan, "")
-            for (model, metric, k), (values, _) in spread.items()
-        ]
-        compared = []
+        table = _measured(given, tops, sorted(ks), [*names], samples, seed, confidence, **about)
+        found = pd.DataFrame(columns=["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"])
     else:
-        rows, compared = [], []
-        for part, drawn in zip(("bootstrap", "halves"), samples, strict=True):
-            own = [name for name in names if METRICS[name].interval == part]
-            how = {"metrics": own, "samples": drawn, "seed": seed, "confidence": confidence}
-            found = compare_all(given.truth, tops, ks, **how, **about)
-            rows += [
-                (model, one.metric, one.k, one.value, *_possible(one), one.method)
-                for model, values in found.intervals.items()
-                for one in values
-            ]
-            compared += [
-                (a, b, one.metric, one.k, one.difference, one.low, one.high, one.p, one.p_adjusted, one.method)
-                for (a, b), values in found.pairs.items()
-                for one in values
-            ]
-    table = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high", "interval"])
-    seeds = [spread[key] for key in table[["model", "metric", "k"]].itertuples(index=False, name=None)]
-    table["seeds"] = [len(values) for values, _ in seeds]
-    table["seed low"], table["seed high"] = ([ends[i] for _, ends in seeds] for i in (0, 1))
-    order = {model: i for i, model in enumerate(given.models)}
-    table = table.sort_values("model", key=lambda column: column.map(order), kind="stable", ignore_index=True)
-    names = ["model", "other", "metric", "k", "difference", "low", "high", "p", "p adjusted", "interval"]
-    return table, _with_seeds(pd.DataFrame(compared, columns=names), spread, confidence)
+        how = {"samples": samples, "seed": seed, "confidence": confidence}
+        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **how)
+        table, found = _possible(both.table()), both.differences()
+        found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
+        found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
+    return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
 
 
-def _with_seeds(pairs: pd.DataFrame, spread: dict, confidence: float) -> pd.DataFrame:
-    """The error that another training of the models would make, beside that of other test points."""
-    pairs["error"] = "test points"
-    for at, row in pairs.iterrows():
-        runs = [spread[model, row["metric"], row["k"]][0] for model in (row["model"], row["other"])]
-        parts = [(values.var(ddof=1) / values.size, values.size - 1) for values in runs if values.size > 1]
-        if not parts:
-            continue
-        pairs.loc[at, "error"] = "test points and seeds"
-        of_seeds = sum(part for part, _ in parts)
-        if of_seeds == 0 or np.isnan(row["p"]):
-            continue
-        square = of_seeds**2 / sum(part**2 / dof for part, dof in parts)
-        reach = t_reach(confidence, square) * of_seeds**0.5
-        for name, side in (("low", -1), ("high", 1)):
-            pairs.loc[at, name] = row["difference"] + side * ((row[name] - row["difference"]) ** 2 + reach**2) ** 0.5
-        z = -distributions.normal_quantile(row["p"] / 2)
-        if z > 0:
-            of_points = (row["difference"] / z) ** 2
-            dof = (of_points + of_seeds) ** 2 / sum(part**2 / dof for part, dof in parts)
-            pairs.loc[at, "p"] = float(t_p_value(row["difference"] / (of_points + of_seeds) ** 0.5, dof))
-    for _, rows in pairs.groupby(["metric", "k"], sort=False):
-        if (rows["error"] != "test points").any():
-            pairs.loc[rows.index, "p adjusted"] = holm(pairs.loc[rows.index, "p"])
-    return pairs
+def _measured(given: Given, tops, ks, metrics, samples: int, seed: int, confidence: float, **about) -> pd.DataFrame:
+    """As :func:`xcrepro.evaluate` with an interval; of too few points without."""
+    if given.truth.n_rows < LEAST_ROWS:
+        table = evaluate(given.truth, tops, ks, metrics=metrics, **about)
+        return table.assign(stderr=np.nan, low=np.nan, high=np.nan)
+    how = {"interval": confidence, "samples": samples, "seed": seed}
+    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about, **how))
 
 
-def _over_seeds(given: Given, ks, names, confidence, about) -> dict[tuple[str, str, int], tuple[np.ndarray, tuple]]:
-    """(model, metric, k) -> the seeds' values and Student's interval of their mean, NaN for one seed."""
-    found = {}
-    for model, runs in given.runs.items():
-        tables = [evaluate(given.truth, top, ks, **about, metrics=names) for top in runs.values()]
-        values = np.array([table["value"] for table in tables])
-        ends = np.full((2, values.shape[1]), np.nan)
-        if len(tables) > 1:
-            reach = t_reach(confidence, len(tables) - 1) * values.std(axis=0, ddof=1) / len(tables) ** 0.5
-            ends = values.mean(axis=0) + np.outer([-1, 1], reach)
-        for at, (metric, k) in enumerate(zip(tables[0]["metric"], tables[0]["k"], strict=True)):
-            found[model, metric, int(k)] = values[:, at], (float(ends[0, at]), float(ends[1, at]))
-    return found
+def _possible(table: pd.DataFrame) -> pd.DataFrame:
+    """Intervals' ends within what the metric can be: one from a standard error may reach beyond."""
+    most = [1.0 if metric_named(name).unit == "fraction" else np.inf for name in table["metric"]]
+    return table.assign(low=table["low"].clip(0.0, most), high=table["high"].clip(0.0, most))
 
 
 def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
@@ -186,21 +141,19 @@ def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model, other, metric, k, difference, t, degrees, p, p adjusted (Holm, over the pairs of a k), shared: above 3, labels
-        that stand together differ alike, and p is too small (:func:`xcrepro.metrics.macro_t_test`).
+        left, right, metric, k, value, t, degrees, p (Holm, over the table), p raw, shared: above 3, labels that stand together
+        differ alike, and p is too small (:func:`xcrepro.metrics.macro_t_test`).
     """
-    rows, large = [], given.truth.n_rows > _LARGE
+    rows, large = [], given.truth.n_rows > LARGE
     ks, samples = (ks[-1:], 20) if large else (ks, 100)
     for one, other in itertools.combinations(given.models, 2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedErrorsWarning)
             found = macro_t_test(given.truth, given.first(one), given.first(other), ks, samples=samples, seed=seed)
         rows += [(one, other, t.metric, t.k, t.difference, t.t, t.degrees, t.p, t.p, t.shared) for t in found]
-    names = ["model", "other", "metric", "k", "difference", "t", "degrees", "p", "p adjusted", "shared"]
+    names = ["left", "right", "metric", "k", "value", "t", "degrees", "p", "p raw", "shared"]
     table = pd.DataFrame(rows, columns=names)
-    for _, part in table.groupby("k"):
-        table.loc[part.index, "p adjusted"] = holm(part["p"])
-    return table
+    return table.assign(p=holm(table["p raw"]))
 
 
 def bins(metrics: pd.DataFrame, given: Given) -> pd.DataFrame:
@@ -277,30 +230,29 @@ def bands(given: Given, k: int) -> pd.DataFrame:
 # ---------------------------------------------------------------- calibration
 
 
-def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[tuple[str, str], TopK]:
-    """The first k places of the first seed of each model with probabilities, before and after a calibrator.
+def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[str, dict[str, TopK]]:
+    """State -> model -> the first k places of its first seed, of the models with probabilities.
 
-    It is cross-fitted over contiguous folds of the test points, one map for all k places (calibration, section 4); with one
-    point there is no "after".
-
-    Returns
-    -------
-    dict of (str, str) to TopK
-        (model, state) -> predictions.
+    A calibrator is cross-fitted over contiguous folds of the test points, one map for all k places (calibration, section 4);
+    with one point there is no "after".
     """
-    found = {}
+    found = {state: {} for state in STATES}
     for model in given.with_probabilities:
-        top = given.first(model).head(k)
-        found[model, STATES[0]] = top
+        top = found["before"][model] = given.first(model).head(k)
         folds = min(FOLDS, len(top))
         # A fold needs a score outside it to learn from.
         if folds > 1 and (top.ids[:, 0] >= 0).sum() > -(-len(top) // folds):
-            found[model, STATES[1]] = calibrate.cross_fit_top(given.truth, top, calibrator, folds)
-    return found
+            found["after"][model] = calibrate.cross_fit_top(given.truth, top, calibrator, folds)
+    return {state: tops for state, tops in found.items() if tops}
 
 
 def calibration(
-    given: Given, ks: Sequence[int], samples: int, seed: int, confidence: float, calibrator: str = "isotonic"
+    given: Given,
+    ks: Sequence[int],
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    calibrator: str = "isotonic",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the reliability diagrams at the
     last k.
@@ -309,51 +261,39 @@ def calibration(
     -------
     errors : DataFrame
         model, metric, state, k, value, low, high. Intervals at the last k, of the corrected ECE at all; of ACE not beyond
-        100,000 pairs. That of "after" is for the map as fitted. The corrected ECE is there before calibration only: beside a
-        cross-fitted map it says almost nothing is left where much is.
+        100,000 pairs. That of "after" is for the map as fitted. The corrected ECE, without the noise of its hits, is there
+        before calibration only: beside a cross-fitted map it says almost nothing is left where much is.
     diagrams : DataFrame
         model, state, then the columns of :func:`xcrepro.metrics.reliability`, at the last k.
     """
-    rows, ends, diagrams = [], {}, []
-    last = max(ks)
+    parts, diagrams, last = [], [], max(ks)
+    sure = [name for name in CALIBRATION if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
     for k in ks:
-        states = calibrated(given, k, calibrator)
-        for (model, state), top in states.items():
-            both = ("ECE corrected low", "ECE corrected high")
-            values = evaluate(given.truth, top, [k], metrics=[*CALIBRATION, *both]).set_index("metric")["value"]
-            # A map that was fitted to these hits, by folds or not, takes their noise with it: what is left would be called 0.
-            names = [name for name in CALIBRATION if state == STATES[0] or name != "ECE corrected"]
-            rows += [(model, metric, state, k, float(values[metric])) for metric in names]
-            if "ECE corrected" in names:
-                ends[model, "ECE corrected", state, k] = tuple(values[list(both)])
-        if k != last:
-            continue
-        for (model, state), top in states.items():
-            diagrams.append(reliability(*pairs(given.truth, top, k)).assign(model=model, state=state))
-        if given.truth.n_rows >= LEAST_ROWS and states:
-            small = given.truth.n_rows * k <= _PAIRS_OF_ACE
-            for names, drawn in ((["ECE", "Brier", "NLL"], samples), (["ACE"] if small else [], 200)):
-                if names:
-                    how = {"metrics": names, "samples": drawn, "seed": seed, "confidence": confidence}
-                    found = compare_all(given.truth, states, [k], **how)
-                    for (model, state), values in found.intervals.items():
-                        ends |= {(model, one.metric, state, k): _possible(one) for one in values}
-    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value"])
-    keys = list(table[["model", "metric", "state", "k"]].itertuples(index=False, name=None))
-    for i, name in enumerate(("low", "high")):
-        table[name] = [ends.get(key, (np.nan, np.nan))[i] for key in keys]
-    if not diagrams:
-        return table, pd.DataFrame(
-            columns=["model", "state", "bin", "lower", "upper", "count", "confidence", "accuracy"]
-        )
-    drawn = pd.concat(diagrams, ignore_index=True)
-    return table, drawn[["model", "state", *drawn.columns.drop(["model", "state"])]]
+        for state, tops in calibrated(given, k, calibrator).items():
+            table = evaluate(given.truth, tops, [k], metrics=[*CALIBRATION])
+            if k == last:
+                ends = _measured(given, tops, [k], sure, samples, seed, confidence)
+                table = table.merge(ends[["model", "metric", "low", "high"]], "left", ["model", "metric"])
+                of_pairs = [(model, *pairs(given.truth, top, k)) for model, top in tops.items()]
+                diagrams += [reliability(*both).assign(model=model, state=state) for model, *both in of_pairs]
+            parts.append(table.assign(state=state))
+            if state == "before":
+                found = evaluate(given.truth, tops, [k], metrics=[*_CORRECTED]).pivot(index="model", columns="metric")
+                found = found["value"].rename(columns=_CORRECTED).reset_index()
+                parts.append(found.assign(metric="ECE corrected", k=k, state=state))
+    table = pd.concat(parts, ignore_index=True)[["model", "metric", "state", "k", "value", "low", "high"]]
+    drawn = pd.concat(diagrams, ignore_index=True)[["model", "state", *diagrams[0].columns.drop(["model", "state"])]]
+    by_model = {"key": lambda column: column.map(given.models.index), "kind": "stable", "ignore_index": True}
+    return table.sort_values("model", **by_model), drawn.sort_values("model", **by_model)
+
+
+_CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}
 
 
 # ---------------------------------------------------------------- the price of coverage
 
 
-def price(given: Given, k: int, samples: tuple[int, int], seed: int, confidence: float) -> pd.DataFrame:
+def price(given: Given, k: int, samples: int = 1000, seed: int = 0, confidence: float = 0.95) -> pd.DataFrame:
     """Precision against coverage where the k labels are chosen for coverage, among the places that were saved.
 
     Greedy selection (coverage, algorithm 1) with the scores as probabilities, for models that have such and saved more than k
@@ -364,28 +304,17 @@ def price(given: Given, k: int, samples: tuple[int, int], seed: int, confidence:
     DataFrame
         model, beta, k, P, P low, P high, Cov, Cov low, Cov high.
     """
-    names = ["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"]
     rows = []
     for model in given.with_probabilities:
         top = given.first(model)
         if top.k <= k:
             continue
         candidates = top.to_csr()
-        chosen = {beta: decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
-        if given.truth.n_rows >= LEAST_ROWS:
-            ends = {beta: [] for beta in BETAS}
-            for metric, drawn in zip(("P", "coverage"), samples, strict=True):
-                how = {"metrics": metric, "samples": drawn, "seed": seed, "confidence": confidence}
-                for beta, [one] in compare_all(given.truth, chosen, [k], **how).intervals.items():
-                    ends[beta].append((one.value, *_possible(one)))
-        else:
-            values = {
-                beta: evaluate(given.truth, one, [k], metrics=["P", "coverage"])["value"]
-                for beta, one in chosen.items()
-            }
-            ends = {beta: [(float(v), np.nan, np.nan) for v in found] for beta, found in values.items()}
-        rows += [(model, beta, k, *p, *cov) for beta, (p, cov) in ends.items()]
-    return pd.DataFrame(rows, columns=names)
+        chosen = {str(beta): decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
+        found = _measured(given, chosen, [k], ["P", "coverage"], samples, seed, confidence)
+        found = found.set_index(["model", "metric"])[["value", "low", "high"]]
+        rows += [(model, beta, k, *found.loc[(str(beta), "P")], *found.loc[(str(beta), "coverage")]) for beta in BETAS]
+    return pd.DataFrame(rows, columns=["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"])
 
 
 # ---------------------------------------------------------------- where models differ
@@ -416,19 +345,31 @@ def by_label(given: Given, k: int) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def by_point(given: Given, k: int) -> pd.DataFrame:
+def by_point(given: Given, k: int, metrics: Sequence[str] = ()) -> pd.DataFrame:
     """Every test point.
 
     Returns
     -------
     DataFrame
-        point (its row, from 0), labels (how many it has), then of each model "... hits": among its first k.
+        point (its row, from 0), text, where points have one, labels (how many it has), then of each model "... hits", among its
+        first k, and its value of each metric, which has to be a mean over points.
     """
-    table = {"point": np.arange(given.truth.n_rows), "labels": given.truth.sizes}
+    table = {"point": np.arange(given.truth.n_rows), **({"text": given.texts} if given.texts else {})}
+    table["labels"] = given.truth.sizes
+    asked = [metric_named(one_of("per_point", name, over_points())) for name in metrics]
+    options = Options(given.inverse_propensity, None, given.label_counts)
     for model in given.models:
-        ids = np.ascontiguousarray(given.first(model).head(k).ids)
-        table[f"{model} hits"] = given.truth.hits(ids).sum(axis=1)
+        top = given.first(model)
+        table[f"{model} hits"] = given.truth.hits(np.ascontiguousarray(top.head(k).ids)).sum(axis=1)
+        if asked:
+            system = System(given.truth, top, np.array([k]), asked, options)
+            table |= {f"{model} {one.name}@{k}": system.units(one.name, 0, "")[0] for one in asked}
     return pd.DataFrame(table)
+
+
+def over_points() -> list[str]:
+    """The metrics that are means over points."""
+    return [name for name, metric in METRICS.items() if metric.averages == "rows"]
 
 
 def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: int) -> pd.DataFrame:
@@ -438,36 +379,33 @@ def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: in
         for counted, table in (("labels", labels[labels["test points"] > 0]), ("points", points)):
             d = (table[f"{one} hits"] - table[f"{other} hits"]).to_numpy()
             rows.append((one, other, k, counted, int((d > 0).sum()), int((d < 0).sum()), int((d == 0).sum())))
-    return pd.DataFrame(rows, columns=["model", "other", "k", "counted", "more", "fewer", "as many"])
+    return pd.DataFrame(rows, columns=["left", "right", "k", "counted", "more", "fewer", "as many"])
 
 
-def most_different_labels(given: Given, labels: pd.DataFrame, one: str, other: str, most: int = 10) -> pd.DataFrame:
-    """The labels whose hits differ most between two models, ties to the lowest label id."""
-    return _most_different(labels, ["label", "name", "train points", "test points"], one, other, most)
+_ABOUT = ("label", "name", "train points", "test points", "point", "text", "labels")
 
 
-def _most_different(table: pd.DataFrame, columns: Sequence[str], one: str, other: str, most: int) -> pd.DataFrame:
-    """The rows whose hits differ most between two models, ties to the first: some columns and both models' hits."""
+def most_different(table: pd.DataFrame, one: str, other: str, most: int | None = 10) -> pd.DataFrame:
+    """The labels or points whose hits differ most between two models, ties to the first: what they are, and both models' hits.
+
+    ``table`` is that of :func:`by_label` or :func:`by_point`; without ``most`` all that differ.
+    """
     hits = [f"{one} hits", f"{other} hits"]
     distance = (table[hits[0]] - table[hits[1]]).abs()
     keep = distance[distance > 0].sort_values(ascending=False, kind="stable").index[:most]
-    return table.loc[keep, [*columns, *hits]].reset_index(drop=True)
+    return table.loc[keep, [*(name for name in _ABOUT if name in table), *hits]].reset_index(drop=True)
 
 
-def most_different_points(
-    given: Given, points: pd.DataFrame, one: str, other: str, k: int, most: int = 10
-) -> pd.DataFrame:
-    """The points whose hits differ most between two models, ties to the first row."""
-    table = _most_different(points, ["point", "labels"], one, other, most)
+def with_labels(given: Given, points: pd.DataFrame, one: str, other: str, k: int) -> pd.DataFrame:
+    """Points, and which of their relevant labels only the one model has, only the other, neither: the first five of each."""
     first, second = (given.first(model).ids[:, :k] for model in (one, other))
     sets = {f"only {one}": [], f"only {other}": [], "neither": []}
-    for row in table["point"]:
+    for row in points["point"]:
         relevant, a, b = (set(map(int, ids)) for ids in (labels_of(given.truth, row), first[row], second[row]))
-        parts = relevant & a - b, relevant & b - a, relevant - a - b
-        for name, part in zip(sets, parts, strict=True):
+        for name, part in zip(sets, (relevant & a - b, relevant & b - a, relevant - a - b), strict=True):
             shown = [given.name(label) for label in sorted(part)]
             sets[name].append("; ".join(shown[:5]) + ("; ..." if len(shown) > 5 else ""))
-    return table.assign(**sets)
+    return points.assign(**sets)
 
 
 # ---------------------------------------------------------------- over datasets
@@ -497,6 +435,22 @@ def ranks(tables: dict[str, pd.DataFrame], metric: str, k: int) -> pd.DataFrame:
     placed = wide.rank(ascending=METRICS[metric].better == "lower", method="average")
     placed["mean rank"] = placed.mean(axis=1)
     return placed.sort_values("mean rank", kind="stable").rename_axis("model").reset_index()
+
+
+def ranks_over(
+    own: Mapping[str, pd.DataFrame], others: Sequence[tuple[str, pd.DataFrame]], wanted: Sequence[tuple[str, int]]
+) -> dict[str, pd.DataFrame]:
+    """Metric at k -> the models' ranks over this dataset and others: title -> metrics, and title and metrics of each other."""
+    collected = dict(own)
+    for title, table in others:
+        if title in collected:
+            raise ArgumentError("others", "must be reports of other datasets, each with its own title", repr(title))
+        collected[title] = table
+    placed = {f"{metric}@{k}": ranks(collected, metric, k) for metric, k in wanted}
+    found = {what: table for what, table in placed.items() if len(table) > 1 and table.shape[1] > 3}
+    if not found:
+        raise ArgumentError("others", "must share two models or more with this report, and a metric", sorted(collected))
+    return found
 
 
 def critical_difference(n_models: int, n_datasets: int) -> float:

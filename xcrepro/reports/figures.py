@@ -104,17 +104,17 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
         So many pairs, the first.
     ax : array of Axes, optional
     """
-    names = list(table[["model", "other"]].drop_duplicates().itertuples(index=False, name=None))[:most]
+    names = list(table[["left", "right"]].drop_duplicates().itertuples(index=False, name=None))[:most]
     shown = [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names]
-    with _a_panel_a_metric(table, wanted, shown, "difference", ax) as (fig, panels):
+    with _a_panel_a_metric(table, wanted, shown, "value", ax) as (fig, panels):
         for panel, part in panels:
             panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
             for _, row in part.iterrows():
-                if (row["model"], row["other"]) not in names:
+                if (row["left"], row["right"]) not in names:
                     continue
-                at = names.index((row["model"], row["other"]))
-                face = looks.INK if row["p adjusted"] < compute.LEVEL else looks.WHITE
-                _interval(panel, row, at, "difference", color=looks.INK, marker="o", markerfacecolor=face)
+                at = names.index((row["left"], row["right"]))
+                face = looks.INK if row["p"] < compute.LEVEL else looks.WHITE
+                _interval(panel, row, at, "value", color=looks.INK, marker="o", markerfacecolor=face)
         looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
     return fig
 
@@ -202,7 +202,8 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "i
         What the calibrator is called.
     """
     models = list(table["model"].unique())
-    cols, rows = min(len(models), PANELS), -(-len(models) // PANELS)
+    cols = 2 if len(models) == 4 else min(len(models), PANELS)
+    rows = -(-len(models) // cols)
     size = {"width": looks.WIDE if cols > 1 else looks.NARROW / 1.6, "height": 0.7 + 2.6 * rows}
     with figures.new(**size, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharex=True, sharey=True) as (fig, axes):
         for panel, model in zip(axes.flat, models, strict=False):
@@ -210,7 +211,7 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "i
             for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
                 part = table[(table["model"] == model) & (table["state"] == state) & (table["count"] > 0)]
                 if state == "before":
-                    panel.vlines(part["confidence"], part["low"], part["high"], color=looks.SKY, linewidth=5, alpha=0.6,
+                    panel.vlines(part["confidence"], part["low"], part["high"], color=looks.GREY, linewidth=5, alpha=0.3,
                                  label="_guide chance")  # fmt: skip
                 own = {"color": look[model].colour, "marker": look[model].marker, "markerfacecolor": face}
                 panel.plot(part["confidence"], part["accuracy"], linestyle="-", linewidth=0.8, label=state, **own)
@@ -314,11 +315,3 @@ def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
         grey = f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)"
         looks.title(fig, few if np.isnan(apart) else grey)
     return fig
-
-
-def shown_metrics(table: pd.DataFrame, k: int) -> list[tuple[str, int]]:
-    """What the figures of metrics and pairs show: P@1, and at the last k the repository's metrics, macro-F1 and coverage."""
-    there = set(zip(table["metric"], table["k"], strict=True))
-    first = int(table["k"].min())
-    wanted = [("P", first), *((name, k) for name in ("P", "nDCG", "PSP", "macro-F1", "coverage"))]
-    return [one for one in dict.fromkeys(wanted) if one in there]

@@ -17,6 +17,8 @@ from xcrepro.arguments import real_number
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.load import load
+from xcrepro.data.names import read_label_names
+from xcrepro.data.splits import read_filter
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.metrics.calibration import is_probability
 from xcrepro.predictions import TopK
@@ -52,6 +54,10 @@ class Given:
         Of the propensity model.
     label_names : tuple of str
         Of the L labels, or empty.
+    texts : tuple of str
+        Of the n test points, or empty.
+    exclude : tuple of (rows, labels), or None
+        Pairs that may not be predicted.
     dataset : Dataset or None
         Where the truth is one's.
     """
@@ -65,6 +71,8 @@ class Given:
     A: float = DEFAULT_A
     B: float = DEFAULT_B
     label_names: tuple[str, ...] = ()
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    exclude: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
 
     @property
@@ -123,8 +131,11 @@ def collect(
     A: float | None = None,
     B: float | None = None,
     title: str = "",
-    label_names: Sequence[str] = (),
-    exclude: tuple[np.ndarray, np.ndarray] | None = None,
+    label_names: str | os.PathLike | Sequence[str] = (),
+    texts: str | os.PathLike | Sequence[str] = (),
+    exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
+    split: int | None = None,
+    points: int | None = None,
 ) -> Given:
     """Read and check what a report is made from.
 
@@ -143,9 +154,13 @@ def collect(
     title : str
         By default the dataset's name, or the file's.
     label_names : sequence of str
-        Of all L labels; by default the dataset's.
+        Of all L labels, or a file of them; by default the dataset's.
+    texts : sequence of str
+        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by.
     exclude : tuple of (rows, labels), optional
-        Pairs that may not be predicted, for files of score matrices (:meth:`TopK.load`).
+        Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
+    split, points : int, optional
+        Of a dataset given by its name (:func:`xcrepro.load`).
 
     Returns
     -------
@@ -156,7 +171,13 @@ def collect(
     ArgumentError, DataError, DataMissing
         For what cannot belong together; it names the file or the model.
     """
-    truth, name = _truth(truth)
+    truth, name = _truth(truth, split, points)
+    if label_names and isinstance(label_names, str | os.PathLike):
+        label_names = read_label_names(label_names).names
+    if texts and isinstance(texts, str | os.PathLike):
+        texts = _lines(Path(texts).expanduser())
+    if exclude and isinstance(exclude, str | os.PathLike):
+        exclude = read_filter(exclude)
     if isinstance(truth, Dataset):
         if train_truth is not None:
             raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
@@ -179,12 +200,25 @@ def collect(
         raise ArgumentError("truth", "must have at least one row", "no rows")
     if label_names and len(label_names) != Y.n_labels:
         raise ArgumentError("label_names", f"must name each of the {Y.n_labels} labels", len(label_names))
+    if texts and len(texts) != Y.n_rows:
+        raise ArgumentError("texts", f"must have one for each of the {Y.n_rows} points", len(texts))
     runs = by_seed(_predictions(predictions, Y, exclude))
-    return Given(title, origin, Y, runs, counts, train, A, B, tuple(map(str, label_names)), ds)
+    named = {"label_names": tuple(map(str, label_names)), "texts": tuple(map(str, texts))}
+    return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=exclude, dataset=ds)
 
 
-def _truth(truth) -> tuple[object, str]:
+def _lines(path: Path) -> list[str]:
+    """The lines of a file of texts."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(path, f"no text ({error})", "a line for each test point, in UTF-8") from None
+
+
+def _truth(truth, split: int | None, points: int | None) -> tuple[object, str]:
     """A dataset, or labels and what they are called."""
+    if split is not None or points is not None:
+        return load(truth, split=split or 0, points=points), ""
     if not isinstance(truth, str | os.PathLike):
         return truth, ""
     path = Path(truth).expanduser()

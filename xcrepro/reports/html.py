@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,9 +39,10 @@ def table(grid: Grid) -> str:
     kinds = [' class="n"' if number else "" for number in numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(grid.columns, kinds, strict=True))
     rows = ["<tr>" + "".join(map(_cell, row, kinds)) + "</tr>" for row in grid.rows]
-    body = "\n".join(rows)
+    body, caption = "\n".join(rows), escape(grid.caption)
+    link = f' (<a href="{escape(grid.file)}">CSV</a>)' if grid.file else ""
     return (
-        f'<div class="box"><table>\n<caption>{escape(grid.caption)}</caption>\n'
+        f'<div class="box" tabindex="0" role="region" aria-label="{caption}"><table>\n<caption>{caption}{link}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 
@@ -54,34 +54,6 @@ def _cell(cell: Cell, kind: str) -> str:
     text += f" <small>{escape(cell.small)}</small>" if cell.small else ""
     value = "" if cell.number is None else f' data-v="{cell.number!r}"'
     return f"<td{kind}{value}>{text}</td>"
-
-
-def picture(svg: bytes, name: str, title: str, description: str) -> str:
-    """An SVG inside the page: its ids are its own, it has a text for who cannot see it, and nothing leads out of it.
-
-    Parameters
-    ----------
-    svg : bytes
-        As matplotlib writes it.
-    name : str
-        Of the figure, before each of its ids.
-    title, description : str
-
-    Returns
-    -------
-    str
-    """
-    text = svg.decode("utf-8")
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\s(xmlns(:\w+)?|version)="[^"]*"', "", text)
-    text = text.replace("xlink:href=", "href=")
-    text = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', text)
-    text = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', text)
-    text = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", text)
-    said = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
-    opening = f'<svg role="img" aria-labelledby="{name}-title {name}-desc"'
-    return re.sub(r"<svg\b([^>]*)>", lambda match: f"{opening}{match[1]}>{said}", text, count=1)
 
 
 def page(title: str, body: str) -> str:

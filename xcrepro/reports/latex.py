@@ -94,33 +94,3 @@ def _cell(cell: Cell) -> str:
     text = rf"\textbf{{{text}}}" if cell.bold else text
     text += r"$^\circ$" if cell.unclear else ""
     return text + (rf" {{\scriptsize {escape(cell.small)}}}" if cell.small else "")
-
-
-def document(title: str, captions: dict[str, tuple[str, str]]) -> str:
-    """A LaTeX document that shows all tables, so that they can be seen to compile.
-
-    Parameters
-    ----------
-    title : str
-    captions : dict of str to (str, str)
-        File name of a table -> its caption and the sentences below it.
-
-    Returns
-    -------
-    str
-    """
-    parts = [
-        rf"""\begin{{table}}[p]
-\caption{{{escape(caption)}}}
-\resizebox{{\ifdim\width>\textwidth\textwidth\else\width\fi}}{{!}}{{\input{{{name}}}}}
-
-{escape(said)}
-\end{{table}}
-\clearpage
-"""
-        for name, (caption, said) in captions.items()
-    ]
-    return (
-        "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage{graphicx}\n"
-        f"\\title{{{escape(title)}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n{''.join(parts)}\\end{{document}}\n"
-    )

@@ -1,13 +1,15 @@
-"""The report itself: its parts, and the folder, the page and the tables that they become."""
+"""The report: the notebook ``kit/your_predictions`` run on a reader's data, and the folder that it becomes."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import itertools
+import copy
+import importlib.util
+import io
 import json
 import os
-import platform
+import pickle
+import re
 import shutil
 import sys
 import tempfile
@@ -15,28 +17,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-import xcrepro
-from xcrepro import diagnose, extras, looks, paths
+from xcrepro import extras, paths
 from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
-from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.metrics.registry import METRICS
-from xcrepro.reports import compute, html, latex, parts, sentences
-from xcrepro.reports import given as inputs
-from xcrepro.reports.grid import Grid, of_table
-from xcrepro.reports.parts import Part
-from xcrepro.repro import figures as drawing
+from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.reports import compute, html
+from xcrepro.reports.given import Given, collect
+from xcrepro.reports.page import FILE, FORMAT
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-FORMAT = "xcrepro report 1"
-FILE = "report.json"
-LIBRARIES = ("numpy", "scipy", "numba", "pandas", "matplotlib")
+NOTEBOOK = "notebooks/kit/your_predictions.ipynb"
+ABOUT_THE_EXAMPLE = ("answer", "conclusion", "example", "parameters")
+"""Tags of cells that are about the committed run, and on no page of a reader's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,109 +39,73 @@ class Report:
 
     Attributes
     ----------
-    title : str
-        Of the data.
-    parts : dict of str to Part
-        Section by section.
-    exports : dict of str to DataFrame
-        Larger tables that are only saved: ``labels`` and ``points``, a row each.
     about : dict
-        What it was made from and with: origin, models, options, versions, command, digest.
-    notes : tuple of str
-        What it lacks, and why.
-    warnings : tuple of str
-        Doubts about the input, at its head.
+        What it was made from and with: title, origin, models, options, versions, digest, notes (what it lacks, and why),
+        warnings (doubts about the input), parts.
+    files : dict of str to bytes
+        Path in the folder -> content: ``report.html``, ``report.ipynb``, ``csv/``, ``latex/``, ``figures/``, ``report.json``.
     """
 
-    title: str
-    parts: dict[str, Part]
-    exports: dict[str, pd.DataFrame] = field(repr=False)
-    about: dict[str, object] = field(repr=False)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    _drawn: dict[str, bytes] = field(default_factory=dict, repr=False)
+    about: dict[str, object]
+    files: dict[str, bytes] = field(repr=False)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, models={self.about['models']}, parts={list(self.parts)})"
 
-    def _part(self, part: str) -> Part:
-        return self.parts[one_of("part", part, list(self.parts))]
+    @property
+    def title(self) -> str:
+        return self.about["title"]
 
-    def frame(self, part: str | None = None) -> pd.DataFrame:
-        """Numbers, tidy: fractions (entropy and NLL in nats).
+    @property
+    def parts(self) -> dict[str, dict[str, object]]:
+        return self.about["parts"]
 
-        Parameters
-        ----------
-        part : str, optional
-            A name of ``parts`` or of ``exports``; by default all metrics of all models: model, metric, k, value, low, high,
-            interval, seeds, seed low, seed high.
+    @property
+    def notes(self) -> list[str]:
+        return self.about["notes"]
 
-        Returns
-        -------
-        DataFrame
-            A copy.
+    @property
+    def warnings(self) -> list[str]:
+        return self.about["warnings"]
 
-        Raises
-        ------
-        ArgumentError
-            For another name.
-        """
-        if part is None:
-            return pd.concat([self.parts[name].table for name in parts.METRIC_PARTS], ignore_index=True)
-        known = {name: one.table for name, one in self.parts.items()} | self.exports
-        return known[one_of("part", part, list(known))].copy()
+    def _named(self, folder: str, ending: str, name: str) -> bytes:
+        names = [Path(file).stem for file in self.files if file.startswith(f"{folder}/")]
+        return self.files[f"{folder}/{one_of('part', name, names)}{ending}"]
 
-    def plot(self, part: str = "ranking") -> Figure:
-        """The figure of a part.
+    def frame(self, part: str = "metrics") -> pd.DataFrame:
+        """Numbers, tidy: fractions (entropy and NLL in nats); by default all metrics of all models.
 
         Raises
         ------
         ArgumentError
-            For a name that is none of ``parts``, or one without a figure.
+            For a name of which there is no CSV file.
         """
-        return self._draw(part)[0]
-
-    def drawn(self, part: str = "ranking") -> pd.DataFrame:
-        """The table that holds every number that :meth:`plot` shows."""
-        return self._draw(part)[1]
-
-    def _draw(self, part: str) -> tuple[Figure, pd.DataFrame]:
-        draws = [name for name, one in self.parts.items() if one.draw]
-        return self.parts[one_of("part", part, draws)].draw()
+        text = self._named("csv", ".csv", part)
+        return pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""])
 
     def sentences(self, part: str | None = None) -> list[str]:
         """What the numbers come to: of one part, or of all."""
-        chosen = self.parts.values() if part is None else [self._part(part)]
-        return [said for one in chosen for said in one.said]
+        chosen = list(self.parts) if part is None else [one_of("part", part, list(self.parts))]
+        return [said for name in chosen for said in self.parts[name]["said"]]
 
-    def show(self, part: str = "ranking") -> list[Grid]:
-        """The tables of a part as people read them."""
-        return list(self._part(part).grids)
+    def latex(self, table: str = "ranking") -> str:
+        """A table as LaTeX (package booktabs): percent, the best in bold."""
+        return self._named("latex", ".tex", table).decode()
 
-    def latex(self, part: str = "ranking") -> str:
-        """The tables of a part as LaTeX (packages booktabs and graphicx): percent, the best in bold."""
-        return "\n".join(latex.tabular(grid, self.about["origin"]) for grid in self._part(part).grids)
+    def svg(self, part: str = "ranking") -> bytes:
+        """The figure of a part."""
+        return self._named("figures", ".svg", part)
 
     def to_html(self) -> str:
         """The report as one HTML file's text; it asks for no other file."""
-        return html.page(f"Report: {self.title}", self._body())
+        return self.files["report.html"].decode()
 
     def _repr_html_(self) -> str:
-        return f"<style>{html.style()}</style>{self._body()}"
+        page = self.to_html()
+        return f"<style>{html.style()}</style>{page[page.index('<main') : page.index('</main>')]}</main>"
 
-    # ------------------------------------------------------------------ on disk
-
-    def save(
-        self,
-        folder: str | os.PathLike,
-        force: bool = False,
-        extra: Mapping[str, bytes] | None = None,
-        progress: bool = False,
-    ) -> Path:
+    def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
         """Write the report: all of it, or nothing.
-
-        ``report.html``; ``csv/`` the tidy tables; ``latex/`` the tables and a document that shows them; ``figures/`` SVG;
-        ``report.json`` what it was made from.
 
         Parameters
         ----------
@@ -155,10 +113,6 @@ class Report:
             A new one, or one that holds a report of the same input, which is replaced.
         force : bool
             Replace a report of other input too. What is no report is never replaced.
-        extra : mapping of str to bytes, optional
-            More files: name -> content.
-        progress : bool
-            Say on stderr how long it took.
 
         Returns
         -------
@@ -172,109 +126,11 @@ class Report:
         """
         target = Path(folder).expanduser()
         check_target(target, self.about["digest"], force)
-        note = _Progress(progress)
-        note("figures and files")
         with atomic_folder(target) as home:
-            for name, content in itertools.chain(self._files(), (extra or {}).items()):
-                path = home / name
-                path.parent.mkdir(exist_ok=True)
-                if isinstance(content, pd.DataFrame):
-                    content.to_csv(path, index=False, lineterminator="\n")
-                else:
-                    path.write_bytes(content)
-        note()
+            for name, content in self.files.items():
+                (home / name).parent.mkdir(exist_ok=True)
+                (home / name).write_bytes(content)
         return target / "report.html"
-
-    def _files(self) -> Iterator[tuple[str, bytes | pd.DataFrame]]:
-        yield "report.html", self.to_html().encode()
-        for name, part in self.parts.items():
-            yield f"csv/{name}.csv", part.table
-            if part.draw:
-                yield f"figures/{name}.svg", self._svg(name)
-            for grid in part.grids:
-                yield f"latex/{grid.name}.tex", latex.tabular(grid, self.about["origin"]).encode()
-        captions = {
-            f"{grid.name}.tex": (grid.caption, " ".join(part.said) if grid is part.grids[0] else "")
-            for part in self.parts.values()
-            for grid in part.grids
-        }
-        yield "latex/report.tex", latex.document(f"Report: {self.title}", captions).encode()
-        for name, table in self.exports.items():
-            yield f"csv/{name}.csv", table
-        yield "csv/metrics.csv", self.frame()
-        about = {"format": FORMAT, "title": self.title, **self.about, "notes": self.notes, "warnings": self.warnings}
-        yield FILE, (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
-
-    def _svg(self, part: str) -> bytes:
-        """The figure's file; drawn once."""
-        if part not in self._drawn:
-            fig, table = self._draw(part)
-            self._drawn[part] = drawing.render(fig, table, origin=self.about["origin"], suffixes=(".svg",))[".svg"]
-        return self._drawn[part]
-
-    # ------------------------------------------------------------------ the page
-
-    def _body(self) -> str:
-        escape, about = html.escape, self.about
-        first = "".join(
-            f'<li><a href="#part-{name}">{escape(part.title)}</a></li>' for name, part in self.parts.items()
-        )
-        doubts = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
-        notes = "".join(f"<li>{escape(text)}</li>" for text in self.notes)
-        shown = [
-            f"<header><h1>Report: {escape(self.title)}</h1>",
-            f'<p class="about">{escape(about["origin"])}. Models: {escape(", ".join(about["models"]))}. '
-            f"The truth is {escape(about['truth'])}.</p></header>",
-            f'<div class="warnings" role="note"><p><strong>To doubt</strong></p><ul>{doubts}</ul></div>'
-            if doubts
-            else "",
-            f"<ul>{notes}</ul>" if notes else "",
-            f'<nav aria-label="Parts"><ul>{first}</ul></nav>',
-            *(self._section(part) for part in self.parts.values()),
-            self._foot(),
-        ]
-        inside = "\n".join(filter(None, shown))
-        return f'<main class="xcrepro-report" lang="en">\n{inside}\n</main>'
-
-    def _section(self, part: Part) -> str:
-        escape = html.escape
-        said = "\n".join(f'<p class="said">{escape(text)}</p>' for text in part.said)
-        lines = [
-            f'<section id="part-{part.name}"><h2>{escape(part.title)}</h2>',
-            f'<p class="about">{escape(part.about)}</p>',
-        ]
-        if part.draw:
-            words = " ".join(part.said) or part.about
-            lines.append(f"<figure>{html.picture(self._svg(part.name), part.name, part.title, words)}</figure>")
-        lines += [said, *map(html.table, part.grids), "</section>"]
-        return "\n".join(lines)
-
-    def _foot(self) -> str:
-        escape, about = html.escape, self.about
-        used = [METRICS[name] for name in about["metrics"]]
-        defined = of_table(
-            "definitions",
-            "The metrics; xcrepro.metrics has their definitions",
-            pd.DataFrame(
-                [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used],
-                columns=["metric", "unit", "better", "mean over", "source"],
-            ),
-        )
-        options = ", ".join(f"{name} = {value}" for name, value in about["options"].items())
-        versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-        command = f"<p>Command: <code>{escape(about['command'])}</code></p>" if about["command"] else ""
-        return (
-            f'<footer id="part-definitions"><h2>Definitions, versions, options</h2>\n{html.table(defined)}\n'
-            f"<p>{escape(_INTERVALS)}</p>\n<p>Options: {escape(options)}.</p>\n<p>Versions: {escape(versions)}.</p>\n"
-            f"<p>Input: SHA-256 {escape(about['digest'])}.</p>\n{command}</footer>"
-        )
-
-
-_INTERVALS = (
-    "Intervals hold the value that is to be expected on a fresh test set of as many points: of sums over points by the "
-    "bootstrap, of metrics of labels and of calibration errors from disjoint halves and quarters of the points. A lead is "
-    "clear where p, corrected over the pairs of models (Holm), is below 5 %. Bold: best; °: chance may keep it from being best."
-)
 
 
 def report(
@@ -286,19 +142,25 @@ def report(
     B: float | None = None,
     ks: Sequence[int] = (1, 3, 5),
     title: str = "",
-    label_names: Sequence[str] = (),
-    exclude: tuple[np.ndarray, np.ndarray] | None = None,
+    label_names: str | os.PathLike | Sequence[str] = (),
+    texts: str | os.PathLike | Sequence[str] = (),
+    exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
+    split: int | None = None,
+    points: int | None = None,
     others: Sequence[str | os.PathLike | Report] = (),
     price: bool = True,
     calibrator: str = "isotonic",
+    metrics: Sequence[str] = (),
+    per_point: Sequence[str] = (),
     samples: int | None = None,
     seed: int = 0,
     confidence: float = 0.95,
+    code: bool = False,
     warnings: Sequence[object] = (),
     command: str = "",
     progress: bool = False,
 ) -> Report:
-    """Everything there is to measure of one or several models on one truth, in one report.
+    """Everything there is to measure of one or several models on one truth: the notebook ``kit/your_predictions``, run on it.
 
     Ranking, label-wise and coverage metrics; all pairs of models; macro-F1 by train frequency below its ceiling; what each
     band of train frequency contributes; calibration before and after; the price of coverage; where models differ; the printed
@@ -320,10 +182,9 @@ def report(
         The cut-offs; the largest is that of the detailed parts.
     title : str
         By default what the data are called.
-    label_names : sequence of str
-        Of all L labels; by default the dataset's.
-    exclude : tuple of (rows, labels), optional
-        Pairs that may not be predicted, for files of score matrices.
+    label_names, texts, exclude, split, points
+        As for :func:`xcrepro.reports.given.collect`: names of labels, texts of points, pairs that may not be predicted, and
+        which part of a named dataset.
     others : sequence of path or Report
         Reports of the same models on other datasets: adds ranks over all of them.
     price : bool
@@ -331,19 +192,26 @@ def report(
     calibrator : {"isotonic", "platt", "beta"}
         What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1 where
         it met only misses or only hits, which can raise NLL.
+    metrics : sequence of str
+        What the models are compared in, as :func:`xcrepro.compare` takes it; all comparisons are corrected together. By default
+        P at the first k, and at the last P, nDCG, PSP, macro-F1 and coverage.
+    per_point : sequence of str
+        Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
     samples : int, optional
-        Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default by the number of points
-        and models (:func:`xcrepro.reports.compute.samples_for`).
+        Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default 1,000, for more than
+        20,000 points 200.
     seed : int
         Of all that is drawn.
     confidence : float
         Of the intervals, between 0 and 1.
+    code : bool
+        Whether the page has the notebook's code, folded.
     warnings : sequence
         Doubts about the input, shown at the head: texts, or what has a ``message``.
     command : str
         What made it, shown at its foot.
     progress : bool
-        Say on stderr what is being computed.
+        Say on stderr what is being done.
 
     Returns
     -------
@@ -353,6 +221,8 @@ def report(
     ------
     ArgumentError, DataError, DataMissing
         For input that cannot belong together.
+    LibraryMissing
+        Where matplotlib, papermill or nbconvert is not installed.
 
     Examples
     --------
@@ -361,112 +231,154 @@ def report(
     >>> Y = np.eye(40)
     >>> tops = {"right": TopK.from_ids(np.arange(40)[:, None], n_labels=40)}
     >>> tops["half"] = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
-    >>> found = report(Y, tops, ks=1)
-    >>> found.sentences("ranking")[0]
-    'right leads P@1 with 100.0 % [100.0, 100.0], clearly: 50.0 points [35.0, 65.0] above half (p = 0.002).'
+    >>> found = report(Y, tops, ks=1)                                                          # doctest: +SKIP
+    >>> found.sentences("ranking")[0]                                                          # doctest: +SKIP
+    'right leads P@1 with 100.0 % [100.0, 100.0], clearly: 50.0 points [35.0, 65.0] above half (p < 0.001).'
     """
-    ks = tuple(sorted(cut_offs(ks).tolist()))
-    whole_number("seed", seed)
-    real_number("confidence", confidence, above=0, below=1)
-    one_of("calibrator", calibrator, list(compute.CALIBRATORS))
-    extras.library("matplotlib.figure")  # before the work, not after it
-    note = _Progress(progress)
-    note("reading")
-    given = inputs.collect(
-        truth, predictions, train_truth=train_truth, A=A, B=B, title=title, label_names=label_names, exclude=exclude
-    )
+    for library in ("matplotlib", "papermill", "nbconvert"):  # before the work, not after it
+        if importlib.util.find_spec(library) is None:
+            raise extras.missing(library)
+    started = time.perf_counter()
+    given = collect(
+        truth, predictions, train_truth=train_truth, A=A, B=B, title=title, label_names=label_names, texts=texts,
+        exclude=exclude, split=split, points=points,
+    )  # fmt: skip
+    values = {
+        "ks": _cut_offs(ks, given),
+        "seed": whole_number("seed", seed),
+        "confidence": real_number("confidence", confidence, above=0, below=1),
+        "calibrator": one_of("calibrator", calibrator, list(compute.CALIBRATORS)),
+        "samples": samples if samples is None else whole_number("samples", samples, 20),
+        "metrics": [metrics] if isinstance(metrics, str) else list(metrics),
+        "per_point": [one_of("per_point", name, compute.over_points()) for name in per_point],
+        "price": bool(price),
+        "command": command,
+        "models": [],
+    }
+    compute.compared(given, values["ks"], values["metrics"])
+    # What leads to the same run where the reader has files; what is in memory is only handed over.
+    asked = {"truth": truth, "train_truth": train_truth, "labels": label_names, "texts": texts, "exclude": exclude}
+    values |= {name: _path(value) for name, value in asked.items() if isinstance(value, str | os.PathLike)}
+    handed = {
+        "given": given,
+        "others": [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others],
+        "doubts": [str(getattr(one, "message", one)) for one in warnings],
+    }
+    if progress:
+        print(f"running {NOTEBOOK} on {given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
+    made = _run(values, handed, code)
+    if progress:
+        print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
+    return made
+
+
+def _cut_offs(ks, given: Given) -> list[int]:
+    ks = sorted(cut_offs(ks).tolist())
     for model, runs in given.runs.items():
         for top in runs.values():
             if top.k < ks[-1]:
                 raise ArgumentError("ks", f"must not exceed the {top.k} places that {model!r} holds", ks[-1])
-    n_drawn = compute.samples_for(given.truth.n_rows, len(given.models))
-    if samples is not None:
-        n_drawn = (whole_number("samples", samples, 20),) * 2
-    drawn = {"seed": seed, "confidence": confidence}
-    k, look = ks[-1], looks.distinct(given.models)
-    made: list[Part] = []
-
-    note("metrics and pairs")
-    metrics, pairs = compute.metrics_and_pairs(given, ks, n_drawn, **drawn)
-    made += parts.of_metrics(metrics, pairs, ks, look)
-    if len(given.models) > 1:
-        note("t-tests")
-        made += parts.of_pairs(metrics, pairs, compute.t_tests(given, ks, seed), k)
-    if given.label_counts is not None:
-        note("bins and bands of train frequency")
-        made += parts.of_frequency(compute.bins(metrics, given), compute.bands(given, k), k, look)
-    if given.with_probabilities:
-        note("calibration")
-        errors = compute.calibration(given, ks, n_drawn[1], **drawn, calibrator=calibrator)
-        made += parts.of_calibration(*errors, k, look, calibrator)
-        if price:
-            note("price of coverage")
-            made += parts.of_price(compute.price(given, k, n_drawn, **drawn), look)
-    note("labels and points")
-    labels, points = compute.by_label(given, k), compute.by_point(given, k)
-    if len(given.models) > 1:
-        made += parts.of_differences(given, metrics, labels, points, k)
-    made += parts.of_printed(given)
-    if others:
-        note("other datasets")
-        made += parts.of_ranks({given.title: metrics}, others_of(others), k, look)
-    note()
-    about = {
-        "origin": given.origin,
-        "models": given.models,
-        "metrics": [
-            name for name in METRICS if name in {*compute.metric_names(given), *parts.calibration_metrics(made)}
-        ],
-        "truth": diagnose.recognise(given.truth, given.dataset).text,
-        "digest": given.digest(),
-        "options": {
-            "ks": list(ks),
-            "samples": n_drawn[0],
-            "partitions": max(20, n_drawn[1] // 10),
-            "seed": seed,
-            "confidence": confidence,
-            **({"calibrator": calibrator} if given.with_probabilities else {}),
-            **({} if given.label_counts is None else {"A": given.A, "B": given.B}),
-        },
-        "versions": {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
-        | {name: importlib.metadata.version(name) for name in LIBRARIES},
-        "command": command,
-    }
-    doubts = tuple(str(getattr(one, "message", one)) for one in warnings) + alignment(given, exclude)
-    notes = tuple(sentences.reports_without(given, ks))
-    exports = {"labels": labels, "points": points}
-    return Report(given.title, {part.name: part for part in made}, exports, about, notes, doubts)
+    return ks
 
 
-def alignment(given: inputs.Given, exclude=None) -> tuple[str, ...]:
-    """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
-    return tuple(
-        f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
-        for model, runs in given.runs.items()
-        for seed, top in runs.items()
-        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=exclude)
-    )
+def _path(value: str | os.PathLike) -> str:
+    """A path in full, a dataset's name as it is."""
+    path = Path(value).expanduser()
+    return str(path.resolve()) if path.exists() else str(value)
 
 
-class _Progress:
-    """Says what is being computed, and how long what came before took."""
+def _run(values: Mapping[str, object], handed: Mapping[str, object], code: bool) -> Report:
+    """The notebook, run with these parameters on what is handed over, and its page."""
+    import nbformat
 
-    def __init__(self, shown: bool) -> None:
-        self._shown, self._what, self._since = shown, "", time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="xcrepro-report-") as place:
+        home, out = Path(place), Path(place) / "out"
+        out.mkdir()
+        (home / "handed").write_bytes(pickle.dumps(dict(handed)))
+        notebook = execute({**values, "out": str(out), "handed": str(home / "handed")}, home)
+        about = json.loads((out / FILE).read_text(encoding="utf-8"))
+        files = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    files["report.html"] = to_html(notebook, f"Report: {about['title']}", code).encode()
+    for cell in notebook["cells"]:
+        if "injected-parameters" in cell.metadata.get("tags", []):  # the folder of this run is gone
+            cell.source = re.sub(r"^(out|handed) = .*\n?", "", cell.source, flags=re.MULTILINE)
+    files["report.ipynb"] = nbformat.writes(notebook).encode()
+    return Report(about, files)
 
-    def __call__(self, what: str = "") -> None:
-        now = time.perf_counter()
-        if self._shown and self._what:
-            print(f"{self._what}: {now - self._since:.1f} s", file=sys.stderr, flush=True)
-        self._what, self._since = what, now
+
+def execute(values: Mapping[str, object], home: Path):
+    """The notebook, executed with these parameters by a kernel of its own, in a folder that may be written to."""
+    import nbformat
+    import yaml
+
+    from xcrepro.repro import children
+
+    source = paths.committed(NOTEBOOK)
+    if not source.is_file():
+        raise DataMissing(f"{source}: a report needs the project's notebooks, as a clone and the wheel have them")
+    executed, log = home / "report.ipynb", home / "log"
+    quick = ["--no-progress-bar", "--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
+    arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
+    # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
+    environment = {**os.environ, "XCREPRO_ROOT": str(source.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
+    process = children.start_here(arguments, environment, log)
+    try:
+        import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs
+
+        process.wait()
+    finally:
+        children.stop([process])
+    if process.returncode:
+        raise XCError(f"the notebook failed; its last words: {log.read_text(errors='replace').strip()[-800:]}")
+    return nbformat.read(executed, 4)
+
+
+_TEMPLATE = """
+{%- extends 'basic/index.html.j2' -%}
+{% block input_group %}<details><summary>Code</summary>
+<pre><code>{{ cell.source | escape_html }}</code></pre></details>{% endblock %}
+{% block data_svg %}<figure><img alt="{{ output | get_metadata('alt', 'image/svg+xml') | escape_html }}"
+src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 }}"></figure>{% endblock %}
+{% block stream_stderr %}{% endblock %}
+"""
+
+
+def to_html(notebook, title: str, code: bool = False) -> str:
+    """An executed notebook as one page that asks for no other file: its prose, tables and pictures, and its code if asked for.
+
+    Cells about the committed example, and sections whose cells show nothing, are left out.
+    """
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    how = {f"exclude_{what}": True for what in ("input_prompt", "output_prompt", "anchor_links")}
+    exporter = HTMLExporter(raw_template=_TEMPLATE, exclude_input=not code, **how)
+    body, _ = exporter.from_notebook_node(nbformat.from_dict({**notebook, "cells": _shown(notebook.cells)}))
+    head, *parts = body.split("<h2>")
+    body = head + "".join(f'<h2 id="part-{at}">{part}' for at, part in enumerate(parts))
+    names = [part[: part.index("</h2>")] for part in parts]
+    nav = "".join(f'<li><a href="#part-{at}">{name}</a></li>' for at, name in enumerate(names))
+    main = f'<h1>{html.escape(title)}</h1>\n<nav aria-label="Parts"><ul>{nav}</ul></nav>\n{body}'
+    return html.page(title, f'<main class="xcrepro-report" lang="en">\n{main}\n</main>')
+
+
+def _shown(cells: Sequence) -> list:
+    """The cells of a page, section by section."""
+    sections: list[list] = [[]]
+    for cell in cells:
+        if set(cell.metadata.get("tags", [])) & {*ABOUT_THE_EXAMPLE, "injected-parameters"}:
+            continue
+        if cell.cell_type == "markdown":
+            if cell.source.startswith("## "):
+                sections.append([])
+            # Links into the project lead nowhere from a folder of the reader's.
+            cell = copy.copy(cell)
+            cell.source = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", cell.source)
+        sections[-1].append(cell)
+    return [cell for part in sections if any(one.get("outputs") for one in part) for cell in part]
 
 
 # ---------------------------------------------------------------- on disk
-
-
-def others_of(others: Sequence[str | os.PathLike | Report]) -> list[tuple[str, pd.DataFrame]]:
-    """Title and metrics of reports, as they are or as they were saved."""
-    return [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others]
 
 
 def read(folder: str | os.PathLike) -> tuple[str, pd.DataFrame]:

@@ -61,24 +61,19 @@ def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
 
 
 def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
-    """All others against one model: other, difference (model less other), low, high, p adjusted, error."""
+    """All others against one model: other, value (model less other), low, high, p, with runs stderr runs."""
     part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
-    ours = part[part["model"] == model]
-    theirs = part[part["other"] == model]
-    turned = theirs.assign(
-        model=theirs["other"], other=theirs["model"], difference=-theirs["difference"], low=-theirs["high"],
-        high=-theirs["low"],
-    )  # fmt: skip
-    return pd.concat([turned, ours])[["other", "difference", "low", "high", "p adjusted", "error"]].reset_index(
-        drop=True
-    )
+    theirs, ours = part[part["right"] == model], part[part["left"] == model].rename(columns={"right": "other"})
+    turned = theirs.assign(other=theirs["left"], value=-theirs["value"], low=-theirs["high"], high=-theirs["low"])
+    found = pd.concat([turned, ours], ignore_index=True)
+    return found[[name for name in ("other", "value", "low", "high", "p", "stderr runs") if name in found]]
 
 
 def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> set[str]:
     """The best model, and those that chance may keep from being it."""
     best = best_of(metrics, metric, k)
     others = against(pairs, best, metric, k)
-    unclear = others[~(others["p adjusted"] < LEVEL)]["other"]
+    unclear = others[~(others["p"] < LEVEL)]["other"]
     return {best, *unclear} - {""}
 
 
@@ -108,58 +103,64 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     if not len(others):
         return f"{best} has the best {what}, {value}; with so few points nobody can say whether by more than chance."
     # The other that is hardest to tell from the best decides.
-    nearest = others.assign(unknown=others["p adjusted"].isna(), size=others["difference"].abs())
-    nearest = nearest.sort_values(["unknown", "p adjusted", "size"], ascending=[False, False, True]).iloc[0]
+    nearest = others.assign(unknown=others["p"].isna(), size=others["value"].abs())
+    nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
     sign = -1 if better(metric) == "lower" else 1
     low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
-    apart, *ends = (number(value, metric) for value in (sign * nearest["difference"], low, high))
+    apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
     away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
     where = "below" if better(metric) == "lower" else "above"
-    said = chance(nearest["p adjusted"])
+    said = chance(nearest["p"])
     # Where seeds are at hand, the reader is told of which errors this is.
-    if (pairs["error"] != "test points").any():
-        said += f", over {nearest['error']}" + (" alone" if nearest["error"] == "test points" else "")
-    if nearest["p adjusted"] < LEVEL:
+    if "stderr runs" in pairs:
+        said += ", over test points" + (" alone" if np.isnan(nearest["stderr runs"]) else " and seeds")
+    if nearest["p"] < LEVEL:
         return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
-    why = "which chance explains" if not np.isnan(nearest["p adjusted"]) else "with an error that is not known"
-    if low > 0 and not np.isnan(nearest["p adjusted"]):
-        why = "not clear after Holm's correction or with so few samples"
+    why = "which chance explains" if not np.isnan(nearest["p"]) else "with an error that is not known"
+    if low > 0 and not np.isnan(nearest["p"]):
+        why = "not clear after Holm's correction"
     return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
 
 
 def with_interval(row: pd.Series, metric: str) -> str:
-    """``61.2 % [60.1, 62.3]``."""
+    """``61.2 % [60.1, 62.3]``; an interval that begins at 0 says only what the value is at most."""
     behind = {"%": " %", "labels": " labels", "nats": " nats"}[unit(metric)]
     text = number(row["value"], metric) + behind
-    return text if np.isnan(row["low"]) else f"{text} [{number(row['low'], metric)}, {number(row['high'], metric)}]"
+    return text if np.isnan(row["low"]) else f"{text} [{ends(row['low'], row['high'], metric)}]"
+
+
+def ends(low: float, high: float, metric: str, between: str = ", ") -> str:
+    """``60.1, 62.3``; of an interval that begins at 0, which is below what can be told from nothing, ``at most 0.02``."""
+    if float(number(low, metric)) == 0 <= low:
+        decimals = next((digits for digits in (1, 2, 3) if float(number(high, metric, digits))), 1)
+        return f"at most {number(high, metric, decimals)}"
+    return f"{number(low, metric)}{between}{number(high, metric)}"
 
 
 def seeds(metrics: pd.DataFrame, k: int) -> str:
-    """How far other seeds move P@k, beside the points; empty where no model has several."""
+    """How much of the error of P@k the seeds make; empty where no model has several."""
     part = metrics[(metrics["metric"] == "P") & (metrics["k"] == k) & (metrics["seeds"] > 1)]
+    points, runs = "stderr points", "stderr runs"
     said = [
-        f"{row['model']} {number(row['value'], 'P')} % over {row['seeds']} seeds "
-        f"[{number(row['seed low'], 'P')}, {number(row['seed high'], 'P')}]"
+        f"{row['model']} {with_interval(row, 'P')} over {row['seeds']} seeds, with a standard error of "
+        f"{number(row[points], 'P', 2)} points from the test points and {number(row[runs], 'P', 2)} from seeds"
         for _, row in part.iterrows()
+        if not np.isnan(row["stderr"])
     ]
-    if not said:
-        return ""
-    return (
-        f"P@{k} with Student's interval over seeds: {'; '.join(said)}. Intervals of values are over test points, those of "
-        "differences over test points and seeds."
-    )
+    return f"P@{k} of models with several seeds: {'; '.join(said)}." if said else ""
 
 
 def pairs_counted(pairs: pd.DataFrame) -> str:
     """How many comparisons are clear."""
     if not len(pairs):
         return ""
-    clear = int((pairs["p adjusted"] < LEVEL).sum())
-    n = len(pairs[["model", "other"]].drop_duplicates())
+    clear = int((pairs["p"] < LEVEL).sum())
+    n = len(pairs[["left", "right"]].drop_duplicates())
     many = "one pair" if n == 1 else f"{n} pairs"
-    text = f"Of {len(pairs)} comparisons ({many} of models, each metric and k), {clear} are clear at {LEVEL:.0%} (Holm)"
-    least = pairs[pairs["interval"] == "bootstrap"]["p"].min()
-    return text + (f"; the smallest p of the bootstrap is {least:.1g}." if not np.isnan(least) else ".")
+    return (
+        f"Of {len(pairs)} comparisons ({many} of models, each metric and k), {clear} are clear at {LEVEL:.0%} (Holm, over all "
+        "of them together)."
+    )
 
 
 def t_tests(table: pd.DataFrame, k: int) -> str:
@@ -167,11 +168,10 @@ def t_tests(table: pd.DataFrame, k: int) -> str:
     part = table[table["k"] == k]
     if not len(part):
         return ""
-    clear = part[part["p adjusted"] < LEVEL]
-    said = [f"{r['model'] if r['difference'] > 0 else r['other']} over {r['other'] if r['difference'] > 0 else r['model']}"
-            for _, r in clear.iterrows()]  # fmt: skip
-    text = f"Macro-F1@{k} over labels: " + ("no clear difference" if not said else "clear for " + listed(said))
-    shared = int((part["shared"] > 3).sum())
+    clear = part[part["p"] < LEVEL]
+    sides = [(r["left"], r["right"]) if r["value"] > 0 else (r["right"], r["left"]) for _, r in clear.iterrows()]
+    found = "clear for " + listed([f"{one} over {other}" for one, other in sides]) if sides else "no clear difference"
+    text, shared = f"Macro-F1@{k} over labels: {found}", int((part["shared"] > 3).sum())
     if shared:
         text += (
             f"; in {shared} of {len(part)} pairs labels that stand together differ alike, so that p is too small there"
@@ -287,7 +287,7 @@ def _moved(after: pd.Series, before: pd.Series, column: str) -> str:
 def won_and_lost(table: pd.DataFrame) -> str:
     """On how many labels and points each two models differ."""
     said = []
-    for (one, other), rows in table.groupby(["model", "other"], sort=False):
+    for (one, other), rows in table.groupby(["left", "right"], sort=False):
         parts = [
             f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for _, r in rows.iterrows()
         ]
@@ -321,6 +321,13 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     if not p < LEVEL:
         text += f" Chance explains ranks as far apart as these, so it is not known that {listed(best, m)} {are} better."
     return f"{text} Ranks leave out by how much models differ."
+
+
+def printed(table: pd.DataFrame) -> str:
+    """How many of the printed values are in doubt."""
+    doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
+    rows = "One row is printed; of its" if len(table) == 1 else f"{len(table)} rows are printed; of their"
+    return f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt."
 
 
 def reports_without(given, ks: Sequence[int]) -> list[str]:

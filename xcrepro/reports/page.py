@@ -1,0 +1,153 @@
+"""What the notebook ``kit/your_predictions`` shows and writes, section by section."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+import xcrepro
+from xcrepro import diagnose
+from xcrepro.metrics.registry import METRICS
+from xcrepro.reports import html, latex
+from xcrepro.reports.given import Given
+from xcrepro.reports.grid import Grid, of_table
+from xcrepro.repro import figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMAT = "xcrepro report 1"
+FILE = "report.json"
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "matplotlib")
+
+
+class Said(tuple):
+    """Sentences, as people read them in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self)
+
+    def _repr_html_(self) -> str:
+        return "\n".join(f'<p class="said">{html.escape(text)}</p>' for text in self)
+
+
+class Page:
+    """The sections of one report: shown where there is a notebook, and written to a folder if there is one.
+
+    Parameters
+    ----------
+    given : Given
+    out : path
+        An existing folder, or empty.
+    """
+
+    def __init__(self, given: Given, out: str = "") -> None:
+        self.given, self.out = given, Path(out) if out else None
+        self.parts: dict[str, dict[str, object]] = {}
+        self.tables: dict[str, pd.DataFrame] = {}
+
+    def part(
+        self,
+        name: str,
+        table: pd.DataFrame,
+        *grids: Grid,
+        said: Sequence[str] = (),
+        figure: tuple[Figure, pd.DataFrame] | None = None,
+    ) -> None:
+        """A section: its tidy table, tables as people read them, sentences computed from it, its figure and what that shows."""
+        said = [text for text in said if text]
+        self.tables[name] = table
+        self.parts[name] = {"said": said, "tables": [grid.name for grid in grids], "figure": figure is not None}
+        self.write(f"csv/{name}.csv", table)
+        if figure:
+            picture = figures.render(*figure, origin=self.given.origin, suffixes=(".svg",))[".svg"]
+            self.write(f"figures/{name}.svg", picture)
+            _show(picture, " ".join([" ".join(figure[0].get_suptitle().split()), *said]))
+        show(*said)
+        for grid in grids:
+            self.write(f"latex/{grid.name}.tex", latex.tabular(grid, self.given.origin).encode())
+            file = next((file for file in (f"csv/{grid.name}.csv", f"csv/{name}.csv") if self._has(file)), "")
+            _show(dataclasses.replace(grid, file=file))
+
+    def _has(self, file: str) -> bool:
+        return self.out is not None and (self.out / file).is_file()
+
+    def write(self, file: str, content: bytes | pd.DataFrame) -> None:
+        """A file of the folder, if there is one."""
+        if self.out is None:
+            return
+        (self.out / file).parent.mkdir(exist_ok=True)
+        if isinstance(content, pd.DataFrame):
+            content.to_csv(self.out / file, index=False, lineterminator="\n")
+        else:
+            (self.out / file).write_bytes(content)
+
+    def end(self, options: dict[str, object], doubts: Sequence[str], notes: Sequence[str], command: str = "") -> None:
+        """What the report was made from and with: shown, and kept beside it."""
+        given = self.given
+        found = pd.concat([one["metric"] for one in self.tables.values() if "metric" in one])
+        used = [METRICS[name] for name in METRICS if name in set(found)]
+        about = {
+            "origin": given.origin,
+            "models": given.models,
+            "metrics": [metric.name for metric in used],
+            "truth": diagnose.recognise(given.truth, given.dataset).text,
+            "digest": given.digest(),
+            "options": options,
+            "versions": {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
+            | {name: importlib.metadata.version(name) for name in LIBRARIES},
+            "command": command,
+        }
+        whole = {
+            "format": FORMAT,
+            "title": given.title,
+            **about,
+            "notes": notes,
+            "warnings": doubts,
+            "parts": self.parts,
+        }
+        self.write(FILE, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+        rows = [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used]
+        columns = ["metric", "unit", "better", "mean over", "source"]
+        defined = pd.DataFrame(rows, columns=columns)
+        _show(of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined))
+        each = {
+            name: ", ".join(f"{key} = {value}" for key, value in about[name].items())
+            for name in ("options", "versions")
+        }
+        said = [f"Options: {each['options']}.", f"Versions: {each['versions'].replace(' = ', ' ')}."]
+        said += [f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
+        show(*said, *([f"Command: {command}"] if command else []))
+
+
+def alignment(given: Given) -> list[str]:
+    """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
+    return [
+        f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
+        for model, runs in given.runs.items()
+        for seed, top in runs.items()
+        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=given.exclude)
+    ]
+
+
+def show(*said: str) -> None:
+    """Sentences, if there are any."""
+    if said:
+        _show(Said(said))
+
+
+def _show(what: object, alt: str = "") -> None:
+    from IPython.display import display
+
+    if isinstance(what, bytes):
+        kind = "image/svg+xml"
+        display({kind: what.decode(), "text/plain": alt}, raw=True, metadata={kind: {"alt": alt}})
+    else:
+        display(what)
