@@ -40,6 +40,7 @@ _HOLDS = "holds numbers that the function of the same room has made"
 NO_NUMBER = {
     "calibrate.Calibrator": "what the calibrators share",
     "calibrate.load": "reads a file",
+    "calibrate.apply": "the old name of calibrate.transform",
     "calibrate.check_folds": _PARTS,
     "calibrate.over_folds": _PARTS,
     "calibrate.Room": _PARTS,

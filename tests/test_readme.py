@@ -161,11 +161,10 @@ def test_the_results_are_those_of_real_data(root, dataset):
 def test_how_much_is_reproduced(root):
     rows = pd.read_csv(root / "notebooks/reproduced.csv")
     extents = Counter(rows[rows["kind"].isin(["figure", "table"])]["extent"])
-    assert set(extents) == {"whole", "in part", "analogue", "saved predictions", "printed"}
+    assert set(extents) == {"whole", "in part", "analogue", "printed"}
     assert (
         f"Of the documents' {extents.total()} figures and tables, {extents['whole']} are computed in full, "
         f"{extents['in part']} in part, {extents['analogue']} by an analogue (another method on other data), "
-        f"{extents['saved predictions']} are drawn from predictions that you bring, "
         f"and for {extents['printed']} we compare and draw "
         "only the printed numbers"
     ) in section(root, "Rerun everything")

@@ -116,7 +116,7 @@ def test_means_over_rows_pair_rows(twin):
     tops, how["n_relevant"] = [top.rows(range(n)) for top in (good, bad)], full[:n]
     tests = m.macro_t_test(Y[:n], *tops, 3, metrics=names, **how)
     ratios = {test.metric for test in tests if test.unit == "blocks of rows"}
-    assert ratios == {"micro-F1", "PSP", "PSnDCG", "PSnDCG (ideal k)"}
+    assert ratios == {"micro-F1", "micro-P", "micro-R", "PSP", "PSnDCG", "PSnDCG (ideal k)"}
 
     def alone(top, i):
         return xc.evaluate(Y[i], top.rows([i]), 3, w, n_relevant=full[i : i + 1], metrics=names).value.to_numpy()

@@ -247,7 +247,7 @@ def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
     columns = ["left", "right", "metric", "k", "value", "low", "high", "p", "stderr runs"]
     pairs = [("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error), ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, 0.02)]
     assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
-        f"a leads P@1 with 50.0 % [49.0, 51.0], clearly: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
+        f"a leads P@1 with 50.0 % [49.0, 51.0]: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
     )
 
 
@@ -338,16 +338,18 @@ def leading(difference: float, p: float, metric: str = "P") -> str:
 @pytest.mark.parametrize(
     ("difference", "p", "metric", "said"),
     [
-        (0.05, 0.001, "P", "a leads P@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] above b (p = 0.001)."),
-        (-0.05, 0.001, "P", "b leads P@1 with 55.0 % [54.0, 56.0], clearly: 5.0 points [3.0, 7.0] above a (p = 0.001)."),
+        (0.05, 0.001, "P", "a leads P@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] above b (p = 0.001, "
+                           "over test points)."),
+        (-0.05, 0.001, "P", "b leads P@1 with 55.0 % [54.0, 56.0]: 5.0 points [3.0, 7.0] above a (p = 0.001, "
+                            "over test points)."),
         (0.01, 0.4, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 1.0 points [-1.0, 3.0] above b, which chance "
-                         "explains (p = 0.4)."),
-        (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0], clearly: 5.0 points [3.0, 7.0] below b "
-                                      "(p = 0.001)."),
+                         "may explain (p = 0.4, over test points)."),
+        (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] below b "
+                                      "(p = 0.001, over test points)."),
         (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
-                         "Holm's correction (p = 0.1)."),
+                         "Holm's correction (p = 0.1, over test points)."),
         (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
-                            "that is not known (p not known)."),
+                            "that is not known (p not known, over test points)."),
     ],
 )  # fmt: skip
 def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, p, metric, said):

@@ -233,7 +233,7 @@ def report(
     >>> tops["half"] = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
     >>> found = report(Y, tops, ks=1)                                                          # doctest: +SKIP
     >>> found.sentences("ranking")[0]                                                          # doctest: +SKIP
-    'right leads P@1 with 100.0 % [100.0, 100.0], clearly: 50.0 points [35.0, 65.0] above half (p < 0.001).'
+    'right leads P@1 with 100.0 % [100.0, 100.0]: 50.0 points [35.0, 65.0] above half (p < 0.001, over test points).'
     """
     for library in ("matplotlib", "papermill", "nbconvert"):  # before the work, not after it
         if importlib.util.find_spec(library) is None:

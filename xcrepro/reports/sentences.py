@@ -110,13 +110,13 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
     away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
     where = "below" if better(metric) == "lower" else "above"
-    said = chance(nearest["p"])
-    # Where seeds are at hand, the reader is told of which errors this is.
+    # The reader is told of which errors this is.
+    said = chance(nearest["p"]) + ", over test points"
     if "stderr runs" in pairs:
-        said += ", over test points" + (" alone" if np.isnan(nearest["stderr runs"]) else " and seeds")
+        said += " alone" if np.isnan(nearest["stderr runs"]) else " and seeds"
     if nearest["p"] < LEVEL:
-        return f"{best} leads {what} with {value}, clearly: {away} {where} {nearest['other']} ({said})."
-    why = "which chance explains" if not np.isnan(nearest["p"]) else "with an error that is not known"
+        return f"{best} leads {what} with {value}: {away} {where} {nearest['other']} ({said})."
+    why = "which chance may explain" if not np.isnan(nearest["p"]) else "with an error that is not known"
     if low > 0 and not np.isnan(nearest["p"]):
         why = "not clear after Holm's correction"
     return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
@@ -174,7 +174,8 @@ def t_tests(table: pd.DataFrame, k: int) -> str:
     text, shared = f"Macro-F1@{k} over labels: {found}", int((part["shared"] > 3).sum())
     if shared:
         text += (
-            f"; in {shared} of {len(part)} pairs labels that stand together differ alike, so that p is too small there"
+            f"; in {shared} of {len(part)} pairs of models, labels that occur on the same points differ in the same "
+            "direction, so p is too small there"
         )
     return text + "."
 
