@@ -102,16 +102,16 @@ def test_the_open_dataset_is_in_the_wheel(installed):
 
 def test_an_item_runs_outside_of_a_project(installed):
     """It writes into the cache, not where the command was typed, and is held to the wheel's tables."""
-    out = command(installed, "run", "reeval/fig1_fig4_label_bins")
+    out = command(installed, "run", "xcrepo/code_list")
     home = installed.home / "cache" / "xcrepro" / "project"
     assert f"no project here: this writes into {home}" in out
     assert "1 items: 1 ok" in out
-    assert (home / "figures/reeval/fig1_fig4_label_bins.png").stat().st_size > 10_000
-    executed = (home / "build/notebooks/small/reeval/fig1_fig4_label_bins.ipynb").read_text()
+    assert (home / "figures/xcrepo/code_list.png").stat().st_size > 10_000
+    executed = (home / "build/notebooks/small/xcrepo/code_list.ipynb").read_text()
     assert "values equal the committed run" in executed
-    assert "all unchanged" in command(installed, "run", "reeval/fig1_fig4_label_bins")
+    assert "all unchanged" in command(installed, "run", "xcrepo/code_list")
     # The notebooks that were installed are nobody's to change.
-    assert "xcrepro start DIR" in command(installed, "accept", "reeval/fig1_fig4_label_bins", status=2)
+    assert "xcrepro start DIR" in command(installed, "accept", "xcrepo/code_list", status=2)
 
 
 def test_a_started_folder_is_a_project(installed, tmp_path):
