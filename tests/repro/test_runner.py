@@ -445,7 +445,7 @@ def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     kernel = int(pid_file.read_text())
     # To this process alone, as an interrupted notebook server would.
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=90)
     assert process.returncode == 130, output
     assert "interrupted" in output
     until = time.monotonic() + 10
