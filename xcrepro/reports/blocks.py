@@ -113,7 +113,7 @@ def report(
 
 
 def _page(about: Mapping[str, object], made: Mapping[str, pd.DataFrame]) -> str:
-    said = [f"To doubt: {doubt}" for doubt in about["warnings"]]
+    said = [f"Warning: {doubt}" for doubt in about["warnings"]]
     said += [
         f"{about['rows']:,} points, {about['samples']} samples of a Poisson bootstrap, from blocks. Intervals are for means "
         "and ratios of sums over points; pairs are compared on the same samples."
