@@ -323,12 +323,10 @@ def _common(block: Block, edges: np.ndarray | None, beta2: float) -> np.ndarray:
     """(folds, 1): the best threshold for all labels, by micro-F."""
     parts, present = _parts(edges, block.n_rows), block.ids >= 0
     thresholds = np.unique(block.scores[block.found])[::-1]  # F is largest at a hit
-    scores = _sorted([block.scores[lo:hi][present[lo:hi]] for lo, hi in parts]) if edges is not None else None
-    if scores is None:
-        n = at_or_above([block.scores[present]], thresholds)[None]
-    else:
-        n = np.stack([each.size - np.searchsorted(each, thresholds) for each in scores])
-    hits = np.stack([at_or_above([block.scores[lo:hi][block.found[lo:hi]]], thresholds) for lo, hi in parts])
+    n, hits = (
+        np.stack([at_or_above([block.scores[lo:hi][of[lo:hi]]], thresholds) for lo, hi in parts])
+        for of in (present, block.found)
+    )
     true = np.array([block.truth.indptr[hi] - block.truth.indptr[lo] for lo, hi in parts], np.int64)[:, None]
     if edges is not None:
         n, hits, true = (each.sum(axis=0) - each for each in (n, hits, true))

@@ -54,9 +54,8 @@ class ClusterNetwork(networks.ReadsWords):
     labels' features; CascadeXML (Kharbanda et al. 2022) has clusters of several sizes (here ``levels=2``); ELIAS (Gupta et al.
     2022) learns how far a label belongs to each cluster (``"learned"``). Left out are the transformers, in whose place
     embeddings are averaged, CascadeXML's reading of each level from another layer, and of ELIAS: its softmax over clusters,
-    because clusters here have a sigmoid each; new classifiers for the second half, which cost 3.9 points of P@1 on 8,000 TIB
-    records; a second loss, of the clusters' part alone, which cost 0.9 points at weight 0.2 and gained none at 0.05 (both with
-    r = ``max_leaf``); and a sparse ranker on top.
+    because clusters here have a sigmoid each; new classifiers for the second half and a second loss, of the clusters' part
+    only, because neither gained precision in trials on the TIB records; and a sparse ranker on top.
     With ``"none"`` there is only the hidden layer and every label, as in :class:`NeuralOneVsAll`.
 
     With ``label_features`` each label's words are one more training point. With ``soft`` = 0 it has that label, as in Renee

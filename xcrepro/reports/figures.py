@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Looks = Mapping[str, Look]
 """Model -> its look, the same in all figures of a report."""
 PANELS = 3  # in a row
+FEW = 20
+"""Pairs below which a bin of a reliability diagram is not drawn, unless no bin has as many."""
 _SPREAD = 0.72  # of the room of a place on an axis that its models take together
 
 
@@ -209,16 +211,17 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "i
         for panel, model in zip(axes.flat, models, strict=False):
             panel.plot([0, 1], [0, 1], color=looks.GREY, linewidth=0.8, linestyle=":", label="_guide perfect")
             for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
-                part = table[(table["model"] == model) & (table["state"] == state) & (table["count"] > 0)]
+                part = table[(table["model"] == model) & (table["state"] == state)]
+                part = part[part["count"] >= max(1, min(FEW, part["count"].max()))]
                 if state == "before":
                     panel.vlines(part["confidence"], part["low"], part["high"], color=looks.GREY, linewidth=5, alpha=0.3,
                                  label="_guide chance")  # fmt: skip
                 own = {"color": look[model].colour, "marker": look[model].marker, "markerfacecolor": face}
-                panel.plot(part["confidence"], part["accuracy"], linestyle="-", linewidth=0.8, label=state, **own)
+                panel.plot(part["confidence"], part["accuracy"], linestyle="", label=state, **own)
             panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
             figures.draws(panel, x="confidence", y="accuracy")
         looks.label_grid(axes, "mean score", "share of hits", len(models))
-        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: what chance allows")
+        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: chance, for the filled")
     return fig
 
 
