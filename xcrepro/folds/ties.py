@@ -19,9 +19,8 @@ IN_ORDER = frozenset((kernel.FIRST, kernel.AP, kernel.LRAP, kernel.LRAP_MOST, ke
 """Columns that do not add up over places, so that their mean over all orders has no short form."""
 
 _ROWS = 2**14  # in one go
-_ROUNDING = (
-    1e-9  # of a value: what adding the same weights in another order moves is far less, what a hit moves far more
-)
+# Of a value: what adding the same weights in another order moves is far less, what a hit moves far more.
+_ROUNDING = 1e-9
 
 
 class TiedSums:
