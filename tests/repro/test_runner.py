@@ -435,8 +435,13 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
 def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     pid_file = tmp_path / "pid"
     project.add("slow", f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
+    # A shell starts what runs in the background with interrupts ignored, and these tests may run there.
     process = subprocess.Popen(
-        [sys.executable, "-m", "xcrepro", "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-m", "xcrepro", "run"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     while not (pid_file.exists() and pid_file.read_text()):
@@ -445,7 +450,7 @@ def test_interrupt_ends_the_children_and_their_kernels(project, tmp_path):
     kernel = int(pid_file.read_text())
     # To this process alone, as an interrupted notebook server would.
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=90)
+    output, _ = process.communicate(timeout=30)
     assert process.returncode == 130, output
     assert "interrupted" in output
     until = time.monotonic() + 10
