@@ -374,3 +374,5 @@ def test_rare_labels_are_named_where_there_are_some():
     )
     none = rows.assign(**{"with a test point": [0, 5]}, hits=[0.0, 3.0])
     assert sentences.bands(none, 5) == "Hits at 5 by the label's train points: PLT 100% in 10-99."
+    most = sentences.bands(rows.assign(hits=[3.0, 1.0]), 5)  # one share is said once
+    assert (most.count("75"), most.count("%")) == (1, 1)

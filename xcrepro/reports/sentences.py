@@ -215,8 +215,11 @@ def bands(table: pd.DataFrame, k: int) -> str:
             rare = rows[rows["band"].isin(["0", "1-9"])]
             most = rows.loc[rows["hits"].idxmax()]
             there = rare["with a test point"].sum() > 0
-            end = f", {rare['hits'].sum() / hits:.1%} in labels with fewer than 10" if there else ""
-            said.append(f"{model} {most['hits'] / hits:.0%} in {most['band']}{end}")
+            parts = (
+                [] if there and most["band"] in set(rare["band"]) else [f"{most['hits'] / hits:.0%} in {most['band']}"]
+            )
+            parts += [f"{rare['hits'].sum() / hits:.1%} in labels with fewer than 10"] if there else []
+            said.append(f"{model} {', '.join(parts)}")
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
 
 
