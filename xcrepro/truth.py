@@ -69,8 +69,8 @@ class Truth:
         ndarray of bool, shape (n, k)
         """
         found = np.zeros(ids.shape, np.bool_)
-        given = self.indptr, self.indices, ids
-        threads.over_rows(len(ids), lambda lo, hi: kernel.hits(*given, lo, hi, found), min_rows=_ROWS_A_THREAD)
+        given, rows = (self.indptr, self.indices, ids), _ROWS_A_THREAD // max(1, ids.shape[1])
+        threads.over_rows(len(ids), lambda lo, hi: kernel.hits(*given, lo, hi, found), min_rows=max(1, rows))
         return found
 
     def weight_sums(self, weights: np.ndarray) -> np.ndarray:

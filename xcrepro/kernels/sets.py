@@ -25,8 +25,95 @@ def above(ids, scores, thresholds, lo, hi, out_ids, out_scores):
 
 
 @kernel
-def pack(ids, scores, found, number, fold, fold_bits, lo, hi, out):
-    """The pairs of the labels numbered [lo, hi) as whole numbers that rise by label and, in a label, as scores fall; how many.
+def _falling(bits):
+    """The bits of a float32 as a whole number that falls as the score rises; of 0 and -0 it is one."""
+    if bits == np.uint32(0x80000000):
+        bits = np.uint32(0)
+    return bits if bits >> np.uint32(31) else bits ^ np.uint32(0x7FFFFFFF)
+
+
+BIN_BITS = 14
+"""Low bits of a score that its bin leaves out: of two numbers and the next power of 2 between them, 512 bins."""
+
+
+@kernel
+def bins(scores):
+    """The bin of each score: a range of float32 numbers, the highest first."""
+    found = np.empty(scores.size, np.int64)
+    bits = scores.view(np.uint32)
+    for i in range(bits.size):
+        found[i] = _falling(bits[i]) >> np.uint32(BIN_BITS)
+    return found
+
+
+@kernel
+def count_bins(scores, first, size):
+    """How many scores each of ``size`` bins has: the bins from ``first`` on, before them one for all that is above, behind them
+    one for all that is below."""
+    found = np.zeros(size, np.int64)
+    bits = scores.view(np.uint32)
+    for i in range(bits.size):
+        at = np.int64(_falling(bits[i]) >> np.uint32(BIN_BITS)) - first + 1
+        found[min(max(at, 0), size - 1)] += 1
+    return found
+
+
+@kernel
+def take_bins(scores, first, wanted):
+    """The scores in bins of :func:`count_bins` that are wanted, rising."""
+    bits = scores.view(np.uint32)
+    found, m = np.empty(scores.size, scores.dtype), 0
+    for i in range(bits.size):
+        at = np.int64(_falling(bits[i]) >> np.uint32(BIN_BITS)) - first + 1
+        if wanted[min(max(at, 0), wanted.size - 1)]:
+            found[m] = scores[i]
+            m += 1
+    return np.sort(found[:m])
+
+
+@kernel
+def steps(scores, hits, thresholds, n, n_hits):
+    """For each distinct one of the rising ``scores``, the highest first: it, and how many scores and how many of the rising
+    ``hits``, which are among the scores, are at or above it."""
+    m, h = 0, hits.size
+    for i in range(scores.size - 1, -1, -1):
+        if i == 0 or scores[i - 1] != scores[i]:
+            while h > 0 and hits[h - 1] >= scores[i]:
+                h -= 1
+            thresholds[m] = scores[i] + 0.0  # -0 becomes 0
+            n[m] = scores.size - i
+            n_hits[m] = hits.size - h
+            m += 1
+
+
+@kernel
+def mean_risk(n, hits, places):
+    """The mean, over i, of the error among the first i, which is ``i - hits / places``. Those from ``n[g - 1]`` to ``n[g]`` tie
+    and have the same share of the hits between: the mean over their orders."""
+    total = 0.0
+    before, hits_before = 0, 0
+    for g in range(n.size):
+        each = 1.0 - (hits[g] - hits_before) / (places * (n[g] - before))
+        errors = before - hits_before / places
+        for i in range(1, n[g] - before + 1):
+            total += (errors + i * each) / (before + i)
+        before, hits_before = n[g], hits[g]
+    return total / before
+
+
+@kernel
+def lowest(ids, scores, found, out):
+    """Lower ``out[label]`` to the lowest score of a hit."""
+    for row in range(ids.shape[0]):
+        for place in range(ids.shape[1]):
+            if found[row, place]:
+                out[ids[row, place]] = min(out[ids[row, place]], scores[row, place])
+
+
+@kernel
+def pack(ids, scores, found, low, number, fold, fold_bits, lo, hi, out):
+    """The pairs of the labels numbered [lo, hi) that score ``low[label]`` or more, as whole numbers that rise by label and, in
+    a label, as scores fall; how many.
 
     From the highest bit: ``number[label]``, the bits of the float32 score in falling order, ``fold[row]``, and whether the
     pair is a hit.
@@ -35,16 +122,15 @@ def pack(ids, scores, found, number, fold, fold_bits, lo, hi, out):
     bits = scores.view(np.uint32)
     for row in range(ids.shape[0]):
         for place in range(ids.shape[1]):
-            if ids[row, place] < 0:
+            label = ids[row, place]
+            if label < 0:
                 break
-            label = number[ids[row, place]]
-            if lo <= label < hi:
-                score = bits[row, place] if scores[row, place] != 0.0 else np.uint32(0)  # of 0 and -0 one is enough
-                falling = score if score >> np.uint32(31) else score ^ np.uint32(0x7FFFFFFF)
-                key = np.uint64(label) << np.uint64(32) | np.uint64(falling)
-                key = key << np.uint64(fold_bits) | np.uint64(fold[row])
-                out[m] = key << np.uint64(1) | np.uint64(found[row, place])
-                m += 1
+            if scores[row, place] < low[label] or not lo <= number[label] < hi:
+                continue
+            key = np.uint64(number[label]) << np.uint64(32) | np.uint64(_falling(bits[row, place]))
+            key = key << np.uint64(fold_bits) | np.uint64(fold[row])
+            out[m] = key << np.uint64(1) | np.uint64(found[row, place])
+            m += 1
     return m
 
 
@@ -234,8 +320,19 @@ def graded(indptr, indices, gains, ids, ks, lo, hi, out):
 
 
 @kernel
-def confused(indptr, indices, ids, found, n_labels, lo, hi, out):
-    """Fill ``out`` with ``predicted n_labels + missed`` for each wrong prediction and each missed label of rows [lo, hi)."""
+def confusions(indptr, ids, found, lo, hi, out):
+    """``out[row + 1]``: how many pairs of a wrong prediction and a missed label the row has."""
+    for row in range(lo, hi):
+        hits = wrong = 0
+        for place in range(ids.shape[1]):
+            hits += found[row, place]
+            wrong += ids[row, place] >= 0 and not found[row, place]
+        out[row + 1] = wrong * (indptr[row + 1] - indptr[row] - hits)
+
+
+@kernel
+def confused(indptr, indices, ids, found, lo, hi, out):
+    """Fill ``out`` with ``predicted 2^32 + missed`` for each wrong prediction and each missed label of rows [lo, hi)."""
     m = 0
     for row in range(lo, hi):
         for j in range(indptr[row], indptr[row + 1]):
@@ -245,5 +342,5 @@ def confused(indptr, indices, ids, found, n_labels, lo, hi, out):
             if missed:
                 for place in range(ids.shape[1]):
                     if ids[row, place] >= 0 and not found[row, place]:
-                        out[m] = np.int64(ids[row, place]) * n_labels + indices[j]
+                        out[m] = np.int64(ids[row, place]) << 32 | np.int64(indices[j])
                         m += 1

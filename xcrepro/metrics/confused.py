@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro import threads
 from xcrepro.arguments import check_rows, whole_number
 from xcrepro.errors import ArgumentError
 from xcrepro.folds.block import Block, blocks
@@ -70,19 +71,24 @@ class Confused:
 
     def _add(self, block: Block) -> Confused:
         self._check_labels(block.n_labels)
-        truth, hits = block.truth, block.found.sum(axis=1)
-        pairs = ((block.ids >= 0).sum(axis=1) - hits) * (truth.sizes - hits)
-        ends = np.cumsum(pairs)
-        lo, found = 0, []
-        while lo < block.n_rows:
-            done = int(ends[lo - 1]) if lo else 0
-            hi = max(lo + 1, int(np.searchsorted(ends, done + _PAIRS, "right")))
-            keys = np.empty(int(ends[hi - 1]) - done, np.int64)
-            kernel.confused(truth.indptr, truth.indices, block.ids, block.found, block.n_labels, lo, hi, keys)
+        given, found = (block.ids, block.found), []
+        ends = np.zeros(block.n_rows + 1, np.int64)
+        threads.over_rows(block.n_rows, lambda lo, hi: kernel.confusions(block.truth.indptr, *given, lo, hi, ends))
+        ends = np.cumsum(ends)
+        first = 0
+        while first < block.n_rows:
+            last = max(first + 1, int(np.searchsorted(ends, ends[first] + _PAIRS, "right")) - 1)
+            start, truth = ends[first], (block.truth.indptr, block.truth.indices)
+            keys = np.empty(ends[last] - start, np.int64)
+
+            def fill(lo: int, hi: int, first=first, start=start, truth=truth, keys=keys) -> None:
+                kernel.confused(*truth, *given, first + lo, first + hi, keys[ends[first + lo] - start :])
+
+            threads.over_rows(last - first, fill)
             keys.sort()
             starts = run_starts(keys)
             found.append((keys[starts], np.diff(starts, append=keys.size)))
-            lo = hi
+            first = last
         self._take(found)
         self.n_rows += block.n_rows
         return self
@@ -147,13 +153,16 @@ class Confused:
         if len(label_names) not in (0, self.n_labels):
             raise ArgumentError("label_names", f"must name each of the {self.n_labels} labels", len(label_names))
         most = self._keys.size if most is None else whole_number("most", most, 1)
-        largest = int(self._counts.max(initial=0))
-        # Stable, and of small whole numbers by counting: quick, because most pairs occur once.
-        order = np.argsort((largest - self._counts).astype(np.min_scalar_type(largest)), kind="stable")[:most]
-        labels = np.divmod(self._keys[order], self.n_labels or 1)
+        several = np.flatnonzero(self._counts > 1)  # most pairs occur once, and are in order
+        several = several[np.argsort(-self._counts[several], kind="stable")]
+        order = np.concatenate([several, np.flatnonzero(self._counts == 1)])[:most]
+        keys = self._keys[order]
+        labels = [keys >> 32, keys & (2**32 - 1)]
         if len(label_names):
             labels = [[label_names[label] for label in part.tolist()] for part in labels]
-        return pd.DataFrame({"predicted": labels[0], "missed": labels[1], "rows": self._counts[order]})
+        return pd.DataFrame(
+            {"predicted": labels[0], "missed": labels[1], "rows": self._counts[order]}, copy=bool(len(label_names))
+        )
 
 
 def confused_labels(

@@ -79,14 +79,17 @@ class ThresholdCurve:
             For truth and predictions that cannot belong together.
         """
         [block] = blocks(Y, top, None)
-        return self._add(block)
-
-    def _add(self, block: Block) -> ThresholdCurve:
-        present = block.ids >= 0
-        self._scores.append(block.scores.ravel() if present.all() else block.scores[present])
-        self._hits.append(block.scores[block.found])
-        self.n_relevant += block.truth.indices.size
+        self._take(block, slice(None))
         return self
+
+    def _take(self, block: Block, rows: slice) -> int:
+        """Add some rows; how many relevant pairs they have."""
+        scores, found, present = block.scores[rows], block.found[rows], block.ids[rows] >= 0
+        self._scores.append(np.ascontiguousarray(scores).ravel() if present.all() else scores[present])
+        self._hits.append(scores[found])
+        relevant = int(block.truth.sizes[rows].sum())
+        self.n_relevant += relevant
+        return relevant
 
     def merge(self, other: ThresholdCurve) -> ThresholdCurve:
         """Add another curve's rows.
@@ -107,14 +110,11 @@ class ThresholdCurve:
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores, falling, and how many predictions and hits are at or above each."""
-        scores = np.sort(np.concatenate([np.empty(0, np.float32), *self._scores]))
-        first = run_starts(scores)[::-1]
-        distinct = scores[first] + np.float32(0.0)  # -0 becomes 0
-        return distinct.astype(np.float64), scores.size - first, at_or_above(self._hits, distinct)
-
-    def _f(self, n: np.ndarray, hits: np.ndarray, beta: float) -> np.ndarray:
-        beta2 = real_number("beta", beta, above=0) ** 2
-        return ratio((1.0 + beta2) * hits, beta2 * self.n_relevant + n)
+        scores, hits = (np.sort(_joined(parts)) for parts in (self._scores, self._hits))
+        distinct = run_starts(scores).size
+        found = np.empty(distinct), np.empty(distinct, np.int64), np.empty(distinct, np.int64)
+        kernel.steps(scores, hits, *found)
+        return found
 
     def table(self, beta: float = 1.0) -> pd.DataFrame:
         """Precision, recall and F of all predictions at or above each score that there is.
@@ -131,10 +131,12 @@ class ThresholdCurve:
         """
         import pandas as pd
 
+        beta2 = real_number("beta", beta, above=0) ** 2
         scores, n, hits = self.counts()
         parts = {"threshold": scores, "predicted": n, "hits": hits, "precision": hits / n}
         parts["recall"] = hits / max(self.n_relevant, 1)
-        return pd.DataFrame(parts | {"F": self._f(n, hits, beta)})
+        parts["F"] = ratio((1.0 + beta2) * hits, beta2 * self.n_relevant + n)
+        return pd.DataFrame(parts, copy=False)
 
     def best(self, beta: float = 1.0) -> float:
         """The threshold with the largest micro-F; of equal ones the highest.
@@ -153,26 +155,58 @@ class ThresholdCurve:
         ArgumentError
             Where no prediction is a hit.
         """
-        scores = np.unique(np.concatenate([np.empty(0, np.float32), *self._hits]))[::-1]  # F is largest at a hit
-        if not scores.size:
-            raise ArgumentError("Y", _NO_HIT, "none")
-        found = self._f(at_or_above(self._scores, scores), at_or_above(self._hits, scores), beta)
-        return float(scores[np.argmax(found)])
+        beta2 = real_number("beta", beta, above=0) ** 2
+        return float(_best(self._scores, self._hits, [self.n_relevant], beta2, crossed=False)[0])
 
 
-def at_or_above(parts: list[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
-    """How many numbers of all parts are at or above each threshold, int64."""
-    found = np.zeros(thresholds.size, np.int64)
-    for each in _sorted(parts):
-        found += each.size - np.searchsorted(each, thresholds)
-    return found
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """One array, without a copy where there is one already."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
 
 
-def _sorted(parts: list[np.ndarray]) -> list[np.ndarray]:
-    """Each part sorted, in threads; a single long one is cut in two."""
-    cut = [half for part in parts for half in (np.array_split(part, 2) if len(parts) == 1 else [part])]
-    found = threads.over_rows(len(cut), lambda lo, hi: [np.sort(part) for part in cut[lo:hi]], min_rows=1)
-    return [part for some in found for part in some]
+def _each(work, parts: list[np.ndarray]) -> list:
+    """``work(part)`` of each, in threads."""
+    found = threads.over_rows(len(parts), lambda lo, hi: [work(part) for part in parts[lo:hi]], min_rows=1)
+    return [each for some in found for each in some]
+
+
+def _best(scores: list, hits: list, true: list, beta2: float, *, crossed: bool) -> np.ndarray:
+    """float32: the threshold of the largest micro-F on all parts, (1,), or (``crossed``) on all but each of them, (parts,).
+
+    F is largest at a hit. In a bin of scores it is at most what it were if the bin's hits came before its misses. Where that is
+    below the F at some bin's end, the bin is counted as a whole and not looked into.
+    """
+
+    def outside(parts: list) -> np.ndarray:
+        each = np.array(parts)
+        total = each.sum(axis=0, keepdims=True)
+        return total - each if crossed else total
+
+    def f(n: np.ndarray, hits: np.ndarray) -> np.ndarray:
+        return ratio((1.0 + beta2) * hits, beta2 * relevant + n)
+
+    if not crossed:  # in parts for threads
+        scores = [half for part in scores for half in np.array_split(part, 2)]
+    n_hits, relevant = outside([part.size for part in hits]), outside(true)[:, None]
+    if not n_hits.all():
+        got = f"none outside fold {np.argmin(n_hits)}" if crossed else "none"
+        raise ArgumentError("Y", _NO_HIT, got, "ask for fewer folds" if crossed else "")
+    ends = np.array([limit([limit(part) for part in hits if part.size]) for limit in (np.max, np.min)])
+    first, last = kernel.bins(ends)
+    n, h = (
+        outside(_each(lambda part: kernel.count_bins(part, first, last - first + 3), parts)) for parts in (scores, hits)
+    )
+    before, with_hits = n.cumsum(axis=1) - n, h.cumsum(axis=1)
+    inside = (f(before + h, with_hits) >= f(before + n, with_hits).max(axis=1, keepdims=True)).any(axis=0)
+    scores, hits = (_each(lambda part: kernel.take_bins(part, first, inside), parts) for parts in (scores, hits))
+    thresholds = np.unique(np.concatenate(hits))[::-1]
+    at = kernel.bins(thresholds) - first + 1
+
+    def at_or_above(parts: list, in_bins: np.ndarray) -> np.ndarray:
+        found = outside(_each(lambda part: part.size - np.searchsorted(part, thresholds), parts))
+        return found + np.where(inside, 0, in_bins).cumsum(axis=1)[:, at]
+
+    return thresholds[np.argmax(f(at_or_above(scores, n), at_or_above(hits, h)), axis=1)]
 
 
 def threshold_curve(Y, top: TopK | None = None, *, beta: float = 1.0) -> pd.DataFrame:
@@ -196,7 +230,7 @@ def threshold_curve(Y, top: TopK | None = None, *, beta: float = 1.0) -> pd.Data
 def _curve(Y, top) -> ThresholdCurve:
     curve, rows = ThresholdCurve(), 0
     for block in blocks(Y, top, None):
-        curve._add(block)
+        curve._take(block, slice(None))
         rows += block.n_rows
     check_rows(rows)
     return curve
@@ -302,41 +336,21 @@ def _whole(Y, top) -> Block:
 def _thresholds(block: Block, edges: np.ndarray | None, per: str, beta: float) -> np.ndarray:
     """float32 (folds, 1) or (folds, L): for each fold the best threshold on the rows outside it; without edges on all rows."""
     beta2 = real_number("beta", beta, above=0) ** 2
-    common = _common(block, edges, beta2)
+    rows = [slice(lo, hi) for lo, hi in itertools.pairwise([0, block.n_rows] if edges is None else edges.tolist())]
+    curve = ThresholdCurve()
+    true = [curve._take(block, part) for part in rows]
+    common = _best(curve._scores, curve._hits, true, beta2, crossed=edges is not None)[:, None]
     if per == "all":
         return common
-    is_hit = np.zeros(block.n_labels, np.bool_)
-    is_hit[block.ids[block.found]] = True
-    hit = np.flatnonzero(is_hit)
-    each, own = np.repeat(common, block.n_labels, axis=1), _own(block, edges, hit, beta2)
+    lowest = np.full(block.n_labels, np.inf, np.float32)  # of its hits
+    kernel.lowest(block.ids, block.scores, block.found, lowest)
+    hit = np.flatnonzero(lowest < np.inf)
+    each, own = np.repeat(common, block.n_labels, axis=1), _own(block, edges, hit, lowest, beta2)
     each[:, hit] = np.where(own < 0, common, _score_of(own))
     return each
 
 
-def _parts(edges: np.ndarray | None, n_rows: int) -> list[tuple[int, int]]:
-    """The folds' rows; all rows without folds."""
-    edges = [0, n_rows] if edges is None else edges.tolist()
-    return [*itertools.pairwise(edges)]
-
-
-def _common(block: Block, edges: np.ndarray | None, beta2: float) -> np.ndarray:
-    """(folds, 1): the best threshold for all labels, by micro-F."""
-    parts, present = _parts(edges, block.n_rows), block.ids >= 0
-    thresholds = np.unique(block.scores[block.found])[::-1]  # F is largest at a hit
-    n, hits = (
-        np.stack([at_or_above([block.scores[lo:hi][of[lo:hi]]], thresholds) for lo, hi in parts])
-        for of in (present, block.found)
-    )
-    true = np.array([block.truth.indptr[hi] - block.truth.indptr[lo] for lo, hi in parts], np.int64)[:, None]
-    if edges is not None:
-        n, hits, true = (each.sum(axis=0) - each for each in (n, hits, true))
-    if not hits.size or not hits[:, -1].all():
-        got = "none" if edges is None else f"none outside fold {np.argmin(hits[:, -1]) if hits.size else 0}"
-        raise ArgumentError("Y", _NO_HIT, got, "" if edges is None else "ask for fewer folds")
-    return thresholds[np.argmax(ratio((1.0 + beta2) * hits, beta2 * true + n), axis=1)][:, None]
-
-
-def _own(block: Block, edges: np.ndarray | None, hit: np.ndarray, beta2: float) -> np.ndarray:
+def _own(block: Block, edges: np.ndarray | None, hit: np.ndarray, lowest: np.ndarray, beta2: float) -> np.ndarray:
     """(folds, labels that were hit): the falling bits of the best threshold of each label, -1 where none outside is a hit."""
     folds = 1 if edges is None else edges.size - 1
     bits, m = folds.bit_length(), hit.size
@@ -348,7 +362,7 @@ def _own(block: Block, edges: np.ndarray | None, hit: np.ndarray, beta2: float) 
     cells = np.repeat(fold, block.truth.sizes)[labels >= 0] * m + labels[labels >= 0]
     inside = np.bincount(cells, minlength=(folds + 1) * m).reshape(-1, m)
     true, cuts = inside.sum(axis=0) - inside[:folds], np.full((folds, m), -1, np.int64)
-    given = block.ids, np.ascontiguousarray(block.scores), block.found, number, fold, bits
+    given = block.ids, np.ascontiguousarray(block.scores), block.found, lowest, number, fold, bits
 
     def part(lo: int, hi: int) -> None:
         keys = np.empty(block.ids.size, np.uint64)
@@ -356,7 +370,7 @@ def _own(block: Block, edges: np.ndarray | None, hit: np.ndarray, beta2: float) 
         keys.sort()
         kernel.best_cuts(keys, bits, true, beta2, cuts)
 
-    threads.over_rows(m, part, min_rows=2**10)
+    threads.over_rows(m, part, min_rows=max(2**10, m // threads.count()))  # each reads all predictions
     return cuts
 
 
@@ -405,8 +419,8 @@ def risk_coverage(Y, top: TopK | None = None, k: int = 1, *, of: str = "rows") -
     """
     import pandas as pd
 
-    scores, n, errors = _risk(Y, top, k, of)
-    return pd.DataFrame({"threshold": scores, "kept": n / n[-1], "error": errors / n})
+    scores, n, hits, places = _risk(Y, top, k, of)
+    return pd.DataFrame({"threshold": scores, "kept": n / n[-1], "error": (n - hits / places) / n}, copy=False)
 
 
 def aurc(Y, top: TopK | None = None, k: int = 1, *, of: str = "rows") -> float:
@@ -422,16 +436,11 @@ def aurc(Y, top: TopK | None = None, k: int = 1, *, of: str = "rows") -> float:
     float
         In [0, 1], lower is better. Among equal scores the mean over all orders.
     """
-    _, n, errors = _risk(Y, top, k, of)
-    before, bad = np.concatenate([[0], n[:-1]]), np.concatenate([[0.0], errors[:-1]])
-    rate = (errors - bad) / (n - before)
-    # The i-th of a group with error rate e, behind B kept with E errors, has (E + i e) / (B + i) = e + (E - B e) / (B + i).
-    sums = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n[-1] + 1))])
-    return float(((errors - bad) + (bad - before * rate) * (sums[n] - sums[before])).sum() / n[-1])
+    return float(kernel.mean_risk(*_risk(Y, top, k, of)[1:]))
 
 
-def _risk(Y, top, k: int, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Falling scores, and how many rows or pairs, and errors, are at or above each."""
+def _risk(Y, top, k: int, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Falling scores, how many rows or pairs, and hits, are at or above each, and how many hits make one right."""
     k = whole_number("k", k, 1)
     whole = one_of("of", of, ("rows", "pairs")) == "rows"
     curve, rows = ThresholdCurve(), 0
@@ -441,9 +450,9 @@ def _risk(Y, top, k: int, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             curve._scores.append(block.scores[:, 0])
             curve._hits.append(np.repeat(block.scores[:, 0], block.found.sum(axis=1)))
         else:
-            curve._add(block)
+            curve._take(block, slice(None))
     check_rows(rows)
     scores, n, hits = curve.counts()
     if not n.size:
         raise ArgumentError("top", "must predict something", "no predictions")
-    return scores, n, n - hits / (k if whole else 1)
+    return scores, n, hits, k if whole else 1
