@@ -7,6 +7,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,7 @@ from scipy import sparse
 from xcrepro import TopK, formats
 from xcrepro.data.names import LabelNames
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
-from xcrepro.formats import FORMATS
+from xcrepro.formats import FORMATS, csv
 from xcrepro.formats.index import Index
 
 NAMES = LabelNames(
@@ -463,3 +464,14 @@ def test_the_list_of_formats_is_whole():
 )
 def test_a_file_is_called_by_its_model(path, name):
     assert formats.model_name(path) == name
+
+
+def test_what_a_spreadsheet_would_run_is_text():
+    texts = ["=1+1", "+1", "-2+3", "@SUM(1)", "\t=1", "plain", "a=b", ""]
+    table = pd.DataFrame({"label": range(8), "name": texts, "=share": np.linspace(-1, 1, 8), "right": [True] * 8})
+    safe = csv.without_formulas(table)
+    assert safe["name"].tolist() == ["'=1+1", "'+1", "'-2+3", "'@SUM(1)", "'\t=1", "plain", "a=b", ""]
+    assert [*safe] == ["label", "name", "'=share", "right"]
+    assert safe["'=share"].equals(table["=share"])
+    assert safe["right"].dtype == bool
+    assert table["name"].tolist() == texts

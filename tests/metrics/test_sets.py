@@ -61,7 +61,9 @@ def test_the_curve_has_every_threshold(case, beta):
 
 
 @settings(max_examples=80, deadline=None)
-@given(scored_rows() | scored_rows(scores=NEAR) | scored_rows(scores=(-0.0, 0.0, 1.0)), st.sampled_from([0.5, 1.0, 2.0]))
+@given(
+    scored_rows() | scored_rows(scores=NEAR) | scored_rows(scores=(-0.0, 0.0, 1.0)), st.sampled_from([0.5, 1.0, 2.0])
+)
 def test_the_best_threshold_is_that_of_a_search(case, beta):
     truth, rows = case
     Y, top = as_given(truth, rows)
@@ -76,7 +78,9 @@ def test_the_best_threshold_is_that_of_a_search(case, beta):
 
 
 @settings(max_examples=80, deadline=None)
-@given(scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR), st.integers(2, 3), st.sampled_from(["all", "label"]))
+@given(
+    scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR), st.integers(2, 3), st.sampled_from(["all", "label"])
+)
 def test_cross_fitting_judges_no_row_by_its_own_threshold(case, folds, per):
     truth, rows = case
     Y, top = as_given(truth, rows)

@@ -182,7 +182,7 @@ def test_latex_tables_are_sound(made):
 @pytest.mark.usefixtures("no_figures")
 def test_foreign_names_are_escaped_everywhere(small):
     tops = {FOREIGN: small.good, "b": small.bad}
-    names = [f"</td><b>{label} & $" for label in range(30)]
+    names = [f"=</td><b>{label} & $" for label in range(30)]
     report = xc.report(
         small.Y, tops, train_truth=small.train, label_names=names, texts=[FOREIGN] * 120, title=FOREIGN,
         warnings=["<i>doubt</i>"], samples=20, ks=(1, 5),
@@ -198,6 +198,7 @@ def test_foreign_names_are_escaped_everywhere(small):
     assert "<i>doubt" not in page
     assert page.index("doubt") < page.index("csv/ranking.csv")  # before any number
     assert report.frame("points")["text"].eq(FOREIGN).all()
+    assert report.frame("labels")["name"].str.startswith("'=").all()  # no formula, if a spreadsheet opens it
 
 
 def test_latex_escapes_to_ascii():

@@ -45,13 +45,14 @@ def _read(arguments) -> tuple:
 
 def _sample(arguments) -> int:
     from xcrepro.data.names import read_label_names
+    from xcrepro.formats.csv import without_formulas
     from xcrepro.metrics import judged
     from xcrepro.paths import atomic_path
 
     truth, tops, names = _read(arguments)
     names = names if arguments.labels is None else read_label_names(arguments.labels).names
     rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
-    table = judged.sheet(truth, tops, rows, max(arguments.k), names)
+    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
     with atomic_path(arguments.out) as part:
         table.to_csv(part, index=False, lineterminator="\n")
     blank = int((table["verdict"] == "").sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from scipy import sparse
 
@@ -17,6 +18,9 @@ from xcrepro.errors import DataError
 from xcrepro.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.formats.index import Index
 from xcrepro.predictions import TopK
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -107,3 +111,15 @@ def _write(path: str | os.PathLike, columns: tuple[str, ...], rows: Iterator[tup
         table.writerow(columns)
         for row, label, *score in rows:
             table.writerow((index.row_text(row), index.label_text(label), *score))
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """A table for a file that people open in a spreadsheet: a text or a column's name that it would run as a formula, ``=1+1``
+    for example, has an apostrophe before it."""
+
+    def plain(text):
+        risky = isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r"))
+        return f"'{text}" if risky else text
+
+    texts = {name: table[name].map(plain) for name in table.select_dtypes(exclude=["number", "bool"])}
+    return table.assign(**texts).rename(columns=plain)

@@ -29,6 +29,7 @@ from xcrepro.data.read import read_xc
 from xcrepro.data.twin import twin
 from xcrepro.data.write import write_xc
 from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.formats.csv import without_formulas
 from xcrepro.metrics.compare import compare
 from xcrepro.metrics.evaluate import evaluate
 from xcrepro.metrics.registry import METRICS
@@ -362,7 +363,7 @@ def _write(folder: Path, opened: bool) -> pd.DataFrame:
 
 
 def _csv(table: pd.DataFrame) -> bytes:
-    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+    return without_formulas(table).to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
 
 
 def _weights(train) -> dict:

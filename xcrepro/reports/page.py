@@ -14,6 +14,7 @@ import pandas as pd
 
 import xcrepro
 from xcrepro import diagnose
+from xcrepro.formats.csv import without_formulas
 from xcrepro.metrics.registry import METRICS
 from xcrepro.reports import html, latex
 from xcrepro.reports.given import Given
@@ -85,6 +86,8 @@ class Page:
             return
         (self.out / file).parent.mkdir(exist_ok=True)
         if isinstance(content, pd.DataFrame):
+            strange = {"name", "text"} & {*content}  # texts of others, in tables that nobody computes with
+            content = without_formulas(content) if strange else content
             content.to_csv(self.out / file, index=False, lineterminator="\n")
         else:
             (self.out / file).write_bytes(content)
