@@ -109,6 +109,8 @@ VALIDATION_SETS = {
 """What may stand beside them, for validation points."""
 FILE = "dataset.toml"
 """What the file of a reader's dataset is called; also the source of its own numbers."""
+SYNTHETIC = " (synthetic)"
+"""Behind a dataset's name: this is no dataset of the catalogue but a twin of one."""
 COUNTS = ("n_features", "n_labels", "n_train", "n_test")
 AVERAGES = ("avg_points_per_label", "avg_labels_per_point")
 

@@ -94,11 +94,17 @@ class Twin(Dataset):
     parents: np.ndarray | None = field(default=None, repr=False)
 
     @property
+    def title(self) -> str:
+        """``"EURLex-4K (synthetic)"``: no table may take a twin for the dataset that it is made to."""
+        name, comma, rest = super().title.partition(",")
+        return f"{name}{registry.SYNTHETIC}{comma}{rest}"
+
+    @property
     def origin(self) -> str:
         """What it is, for the foot of a figure or table: ``"synthetic twin of EURLex-4K × 0.2 (seed 0), 762 test points"``."""
         scale, _, seed = self.name.partition("@")[2].removesuffix("-hierarchy").partition("-seed")
         kind = ", with a hierarchy" if self.parents is not None else ""
-        return f"synthetic twin of {self.title} × {scale} (seed {seed}{kind}), {self.test.Y.shape[0]:,} test points"
+        return f"synthetic twin of {super().title} × {scale} (seed {seed}{kind}), {self.test.Y.shape[0]:,} test points"
 
 
 def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None = None) -> Twin:

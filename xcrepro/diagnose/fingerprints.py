@@ -219,7 +219,7 @@ def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
 
 
 def _twin(ds: Twin, part: str, mark: str) -> Recognised:
-    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.title}: no printed result is about it"
+    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.entry.printed_name}: no printed result is about it"
     return Recognised(ds.name, part, "exact", True, text, mark)
 
 

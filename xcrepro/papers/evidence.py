@@ -35,7 +35,7 @@ def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None
     """The evidence of one dataset: differences of models (left minus right, fractions), and outcomes of claims in words."""
     source = _SYNTHETIC if isinstance(ds, Twin) else _LIVE
     known = registry.find(ds.entry.name if ds.entry else ds.name)
-    name = known.printed_name if known else ds.title
+    name = known.printed_name if known and source == _LIVE else ds.title
     told = _told(source, name, outcomes or {})
     if apart is None:
         return told

@@ -161,7 +161,7 @@ def _source(dataset: str, points: int | None, scale: float, seed: int):
     ds = twin(dataset, scale=scale, seed=seed)
     X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
     Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")
-    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.title}"
+    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.entry.printed_name}"
 
 
 def _metric(name: str) -> str:
