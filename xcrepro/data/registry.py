@@ -322,10 +322,6 @@ def get(name: str) -> Entry:
     name : str
         Its key, a printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
 
-    Returns
-    -------
-    Entry
-
     Raises
     ------
     ArgumentError
@@ -396,8 +392,7 @@ def read(path: str | os.PathLike) -> Entry:
 
 
 def pin(name: str, sha256: str) -> Path:
-    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, whose other lines stay as they are, and give
-    its path."""
+    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, all else as it is, and give its path."""
     if not _SHA256.test(sha256):
         raise ArgumentError("sha256", f"must be {_SHA256.words}", repr(sha256))
     entry = get(name)

@@ -312,11 +312,9 @@ def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything about the labels before any point exists; labels by falling frequency, the general ones first.
-
-    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t
-    + 1]]`` are topic t's labels, ``topic`` is -1 for the general ones.
-    """
+    """Everything about the labels before any point exists, by falling frequency, the general ones first. ``frequency`` is
+    how often a label comes by itself; ``by_topic[topic_starts[t] : topic_starts[t + 1]]`` are topic t's; ``topic`` is -1
+    for the general."""
 
     propensity: np.ndarray
     frequency: np.ndarray
@@ -417,8 +415,7 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Points:
-    """What each point is about: its labels (places in ``ids``), its topics (-1: none), and how many labels are to be
-    observed."""
+    """Each point's labels (places in ``ids``), its topics (-1: none), and how many labels are to be observed."""
 
     ids: np.ndarray
     sizes: np.ndarray

@@ -51,17 +51,8 @@ STEPS = (-3, -2, -1, 1, 2, 3)
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that does not fit.
-
-    Attributes
-    ----------
-    kind : str
-        One of :data:`KINDS`.
-    message : str
-        What was seen, with the numbers; the likely cause; what to do.
-    evidence : dict
-        The numbers.
-    """
+    """Something that does not fit: its ``kind``, one of :data:`KINDS`; a ``message`` with what was seen, the likely cause
+    and what to do; and the numbers as ``evidence``."""
 
     kind: str
     message: str
@@ -197,8 +188,7 @@ class _Case:
 
     @cached_property
     def dealt(self) -> tuple[float, float]:
-        """Mean and standard deviation of P@k over deals of the predictions to rows at random; rows beyond
-        :data:`MOST_DEALT` are left out."""
+        """Mean and standard deviation of P@k over deals of the predictions to :data:`MOST_DEALT` rows at most, at random."""
         rng = np.random.default_rng(0)
         rows = np.sort(rng.choice(self.n, MOST_DEALT, replace=False)) if self.n > MOST_DEALT else np.arange(self.n)
         rates = []

@@ -55,10 +55,6 @@ def claims(paper: str) -> Claims:
     paper : str
         A document whose claims are written down, such as ``"jain16"``.
 
-    Returns
-    -------
-    Claims
-
     Raises
     ------
     ArgumentError
