@@ -615,11 +615,26 @@ def load(path: str | os.PathLike) -> Calibrator:
 
 
 def fold_edges(n_rows: int, folds: int) -> np.ndarray:
-    """Where the contiguous folds of cross-fitting begin and end: fold f of ``folds``, 2 to n, holds the rows [edges[f],
-    edges[f + 1]).
+    """Where the contiguous folds of cross-fitting begin and end: fold f holds the rows [edges[f], edges[f + 1]).
 
-    The sizes are those of ``numpy.array_split``: the first n % folds are one row longer.
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    folds : int
+        2 to n. The sizes are those of ``numpy.array_split``: the first n % folds are one row longer.
 
+    Returns
+    -------
+    ndarray of int64, shape (folds + 1,)
+
+    Raises
+    ------
+    ArgumentError
+        For another number of folds.
+
+    Examples
+    --------
     >>> fold_edges(11, 3)
     array([ 0,  4,  8, 11])
     """

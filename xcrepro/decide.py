@@ -665,11 +665,26 @@ def _gradient(predicted: np.ndarray, tp: np.ndarray, positives: np.ndarray, part
 def select_against(
     probabilities, k: int, failure: np.ndarray | None, beta: float
 ) -> tuple[TopK, np.ndarray, np.ndarray]:
-    """One pass of :func:`greedy_coverage` over rows that come after others: what is chosen, then its labels and their
-    probabilities, row after row, absent places left out.
+    """One pass of :func:`greedy_coverage` over rows that come after others.
 
-    ``failure`` (L,) has the chance of each label that none of the others hits it, and is written to; None: there are no
-    others.
+    Parameters
+    ----------
+    probabilities, k, beta
+        As there.
+    failure : ndarray of float64, shape (L,), or None
+        The chance of each label that none of the others hits it; written to. None: there are no others.
+
+    Returns
+    -------
+    TopK
+        Scores are the gains.
+    labels, chances : ndarray of int32 and of float64
+        What was chosen, row after row, absent places left out, and its probability.
+
+    Raises
+    ------
+    ArgumentError
+        As there, and for ``failure`` of another length.
     """
     candidates = _Candidates.of(probabilities)
     failure = np.ones(candidates.n_labels) if failure is None else failure

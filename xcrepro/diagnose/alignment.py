@@ -51,8 +51,17 @@ STEPS = (-3, -2, -1, 1, 2, 3)
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that does not fit: its ``kind``, one of :data:`KINDS`; a ``message`` with what was seen, the likely cause
-    and what to do; and the numbers as ``evidence``."""
+    """Something that does not fit.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    message : str
+        What was seen, with the numbers; the likely cause; what to do.
+    evidence : dict
+        The numbers.
+    """
 
     kind: str
     message: str
