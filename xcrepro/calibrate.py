@@ -799,10 +799,6 @@ def cross_fit_top(
     link : str or callable, optional
         Applied to the scores first: ``"min_max"`` (:func:`min_max`), ``"margin"`` (:func:`margin`), or a function.
 
-    Returns
-    -------
-    TopK
-
     Raises
     ------
     ArgumentError
@@ -874,10 +870,6 @@ def transform(calibrator, top: TopK, *, link: str | Callable | None = None) -> T
     top : TopK
     link
         As for :func:`cross_fit_top`.
-
-    Returns
-    -------
-    TopK
 
     Examples
     --------

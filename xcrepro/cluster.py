@@ -40,10 +40,8 @@ def require_dask() -> None:
 
 @contextlib.contextmanager
 def connected(client: Client | str | None = None, workers: int | None = None) -> Iterator[Client]:
-    """A Dask client with at least one worker: the caller's, which stays open, a scheduler's, or that of a cluster made here.
-
-    The latter has one thread per process, listens on 127.0.0.1 only, and ends with the block.
-    """
+    """A Dask client with a worker or more: the caller's, which stays open, a scheduler's, or that of a cluster made here,
+    which has one thread per process, listens on 127.0.0.1 only, and ends with the block."""
     require_dask()
     import dask
     from distributed import Client, LocalCluster
@@ -101,10 +99,8 @@ def places(client: Client) -> int:
 
 
 class Process:
-    """A Python process on a worker, as far as ``subprocess.Popen`` has it: started, looked at, ended.
-
-    The worker sees the same files at the same paths. If it dies, Dask starts the process once more elsewhere.
-    """
+    """A process on a worker, as far as ``subprocess.Popen`` has it: started, looked at, ended. The worker sees the same
+    files at the same paths; if it dies, Dask starts the process once more elsewhere."""
 
     def __init__(self, client: Client, arguments: list[str], environment: dict[str, str], log: os.PathLike) -> None:
         self.log, self.returncode, self.stdin = os.fspath(log), None, None

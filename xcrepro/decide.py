@@ -314,10 +314,6 @@ def for_precision(
     order, passes
         As in :func:`greedy_coverage`.
 
-    Returns
-    -------
-    Constrained
-
     Raises
     ------
     ArgumentError
@@ -592,10 +588,6 @@ def randomised(
         How many steps, at most; 0 or more.
     tolerance : float
         Steps end when the best one adds less than this; above 0.
-
-    Returns
-    -------
-    Randomised
 
     Raises
     ------

@@ -118,8 +118,7 @@ def faults_named(path: Path) -> Iterator[None]:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files that only make sense together: none is moved into its place before all are written, the first
-    last."""
+    """Write files that only make sense together: none is moved before all are written, the first one last."""
     with contextlib.ExitStack() as stack:
         for path, content in contents.items():
             stack.enter_context(atomic_path(path)).write_bytes(content)

@@ -140,10 +140,6 @@ def fit(label_counts, propensity, n_points: int, *, weights=None) -> Fit:
         common factor. The standard errors take the scatter about the curve for the noise of p: they know nothing of an
         error that all points share, such as that of :func:`estimate_from_hierarchy`.
 
-    Returns
-    -------
-    Fit
-
     Raises
     ------
     ArgumentError
@@ -290,10 +286,6 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
         several parents. Not every ancestor has to be given: they are followed upwards.
     min_descendants, labels_per_bin : int
         See above; 1 or more.
-
-    Returns
-    -------
-    HierarchyEstimate
 
     Raises
     ------

@@ -132,27 +132,10 @@ def _remembered(path: Path, content: Mapping[str, object]) -> bytes:
 def history(folder: Path | None = None, dataset: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
     """What was added to a folder, and when: one row each time, the oldest first, replaced results too.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        By default :func:`default_folder`.
-    dataset : str, optional
-        Only of this one, by any of its names.
-    metrics : sequence of str
-        As for :func:`table`.
-
-    Returns
-    -------
-    DataFrame
-        added (UTC), dataset, method, one column a metric (percent where it is a fraction), truth and digest: the first 8 digits
-        of the fingerprint of the truth and of the SHA-256 of the result.
-
-    Raises
-    ------
-    DataMissing
-        Where nothing was added since there is a history.
-    DataError
-        For a line that is none.
+    Columns: added (UTC), dataset, method, one per metric (percent if it is a fraction), truth and digest: the first 8 digits
+    of the fingerprint of the truth and of the SHA-256 of the result. ``folder`` is by default :func:`default_folder`,
+    ``metrics`` as for :func:`table`. DataMissing where nothing was added since there is a history, DataError for a line that
+    is none.
     """
     import pandas as pd
 

@@ -16,8 +16,7 @@ from xcrepro.errors import ArgumentError
 
 
 def plain(name: str, value: Any) -> Any:
-    """A tensor as a NumPy array or SciPy matrix, which shares its memory if it can (bfloat16 becomes float32); all else
-    as it is."""
+    """A tensor as a NumPy array or SciPy matrix, sharing memory if possible, bfloat16 as float32; all else as it is."""
     if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return value
     tensor = value.detach().cpu()

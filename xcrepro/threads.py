@@ -34,22 +34,10 @@ def over_stretches(n_rows: int, size: int, work: Callable[[int, slice], object])
 
 
 def over_rows(n_rows: int, work: Callable[[int, int], object], *, min_rows: int = 8192) -> list:
-    """Call ``work(lo, hi)`` for consecutive blocks that cover ``range(n_rows)``.
+    """The results of ``work(lo, hi)`` for consecutive blocks that cover ``range(n_rows)``, in row order.
 
-    Parameters
-    ----------
-    n_rows : int
-    work : callable
-    min_rows : int
-        Fewer than twice as many rows run in the calling thread: there a thread costs more than it gains.
+    Fewer than twice ``min_rows`` run in the calling thread: there a thread costs more than it gains.
 
-    Returns
-    -------
-    list
-        The results, in row order.
-
-    Examples
-    --------
     >>> over_rows(5, lambda lo, hi: (lo, hi))
     [(0, 5)]
     """

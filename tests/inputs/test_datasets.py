@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,10 @@ def test_small_is_the_twin():
     assert (ds.train.X != twin("eurlex-4k", scale=0.02, seed=3).train.X).nnz == 0
     assert datasets.registry_name(ds) == "eurlex-4k"
     assert "SYNTHETIC TWIN" in datasets.origin(ds)
+    assert ds.title == datasets.short_name(ds) == "EURLex-4K (synthetic)"
+    assert ds.origin.startswith("synthetic twin of EURLex-4K × 0.02 (seed 3), ")
+    renamed = dataclasses.replace(ds, entry=dataclasses.replace(ds.entry, printed_name="Mine, first half"))
+    assert renamed.title.partition(",")[0] == "Mine (synthetic)"  # as notebooks cut it
 
 
 def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
@@ -155,7 +160,7 @@ def test_a_tail_takes_the_folder_at_any_size(mine, made):
         assert (tail.name, tail.real) == ("Mine-16", True)
         assert tail.counts.tolist() == made.label_counts.tolist()
     assert longtail.tail("mine", "small", 0.5).real  # the files lie beside its dataset.toml
-    assert longtail.tail("eurlex-4k", "small", 0.02).name == "EURLex-4K, twin"
+    assert longtail.tail("eurlex-4k", "small", 0.02).name == "EURLex-4K (synthetic)"
 
 
 def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):

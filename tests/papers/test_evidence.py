@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 
 import numpy as np
@@ -43,7 +44,7 @@ def item(id="jain16/table3_table4", recorded=None):
 
 
 def test_where_evidence_comes_from(twin, tib):
-    for ds, source, name in ((twin, "synthetic", "Bibtex"), (tib, "real, live", "TIB")):
+    for ds, source, name in ((twin, "synthetic", "Bibtex (synthetic)"), (tib, "real, live", "TIB")):
         made = evidence.of(ds, differences([0.1, 0.1, 0.1]), {"th44-unbiased": (None, "too few draws")})
         assert set(made["source"]) == {source}
         assert set(made["dataset"]) == {name}
@@ -53,6 +54,24 @@ def test_where_evidence_comes_from(twin, tib):
         "holds",
     ]
     assert evidence.printed({"t3-most-columns": (False, "")}).loc[0, "outcome"] == "does not hold"
+
+
+def test_a_twin_is_never_taken_for_the_real_dataset(twin):
+    """Its rows have a column of their own beside what is recorded of the real one, and decide nothing."""
+    live = evidence.of(twin, differences([0.1, 0.1, 0.1]))
+    there = evidence.of(twin, differences([-0.2, -0.2, -0.2])).assign(dataset="Bibtex", source="real, live")
+    one, _ = item(recorded={"bibtex": there})
+    found = evidence.gather(one, live)
+    row = evidence.verdicts(one, found).iloc[0]
+    assert (row["Bibtex (synthetic)"][:5], row["Bibtex"][:5]) == ("+10.0", "-20.0")
+    assert row["verdict"] == "does not hold"
+    document = xc.claims("jain16")
+    own = dataclasses.replace(document, table=document.table.assign(datasets="Bibtex"))
+    for name in ("Bibtex (synthetic)", "bibtex (synthetic)"):
+        compared = own.comparisons(
+            found.assign(dataset=found["dataset"].replace("Bibtex (synthetic)", name)), only=[TREES]
+        )
+        assert set(compared["dataset"]) == {"Bibtex (synthetic)", "Bibtex"}
 
 
 def test_verdicts_show_the_weakest_k(tib):

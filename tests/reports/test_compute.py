@@ -48,14 +48,14 @@ def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
     keys = ["metric", "k", "left", "right"]
     one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
     pd.testing.assert_frame_equal(one, other)
-    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, 60, metrics=["R", "MRR@2"])
+    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, ["R", "MRR@2"], samples=60)
     pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, ["R", "MRR@2"], KS, samples=60))
     assert "MRR" in set(own["metric"])
 
 
 def test_one_rule_corrects_all_comparisons_of_a_report(small):
     tops = {**small.tops, "third": small.drawn(1)}
-    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, 100)
+    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, samples=100)
     assert len(pairs) == 3 * 5
     assert pairs["p"].tolist() == m.holm(pairs["p raw"]).tolist()
     tests = compute.t_tests(collect(small.Y, tops), KS, 0)
@@ -135,7 +135,7 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
 
 @pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
 def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
-    errors, _ = compute.calibration(given, KS, 20, calibrator=calibrator)
+    errors, _ = compute.calibration(given, KS, calibrator, samples=20)
     text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
     ways = {"ECE": [], "NLL": []}
     for model, top in small.tops.items():

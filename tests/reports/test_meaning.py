@@ -119,7 +119,7 @@ def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     """Half of the predictions are right."""
     Y = np.arange(400)[:, None] % 2 == np.arange(2)
     top = xc.TopK.from_ids(np.zeros((400, 1), int), np.full((400, 1), chance), n_labels=2)
-    _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], 20)
+    _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], samples=20)
     assert f"model: of 1 bins {words}" in sentences.reliability(diagrams, 1)
 
 
@@ -161,6 +161,14 @@ def test_labels_and_points_with_more_hits_are_the_first_models(made, small, hits
     labels, points = (f"{(x != 0).sum()} {{}} ({(x > 0).sum()} to {(x < 0).sum()})" for x in (e, d))
     text = f"good and bad on {labels.format('labels')} and {points.format('points')}."
     assert said(made, "differences").endswith(text)
+
+
+def test_a_difference_has_the_other_sign_seen_from_the_other_model(made):
+    row = made.frame("pairs").query("metric == 'P' and k == @K").iloc[0]
+    one, other = (sentences.against(made.frame("pairs"), row[side], "P", K).iloc[0] for side in ("left", "right"))
+    assert (one["other"], other["other"]) == (row["right"], row["left"])
+    assert (one["value"], one["low"], one["high"]) == (-other["value"], -other["high"], -other["low"])
+    assert one["value"] == row["value"]
 
 
 def test_clear_comparisons_are_counted(made):

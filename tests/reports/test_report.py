@@ -317,7 +317,7 @@ def test_a_dataset_brings_its_labels_and_its_printed_rows():
     ds = xc.twin("eurlex-4k", scale=0.05)
     top = xc.TopK.from_scores(ds.test.observed_marginals, 10)
     report = xc.report(ds, {"truth": top}, ks=(1, 5), **QUICK)
-    assert report.title == "EURLex-4K"
+    assert report.title == "EURLex-4K (synthetic)"
     assert "TWIN" in report.to_html().upper()
     assert "34.25†" in report.frame("printed").to_numpy().ravel().tolist()
     assert "in doubt" in report.sentences("printed")[0]

@@ -35,32 +35,12 @@ _IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
 
 
 def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
-    """Write one kind of copy of the whole course.
+    """Write one kind of copy of the whole course into a new or empty folder: all of it, or nothing; the names in it, sorted.
 
-    Parameters
-    ----------
-    folder : path
-        Where to; new, or an empty folder.
-    kind : {"students", "solutions", "slides"}
-        The students' notebooks, made by nbgrader: solutions replaced by stubs, hidden tests, outputs and what is for the
-        teacher taken out, with the pictures, the glossary and the primer beside them. Or the teacher's folder: a course of
-        nbgrader (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons with notes and answers
-        (``lessons``), the exam with and without solutions, and ``instructor.md``. Or a page of slides a lesson, which
-        needs no network.
-
-    Returns
-    -------
-    list of str
-        The names in the folder, sorted.
-
-    Raises
-    ------
-    ArgumentError
-        For a folder that holds something, or is a file, and another kind.
-    DataError
-        For a lesson with a fault, naming its cell.
-    XCError
-        Where nbgrader, or what slides need, is not installed. Nothing is written in any of these cases.
+    ``"students"``: the notebooks as nbgrader makes them, solutions replaced by stubs, hidden tests, outputs and what is for
+    the teacher taken out, with pictures, glossary and primer. ``"solutions"``: the teacher's folder, a course of nbgrader
+    (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with and without
+    solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
     """
     one_of("kind", kind, KINDS)
     folder = Path(folder)
@@ -89,19 +69,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
 
 
 def grade(course: list[Lesson], folder: Path) -> None:
-    """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``).
-
-    Parameters
-    ----------
-    course : list of Lesson
-    folder : Path
-        Created where it is not there.
-
-    Raises
-    ------
-    XCError
-        Where nbgrader refuses a lesson, with what it said.
-    """
+    """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
     for lesson in course:
         _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name)
     lines = ["c = get_config()  # noqa: F821: nbgrader's"]
@@ -115,16 +83,7 @@ def grade(course: list[Lesson], folder: Path) -> None:
 
 
 def api(folder: Path):
-    """nbgrader's own interface to a course folder, with :data:`SETTINGS`.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    nbgrader.apps.NbGraderAPI
-    """
+    """nbgrader's own interface to a course folder, with :data:`SETTINGS`."""
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -188,17 +147,7 @@ def _links(text: str) -> str:
 
 
 def instructor(course: list[Lesson]) -> str:
-    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them.
-
-    Parameters
-    ----------
-    course : list of Lesson
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them."""
     text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
     lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
     for lesson in course:

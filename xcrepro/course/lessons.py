@@ -26,17 +26,8 @@ _HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: code that a check grades, or a text that a person grades.
-
-    Attributes
-    ----------
-    name : str
-        The grade_id of the cell that a student writes.
-    points : float
-        What a right answer gets.
-    checked_by : str
-        The grade_id of the check; ``""`` where a person grades.
-    """
+    """One exercise: code that a check grades, or a text that a person grades; ``name`` is the grade_id of the cell that a
+    student writes, ``checked_by`` that of the check, empty where a person grades."""
 
     name: str
     points: float
@@ -50,19 +41,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What :func:`read` found in a notebook.
-
-    Attributes
-    ----------
-    path : Path
-    number : int
-        Its place in the course.
-    title : str
-        Of its first heading.
-    exercises : tuple of Exercise
-    notebook : dict
-        The content, with solutions.
-    """
+    """What :func:`read` found in a notebook: its place in the course, title and exercises; ``notebook`` has the solutions."""
 
     path: Path
     number: int
@@ -121,19 +100,7 @@ def students(notebook: dict) -> dict:
 
 
 def find() -> list[Lesson]:
-    """All lessons of the project, checked, in their order.
-
-    Returns
-    -------
-    list of Lesson
-
-    Raises
-    ------
-    DataMissing
-        Where the project has none.
-    DataError
-        For the first fault of a lesson (:func:`read`), and for numbers that are not 1, 2, ...
-    """
+    """All lessons of the project, checked (:func:`read`), in their order, which is 1, 2, ..."""
     folder = paths.committed(f"notebooks/{guard.LESSONS}")
     found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
     if not found:
@@ -147,26 +114,14 @@ def find() -> list[Lesson]:
 
 
 def read(path: str | os.PathLike) -> Lesson:
-    """Read a lesson and check all that nbgrader, the slides and the students rely on.
+    """Read a lesson and check all that nbgrader, the slides and the students rely on; DataError names the notebook and the
+    cell.
 
     Checked: the name, ``NN_name.ipynb``, and the first heading, ``# Lesson N: title``; slides' types; that every graded cell
     has a grade_id of its own; that every code solution is followed by its check, which is locked, has points, a part that
     students see and a part that they do not; that the markers of solutions and hidden tests stand in pairs and in cells that
-    are marked so; that a solution cell says, outside the solution, what to write; that speaker's notes and folded answers are
-    marked as the teacher's.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    Lesson
-
-    Raises
-    ------
-    DataError
-        For the first fault, naming the notebook and the cell.
+    are marked so; that a solution cell says, outside the solution, what to write; that speaker's notes and folded answers
+    are marked as the teacher's.
     """
     path = Path(path)
     notebook = notebooks.read(path)

@@ -51,16 +51,7 @@ transition: "none", plugins: [RevealNotes]}});</script>
 
 
 def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
-    """Write the slides of every lesson, with reveal.js beside them.
-
-    Parameters
-    ----------
-    course : iterable of Lesson
-    ran : iterable of dict
-        Their notebooks with outputs (:func:`run_all`).
-    folder : Path
-        Which is there.
-    """
+    """Write the slides of every lesson, from its notebook with outputs (:func:`run_all`), with reveal.js beside them."""
     (found,) = importlib.util.find_spec("sphinx_revealjs").submodule_search_locations
     source = Path(found) / "_static" / "revealjs"
     fonts = [f"{_FONTS}/{path.name}" for path in (source / _FONTS).iterdir()]  # whole: its style sheet names every form
@@ -78,22 +69,7 @@ def run_all(course: Sequence[Lesson]) -> list[dict]:
 
 
 def run(lesson: Lesson) -> dict:
-    """The lesson's notebook with the outputs of a run now, pictures included, which committed notebooks do not have.
-
-    Parameters
-    ----------
-    lesson : Lesson
-
-    Returns
-    -------
-    dict
-        A notebook; the lesson's own stays as it is.
-
-    Raises
-    ------
-    DataError
-        With the error of the first cell that fails.
-    """
+    """The lesson's notebook with the outputs of a run now, pictures included, which committed notebooks do not have."""
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -109,19 +85,7 @@ def run(lesson: Lesson) -> dict:
 
 
 def page(lesson: Lesson, notebook: dict) -> str:
-    """One HTML page: a section a slide; what belongs to a slide is below it, fragments appear one by one.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        Whose number and title the page has.
-    notebook : dict
-        Its notebook with outputs (:func:`run`).
-
-    Returns
-    -------
-    str
-    """
+    """One HTML page: a section a slide; what belongs to a slide is below it, fragments appear one by one."""
     columns: list[list[list[str]]] = []
     for cell in notebook["cells"]:
         kind = cell["metadata"]["slideshow"]["slide_type"]
@@ -177,19 +141,7 @@ def _markdown(source: str) -> str:
 
 
 def formula(tex: str, display: bool = False) -> str:
-    """A formula as MathML, which browsers show by themselves.
-
-    Parameters
-    ----------
-    tex : str
-        Without the dollars.
-    display : bool
-        On a line of its own.
-
-    Returns
-    -------
-    str
-    """
+    """A formula, without its dollars, as MathML, which browsers show by themselves."""
     from latex2mathml.converter import convert
 
     return convert(tex.strip(), display="block" if display else "inline")

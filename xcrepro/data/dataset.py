@@ -93,7 +93,7 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """What the documents call it; its name where none does."""
+        """What the documents call it; its name where none does. A twin is ``"... (synthetic)"``."""
         return self.entry.printed_name if self.entry else self.name
 
     @property

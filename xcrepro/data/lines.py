@@ -14,8 +14,7 @@ from xcrepro.errors import DataError
 
 
 def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
-    """The numbered lines, from 1, of a text file: plain, gzip, or a zip archive with one member; UTF-8, BOM and CRLF
-    allowed."""
+    """The lines of a UTF-8 text file, numbered from 1: plain, gzip, or a zip archive with one member."""
     for number, line in raw_lines(path):
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")

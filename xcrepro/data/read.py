@@ -329,8 +329,7 @@ def _read_text(
 
 @dataclass(frozen=True)
 class Start:
-    """What the first line of a text file says, where the body begins, and what was read of it; ``n_rows`` is None
-    without a header."""
+    """What the first line of a text file says, where the body begins, and what was read; ``n_rows`` may be None."""
 
     layout: Layout
     widths: list[int]
@@ -341,8 +340,7 @@ class Start:
 
 
 def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
-    """Read the header, or find that there is none; ``given`` are the caller's "features" and "labels", or "columns", or
-    None."""
+    """Read the header, or find none; ``given`` are the caller's "features" and "labels", or "columns", or None."""
     names = ("features", "labels") if len(given) == 2 else ("columns",)
     line, text = _first_line(path, stream)
     header = _whole_numbers(text, 1 + len(given))

@@ -19,12 +19,9 @@ FILE = "filter_labels_test.txt"
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:
-    """A dataset with pairs that may not be predicted; its test truth has none of the reciprocal ones.
-
-    ``itself`` and ``reciprocal`` are (rows, labels): the label is the test point itself, or a train point that has the
-    test point for a label; of real data all pairs are in ``reciprocal``. ``kept`` is the test truth with them, if it is
-    known.
-    """
+    """A dataset with pairs that may not be predicted; its test truth has none of the reciprocal ones. ``itself`` and
+    ``reciprocal`` are (rows, labels): the label is the test point itself, or a train point that has the test point for a
+    label; of real data all pairs are in ``reciprocal``. ``kept`` is the test truth with them, if it is known."""
 
     ds: Dataset
     itself: tuple[np.ndarray, np.ndarray]

@@ -109,6 +109,8 @@ VALIDATION_SETS = {
 """What may stand beside them, for validation points."""
 FILE = "dataset.toml"
 """What the file of a reader's dataset is called; also the source of its own numbers."""
+SYNTHETIC = " (synthetic)"
+"""Behind a dataset's name: this is no dataset of the catalogue but a twin of one."""
 COUNTS = ("n_features", "n_labels", "n_train", "n_test")
 AVERAGES = ("avg_points_per_label", "avg_labels_per_point")
 
@@ -320,10 +322,6 @@ def get(name: str) -> Entry:
     name : str
         Its key, a printed name or an alias; case, ``-``, ``_`` and blanks do not matter.
 
-    Returns
-    -------
-    Entry
-
     Raises
     ------
     ArgumentError
@@ -394,8 +392,7 @@ def read(path: str | os.PathLike) -> Entry:
 
 
 def pin(name: str, sha256: str) -> Path:
-    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, whose other lines stay as they are, and give
-    its path."""
+    """Write an archive's SHA-256 into ``[archive]`` of a dataset's file, all else as it is, and give its path."""
     if not _SHA256.test(sha256):
         raise ArgumentError("sha256", f"must be {_SHA256.words}", repr(sha256))
     entry = get(name)

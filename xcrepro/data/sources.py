@@ -40,10 +40,8 @@ def require_file(path: str | os.PathLike) -> None:
 
 @contextlib.contextmanager
 def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked: plain, gzip, or a zip archive with one member.
-
-    The first bytes decide, not the name: browsers and mirrors unpack files and keep their ``.gz``.
-    """
+    """The bytes of a file, unpacked: plain, gzip, or a zip archive with one member, as its first bytes say and not its name,
+    because browsers and mirrors unpack files and keep their ``.gz``."""
     require_file(path)
     with damage(path), contextlib.ExitStack() as stack:
         file = stack.enter_context(open(path, "rb"))

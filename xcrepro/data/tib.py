@@ -83,8 +83,7 @@ def load(entry: Entry, A: float, B: float, split: int, points: int | None) -> Da
 
 
 def build(records: str | os.PathLike, subjects: str | os.PathLike, out: str | os.PathLike | None = None) -> Path:
-    """Make the files from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name); give
-    the folder."""
+    """Make the files from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name)."""
     gnd = _subjects(subjects)
     ids = {number: label for label, number in enumerate(gnd)}
     found, pairs = [], []

@@ -94,11 +94,17 @@ class Twin(Dataset):
     parents: np.ndarray | None = field(default=None, repr=False)
 
     @property
+    def title(self) -> str:
+        """``"EURLex-4K (synthetic)"``: no table may take a twin for the dataset that it is made to."""
+        name, comma, rest = super().title.partition(",")
+        return f"{name}{registry.SYNTHETIC}{comma}{rest}"
+
+    @property
     def origin(self) -> str:
         """What it is, for the foot of a figure or table: ``"synthetic twin of EURLex-4K × 0.2 (seed 0), 762 test points"``."""
         scale, _, seed = self.name.partition("@")[2].removesuffix("-hierarchy").partition("-seed")
         kind = ", with a hierarchy" if self.parents is not None else ""
-        return f"synthetic twin of {self.title} × {scale} (seed {seed}{kind}), {self.test.Y.shape[0]:,} test points"
+        return f"synthetic twin of {super().title} × {scale} (seed {seed}{kind}), {self.test.Y.shape[0]:,} test points"
 
 
 def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None = None) -> Twin:
@@ -306,11 +312,9 @@ def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything about the labels before any point exists; labels by falling frequency, the general ones first.
-
-    ``frequency`` is how often a label comes by itself, not as a companion. ``by_topic[topic_starts[t] : topic_starts[t
-    + 1]]`` are topic t's labels, ``topic`` is -1 for the general ones.
-    """
+    """Everything about the labels before any point exists, by falling frequency, the general ones first. ``frequency`` is
+    how often a label comes by itself; ``by_topic[topic_starts[t] : topic_starts[t + 1]]`` are topic t's; ``topic`` is -1
+    for the general."""
 
     propensity: np.ndarray
     frequency: np.ndarray
@@ -411,8 +415,7 @@ def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Points:
-    """What each point is about: its labels (places in ``ids``), its topics (-1: none), and how many labels are to be
-    observed."""
+    """Each point's labels (places in ``ids``), its topics (-1: none), and how many labels are to be observed."""
 
     ids: np.ndarray
     sizes: np.ndarray

@@ -197,8 +197,7 @@ class _Case:
 
     @cached_property
     def dealt(self) -> tuple[float, float]:
-        """Mean and standard deviation of P@k over deals of the predictions to rows at random; rows beyond
-        :data:`MOST_DEALT` are left out."""
+        """Mean and standard deviation of P@k over deals of the predictions to :data:`MOST_DEALT` rows at most, at random."""
         rng = np.random.default_rng(0)
         rows = np.sort(rng.choice(self.n, MOST_DEALT, replace=False)) if self.n > MOST_DEALT else np.arange(self.n)
         rates = []

@@ -36,15 +36,9 @@ MOST_POINTS = 20_000
 class Known:
     """One truth on record: a line of the table.
 
-    Attributes
-    ----------
-    dataset, part, split : str, str, str
-        Its key in the catalogue; ``"train"``, ``"test"`` or ``"all"`` (both together, nobody knows in which order); the split's
-        number from 0, empty where it is one of several and nobody knows which.
-    points, labels, pairs : int
-        Rows, columns, relevant pairs.
-    fingerprint, rows, counts : str
-        Digests: of the content; of the rows in any order; of the labels' and the rows' numbers of pairs, in any order.
+    ``part`` is ``"train"``, ``"test"`` or ``"all"`` (both together, nobody knows in which order), ``split`` its number from
+    0, empty where nobody knows which. ``fingerprint``, ``rows`` and ``counts`` are digests: of the content; of the rows in
+    any order; of the labels' and the rows' numbers of pairs, in any order.
     """
 
     dataset: str
@@ -117,26 +111,7 @@ def fingerprint(Y) -> str:
 
 
 def known(dataset: str, part: str, Y, split: str = "") -> Known:
-    """The line of the table for a truth.
-
-    Parameters
-    ----------
-    dataset : str
-        A name of the catalogue.
-    part : {"train", "test", "all"}
-    Y : sparse matrix or array_like, shape (n, L)
-    split : str
-        The split's number, where it is known.
-
-    Returns
-    -------
-    Known
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown dataset or part.
-    """
+    """The line of the table for a truth; ``part`` is train, test or all, ``split`` its number where it is known."""
     truth = as_truth(Y)
     about = registry.get(dataset).name, one_of("part", part, PARTS), split
     sizes = truth.n_rows, truth.n_labels, int(truth.indices.size)
@@ -150,17 +125,7 @@ def table() -> tuple[Known, ...]:
 
 
 def write(lines: Iterable[Known]) -> Path:
-    """Put truths on record; a line of the same dataset, part and split, or of the same content, gives way.
-
-    Parameters
-    ----------
-    lines : iterable of Known
-
-    Returns
-    -------
-    Path
-        The table.
-    """
+    """Put truths on record; a line of the same dataset, part and split, or of the same content, gives way."""
     lines = list(lines)
     where, contents = {(k.dataset, k.part, k.split) for k in lines}, {k.fingerprint for k in lines}
     kept = [k for k in table() if (k.dataset, k.part, k.split) not in where and k.fingerprint not in contents]
@@ -182,10 +147,6 @@ def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recog
     twins : bool
         Draw the twins (seed 0) that have as many test points, where they are small, and compare: a second or two, and only
         where the number of points is that of one.
-
-    Returns
-    -------
-    Recognised
 
     Examples
     --------
@@ -219,7 +180,7 @@ def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
 
 
 def _twin(ds: Twin, part: str, mark: str) -> Recognised:
-    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.title}: no printed result is about it"
+    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.entry.printed_name}: no printed result is about it"
     return Recognised(ds.name, part, "exact", True, text, mark)
 
 

@@ -51,10 +51,6 @@ def convert(
     **sizes
         ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them.
 
-    Returns
-    -------
-    Converted
-
     Raises
     ------
     DataMissing, DataError

@@ -28,8 +28,7 @@ class Tail:
 def from_dataset(ds: Dataset) -> Tail:
     """The train label counts of a dataset or a twin."""
     real = not isinstance(ds, Twin)
-    name = ds.entry.printed_name if ds.entry else ds.name
-    return Tail(name if real else f"{name}, twin", ds.label_counts, real, real or ds.n_train >= ds.entry.n_train)
+    return Tail(ds.title, ds.label_counts, real, real or ds.n_train >= ds.entry.n_train)
 
 
 def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:
@@ -44,7 +43,7 @@ def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
     counts come of two draws of its points, so it has up to some percent more or fewer labels than this.
     """
     counts = arithmetic.poissons(seed, expected_observed_counts(dataset, scale))
-    return Tail(f"{registry.get(dataset).printed_name}, twin", counts[counts > 0], False, scale == 1)
+    return Tail(registry.get(dataset).printed_name + registry.SYNTHETIC, counts[counts > 0], False, scale == 1)
 
 
 def counted(dataset: str) -> Tail:

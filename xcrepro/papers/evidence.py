@@ -35,7 +35,7 @@ def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None
     """The evidence of one dataset: differences of models (left minus right, fractions), and outcomes of claims in words."""
     source = _SYNTHETIC if isinstance(ds, Twin) else _LIVE
     known = registry.find(ds.entry.name if ds.entry else ds.name)
-    name = known.printed_name if known else ds.title
+    name = known.printed_name if known and source == _LIVE else ds.title
     told = _told(source, name, outcomes or {})
     if apart is None:
         return told
@@ -76,10 +76,8 @@ def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_splits(table: pd.DataFrame, sds: pd.DataFrame) -> pd.DataFrame:
-    """Means over splits with the larger of two errors: that of one split's test points, and how far the splits lie apart.
-
-    The splits differ in what was trained as well, so a difference that trainings make is not taken for one of the models.
-    """
+    """Means over splits with the larger of two errors: that of a split's test points, and how far the splits, which differ
+    in what was trained as well, lie apart."""
     if "stderr" not in table or "p raw" not in table:
         return table
     apart = pd.to_numeric(sds["value"], errors="coerce").abs()
@@ -107,10 +105,8 @@ def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFr
 
 
 def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
-    """The claims that a notebook tests, against its evidence, as its last table shows them: claim, print, datasets, verdict.
-
-    A dataset's cell is the difference in points with its interval at the k where the claim is weakest, or words.
-    """
+    """The claims that a notebook tests, against its evidence, as its last table shows them: claim, print, datasets (the
+    difference in points with its interval at the k where the claim is weakest, or words), verdict."""
     paper = item.entry.id.partition("/")[0]
     documents = [claims(paper)] if paper in known() else [claims(name) for name in known()]
     named = {one: list(one.table.loc[one.table["notebook"] == item.entry.id, "id"]) for one in documents}
@@ -171,11 +167,9 @@ def _effect(claim: pd.Series, part: pd.DataFrame) -> str:
 
 
 def of_paper(paper: str) -> pd.DataFrame:
-    """Each claim of a document with its verdict, from the committed and recorded evidence of its notebooks.
-
-    The columns are those of :meth:`xcrepro.published.claims.Claims.verdicts`, then where, kind, notebook, untested,
-    found (on each dataset, in words) and group (:data:`GROUPS`), in the order of the file of claims.
-    """
+    """Each claim of a document with its verdict, from committed and recorded evidence: the columns of
+    :meth:`xcrepro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found and group
+    (:data:`GROUPS`)."""
     document = claims(paper)
     compared = []
     for id, table in document.table[document.table["notebook"] != ""].groupby("notebook", sort=False):

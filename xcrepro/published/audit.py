@@ -279,11 +279,9 @@ def _distance(finding: Finding) -> float:
 
 
 class Book:
-    """The record, arranged for the checks.
-
-    ``lines``; ``tables``: the lines of a (document, dataset); ``clashes``: second prints of a cell that differ from the first;
-    ``statistics``: of the datasets, (source, dataset) -> metric -> cell; ``printed``: all cells as text.
-    """
+    """The record, arranged for the checks: ``tables``, the lines of a (document, dataset); ``clashes``, second prints of a
+    cell that differ from the first; ``statistics`` of datasets, (source, dataset) -> metric -> cell; ``printed``, all
+    cells as text."""
 
     def __init__(self, record: pd.DataFrame) -> None:
         rows: dict[tuple, Line] = {}

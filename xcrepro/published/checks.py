@@ -234,8 +234,7 @@ def _discounted(row: Row, plain: str, discounted: str) -> Iterator[Fault]:
 
 
 def discounted_bounds(row: Row, target: tuple[str, int], beside: list[tuple[str, int]]) -> tuple[float, float] | None:
-    """The least and greatest N@k or PSN@k, k <= 5, that the row's P or PSP and the cells ``beside`` it leave; None if
-    there is none."""
+    """The least and greatest N@k or PSN@k, k <= 5, that the row's P or PSP and the cells ``beside`` it leave, or None."""
     plain = {"N": "P", "PSN": "PSP"}[target[0]]
     return _mixtures(row, [(plain, k) for k in row.ks(plain) if k <= 5] + beside, target)
 

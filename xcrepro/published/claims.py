@@ -55,10 +55,6 @@ def claims(paper: str) -> Claims:
     paper : str
         A document whose claims are written down, such as ``"jain16"``.
 
-    Returns
-    -------
-    Claims
-
     Raises
     ------
     ArgumentError
@@ -419,10 +415,11 @@ def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
 
 
 def _dataset(name: str, own: list[str]) -> str:
-    if name in _datasets():
+    real = name.removesuffix(registry.SYNTHETIC)
+    if real in _datasets():
         return name
     try:
-        return registry.get(name).printed_name
+        return registry.get(real).printed_name + name[len(real) :]
     except ArgumentError:
         near = did_you_mean(name, [*_datasets(), *own], 1)
         do = f"{near} name your own in datasets=[...]".strip()
@@ -461,7 +458,7 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
     pair = tuple(sorted((claim.left, claim.right)))
     mine = (given["pair"] == pair) & (given["metric"] == claim.metric) & given["k"].isin(claim.k.split(";"))
     if claim.datasets:
-        mine &= given["dataset"].isin(claim.datasets.split(";"))
+        mine &= given["dataset"].str.removesuffix(registry.SYNTHETIC).isin(claim.datasets.split(";"))
     part = given[mine].copy()
     if not len(part):
         return None

@@ -149,17 +149,7 @@ def explain(
 
 
 def conclusion(table: pd.DataFrame) -> str:
-    """What :func:`explain` found, in a sentence or two.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`explain`.
-
-    Returns
-    -------
-    str
-    """
+    """What :func:`explain` found, in a sentence or two."""
     about, agree = table.attrs, table[table["agrees"] != ""]
     tried = f"{about['candidates']:,} definitions with {about['values']:,} different values were tried"
     chance = f"by chance {about['by_chance']:.2g} would agree"

@@ -84,8 +84,7 @@ class Weights:
 
     @classmethod
     def of(cls, n_train: int, A: float, B: float, k: int = 1, rows: Iterable[tuple[float, float]] = ()) -> Weights:
-        """The weights from the propensity model and pairs (P@k, PSP@k) printed for the dataset, without which the mean
-        is ``low``."""
+        """The weights from the propensity model and pairs (P@k, PSP@k) printed for the dataset, else a mean of ``low``."""
         from xcrepro import propensity
 
         high, low = propensity.inverse([0, n_train], n_train, A, B)
@@ -132,8 +131,7 @@ def lead(
 
 
 def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead, float]]:
-    """Printed numbers of one metric, best first: each :class:`Lead` over the next, and its ``p_most`` after Holm's
-    correction."""
+    """Printed numbers of one metric, best first: each :class:`Lead` over the next, and Holm's of its ``p_most``."""
     if len(printed) < 2:
         raise ArgumentError("printed", "must hold two numbers or more", list(printed))
     one = named.get("one", 100.0)

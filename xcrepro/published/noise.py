@@ -37,8 +37,7 @@ def shares(mean: float, noise: float, shape: str = "beta") -> tuple[np.ndarray, 
 
 
 def ece_if_calibrated(mean: float, noise: float, pairs: int, draws: int, seed: int, shape: str = "beta") -> np.ndarray:
-    """ECE values (draws,) that a perfectly calibrated model with such scores would have on ``pairs`` (points times k)
-    predictions."""
+    """ECE values (draws,) of a perfectly calibrated model with such scores on ``pairs`` (points times k) predictions."""
     share, spread = shares(mean, noise, shape)
     gaps = arithmetic.normals(seed, 0, draws, BINS) * np.sqrt(share * spread / pairs)
     return np.abs(gaps).sum(axis=1)

@@ -54,8 +54,7 @@ def audit_results(path: str | Path) -> pd.DataFrame:
 
 
 def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
-    """The faults in the exact results of one method, ``"P@1"`` -> value as a fraction; NaN and unknown names are passed
-    over."""
+    """The faults in the exact results of one method, ``"P@1"`` -> fraction; NaN and unknown names are passed over."""
     cells = {}
     for name, value in values.items():
         if (known := _metric(name)) is not None and not math.isnan(value):

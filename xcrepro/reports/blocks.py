@@ -1,7 +1,6 @@
 """A report of models whose predictions no process holds: what follows from States alone, by any engine.
 
-Metrics with intervals, all pairs of models, calibration errors, and whether predictions and truth seem to belong together. What
-needs all points beside each other (t-tests over labels, the price of coverage, points on which models differ) is in
+What needs all points beside each other (t-tests over labels, the price of coverage, points on which models differ) is in
 :func:`xcrepro.report` alone.
 """
 
@@ -47,34 +46,13 @@ def report(
     resume: str | os.PathLike | None = None,
     **engine,
 ) -> Report:
-    """Metrics of several models over blocks of the same rows.
+    """Metrics of several models over blocks of the same rows: the tables ``metrics`` (NaN where a metric has no interval
+    here) and ``pairs``.
 
-    Parameters
-    ----------
-    models : mapping of str to blocks
-        Model -> what :func:`xcrepro.scale.evaluate` takes; blocks say their first row.
-    ks, inverse_propensity, label_counts
-        As for :func:`xcrepro.evaluate`.
-    calibration : bool
-        Calibration errors, too; scores must be probabilities then.
-    samples, seed, confidence
-        Of the bootstrap; ``samples`` is 20 or more.
-    title : str
-    resume : path_like, optional
-        A folder for the States of blocks, one folder a model in it.
-    **engine
-        ``engine``, ``client``, ``workers``, ``progress``, ``allow_repeats`` of :func:`xcrepro.scale.evaluate`.
-
-    Returns
-    -------
-    Report
-        With the tables ``metrics`` (model, metric, k, value, low, high; NaN where a metric has no interval here) and ``pairs``
-        (metric, k, left, right, value, low, high).
-
-    Raises
-    ------
-    ArgumentError, BlocksFailed, XCError
-        As :func:`xcrepro.scale.evaluate`; and for models over other rows than the first.
+    ``models`` is model -> what :func:`xcrepro.scale.evaluate` takes; blocks say their first row. ``calibration`` adds
+    calibration errors, for which scores must be probabilities. ``resume`` is a folder for the States of blocks, one folder a
+    model in it; ``engine`` the further arguments of :func:`xcrepro.scale.evaluate`, whose errors are raised, as for models
+    over other rows.
     """
     whole_number("samples", samples, 20)
     real_number("confidence", confidence, above=0, below=1)
@@ -99,30 +77,19 @@ def report(
     rows = states[first].n_rows
     digest = json.dumps([rows, states[first].fingerprint(), [*states]], default=str)
     about = {"format": FORMAT, "title": title or "Report over blocks", "rows": rows, "models": [*states]}
-    about |= {
-        "samples": samples,
-        "seed": seed,
-        "confidence": confidence,
-        "warnings": doubts,
-        "digest": digest,
-        "parts": {},
-    }
+    about |= {"samples": samples, "seed": seed, "confidence": confidence}
+    about |= {"warnings": doubts, "digest": digest, "parts": {}}
     files = {f"csv/{name}.csv": tables.csv_text(table).encode() for name, table in made.items()}
     files |= {FILE: json.dumps(about, indent=1).encode(), "report.html": _page(about, made).encode()}
     return Report(about, files)
 
 
 def _page(about: Mapping[str, object], made: Mapping[str, pd.DataFrame]) -> str:
-    said = [f"Warning: {doubt}" for doubt in about["warnings"]]
-    said += [
-        f"{about['rows']:,} points, {about['samples']} samples of a Poisson bootstrap, from blocks. Intervals are for means "
-        "and ratios of sums over points; pairs are compared on the same samples."
-    ]
-    own = [
-        grid.of_table(name, caption, made[name], 4, f"csv/{name}.csv")
-        for name, caption in _CAPTIONS.items()
-        if len(made[name])
-    ]
+    of = f"{about['rows']:,} points, {about['samples']} samples of a Poisson bootstrap, from blocks."
+    what = "Intervals are for means and ratios of sums over points; pairs are compared on the same samples."
+    said = [*(f"Warning: {doubt}" for doubt in about["warnings"]), f"{of} {what}"]
+    parts = [(name, caption, made[name]) for name, caption in _CAPTIONS.items() if len(made[name])]
+    own = [grid.of_table(name, caption, table, 4, f"csv/{name}.csv") for name, caption, table in parts]
     return html.titled(about["title"], *(f"<p>{html.escape(text)}</p>" for text in said), *map(html.table, own))
 
 
@@ -147,13 +114,9 @@ def alignment(blocks) -> list[str]:
 
 
 def _metrics(states, confidence: float) -> pd.DataFrame:
-    parts = []
-    for name, state in states.items():
-        ends = state.intervals(confidence).drop(columns="value")
-        part = state.compute().merge(ends, "left", ["metric", "k"])
-        part.insert(0, "model", name)
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    ends = {name: state.intervals(confidence).drop(columns="value") for name, state in states.items()}
+    parts = {name: state.compute().merge(ends[name], "left", ["metric", "k"]) for name, state in states.items()}
+    return pd.concat(parts, names=["model", None]).reset_index("model").reset_index(drop=True)
 
 
 def _pairs(states, tail: float) -> pd.DataFrame:

@@ -79,42 +79,14 @@ def make(
     metrics: Sequence[str] = DEFAULT_METRICS,
     seed: int | None = None,
 ) -> Path:
-    """Make a board: a split with labels taken out of it, the students' part, and the hidden one.
+    """Make a board in a new or empty folder: a split with labels taken out of it, the students' part, and the hidden one.
 
-    Parameters
-    ----------
-    folder : path
-        New, or an empty folder.
-    dataset : str
-        ``"tib"``, whose records are split anew; or a name of which :func:`xcrepro.twin` makes synthetic data, whose complete
-        truth is known.
-    deadline : str
-        ISO 8601, such as ``"2027-01-31T18:00"``; local time where it names no zone.
-    points : int, optional
-        Of TIB: how many records.
-    scale : float
-        Of synthetic data: the share of the dataset's points.
-    rule : {"uniform", "rare"}
-        How labels go missing, in train and test alike: :data:`RULES`.
-    strength : float
-        From 0 (nothing is missing) to 1.
-    metrics : sequence of str
-        Each with its k; the first decides the order.
-    seed : int, optional
-        Of the split and of what goes missing; None: drawn, and kept in ``board.json``.
+    ``dataset`` is ``"tib"``, of whose records ``points`` are split anew, or a name of which :func:`xcrepro.twin` makes
+    synthetic data at this ``scale``. Labels go missing in train and test alike, by a ``rule`` (:data:`RULES`) of a
+    ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The first of the ``metrics``, each
+    with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``. Nothing is written where an
+    argument is refused.
 
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    ArgumentError
-        For a folder that holds something, and for every other argument. Nothing is written then.
-
-    Examples
-    --------
     >>> import tempfile
     >>> board = make(tempfile.mkdtemp(), points=400, deadline="2030-01-31T18:00+00:00", seed=1)
     >>> sorted(path.name for path in board.iterdir())
@@ -162,7 +134,7 @@ def _source(dataset: str, points: int | None, scale: float, seed: int):
     ds = twin(dataset, scale=scale, seed=seed)
     X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
     Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")
-    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.title}"
+    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.entry.printed_name}"
 
 
 def _metric(name: str) -> str:
@@ -289,46 +261,16 @@ def _check(path: Path, file: str, k: int, observed, train, names) -> tuple[TopK 
 def rank(folder: str | os.PathLike) -> pd.DataFrame:
     """Take in what is new, check it, rank it on the observed labels, and write ``index.html`` and ``ranking.csv``.
 
-    Parameters
-    ----------
-    folder : path
-        A board.
-
-    Returns
-    -------
-    DataFrame
-        One row per student whose submission counts, the best first: rank, student, digest, and for each metric its value and
-        the ends of its interval of 95 %. ``p`` is the p-value of the difference to the first, after Holm's correction.
-        Students with equal values share a rank.
-
-    Raises
-    ------
-    DataMissing, DataError
-        For a folder that is no board.
+    One row per student whose submission counts, the best first, equal values sharing a rank: rank, student, digest, and for
+    each metric its value and the ends of its interval of 95 %; ``p`` is that of the difference to the first, after Holm's
+    correction.
     """
     return _write(Path(folder), opened=False)
 
 
 def open_truth(folder: str | os.PathLike) -> pd.DataFrame:
-    """Rank once more, and judge the ranking by the complete truth: the page and the table show both.
-
-    Parameters
-    ----------
-    folder : path
-        A board, after its deadline.
-
-    Returns
-    -------
-    DataFrame
-        As of :func:`rank`, with ``complete``, ``complete low``, ``complete high`` and ``complete rank`` of the first metric.
-
-    Raises
-    ------
-    ArgumentError
-        Before the deadline.
-    DataMissing, DataError
-        For a folder that is no board.
-    """
+    """Rank once more after the deadline, and judge the ranking by the complete truth: the page and the table of :func:`rank`
+    then also have ``complete``, its ends and ``complete rank`` of the first metric."""
     folder = Path(folder)
     deadline = _read_board(folder)["deadline"]
     if datetime.now(UTC) <= datetime.fromisoformat(deadline):

@@ -26,11 +26,11 @@ from xcrepro.metrics import (
     holm,
     macro_t_test,
     pairs,
-    registry,
     reliability,
 )
 from xcrepro.metrics.labelwise import frequency_bins
 from xcrepro.metrics.registry import BINNED, METRICS, metric_named, of_bin
+from xcrepro.metrics.registry import wanted as metrics_at
 from xcrepro.metrics.replicates import Options, Replicates, System
 from xcrepro.predictions import TopK
 from xcrepro.reports.given import Given, labels_of
@@ -57,6 +57,7 @@ LEAST_ROWS = 8
 """Fewer points have no intervals."""
 LARGE = 20_000
 """Of more points fewer samples are drawn."""
+_DRAWN = {"samples": 1000, "seed": 0, "confidence": 0.95}  # unless a caller says otherwise
 _PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
 _EXACT_CEILING = 20_000  # pairs that its linear programme takes
 LEAST_DATASETS = 6
@@ -76,56 +77,42 @@ def metric_names(given: Given) -> list[str]:
 
 
 def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = ()) -> list[tuple[str, int]]:
-    """What models are compared in: metrics as :func:`xcrepro.compare` takes them, or P at the first k, and at the last those
-    that papers print."""
+    """What models are compared in: metrics, as :func:`xcrepro.compare` takes them; else P at the first k, what papers print
+    at the last."""
     if metrics:
-        return [(metric.name, int(k)) for metric, at in registry.wanted(metrics, ks) for k in at]
+        return [(metric.name, int(k)) for metric, at in metrics_at(metrics, ks) for k in at]
     own = [("P", k) for k in dict.fromkeys((min(ks), max(ks)))]
     own += [(name, max(ks)) for name in ("nDCG", "PSP", "macro-F1", "coverage")]
     return [one for one in own if given.label_counts is not None or one[0] not in SCORED]
 
 
 def metrics_and_pairs(
-    given: Given,
-    ks: Sequence[int],
-    samples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    metrics: Sequence[str] = (),
+    given: Given, ks: Sequence[int], metrics: Sequence[str] = (), **drawn
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ranking and label-wise metrics of each model, and all pairs of models, from the same replicates of the test points.
-
-    Returns
-    -------
-    metrics : DataFrame
-        As :func:`xcrepro.evaluate` has it with an interval, whose ends lie within what the metric can be; and ``seeds``, of the
-        model. Fewer than eight points have no intervals.
-    pairs : DataFrame
-        As :func:`xcrepro.compare` has it of the metrics that models are compared in (:func:`compared`): ``p`` is corrected over
-        the whole table (Holm).
-    """
+    """Metrics of each model (:func:`xcrepro.evaluate`) with its ``seeds``, and all pairs (:func:`xcrepro.compare`) in what they
+    are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
     if given.truth.n_rows < LEAST_ROWS:
-        table = _measured(given, tops, sorted(ks), [*names], samples, seed, confidence, **about)
+        table = _measured(given, tops, sorted(ks), [*names], drawn, **about)
         found = pd.DataFrame(columns=["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"])
     else:
-        how = {"samples": samples, "seed": seed, "confidence": confidence}
-        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **how)
+        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **(_DRAWN | drawn))
         table, found = _possible(both.table()), both.differences()
         found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
         found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
 
 
-def _measured(given: Given, tops, ks, metrics, samples: int, seed: int, confidence: float, **about) -> pd.DataFrame:
+def _measured(given: Given, tops, ks, metrics, drawn: Mapping[str, float], **about) -> pd.DataFrame:
     """As :func:`xcrepro.evaluate` with an interval; of too few points without."""
     if given.truth.n_rows < LEAST_ROWS:
         table = evaluate(given.truth, tops, ks, metrics=metrics, **about)
         return table.assign(stderr=np.nan, low=np.nan, high=np.nan)
-    how = {"interval": confidence, "samples": samples, "seed": seed}
-    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about, **how))
+    how = _DRAWN | drawn
+    about |= {"interval": how.pop("confidence"), **how}
+    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about))
 
 
 def _possible(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,15 +122,8 @@ def _possible(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
-    """The macro t-test of macro-F1 (reeval, section 5.2) for all pairs of models, by their first seeds; of more than 20,000
-    points at the last k.
-
-    Returns
-    -------
-    DataFrame
-        left, right, metric, k, value, t, degrees, p (Holm, over the table), p raw, shared: above 3, labels that stand together
-        differ alike, and p is too small (:func:`xcrepro.metrics.macro_t_test`).
-    """
+    """The macro t-test of macro-F1 (reeval, section 5.2) for all pairs of models, p corrected together (Holm); of more than
+    20,000 points at the last k. ``shared`` above 3: labels of the same points differ alike, and p is too small."""
     rows, large = [], given.truth.n_rows > LARGE
     ks, samples = (ks[-1:], 20) if large else (ks, 100)
     for one, other in itertools.combinations(given.models, 2):
@@ -157,21 +137,9 @@ def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
 
 
 def bins(metrics: pd.DataFrame, given: Given) -> pd.DataFrame:
-    """Macro-F1 by bin of train frequency, with the bin's ceiling.
-
-    Parameters
-    ----------
-    metrics : DataFrame
-        From :func:`metrics_and_pairs`.
-    given : Given
-
-    Returns
-    -------
-    DataFrame
-        model, bin, k, labels (in the bin), value, low, high, ceiling, ceiling is: "exact", the largest macro-F1 that k labels a
-        point can have (:func:`xcrepro.metrics.best_macro_f1`), or, where its linear programme would be too large, "bound": the
-        share of the labels with a test point, which no predictions exceed. No rows without a train truth.
-    """
+    """Macro-F1 by bin of train frequency, and the bin's ceiling: "exact", the largest that k labels per point can have
+    (:func:`xcrepro.metrics.best_macro_f1`), or where its linear programme would be too large a "bound", the share of the labels
+    with a test point. No rows without a train truth."""
     names = ["model", "bin", "k", "labels", "value", "low", "high", "ceiling", "ceiling is"]
     table = metrics.assign(bin=metrics["metric"].map(of_bin))
     table = table[table["bin"] != ""].reset_index(drop=True)
@@ -194,37 +162,22 @@ def bins(metrics: pd.DataFrame, given: Given) -> pd.DataFrame:
 
 
 def bands(given: Given, k: int) -> pd.DataFrame:
-    """What the labels of each band of train frequency contribute to P@k and PSP@k.
-
-    Returns
-    -------
-    DataFrame
-        model, band, labels, with a test point (labels), positives (pairs of a test point and its label), predicted (places),
-        hits, covered (labels hit), P, PSP: the band's part of both, which add up to them. No rows without a train truth.
-    """
-    names = ["model", "band", "labels", "with a test point", "positives", "predicted", "hits", "covered", "P", "PSP"]
-    if given.label_counts is None:
-        return pd.DataFrame(columns=names)
+    """By band of train frequency: labels, positives (pairs of a test point and its label), predicted (places), hits, covered
+    (labels hit), and the band's part of P@k and PSP@k, which add up to them. With a train truth only."""
     which, known = frequency_bins(given.label_counts, given.truth.n_labels)
-    weights, rows = given.inverse_propensity, []
-
-    def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(which, values, len(known))
-
-    labels, true = total(np.ones(which.size)), given.truth.label_counts()
+    weights, true, parts = given.inverse_propensity, given.truth.label_counts(), []
     for model in given.models:
         counts = confusion(given.truth, given.first(model), [k])
-        found = evaluate(given.truth, given.first(model), [k], weights, metrics=["P", "PSP"])["value"]
         hits = counts.tp[0]
-        gains = hits * weights
-        parts = [labels, total(true > 0), total(true), total(counts.predicted[0]), total(hits), total(hits > 0)]
-        for weighed, value in ((hits, found[0]), (gains, found[1])):
-            whole = weighed.sum()
-            parts.append(total(weighed) / whole * value if whole else np.zeros(len(known)))
-        for band, numbers in enumerate(zip(*parts, strict=True)):
-            if labels[band]:
-                rows.append((model, known[band], *map(int, numbers[:6]), *map(float, numbers[6:])))
-    return pd.DataFrame(rows, columns=names)
+        whole = {"labels": np.ones(which.size), "with a test point": true > 0, "positives": true}
+        whole |= {"predicted": counts.predicted[0], "hits": hits, "covered": hits > 0}
+        table = {name: np.bincount(which, values, len(known)).astype(int) for name, values in whole.items()}
+        found = evaluate(given.truth, given.first(model), [k], weights, metrics=["P", "PSP"])["value"]
+        for name, values, value in zip(("P", "PSP"), (hits, hits * weights), found, strict=True):
+            table[name] = np.bincount(which, values, len(known)) / (values.sum() or 1.0) * value
+        table = pd.DataFrame({"model": model, "band": known} | table)
+        parts.append(table[table["labels"] > 0])
+    return pd.concat(parts, ignore_index=True)
 
 
 # ---------------------------------------------------------------- calibration
@@ -247,44 +200,40 @@ def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[str, 
 
 
 def calibration(
-    given: Given,
-    ks: Sequence[int],
-    samples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    calibrator: str = "isotonic",
+    given: Given, ks: Sequence[int], calibrator: str = "isotonic", **drawn
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the reliability diagrams at the
-    last k.
+    """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the diagrams of
+    :func:`xcrepro.metrics.reliability` at the last k.
 
-    Returns
-    -------
-    errors : DataFrame
-        model, metric, state, k, value, low, high. Intervals at the last k, of the corrected ECE at all; of ACE not beyond
-        100,000 pairs. That of "after" is for the map as fitted. The corrected ECE, without the noise of its hits, is there
-        before calibration only: beside a cross-fitted map it says almost nothing is left where much is.
-    diagrams : DataFrame
-        model, state, then the columns of :func:`xcrepro.metrics.reliability`, at the last k.
+    Intervals at the last k, of the corrected ECE at all; of ACE not beyond 100,000 pairs. That of "after" is for the map as
+    fitted. The corrected ECE, without the noise of its hits, is there before calibration only: beside a cross-fitted map it
+    says almost nothing is left where much is.
     """
     parts, diagrams, last = [], [], max(ks)
     sure = [name for name in CALIBRATION if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
     for k in ks:
         for state, tops in calibrated(given, k, calibrator).items():
-            table = evaluate(given.truth, tops, [k], metrics=[*CALIBRATION])
-            if k == last:
-                ends = _measured(given, tops, [k], sure, samples, seed, confidence)
-                table = table.merge(ends[["model", "metric", "low", "high"]], "left", ["model", "metric"])
-                of_pairs = [(model, *pairs(given.truth, top, k)) for model, top in tops.items()]
-                diagrams += [reliability(*both).assign(model=model, state=state) for model, *both in of_pairs]
-            parts.append(table.assign(state=state))
-            if state == "before":
-                found = evaluate(given.truth, tops, [k], metrics=[*_CORRECTED]).pivot(index="model", columns="metric")
-                found = found["value"].rename(columns=_CORRECTED).reset_index()
-                parts.append(found.assign(metric="ECE corrected", k=k, state=state))
-    table = pd.concat(parts, ignore_index=True)[["model", "metric", "state", "k", "value", "low", "high"]]
-    drawn = pd.concat(diagrams, ignore_index=True)[["model", "state", *diagrams[0].columns.drop(["model", "state"])]]
-    by_model = {"key": lambda column: column.map(given.models.index), "kind": "stable", "ignore_index": True}
-    return table.sort_values("model", **by_model), drawn.sort_values("model", **by_model)
+            own = sure if k == last else []
+            rest = [name for name in CALIBRATION if name not in own] + [*_CORRECTED] * (state == "before")
+            found = [evaluate(given.truth, tops, [k], metrics=rest)] if rest else []
+            if own:
+                found.insert(0, _measured(given, tops, [k], own, drawn))
+                of_pairs = {model: pairs(given.truth, top, k) for model, top in tops.items()}
+                diagrams += [reliability(*both).assign(model=model, state=state) for model, both in of_pairs.items()]
+            parts += [table.assign(state=state) for table in found]
+    table = pd.concat(parts)
+    corrected = table["metric"].isin([*_CORRECTED])
+    ends = table[corrected].pivot(index=["model", "k", "state"], columns="metric", values="value")
+    ends = ends.rename(columns=_CORRECTED).reset_index().assign(metric="ECE corrected")
+    by = {"key": lambda column: column.map(given.models.index) if column.name == "model" else column}
+    by |= {"kind": "stable", "ignore_index": True}
+    table = pd.concat([table[~corrected], ends])
+    table = table.sort_values(["model", "k", "state"], ascending=[True, True, False], **by)
+    curves = pd.concat(diagrams).sort_values("model", **by)
+    first = ["model", "state"]
+    return table[["model", "metric", "state", "k", "value", "low", "high"]], curves[
+        [*first, *curves.columns.drop(first)]
+    ]
 
 
 _CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}
@@ -293,17 +242,9 @@ _CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE correct
 # ---------------------------------------------------------------- the price of coverage
 
 
-def price(given: Given, k: int, samples: int = 1000, seed: int = 0, confidence: float = 0.95) -> pd.DataFrame:
-    """Precision against coverage where the k labels are chosen for coverage, among the places that were saved.
-
-    Greedy selection (coverage, algorithm 1) with the scores as probabilities, for models that have such and saved more than k
-    places: beta from infinity, the plain top k, to 0, coverage alone.
-
-    Returns
-    -------
-    DataFrame
-        model, beta, k, P, P low, P high, Cov, Cov low, Cov high.
-    """
+def price(given: Given, k: int, **drawn) -> pd.DataFrame:
+    """P@k and coverage@k where labels are chosen greedily for coverage (algorithm 1), by scores as probabilities: of models
+    that have such and saved more than k places, beta from infinity, the plain top k, to 0, coverage alone."""
     rows = []
     for model in given.with_probabilities:
         top = given.first(model)
@@ -311,7 +252,7 @@ def price(given: Given, k: int, samples: int = 1000, seed: int = 0, confidence: 
             continue
         candidates = top.to_csr()
         chosen = {str(beta): decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
-        found = _measured(given, chosen, [k], ["P", "coverage"], samples, seed, confidence)
+        found = _measured(given, chosen, [k], ["P", "coverage"], drawn)
         found = found.set_index(["model", "metric"])[["value", "low", "high"]]
         rows += [(model, beta, k, *found.loc[(str(beta), "P")], *found.loc[(str(beta), "coverage")]) for beta in BETAS]
     return pd.DataFrame(rows, columns=["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"])
@@ -321,39 +262,24 @@ def price(given: Given, k: int, samples: int = 1000, seed: int = 0, confidence: 
 
 
 def by_label(given: Given, k: int) -> pd.DataFrame:
-    """Every label that has a test point or is predicted by a model.
-
-    Returns
-    -------
-    DataFrame
-        label, name, train points (-1 where not known), test points; then of each model "... predicted" and "... hits": points
-        among whose first k it is, and is rightly.
-    """
+    """Every label that has a test point or is predicted: its name, train points (-1 where not known), test points, and of each
+    model "... predicted" and "... hits", the points among whose first k it is, and is rightly."""
     true = given.truth.label_counts()
     found = {model: confusion(given.truth, given.first(model), [k]) for model in given.models}
     seen = true > 0
     for counts in found.values():
         seen |= counts.predicted[0] > 0
-    labels = np.flatnonzero(seen)
+    labels, trained = np.flatnonzero(seen), np.full(true.size, -1) if given.label_counts is None else given.label_counts
     table = {"label": labels, "name": [given.name(label) for label in labels]}
-    table["train points"] = (
-        -np.ones(labels.size, np.int64) if given.label_counts is None else given.label_counts[labels]
-    )
-    table["test points"] = true[labels]
+    table |= {"train points": trained[labels], "test points": true[labels]}
     for model, counts in found.items():
         table |= {f"{model} predicted": counts.predicted[0][labels], f"{model} hits": counts.tp[0][labels]}
     return pd.DataFrame(table)
 
 
 def by_point(given: Given, k: int, metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """Every test point.
-
-    Returns
-    -------
-    DataFrame
-        point (its row, from 0), text, where points have one, labels (how many it has), then of each model "... hits", among its
-        first k, and its value of each metric, which has to be a mean over points.
-    """
+    """Every test point: its row, its text if points have one, how many labels it has, and of each model "... hits" among its
+    first k and its value of each metric, which has to be a mean over points."""
     table = {"point": np.arange(given.truth.n_rows), **({"text": given.texts} if given.texts else {})}
     table["labels"] = given.truth.sizes
     asked = [metric_named(one_of("per_point", name, over_points())) for name in metrics]
@@ -386,10 +312,7 @@ _ABOUT = ("label", "name", "train points", "test points", "point", "text", "labe
 
 
 def most_different(table: pd.DataFrame, one: str, other: str, most: int | None = 10) -> pd.DataFrame:
-    """The labels or points whose hits differ most between two models, ties to the first: what they are, and both models' hits.
-
-    ``table`` is that of :func:`by_label` or :func:`by_point`; without ``most`` all that differ.
-    """
+    """The rows of a table by label or by point whose hits differ most between two models, ties to the first."""
     hits = [f"{one} hits", f"{other} hits"]
     distance = (table[hits[0]] - table[hits[1]]).abs()
     keep = distance[distance > 0].sort_values(ascending=False, kind="stable").index[:most]
@@ -412,25 +335,10 @@ def with_labels(given: Given, points: pd.DataFrame, one: str, other: str, k: int
 
 
 def ranks(tables: dict[str, pd.DataFrame], metric: str, k: int) -> pd.DataFrame:
-    """The models' ranks on several datasets, 1 the best, ties sharing their mean.
-
-    Parameters
-    ----------
-    tables : dict of str to DataFrame
-        Dataset -> its metrics, from :func:`metrics_and_pairs`.
-    metric : str
-    k : int
-
-    Returns
-    -------
-    DataFrame
-        model, a column a dataset, mean rank; best first. Models that all datasets have, and datasets that have the metric at k.
-    """
-    values = {}
-    for dataset, table in tables.items():
-        part = table[(table["metric"] == metric) & (table["k"] == k)]
-        if len(part):
-            values[dataset] = part.set_index("model")["value"]
+    """The models' ranks on several datasets and their mean, 1 the best, ties sharing their mean: of models that all datasets
+    have, on datasets that have the metric at k. ``tables`` are those of :func:`metrics_and_pairs`."""
+    values = {name: table[(table["metric"] == metric) & (table["k"] == k)] for name, table in tables.items()}
+    values = {name: part.set_index("model")["value"] for name, part in values.items() if len(part)}
     wide = pd.DataFrame(values).dropna()
     placed = wide.rank(ascending=METRICS[metric].better == "lower", method="average")
     placed["mean rank"] = placed.mean(axis=1)
@@ -454,20 +362,9 @@ def ranks_over(
 
 
 def critical_difference(n_models: int, n_datasets: int) -> float:
-    """Nemenyi's: mean ranks further apart than this differ at 5 % (Demšar 2006, section 3.2.2).
+    """Nemenyi's: mean ranks further apart than this differ at 5 % (Demšar 2006, section 3.2.2); NaN for fewer datasets than
+    :data:`LEAST_DATASETS`, because its law is one of many.
 
-    Parameters
-    ----------
-    n_models, n_datasets : int
-        2 or more models, 1 or more datasets.
-
-    Returns
-    -------
-    float
-        NaN for fewer datasets than :data:`LEAST_DATASETS`: its law is one of many.
-
-    Examples
-    --------
     >>> round(critical_difference(4, 14), 2), round(critical_difference(5, 30), 3)        # his examples: 1.25 with q = 2.569
     (1.25, 1.114)
     """
@@ -484,20 +381,9 @@ def friedman(placed: pd.DataFrame) -> float:
 
     Under the hypothesis every order of a dataset's ranks is as likely as any other, so for few models and datasets the p-value
     is counted: the share of all such orders whose rank sums are as far apart as those seen, or further. Where there are too
-    many (:data:`_EXACT_RANKINGS`) it is Iman and Davenport's F law, with tied ranks taken into account.
+    many (:data:`_EXACT_RANKINGS`) it is Iman and Davenport's F law, with tied ranks taken into account. NaN for fewer than two
+    models or datasets.
 
-    Parameters
-    ----------
-    placed : DataFrame
-        From :func:`ranks`.
-
-    Returns
-    -------
-    float
-        NaN for fewer than two models or datasets.
-
-    Examples
-    --------
     >>> alike = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
     >>> friedman(alike)  # the second dataset repeats the first by a chance of one half
     0.5
@@ -513,10 +399,8 @@ def friedman(placed: pd.DataFrame) -> float:
         return counted
     if seen == n * possible:
         # All datasets rank alike, for which the F law has 0: each but the first repeats one of the orders there are.
-        orders = math.factorial(m) / math.prod(
-            map(math.factorial, np.unique(ranked[0], return_counts=True)[1].tolist())
-        )
-        return orders ** (1 - n)
+        ties = np.unique(ranked[0], return_counts=True)[1].tolist()
+        return (math.factorial(m) / math.prod(map(math.factorial, ties))) ** (1 - n)
     chi = (m - 1) * seen / possible
     return float(special.fdtrc(m - 1, (m - 1) * (n - 1), (n - 1) * chi / (n * (m - 1) - chi)))
 

@@ -1,4 +1,4 @@
-"""The figures of a report, each of the table that stands beside it."""
+"""The figures of a report, each of a table of :mod:`~xcrepro.reports.compute`, in percent (:func:`in_percent`)."""
 
 from __future__ import annotations
 
@@ -30,52 +30,47 @@ def in_percent(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table.assign(**{name: 100 * table[name] for name in columns})
 
 
-def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]], ax=None) -> Figure:
-    """Metrics of all models with their intervals, a panel a metric.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`xcrepro.reports.compute.metrics_and_pairs`, in percent (:func:`in_percent`).
-    look : mapping of str to Look
-    wanted : sequence of (str, int)
-        Metrics, each with its k.
-    ax : array of Axes, optional
-    """
+def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]]) -> Figure:
+    """Metrics of all models with their intervals, a panel a metric."""
     models = list(table["model"].unique())
-    with _a_panel_a_metric(table, wanted, [plain(name) for name in models], "value", ax) as (fig, panels):
+    with _a_panel_a_metric(table, wanted, [plain(name) for name in models]) as (fig, panels):
         for panel, part in panels:
             for _, row in part.iterrows():
                 own = look[row["model"]]
-                _interval(panel, row, models.index(row["model"]), "value", color=own.colour, marker=own.marker)
+                _interval(panel, row, models.index(row["model"]), color=own.colour, marker=own.marker)
         looks.title(fig, "Metrics and their intervals, percent")
     return fig
 
 
 @contextlib.contextmanager
 def _a_panel_a_metric(
-    table: pd.DataFrame, wanted: Sequence[tuple[str, int]], names: Sequence[str], column: str, ax
+    table: pd.DataFrame, wanted: Sequence[tuple[str, int]], names: Sequence[str]
 ) -> Iterator[tuple[Figure, list[tuple]]]:
     """The figure, and each metric's panel with its rows of the table; places on the y axis have names, the first at the top."""
     rows, cols = -(-len(wanted) // PANELS), min(len(wanted), PANELS)
     height = rows * (0.75 + 0.22 * len(names))
-    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharey=True) as (fig, axes):
+    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, squeeze=False, sharey=True) as (fig, axes):
         parts = [table[(table["metric"] == metric) & (table["k"] == k)] for metric, k in wanted]
         yield fig, list(zip(axes.flat, parts, strict=False))
         for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
             panel.set(title=f"{metric}@{k}")
-            figures.draws(panel, x=column)
+            figures.draws(panel, x="value")
         for panel in axes.flat[len(wanted) :]:
             panel.set_visible(False)
         for panel in axes[:, 0]:
             _name_rows(panel, names)
 
 
-def _interval(panel, row: pd.Series, at: float, column: str, **marker) -> None:
+def _interval(panel, row: pd.Series, at: float, **marker) -> None:
     """A value and its interval along x."""
     if not np.isnan(row["low"]):
-        panel.hlines(at, row["low"], row["high"], color=marker["color"], linewidth=1.2, label="_guide interval")
-    panel.plot([row[column]], [at], linestyle="none", **marker)
+        _ends(panel.hlines, at, row["low"], row["high"], marker["color"], 1.2)
+    panel.plot([row["value"]], [at], linestyle="none", **marker)
+
+
+def _ends(lines, at, low, high, colour: str, width: float = 0.8) -> None:
+    """Intervals as thin lines."""
+    lines(at, low, high, color=colour, linewidth=width, label="_guide interval")
 
 
 def _name_rows(panel, names: Sequence[str]) -> None:
@@ -94,21 +89,11 @@ def plain(name: str, most: int = 28) -> str:
     return text.replace("$", r"\$")
 
 
-def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15, ax=None) -> Figure:
-    """Differences of all pairs of models with their intervals, a panel a metric; filled where clear.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The pairs of :func:`xcrepro.reports.compute.metrics_and_pairs`, in percent.
-    wanted : sequence of (str, int)
-    most : int
-        So many pairs, the first.
-    ax : array of Axes, optional
-    """
+def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15) -> Figure:
+    """Differences of all pairs of models with their intervals, a panel a metric; filled where clear."""
     names = list(table[["left", "right"]].drop_duplicates().itertuples(index=False, name=None))[:most]
     shown = [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names]
-    with _a_panel_a_metric(table, wanted, shown, "value", ax) as (fig, panels):
+    with _a_panel_a_metric(table, wanted, shown) as (fig, panels):
         for panel, part in panels:
             panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
             for _, row in part.iterrows():
@@ -116,7 +101,7 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
                     continue
                 at = names.index((row["left"], row["right"]))
                 face = looks.INK if row["p"] < compute.LEVEL else looks.WHITE
-                _interval(panel, row, at, "value", color=looks.INK, marker="o", markerfacecolor=face)
+                _interval(panel, row, at, color=looks.INK, marker="o", markerfacecolor=face)
         looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
     return fig
 
@@ -126,27 +111,16 @@ def _side_by_side(n: int) -> np.ndarray:
     return (np.arange(n) - (n - 1) / 2) * _SPREAD / n
 
 
-def bins(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
-    """Macro-F1 by bin of train frequency, below each bin's ceiling.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`xcrepro.reports.compute.bins`, in percent.
-    look : mapping of str to Look
-    k : int
-    ax : Axes, optional
-    """
+def bins(table: pd.DataFrame, look: Looks, k: int) -> Figure:
+    """Macro-F1 by bin of train frequency, below each bin's ceiling."""
     part = table[table["k"] == k]
     models, names = list(part["model"].unique()), list(part["bin"].unique())
-    with figures.new(looks.MEDIUM, 3.4, ax=ax) as (fig, panel):
+    with figures.new(looks.MEDIUM, 3.4) as (fig, panel):
         for model, shift in zip(models, _side_by_side(len(models)), strict=True):
             rows = part[part["model"] == model]
             at = np.arange(len(rows)) + shift
             panel.bar(at, rows["value"], _SPREAD / len(models), label=plain(model), **look[model].bar())
-            panel.vlines(
-                at, rows["low"].clip(lower=0), rows["high"], color=looks.INK, linewidth=0.8, label="_guide interval"
-            )
+            _ends(panel.vlines, at, rows["low"], rows["high"], looks.INK)
         for at, name in enumerate(names):
             row = part[part["bin"] == name].iloc[0]
             dash = "-" if row["ceiling is"] == "exact" else ":"
@@ -160,19 +134,11 @@ def bins(table: pd.DataFrame, look: Looks, k: int, ax=None) -> Figure:
     return fig
 
 
-def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
-    """What each band of train frequency contributes to P@k and PSP@k, stacked.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`xcrepro.reports.compute.bands`, in percent.
-    k : int
-    ax : array of two Axes, optional
-    """
+def bands(table: pd.DataFrame, k: int) -> Figure:
+    """What each band of train frequency contributes to P@k and PSP@k, stacked."""
     models, names = list(table["model"].unique()), list(table["band"].unique())
     shades = np.linspace(0.15, 1.0, len(names))
-    with figures.new(looks.WIDE, 1.3 + 0.28 * len(models), ncols=2, sharey=True, ax=ax) as (fig, axes):
+    with figures.new(looks.WIDE, 1.3 + 0.28 * len(models), ncols=2, sharey=True) as (fig, axes):
         for panel, metric in zip(axes, ("P", "PSP"), strict=True):
             left = np.zeros(len(models))
             for name, shade in zip(names, shades, strict=True):
@@ -190,24 +156,13 @@ def bands(table: pd.DataFrame, k: int, ax=None) -> Figure:
     return fig
 
 
-def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "isotonic regression") -> Figure:
-    """Reliability diagrams before and after calibration, a panel a model.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The diagrams of :func:`xcrepro.reports.compute.calibration`.
-    look : mapping of str to Look
-    k : int
-    ax : array of Axes, optional
-    how : str
-        What the calibrator is called.
-    """
+def reliability(table: pd.DataFrame, look: Looks, k: int, how: str = "isotonic regression") -> Figure:
+    """Reliability diagrams before and after calibration, a panel a model."""
     models = list(table["model"].unique())
     cols = 2 if len(models) == 4 else min(len(models), PANELS)
     rows = -(-len(models) // cols)
     size = {"width": looks.WIDE if cols > 1 else looks.NARROW / 1.6, "height": 0.7 + 2.6 * rows}
-    with figures.new(**size, ncols=cols, nrows=rows, ax=ax, squeeze=False, sharex=True, sharey=True) as (fig, axes):
+    with figures.new(**size, ncols=cols, nrows=rows, squeeze=False, sharex=True, sharey=True) as (fig, axes):
         for panel, model in zip(axes.flat, models, strict=False):
             panel.plot([0, 1], [0, 1], color=looks.GREY, linewidth=0.8, linestyle=":", label="_guide perfect")
             for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
@@ -225,31 +180,18 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, ax=None, how: str = "i
     return fig
 
 
-def calibration(table: pd.DataFrame, look: Looks, ax=None, how: str = "isotonic regression") -> Figure:
-    """ECE against k before and after calibration.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The errors of :func:`xcrepro.reports.compute.calibration`, in percent.
-    look : mapping of str to Look
-    ax : Axes, optional
-    how : str
-        What the calibrator is called.
-    """
+def calibration(table: pd.DataFrame, look: Looks, how: str = "isotonic regression") -> Figure:
+    """ECE against k before and after calibration."""
     part = table[table["metric"] == "ECE"]
     models = list(part["model"].unique())
-    with figures.new(looks.NARROW, 3.2, ax=ax) as (fig, panel):
+    with figures.new(looks.NARROW, 3.2) as (fig, panel):
         for model in models:
             line = look[model].line()
             for state in compute.STATES:
                 rows = part[(part["model"] == model) & (part["state"] == state)].sort_values("k")
-                own = (
-                    {"label": plain(model)} if state == "before" else {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
-                )
-                panel.plot(rows["k"], rows["value"], **{**line, **own})
-                panel.vlines(rows["k"], rows["low"].clip(lower=0), rows["high"], color=line["color"], linewidth=0.8,
-                             label="_guide interval")  # fmt: skip
+                after = {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
+                panel.plot(rows["k"], rows["value"], **line | ({"label": plain(model)} if state == "before" else after))
+                _ends(panel.vlines, rows["k"], rows["low"], rows["high"], line["color"])
         panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
         panel.set_xticks(sorted(part["k"].unique()))
         figures.draws(panel, x="k", y="value")
@@ -258,27 +200,15 @@ def calibration(table: pd.DataFrame, look: Looks, ax=None, how: str = "isotonic 
     return fig
 
 
-def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
-    """P@k against coverage@k along beta.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`xcrepro.reports.compute.price`, in percent.
-    look : mapping of str to Look
-    ax : Axes, optional
-    """
+def price(table: pd.DataFrame, look: Looks) -> Figure:
+    """P@k against coverage@k along beta."""
     models, k = list(table["model"].unique()), table["k"].iloc[0]
-    with figures.new(looks.NARROW, 3.4, ax=ax) as (fig, panel):
+    with figures.new(looks.NARROW, 3.4) as (fig, panel):
         for model in models:
             rows, colour = table[table["model"] == model], look[model].colour
             panel.plot(rows["Cov"], rows["P"], label=plain(model), **look[model].line())
-            panel.vlines(
-                rows["Cov"], rows["P low"], rows["P high"], color=colour, linewidth=0.8, label="_guide interval"
-            )
-            panel.hlines(
-                rows["P"], rows["Cov low"], rows["Cov high"], color=colour, linewidth=0.8, label="_guide interval"
-            )
+            _ends(panel.vlines, rows["Cov"], rows["P low"], rows["P high"], colour)
+            _ends(panel.hlines, rows["P"], rows["Cov low"], rows["Cov high"], colour)
         panel.set(xlabel=f"coverage@{k}, %", ylabel=f"P@{k}, %")
         figures.draws(panel, x="Cov", y="P")
         looks.title(fig, "The price of coverage: beta from infinity (left) to 0")
@@ -286,21 +216,11 @@ def price(table: pd.DataFrame, look: Looks, ax=None) -> Figure:
     return fig
 
 
-def ranks(placed: pd.DataFrame, look: Looks, what: str, ax=None) -> Figure:
-    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference, if any.
-
-    Parameters
-    ----------
-    placed : DataFrame
-        From :func:`xcrepro.reports.compute.ranks`.
-    look : mapping of str to Look
-    what : str
-        The metric at its k.
-    ax : Axes, optional
-    """
+def ranks(placed: pd.DataFrame, look: Looks, what: str) -> Figure:
+    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference, if any."""
     models, mean = list(placed["model"]), placed["mean rank"].to_numpy()
     apart = compute.critical_difference(len(models), placed.shape[1] - 2)
-    with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models), ax=ax) as (fig, panel):
+    with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models)) as (fig, panel):
         for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
             panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
         # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.

@@ -34,32 +34,10 @@ _SEED = re.compile(r"(?P<model>.+)\.seed(?P<seed>\d+)")
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A truth and predictions for its points, checked.
+    """A truth and predictions for its points, checked (:func:`collect`).
 
-    Attributes
-    ----------
-    title : str
-        What the data are called.
-    origin : str
-        What they are, one line for the foot of figures and tables.
-    truth : Truth
-        Of the n test points.
-    runs : dict of str to dict of int to TopK
-        Model -> seed -> its predictions; a model without seeds has the one seed 0.
-    label_counts : ndarray of int64, shape (L,), or None
-        Train points of each label; None without a train truth.
-    train : Truth or None
-        Of the train points.
-    A, B : float
-        Of the propensity model.
-    label_names : tuple of str
-        Of the L labels, or empty.
-    texts : tuple of str
-        Of the n test points, or empty.
-    exclude : tuple of (rows, labels), or None
-        Pairs that may not be predicted.
-    dataset : Dataset or None
-        Where the truth is one's.
+    ``origin`` is one line for the foot of figures and tables. ``runs`` is model -> seed -> predictions; a model without
+    seeds has the one seed 0. ``label_counts`` and ``train`` are None without a train truth; names and texts may be empty.
     """
 
     title: str
@@ -98,11 +76,11 @@ class Given:
     @cached_property
     def with_probabilities(self) -> list[str]:
         """The models all of whose scores lie in [0, 1], so that they can be read as probabilities."""
-        return [
-            model
-            for model, runs in self.runs.items()
-            if all(is_probability(top) and (top.ids >= 0).any() for top in runs.values())
-        ]
+
+        def sound(top: TopK) -> bool:
+            return is_probability(top) and (top.ids >= 0).any()
+
+        return [model for model, runs in self.runs.items() if all(map(sound, runs.values()))]
 
     def name(self, label: int) -> str:
         """A label's name, or its number."""
@@ -137,40 +115,7 @@ def collect(
     split: int | None = None,
     points: int | None = None,
 ) -> Given:
-    """Read and check what a report is made from.
-
-    Parameters
-    ----------
-    truth
-        A :class:`Dataset`; a sparse or dense label matrix (n, L) or :class:`Truth`; or a text or path: a file of labels
-        (:func:`xcrepro.formats.read_truth`), a dataset's folder, or its name in the catalogue.
-    predictions
-        A mapping of model to :class:`TopK`; one TopK; or a path or several: a file, or a folder of which every file is taken.
-        A file's name without its ending is the model's; what ends in ``.seed0``, ``.seed1``, ... are seeds of one.
-    train_truth
-        As ``truth``, without a dataset: a matrix or a file of labels. A dataset has its own.
-    A, B : float, optional
-        Of the propensity model; by default the dataset's, else 0.55 and 1.5.
-    title : str
-        By default the dataset's name, or the file's.
-    label_names : sequence of str
-        Of all L labels, or a file of them; by default the dataset's.
-    texts : sequence of str
-        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by.
-    exclude : tuple of (rows, labels), optional
-        Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
-    split, points : int, optional
-        Of a dataset given by its name (:func:`xcrepro.load`).
-
-    Returns
-    -------
-    Given
-
-    Raises
-    ------
-    ArgumentError, DataError, DataMissing
-        For what cannot belong together; it names the file or the model.
-    """
+    """Read and check what a report is made from; the parameters are those of :func:`xcrepro.report`."""
     truth, name = _truth(truth, split, points)
     if label_names and isinstance(label_names, str | os.PathLike):
         label_names = read_label_names(label_names).names
@@ -264,61 +209,24 @@ def _predictions(predictions, truth: Truth, exclude) -> dict[str, TopK]:
 
 
 def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=None) -> dict[str, TopK]:
-    """Predictions from files and folders.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        Files of any format (:func:`xcrepro.formats.read_predictions`); of a folder all its files, but the hidden ones, by name.
-    truth : Truth
-        Of the points.
-    exclude : tuple of (rows, labels), optional
-        As for :func:`collect`.
-
-    Returns
-    -------
-    dict of str to TopK
-        By the file's name without its ending (and without ``.gz`` behind that).
-
-    Raises
-    ------
-    DataMissing
-        For a path that is not there, and a folder without a file.
-    DataError
-        For a second file of a name, another number of points or labels, and as :func:`xcrepro.formats.read_predictions`.
-    """
+    """Predictions from files of any format, and folders of them, by the file's name without its endings."""
     found: dict[str, TopK] = {}
     for name, file in formats.model_files(*paths).items():
         top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
         if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
-            there, wanted = (f"{n:,} points and {labels:,} labels" for n, labels in
-                             ((len(top), top.n_labels), (truth.n_rows, truth.n_labels)))  # fmt: skip
+            there, wanted = (
+                f"{len(top):,} points and {top.n_labels:,}",
+                f"{truth.n_rows:,} points and {truth.n_labels:,}",
+            )
             do = "Predict every test point and label, in the order of the truth"
-            raise DataError(file, f"predictions for {there}", f"the truth's {wanted}", do=do)
+            raise DataError(file, f"predictions for {there} labels", f"the truth's {wanted} labels", do=do)
         found[name] = top
     return found
 
 
 def by_seed(tops: Mapping[str, TopK]) -> dict[str, dict[int, TopK]]:
-    """Seeds of one model together.
+    """Seeds of one model together, rising: ``MODEL.seed0``, ``MODEL.seed1``, ...; any other name is a model's own.
 
-    Parameters
-    ----------
-    tops : mapping of str to TopK
-        ``MODEL.seed0``, ``MODEL.seed1``, ... are one model's; any other name is a model's own.
-
-    Returns
-    -------
-    dict of str to dict of int to TopK
-        Model -> seed -> predictions, seeds rising.
-
-    Raises
-    ------
-    ArgumentError
-        Where a name stands with seeds and without, or a seed twice.
-
-    Examples
-    --------
     >>> top = TopK.from_ids([[0]], n_labels=2)
     >>> {name: list(runs) for name, runs in by_seed({"PLT.seed1": top, "PLT.seed0": top, "mine": top}).items()}
     {'PLT': [0, 1], 'mine': [0]}
@@ -328,9 +236,8 @@ def by_seed(tops: Mapping[str, TopK]) -> dict[str, dict[int, TopK]]:
         match = _SEED.fullmatch(name)
         model, seed = (match["model"], int(match["seed"])) if match else (name, 0)
         if seed in found.get(model, {}) or (not match and model in found) or (match and model in tops):
-            raise ArgumentError(
-                "predictions", f"must have each seed of {model!r} once, and no file without", sorted(tops)
-            )
+            rule = f"must have each seed of {model!r} once, and no file without"
+            raise ArgumentError("predictions", rule, sorted(tops))
         found.setdefault(model, {})[seed] = top
     return {model: dict(sorted(runs.items())) for model, runs in found.items()}
 

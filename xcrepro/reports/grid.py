@@ -15,19 +15,9 @@ from xcrepro.repro import tables
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell.
+    """One cell: its text, what is small beside it such as an interval, and the number that its column is sorted by.
 
-    Attributes
-    ----------
-    text : str
-    small : str
-        Beside the text, such as an interval.
-    number : float or None
-        What the column is sorted by; None for text.
-    bold : bool
-        The best of its column; of a difference, a clear one.
-    unclear : bool
-        One that chance may keep from being the best.
+    ``bold`` is the best of its column, or a clear difference; ``unclear`` one that chance may keep from being the best.
     """
 
     text: str
@@ -39,18 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells under named columns.
-
-    Attributes
-    ----------
-    name : str
-        Of its files; within a report no two have the same.
-    caption : str
-    columns : list of str
-    rows : list of list of Cell
-    file : str
-        The CSV file behind it, which a page links.
-    """
+    """Rows of cells under named columns; ``name`` is that of its files, ``file`` the CSV file that a page links."""
 
     name: str
     caption: str
@@ -60,9 +39,7 @@ class Grid:
 
     def __repr__(self) -> str:
         texts = [[" ".join(filter(None, (cell.text, cell.small))) for cell in row] for row in self.rows]
-        kinds = [
-            "float" if any(row[i].number is not None for row in self.rows) else "text" for i in range(len(self.columns))
-        ]
+        kinds = ["float" if self.numeric(i) else "text" for i in range(len(self.columns))]
         return repr(tables.Shown(self.columns, kinds, texts))
 
     def _repr_html_(self) -> str:
@@ -76,8 +53,7 @@ class Grid:
 
 
 def of_metrics(caption: str, metrics: pd.DataFrame, pairs: pd.DataFrame, name: str, ks: Sequence[int]) -> Grid:
-    """A row a model, a column a metric of a section and k: the value, its interval, the best marked, and what chance may keep
-    from being it."""
+    """A row a model, a column a metric of a section and k: value and interval; the best and what may be it are marked."""
     there = set(metrics["metric"])
     wanted = [(metric, k) for metric in compute.OWN[name] if metric in there for k in ks]
     models, columns, cells = list(metrics["model"].unique()), ["model"], {}
@@ -90,20 +66,16 @@ def of_metrics(caption: str, metrics: pd.DataFrame, pairs: pd.DataFrame, name: s
             row = values.loc[(model, metric, k)]
             ends = "" if np.isnan(row["low"]) else sentences.ends(row["low"], row["high"], metric, "–")
             equal = bool(best) and row["value"] == values.loc[(best, metric, k), "value"]
-            cells[model, metric, k] = Cell(
-                sentences.number(row["value"], metric, 2), ends, float(row["value"]), equal, model in near and not equal
-            )
+            text, unclear = sentences.number(row["value"], metric, 2), model in near and not equal
+            cells[model, metric, k] = Cell(text, ends, float(row["value"]), equal, unclear)
     rows = [[Cell(model), *(cells[model, metric, k] for metric, k in wanted)] for model in models]
     return Grid(name, caption, columns, rows)
 
 
 def of_pairs(pairs: pd.DataFrame, models: Sequence[str]) -> Grid:
     """Every difference from both sides, so that a reader finds any two models and metric; bold where clear."""
-    turned = pairs.assign(
-        left=pairs["right"], right=pairs["left"], value=-pairs["value"], low=-pairs["high"], high=-pairs["low"]
-    )
-    both, order = pd.concat([pairs, turned], ignore_index=True), {model: at for at, model in enumerate(models)}
-    both = both.sort_values(["left", "right"], key=lambda column: column.map(order), kind="stable")
+    both = pd.concat([pairs, sentences.turned(pairs)], ignore_index=True)
+    both = both.sort_values(["left", "right"], key=lambda column: column.map([*models].index), kind="stable")
     rows = []
     for row in both.to_dict("records"):
         low, high = (sentences.number(row[end], row["metric"]) for end in ("low", "high"))
@@ -118,17 +90,14 @@ def of_pairs(pairs: pd.DataFrame, models: Sequence[str]) -> Grid:
 
 def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Decimals = 2, file: str = "") -> Grid:
     """Any table, rounded as :func:`xcrepro.repro.tables.show` has it."""
-    shown = tables.show(table, decimals)
-    flat = tables.flat(table)
-
-    def cell(text: str, kind: str, value) -> Cell:
-        known = kind in ("float", "int") and not pd.isna(value)
-        return Cell(text, number=float(value) if known else None)
-
-    columns = [flat[column] for column in shown.names]
+    shown, flat = tables.show(table, decimals), tables.flat(table)
+    numeric = [kind in ("float", "int") for kind in shown.kinds]
     rows = [
-        [cell(text, kind, column.iloc[at]) for text, kind, column in zip(texts, shown.kinds, columns, strict=True)]
-        for at, texts in enumerate(shown.rows)
+        [
+            Cell(text, number=float(value) if known and not pd.isna(value) else None)
+            for text, known, value in zip(texts, numeric, values, strict=True)
+        ]
+        for texts, values in zip(shown.rows, flat[shown.names].itertuples(index=False), strict=True)
     ]
     return Grid(name, caption, list(shown.names), rows, file)
 

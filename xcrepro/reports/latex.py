@@ -32,19 +32,8 @@ _ACCENTS = {0x300: "`", 0x301: "'", 0x302: "^", 0x303: "~", 0x304: "=", 0x306: "
 
 
 def escape(text: str) -> str:
-    r"""Foreign text as LaTeX in ASCII; a sign that has no command stands by its number.
+    r"""Foreign text on one line of ASCII LaTeX; a sign that has no command stands by its number.
 
-    Parameters
-    ----------
-    text : str
-        On one line afterwards.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> escape("50% of a_b & c\\d")
     '50\\% of a\\_b \\& c\\textbackslash{}d'
     >>> escape("Błasiok é 中")
@@ -66,7 +55,7 @@ def _sign(sign: str) -> str:
 
 
 def tabular(grid: Grid, origin: str = "") -> str:
-    """A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals as subscripts."""
+    """A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals small."""
     shape = "".join("r" if grid.numeric(i) else "l" for i in range(len(grid.columns)))
     lines = [" & ".join(map(_cell, row)) + r" \\" for row in grid.rows]
     marks = [cell for row in grid.rows for cell in row]

@@ -40,14 +40,7 @@ class Said(tuple):
 
 
 class Page:
-    """The sections of one report: shown where there is a notebook, and written to a folder if there is one.
-
-    Parameters
-    ----------
-    given : Given
-    out : path
-        An existing folder, or empty.
-    """
+    """The sections of one report: shown where there is a notebook, and written to the folder ``out`` if there is one."""
 
     def __init__(self, given: Given, out: str = "") -> None:
         self.given, self.out = given, Path(out) if out else None
@@ -97,37 +90,20 @@ class Page:
         given = self.given
         found = pd.concat([one["metric"] for one in self.tables.values() if "metric" in one])
         used = [METRICS[name] for name in METRICS if name in set(found)]
-        about = {
-            "origin": given.origin,
-            "models": given.models,
-            "metrics": [metric.name for metric in used],
-            "truth": diagnose.recognise(given.truth, given.dataset).text,
-            "digest": given.digest(),
-            "options": options,
-            "versions": {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
-            | {name: importlib.metadata.version(name) for name in LIBRARIES},
-            "command": command,
-        }
-        whole = {
-            "format": FORMAT,
-            "title": given.title,
-            **about,
-            "notes": notes,
-            "warnings": doubts,
-            "parts": self.parts,
-        }
-        self.write(FILE, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+        versions = {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
+        versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
+        truth, digest = diagnose.recognise(given.truth, given.dataset).text, given.digest()
+        about = {"format": FORMAT, "title": given.title, "origin": given.origin, "models": given.models}
+        about |= {"metrics": [metric.name for metric in used], "truth": truth, "digest": digest, "options": options}
+        about |= {"versions": versions, "command": command, "notes": notes, "warnings": doubts, "parts": self.parts}
+        self.write(FILE, (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
         rows = [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used]
-        columns = ["metric", "unit", "better", "mean over", "source"]
-        defined = pd.DataFrame(rows, columns=columns)
+        defined = pd.DataFrame(rows, columns=["metric", "unit", "better", "mean over", "source"])
         _show(of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined))
-        each = {
-            name: ", ".join(f"{key} = {value}" for key, value in about[name].items())
-            for name in ("options", "versions")
-        }
-        said = [f"Options: {each['options']}.", f"Versions: {each['versions'].replace(' = ', ' ')}."]
-        said += [f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
-        show(*said, *([f"Command: {command}"] if command else []))
+        said = [f"Options: {', '.join(f'{key} = {value}' for key, value in options.items())}."]
+        said += [f"Versions: {', '.join(f'{key} {value}' for key, value in versions.items())}."]
+        said += [f"The truth is {truth}.", f"Input: SHA-256 {digest}.", *([f"Command: {command}"] if command else [])]
+        show(*said)
 
 
 def alignment(given: Given) -> list[str]:

@@ -10,7 +10,6 @@ import json
 import os
 import pickle
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -182,9 +181,14 @@ def report(
         The cut-offs; the largest is that of the detailed parts.
     title : str
         By default what the data are called.
-    label_names, texts, exclude, split, points
-        As for :func:`xcrepro.reports.given.collect`: names of labels, texts of points, pairs that may not be predicted, and
-        which part of a named dataset.
+    label_names : sequence of str
+        Of all L labels, or a file of them; by default the dataset's.
+    texts : sequence of str
+        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by.
+    exclude : tuple of (rows, labels), optional
+        Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
+    split, points : int, optional
+        Of a dataset given by its name (:func:`xcrepro.load`).
     others : sequence of path or Report
         Reports of the same models on other datasets: adds ranks over all of them.
     price : bool
@@ -212,10 +216,6 @@ def report(
         What made it, shown at its foot.
     progress : bool
         Say on stderr what is being done.
-
-    Returns
-    -------
-    Report
 
     Raises
     ------
@@ -274,10 +274,9 @@ def report(
 
 def _cut_offs(ks, given: Given) -> list[int]:
     ks = sorted(cut_offs(ks).tolist())
-    for model, runs in given.runs.items():
-        for top in runs.values():
-            if top.k < ks[-1]:
-                raise ArgumentError("ks", f"must not exceed the {top.k} places that {model!r} holds", ks[-1])
+    for model, k in ((model, top.k) for model, runs in given.runs.items() for top in runs.values()):
+        if k < ks[-1]:
+            raise ArgumentError("ks", f"must not exceed the {k} places that {model!r} holds", ks[-1])
     return ks
 
 
@@ -382,39 +381,19 @@ def _shown(cells: Sequence) -> list:
 
 
 def read(folder: str | os.PathLike) -> tuple[str, pd.DataFrame]:
-    """Title and metrics of a saved report.
-
-    Parameters
-    ----------
-    folder : path
-
-    Returns
-    -------
-    title : str
-    metrics : DataFrame
-
-    Raises
-    ------
-    DataMissing
-        Where none is there.
-    DataError
-        For one of another form.
-    """
-    about = _about(Path(folder).expanduser())
+    """Title and metrics of a saved report; DataMissing if there is none, DataError for one of another form."""
+    folder, do = Path(folder).expanduser(), "Make the report again"
+    about, path = _about(folder), folder / "csv" / "metrics.csv"
     if about is None:
         raise DataMissing(f"{folder}: no report there; give a folder that `xcrepro report --out` wrote")
-    path = Path(folder).expanduser() / "csv" / "metrics.csv"
-    do = "Make the report again"
     try:
         table = pd.read_csv(path)
     except (ValueError, OSError) as error:  # pandas' own errors are ValueErrors
         raise DataError(path, f"no table ({error})", "what a report writes", do=do) from None
-    if not {"model", "metric", "k", "value"} <= set(table) or not all(
-        pd.api.types.is_numeric_dtype(table[name]) for name in ("k", "value")
-    ):
-        raise DataError(
-            path, f"the columns {', '.join(map(str, table))}", "model, metric, k, value, with numbers", do=do
-        )
+    numeric = table.select_dtypes("number").columns
+    if not {"model", "metric"} <= set(table) or not {"k", "value"} <= set(numeric):
+        found = f"the columns {', '.join(map(str, table))}"
+        raise DataError(path, found, "model, metric, k, value, with numbers", do=do)
     return about["title"], table
 
 
@@ -450,21 +429,16 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
 def atomic_folder(target: Path) -> Iterator[Path]:
     """A folder beside ``target`` that takes its place when the block ends well, and is gone when it does not."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    part, old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent)), None
-    try:
-        with paths.faults_named(target):
-            yield part
-        umask = os.umask(0)
-        os.umask(umask)
-        part.chmod(0o777 & ~umask)
+    room = {"prefix": f".{target.name}.", "dir": target.parent, "ignore_cleanup_errors": True}
+    with paths.faults_named(target), tempfile.TemporaryDirectory(**room) as room:
+        part, old = Path(room) / "new", Path(room) / "old"
+        part.mkdir()
+        yield part
         if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
             os.replace(target, old)
-        os.replace(part, target)
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        if old is not None and not target.exists():
-            os.replace(old, target)
-        raise
+        try:
+            os.replace(part, target)
+        except BaseException:
+            if old.exists():
+                os.replace(old, target)
+            raise

@@ -60,12 +60,17 @@ def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
     return str(part.loc[at, "model"])
 
 
+def turned(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Each difference seen from the other model."""
+    sides = {"left": pairs["right"], "right": pairs["left"]}
+    return pairs.assign(value=-pairs["value"], low=-pairs["high"], high=-pairs["low"], **sides)
+
+
 def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
     """All others against one model: other, value (model less other), low, high, p, with runs stderr runs."""
     part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
-    theirs, ours = part[part["right"] == model], part[part["left"] == model].rename(columns={"right": "other"})
-    turned = theirs.assign(other=theirs["left"], value=-theirs["value"], low=-theirs["high"], high=-theirs["low"])
-    found = pd.concat([turned, ours], ignore_index=True)
+    part = pd.concat([turned(part[part["right"] == model]), part[part["left"] == model]], ignore_index=True)
+    found = part.rename(columns={"right": "other"})
     return found[[name for name in ("other", "value", "low", "high", "p", "stderr runs") if name in found]]
 
 
@@ -78,20 +83,7 @@ def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k
 
 
 def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str:
-    """Who leads a metric at k, with its interval, and whether the lead is more than chance.
-
-    Parameters
-    ----------
-    metrics, pairs : DataFrame
-        From :func:`xcrepro.reports.compute.metrics_and_pairs`.
-    metric : str
-    k : int
-
-    Returns
-    -------
-    str
-        Empty where no value is known.
-    """
+    """Who leads a metric at k, with its interval, and whether by more than chance; empty where no value is known."""
     best, what = best_of(metrics, metric, k), f"{metric}@{k}"
     if not best:
         return ""
@@ -157,10 +149,8 @@ def pairs_counted(pairs: pd.DataFrame) -> str:
     clear = int((pairs["p"] < LEVEL).sum())
     n = len(pairs[["left", "right"]].drop_duplicates())
     many = "one pair" if n == 1 else f"{n} pairs"
-    return (
-        f"Of {len(pairs)} comparisons ({many} of models, each metric and k), {clear} are clear at {LEVEL:.0%} (Holm, over all "
-        "of them together)."
-    )
+    of = f"Of {len(pairs)} comparisons ({many} of models, each metric and k)"
+    return f"{of}, {clear} are clear at {LEVEL:.0%} (Holm, over all of them together)."
 
 
 def t_tests(table: pd.DataFrame, k: int) -> str:
@@ -171,13 +161,10 @@ def t_tests(table: pd.DataFrame, k: int) -> str:
     clear = part[part["p"] < LEVEL]
     sides = [(r["left"], r["right"]) if r["value"] > 0 else (r["right"], r["left"]) for _, r in clear.iterrows()]
     found = "clear for " + listed([f"{one} over {other}" for one, other in sides]) if sides else "no clear difference"
-    text, shared = f"Macro-F1@{k} over labels: {found}", int((part["shared"] > 3).sum())
-    if shared:
-        text += (
-            f"; in {shared} of {len(part)} pairs of models, labels that occur on the same points differ in the same "
-            "direction, so p is too small there"
-        )
-    return text + "."
+    shared = int((part["shared"] > 3).sum())
+    doubt = "labels that occur on the same points differ in the same direction, so p is too small there"
+    doubt = f"; in {shared} of {len(part)} pairs of models, {doubt}" if shared else ""
+    return f"Macro-F1@{k} over labels: {found}{doubt}."
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
@@ -199,11 +186,8 @@ def bins(table: pd.DataFrame, k: int) -> str:
             more = "at least " if best["ceiling is"] == "bound" else ""
             whose = f"{best['model']} with {more}{share:.0%}" if best["value"] > 0 else "0% whatever the model"
             said.append(f"{name}: {whose}")
-    return (
-        f"The best binned macro-F1@{k} as a share of what any predictions could have: {'; '.join(said)}."
-        if said
-        else ""
-    )
+    what = f"The best binned macro-F1@{k} as a share of what any predictions could have"
+    return f"{what}: {'; '.join(said)}." if said else ""
 
 
 def bands(table: pd.DataFrame, k: int) -> str:
@@ -215,9 +199,8 @@ def bands(table: pd.DataFrame, k: int) -> str:
             rare = rows[rows["band"].isin(["0", "1-9"])]
             most = rows.loc[rows["hits"].idxmax()]
             there = rare["with a test point"].sum() > 0
-            parts = (
-                [] if there and most["band"] in set(rare["band"]) else [f"{most['hits'] / hits:.0%} in {most['band']}"]
-            )
+            twice = there and most["band"] in set(rare["band"])
+            parts = [] if twice else [f"{most['hits'] / hits:.0%} in {most['band']}"]
             parts += [f"{rare['hits'].sum() / hits:.1%} in labels with fewer than 10"] if there else []
             said.append(f"{model} {', '.join(parts)}")
     return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
@@ -272,33 +255,21 @@ def price(table: pd.DataFrame) -> str:
         plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
         both = rows[(rows["P"] > plain["P"]) & (rows["Cov"] > plain["Cov"])].sort_values("P", ascending=False)
         free = f" (with beta = {both['beta'].iloc[0]:g} both rise)" if len(both) else ""
-        said.append(
-            f"{model} {_moved(greedy, plain, 'Cov')} of coverage, {_moved(greedy, plain, 'P')} of precision{free}"
-        )
-    if not said:
-        return ""
-    k = table["k"].iloc[0]
-    said = "; ".join(said)
-    return (
-        f"Chosen for coverage alone (beta = 0) in place of the top {k}: {said}. Intervals are of values, not changes."
-    )
-
-
-def _moved(after: pd.Series, before: pd.Series, column: str) -> str:
-    return number(after[column] - before[column], "P", sign=True) + " points"
+        cov, p = (number(greedy[name] - plain[name], "P", sign=True) for name in ("Cov", "P"))
+        said.append(f"{model} {cov} points of coverage, {p} points of precision{free}")
+    what = "Chosen for coverage alone (beta = 0) in place of the top"
+    found = f"{what} {table['k'].iloc[0]}: {'; '.join(said)}." if said else ""
+    return f"{found} Intervals are of values, not changes." if said else ""
 
 
 def won_and_lost(table: pd.DataFrame) -> str:
     """On how many labels and points each two models differ."""
     said = []
     for (one, other), rows in table.groupby(["left", "right"], sort=False):
-        parts = [
-            f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for _, r in rows.iterrows()
-        ]
+        each = rows.to_dict("records")
+        parts = [f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for r in each]
         said.append(f"{one} and {other} on {' and '.join(parts)}")
-    if not said:
-        return ""
-    return f"More hits and fewer, model against other: {listed(said)}."
+    return f"More hits and fewer, model against other: {listed(said)}." if said else ""
 
 
 def ranks(placed: pd.DataFrame, what: str) -> str:
@@ -312,10 +283,8 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     if len(best) == m:
         return f"Over {n} datasets all models have the same mean rank in {what}, {mean.min():.2f}, so none is the best."
     share, are = ("share", "are") if len(best) > 1 else ("has", "is")
-    text = (
-        f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
-        f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
-    )
+    text = f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
+    text += f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
     if np.isnan(apart):
         few = f"Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}"
         text += f". {few} (Friedman {chance(p)})."
@@ -342,15 +311,13 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
     if given.truth.n_rows < compute.LEAST_ROWS:
-        said.append(
-            f"{given.truth.n_rows} test points: with fewer than {compute.LEAST_ROWS} no interval or test is given."
-        )
+        few = f"with fewer than {compute.LEAST_ROWS} no interval or test is given"
+        said.append(f"{given.truth.n_rows} test points: {few}.")
     with_scores = given.with_probabilities
     without = [model for model in given.models if model not in with_scores]
     if without:
-        whose, of = (
-            ("No model's scores", "") if not with_scores else (f"The scores of {listed(without)} do not", " of those")
-        )
+        of = " of those" if with_scores else ""
+        whose = f"The scores of {listed(without)} do not" if with_scores else "No model's scores"
         said.append(f"{whose} all lie in [0, 1]: no calibration and no price of coverage{of}.")
     few = [model for model in with_scores if given.first(model).k <= max(ks)]
     if few:

@@ -52,8 +52,7 @@ def _doubts_of_tables() -> dict[str, tuple[bool, ...]]:
 
 
 def format_cell(printed: str, value: float, reading: str) -> str:
-    """A cell as printed, with our reading in brackets if it differs or is in doubt: ``"1.79 [17.9]"``, ``"9.79 [?]"``,
-    ``"-"``."""
+    """A cell as printed, with our reading in brackets if it differs or is in doubt: ``"1.79 [17.9]"``, ``"9.79 [?]"``."""
     if not printed or reading == "as printed":
         return printed or "-"
     if pd.isna(value):

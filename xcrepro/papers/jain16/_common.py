@@ -44,8 +44,7 @@ def check_draws(draws: int) -> None:
 
 
 def read_printed(number: int) -> pd.DataFrame:
-    """Printed table 3 or 4, all parts: dataset, method, then the columns by their printed names (N1 ... P5, C1 to C5),
-    percent."""
+    """Printed table 3 or 4, all parts, percent: dataset, method, then the columns as printed (N1 ... P5, C1 to C5)."""
     parts = [published.wide(f"jain16:table{number}{letter}").droplevel("variant").reset_index() for letter in "abcdef"]
     names = {f"{ours}@{k}": f"{theirs}{k}" for ours, theirs in PRINTED.items() for k in KS}
     return pd.concat(parts, ignore_index=True).rename(columns=names)

@@ -42,10 +42,8 @@ def _columns(matrix) -> np.ndarray:
 
 
 def count_overlaps(Y, parents: np.ndarray) -> pd.DataFrame:
-    """A row per label with any below it: label, descendants, count (N_l), below (points with a descendant), both.
-
-    So N_l*, the points that carry the label or a descendant, is count + below - both.
-    """
+    """A row per label with any below it: label, descendants, count (N_l), below (points with a descendant), both. So N_l*,
+    the points that carry the label or a descendant, is count + below - both."""
     truth = as_truth(Y)
     up = propensity.ancestors(parents, truth.n_labels)
     carried = truth.to_csr().astype(bool)
@@ -106,11 +104,9 @@ def compute_bins(labels: pd.DataFrame, per_bin: int = PER_BIN) -> pd.DataFrame:
 
 
 def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_bin: int = PER_BIN) -> pd.DataFrame:
-    """The procedure's bins, and what they would be when what lies below a label is dealt out to the labels at random.
-
-    N_l is in the numerator of N_l / N_l* and orders the bins, so the estimate rises with N_l even then. ``chance``,
-    ``low`` and ``high`` are the mean over the draws and the middle 95 % of them.
-    """
+    """The procedure's bins, and what they would be (mean, and middle 95 % of the draws) when what lies below a label is
+    dealt out to the labels at random: N_l orders the bins and is in the numerator of N_l / N_l*, so the estimate rises
+    with N_l even then."""
     check_draws(draws)
     rng = np.random.default_rng(seed)
     counts = labels["count"].to_numpy()
@@ -124,10 +120,8 @@ def compute_eurovoc(labels: pd.DataFrame, draws: int = 1000, seed: int = 0, per_
 
 
 def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.DataFrame:
-    """A and B by least squares over the bins of a twin and of EuroVoc, after the printed pairs (section 5), with errors.
-
-    A bin counts as often as it has labels. Where no pair is found, ``fits`` says why and A and B are NaN.
-    """
+    """A and B by least squares over the bins of a twin and of EuroVoc, after the printed pairs (section 5), with errors; a
+    bin counts as often as it has labels. Where no pair is found, ``fits`` says why and A and B are NaN."""
     rows = [
         ("paper", f"printed for {name}", registry.get(key).A, registry.get(key).B, *[np.nan] * 3, "")
         for name, key in PAPER.items()
