@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.stats import binom
 
 import xcrepro as xc
-from xcrepro.errors import ArgumentError
 from xcrepro.inputs import calibrated
 from xcrepro.metrics import calibration as metric
 from xcrepro.predictions import TopK
@@ -20,7 +19,7 @@ from xcrepro.predictions import TopK
 
 
 def test_a_twin_cut_in_train_loses_the_labels_that_no_point_has(twin):
-    cut = calibrated.data("bibtex", "small", 0.2, 0, "", train_points=60)
+    cut = calibrated.keep_train_points(twin, slice(60))
     kept = np.flatnonzero(np.asarray(twin.train.Y[:60].sum(axis=0)).ravel())
     assert 0 < kept.size < twin.train.Y.shape[1]
     assert cut.n_train == 60
@@ -32,11 +31,6 @@ def test_a_twin_cut_in_train_loses_the_labels_that_no_point_has(twin):
         assert (getattr(twin.test, name)[:, kept] != getattr(cut.test, name)).nnz == 0
     assert (cut.propensities == twin.propensities[kept]).all()
     np.testing.assert_allclose(cut.expected_counts, np.asarray(cut.train.marginals.sum(axis=0)).ravel(), rtol=1e-5)
-    for points in (0, 10**9):
-        whole = calibrated.data("bibtex", "small", 0.2, 0, "", points)
-        assert (whole.n_train, whole.train.Y.shape) == (twin.n_train, twin.train.Y.shape)
-    with pytest.raises(ArgumentError, match="train_points"):
-        calibrated.data("bibtex", "small", 0.2, 0, "", -1)
 
 
 def test_labels_are_kept_in_the_order_asked_for():
@@ -48,10 +42,6 @@ def test_labels_are_kept_in_the_order_asked_for():
     assert cut.label_names == tuple(ds.label_names[label] for label in wanted)
     assert (cut.label_features != ds.label_features[wanted]).nnz == 0
     assert cut.train.Y.has_sorted_indices
-
-
-def test_real_data_are_never_cut(real_data):
-    assert calibrated.data("bibtex", "small", 1.0, 0, str(real_data("bibtex")), train_points=10).n_train == 4880
 
 
 def test_scores_that_are_no_probabilities_are_squeezed_and_others_left():

@@ -12,7 +12,7 @@ from xcrepro import propensity, twin, write_xc
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.inputs import datasets, longtail
+from xcrepro.inputs import datasets
 from xcrepro.published import table
 
 TOML = """
@@ -69,7 +69,6 @@ def test_small_is_the_twin():
     assert isinstance(ds, Twin)
     assert (ds.train.X != twin("eurlex-4k", scale=0.02, seed=3).train.X).nnz == 0
     assert datasets.registry_name(ds) == "eurlex-4k"
-    assert "SYNTHETIC TWIN" in datasets.origin(ds)
     assert ds.title == datasets.short_name(ds) == "EURLex-4K (synthetic)"
     assert ds.origin.startswith("synthetic twin of EURLex-4K × 0.02 (seed 3), ")
     renamed = dataclasses.replace(ds, entry=dataclasses.replace(ds.entry, printed_name="Mine, first half"))
@@ -84,10 +83,8 @@ def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
         assert (ds.train.Y != made.train.Y).nnz == 0
         np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
         assert datasets.registry_name(ds) == "any"
-        first, second = datasets.origin(ds).splitlines()
-        assert "real data" in first
         assert ds.origin.startswith("any (real data), ")  # of what nothing is printed about, this says nothing
-        assert second == "  no printed results beside these: 'any' is not in the catalogue: nothing is printed about it"
+        assert ds.notes == ("'any' is not in the catalogue: nothing is printed about it",)
         assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
 
 
@@ -96,7 +93,7 @@ def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
     assert (small.name, small.A, small.train.Y.shape[0]) == ("mine@0.5-seed2", 0.6, 122)
     for ds in (datasets.pick("Mine-16", "paper"), datasets.pick("mine"), datasets.pick("mine", folder=mine)):
         assert (ds.name, ds.A, ds.B, ds.n_train, ds.comparable) == ("mine", 0.6, 2.6, 244, True)
-        assert "\n" not in datasets.origin(ds)
+        assert not ds.notes
     for each in (small, ds):
         assert datasets.printed_name(each) == "Mine-16"
         rows = datasets.printed_rows(each)
@@ -125,7 +122,8 @@ def test_printed_rows_of_a_reader_are_checked(mine):
 def test_other_data_are_not_set_beside_printed_results(mine, made):
     (mine / "dataset.toml").write_text(toml(made, "9.99"))
     ds = datasets.pick("mine", "paper")
-    assert "no printed results beside these: avg_labels_per_point is" in datasets.origin(ds)
+    assert not ds.comparable
+    assert ds.notes[0].startswith("avg_labels_per_point is")
     assert "(real data, not those that are printed), " in ds.origin
     assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
     with pytest.raises(DataError, match=r"other data than EURLex-4K(?s:.)*the right name(?s:.)*my-eurlex-4k"):
@@ -152,15 +150,6 @@ def test_what_is_on_this_machine(mine, monkeypatch, made):
     assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "small", mine.parent)] == ["mine"]
     write(mine.parent / "datasets" / "mine", made)
     assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "paper")] == ["mine"]
-
-
-def test_a_tail_takes_the_folder_at_any_size(mine, made):
-    for size in ("small", "paper"):
-        tail = longtail.tail("mine", size, 0.5, folder=str(mine.parent))
-        assert (tail.name, tail.real) == ("Mine-16", True)
-        assert tail.counts.tolist() == made.label_counts.tolist()
-    assert longtail.tail("mine", "small", 0.5).real  # the files lie beside its dataset.toml
-    assert longtail.tail("eurlex-4k", "small", 0.02).name == "EURLex-4K (synthetic)"
 
 
 def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):

@@ -15,8 +15,7 @@ import pandas as pd
 from xcrepro import calibrate, formats
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
-from xcrepro.errors import ArgumentError
-from xcrepro.inputs import baselines, datasets
+from xcrepro.inputs import baselines
 from xcrepro.metrics import calibration, compare, ranking
 from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.significance import holm
@@ -39,26 +38,6 @@ SCORES = {
 NO_PROBABILITIES = tuple(SCORES)
 ROUNDING = 1e-6
 """As far outside [0, 1] a score is a probability that was rounded."""
-
-
-def data(
-    dataset: str,
-    size: str = "small",
-    scale: float = 1.0,
-    seed: int = 0,
-    folder: str = "",
-    train_points: int = 0,
-    split: int | None = None,
-) -> Dataset:
-    """:func:`xcrepro.inputs.datasets.pick`, of synthetic data only the first ``train_points`` train points and their labels.
-
-    An error of calibration is known no better than the test points allow, and so they are many at little cost.
-    """
-    ds = datasets.pick(dataset, size, scale, seed, folder, split)
-    if train_points < 0:
-        raise ArgumentError("train_points", "must be 0 (all) or more", train_points)
-    cut = isinstance(ds, Twin) and 0 < train_points < ds.n_train
-    return keep_train_points(ds, slice(train_points)) if cut else ds
 
 
 def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:

@@ -96,16 +96,6 @@ def load_available(datasets: Sequence[str], size: str, folder: str | os.PathLike
     return [load(name, home / name) for name in datasets if (home / name).is_dir()]
 
 
-def origin(ds: Dataset) -> str:
-    """What the data are, for a notebook: a line that says whether they are real, and one for each of their notes."""
-    kind = "SYNTHETIC TWIN, not the real dataset" if isinstance(ds, Twin) else "real data"
-    n_train, n_labels = ds.train.Y.shape
-    counts = f"{n_train:,} train and {ds.test.Y.shape[0]:,} test points, {n_labels:,} labels"
-    before = "" if ds.comparable else "no printed results beside these: "
-    aside = [f"  {before}{note}" for note in ds.notes]
-    return "\n".join([f"{ds.name} ({kind}): {counts}", *aside])
-
-
 def registry_name(ds: Dataset) -> str:
     """The dataset's key in the catalogue, for a twin that of its original."""
     return ds.name.partition("@")[0]

@@ -1,39 +1,23 @@
-"""Label counts of a dataset, of its twin with or without its points, or of the small tables in the project."""
+"""Label counts as a twin has them, or of the small tables in the project; and the power law that fits such counts."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from xcrepro import arithmetic
 from xcrepro.data import registry
-from xcrepro.data.dataset import Dataset
-from xcrepro.data.twin import Twin, expected_observed_counts
+from xcrepro.data.twin import expected_observed_counts
 from xcrepro.errors import ArgumentError
-from xcrepro.inputs import datasets
 
 
 @dataclass(frozen=True)
 class Tail:
-    """Points per label (L,), by label id; ``real`` and ``whole`` are False for a twin, and for one at a smaller scale."""
+    """Points per label (L,), by label id, and whose they are."""
 
     name: str
     counts: np.ndarray
-    real: bool
-    whole: bool = True
-
-
-def from_dataset(ds: Dataset) -> Tail:
-    """The train label counts of a dataset or a twin."""
-    real = not isinstance(ds, Twin)
-    return Tail(ds.title, ds.label_counts, real, real or ds.n_train >= ds.entry.n_train)
-
-
-def tail(dataset: str, size: str, scale: float = 1.0, seed: int = 0, folder: str | os.PathLike = "") -> Tail:
-    """Train label counts of ``dataset``: of the real data if ``folder`` is given or at size paper, else of its twin."""
-    return from_dataset(datasets.pick(dataset, size, scale, seed, datasets.subfolder(folder, dataset)))
 
 
 def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
@@ -43,14 +27,14 @@ def drawn(dataset: str, scale: float = 1.0, seed: int = 0) -> Tail:
     counts come of two draws of its points, so it has up to some percent more or fewer labels than this.
     """
     counts = arithmetic.poissons(seed, expected_observed_counts(dataset, scale))
-    return Tail(registry.get(dataset).printed_name + registry.SYNTHETIC, counts[counts > 0], False, scale == 1)
+    return Tail(registry.get(dataset).printed_name + registry.SYNTHETIC, counts[counts > 0])
 
 
 def counted(dataset: str) -> Tail:
     """The real counts that come with the project: EURLex-4K (all points) or Bibtex (train points)."""
     table = registry.label_counts(dataset)
     column = "train" if "train" in table else "count"
-    return Tail(registry.get(dataset).printed_name, table[column].to_numpy(), True)
+    return Tail(registry.get(dataset).printed_name, table[column].to_numpy())
 
 
 @dataclass(frozen=True)

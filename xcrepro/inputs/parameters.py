@@ -115,5 +115,4 @@ _RULES: dict[str, Rule] = {
     "shares": _each(_distinct, _number(at_least=0, below=1)),
     "percents": _each(_distinct, _number(above=0, at_most=100)),
     "curves": _each(_distinct, _number(above=0)),
-    "train_points": _count(0),
 }
