@@ -97,7 +97,6 @@ ALLOWED = {
     ("models/linear.py", "OneVsRest._predict", "@"): SPARSE,
     ("models/neural.py", "backpropagate", "@"): SPARSE,
     ("models/neural.py", "_hidden", "@"): SPARSE,
-    ("models/plt.py", "PLT._grow", "@"): SPARSE,
     ("models/two_towers.py", "TwoTowers._words_of_labels", "@"): SPARSE,
     ("kernels/tiles.py", "", "numba.types"): TILE,
     ("kernels/tiles.py", "", "numba.core"): TILE,

@@ -11,36 +11,121 @@ import numpy as np
 from xcrepro.kernels import kernel
 from xcrepro.kernels.elementary import log
 
-_FEW, _MANY = (0,) * 2, (0,) * 8  # as long as there are children trained side by side
+_ONE, _FEW, _MANY = (0,), (0,) * 2, (0,) * 8  # as long as there are children trained side by side
 _MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
+
+# Sets of whole numbers: a bit for each, and a bit for each word of these that is not 0.
+_ZERO, _BIT, _WORD, _SET = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
+# A product with the first puts into the last six bits which bit of a word was set; the second says which one that was.
+_PRODUCT, _LAST_SIX = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+_PLACE = np.argsort([(int(_PRODUCT) << place) % 2**64 >> 58 for place in range(64)])
+
+
+@kernel
+def _empty_set(n):
+    """For numbers below n: (bits, which words of bits are not 0)."""
+    return np.zeros((n >> 6) + 1, np.uint64), np.zeros((n >> 12) + 1, np.uint64)
+
+
+@kernel
+def _rising(numbers, bits, words, out):
+    """The distinct ones among ``numbers``, rising, to ``out``; returns how many. The set is empty before and after."""
+    for k in range(numbers.size):
+        number = np.uint64(numbers[k])
+        word = number >> _WORD
+        bits[word] |= _BIT << (number & _SET)
+        words[word >> _WORD] |= _BIT << (word & _SET)
+    found = 0
+    for w in range(words.size):
+        left, words[w] = words[w], _ZERO
+        while left != _ZERO:
+            low = left & (~left + _BIT)
+            left ^= low
+            word = 64 * w + _PLACE[(low * _PRODUCT) >> _LAST_SIX]
+            inside, bits[word] = bits[word], _ZERO
+            while inside != _ZERO:
+                low = inside & (~inside + _BIT)
+                inside ^= low
+                out[found] = 64 * word + _PLACE[(low * _PRODUCT) >> _LAST_SIX]
+                found += 1
+    return found
+
+
+@kernel
+def members(found, edges, n, everyone):
+    """A chunk's points: (points, rising; positive_start; positive), of which the last two are what ``train`` takes.
+
+    found[edges[c]:edges[c + 1]]: child c's positives among the n points, label after label. ``everyone``: all are members.
+    """
+    bits, words = _empty_set(n)
+    n_found = edges[-1] - edges[0]
+    points = np.empty(n if everyone else min(n, n_found), np.int64)
+    if everyone:
+        points[:] = np.arange(n)
+    else:
+        points = points[: _rising(found[edges[0] : edges[-1]], bits, words, points)]
+    place = np.empty(n, np.int32)
+    for i in range(points.size):
+        place[points[i]] = i
+    positive = np.empty(n_found, np.int32)
+    start = np.zeros(edges.size, np.int64)
+    for c in range(edges.size - 1):
+        its = positive[start[c] :]
+        n_its = _rising(found[edges[c] : edges[c + 1]], bits, words, its)
+        for k in range(n_its):
+            its[k] = place[its[k]]
+        start[c + 1] = start[c] + n_its
+    return points, start, positive[: start[-1]]
+
+
+@kernel
+def sums(indptr, indices, data, label_start, points, n_features):
+    """For each label the sum of its points' rows, features rising: (indptr, indices, values).
+
+    points[label_start[l]:label_start[l + 1]]: label l's. Sums are float32, one point after the other.
+    """
+    n_labels = label_start.size - 1
+    room = 0
+    for k in range(label_start[0], label_start[n_labels]):
+        room += indptr[points[k] + 1] - indptr[points[k]]
+    start = np.zeros(n_labels + 1, np.int64)
+    index, value, entries = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(room, np.int32)
+    total = np.zeros(n_features, np.float32)
+    bits, words = _empty_set(n_features)
+    for l in range(n_labels):
+        n_entries = 0
+        for k in range(label_start[l], label_start[l + 1]):
+            for j in range(indptr[points[k]], indptr[points[k] + 1]):
+                total[indices[j]] += data[j]
+                entries[n_entries] = indices[j]
+                n_entries += 1
+        its = index[start[l] :]
+        start[l + 1] = start[l] + _rising(entries[:n_entries], bits, words, its)
+        for j in range(start[l], start[l + 1]):
+            value[j] = total[index[j]]
+            total[index[j]] = 0.0
+    return start, index[: start[-1]].copy(), value[: start[-1]].copy()
 
 
 @kernel
 def gather(indptr, indices, data, rows, n_features):
     """The given rows with features renumbered: (features in use, rising; indptr; local feature ids; values)."""
-    local = np.full(n_features, -1, np.int32)
     start = np.zeros(rows.size + 1, np.int64)
     for i in range(rows.size):
         start[i + 1] = start[i] + indptr[rows[i] + 1] - indptr[rows[i]]
     index = np.empty(start[-1], np.uint32)
     value = np.empty(start[-1], np.float32)
-    found = 0
     for i in range(rows.size):
         at = start[i]
         for j in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            if local[indices[j]] < 0:
-                local[indices[j]] = 0
-                found += 1
-            index[at] = indices[j]
-            value[at] = data[j]
+            index[at], value[at] = indices[j], data[j]
             at += 1
-    features = np.empty(found, np.int32)
-    found = 0
-    for f in range(n_features):
-        if local[f] == 0:
-            features[found] = f
-            local[f] = found
-            found += 1
+    bits, words = _empty_set(n_features)
+    room = np.empty(min(n_features, index.size), np.int32)
+    features = room[: _rising(index, bits, words, room)].copy()
+    local = np.empty(n_features, np.uint32)
+    for f in range(features.size):
+        local[features[f]] = f
     for j in range(index.size):
         index[j] = local[index[j]]
     return features, start, index, value
@@ -48,30 +133,35 @@ def gather(indptr, indices, data, rows, n_features):
 
 @kernel
 def _rank(values, rank):
-    """The order in which ``values`` rise, equal ones by place. A heap sort: NumPy's takes ten times as long to compile."""
+    """The order in which ``values`` rise, equal ones by place: byte after byte of what stands for them, the last first."""
     n = rank.size
+    key = np.empty(n, np.uint64)
+    count = np.zeros((8, 256), np.int64)
     for i in range(n):
         rank[i] = i
-    for step in range(n // 2 + n - 1):
-        # First make a heap, last parent first; then take its greatest off again and again.
-        if step < n // 2:
-            i, size = n // 2 - 1 - step, n
-        else:
-            i, size = 0, n - 1 - (step - n // 2)
-            rank[0], rank[size] = rank[size], rank[0]
-        item = rank[i]
-        while 2 * i + 1 < size:
-            j = 2 * i + 1
-            if j + 1 < size:
-                a, b = rank[j], rank[j + 1]
-                if values[b] > values[a] or (values[b] == values[a] and b > a):
-                    j += 1
-            a = rank[j]
-            if values[a] < values[item] or (values[a] == values[item] and a < item):
-                break
-            rank[i] = a
-            i = j
-        rank[i] = item
+    sign = _BIT << _SET
+    bits = values.view(np.uint64)
+    for i in range(n):
+        # As whole numbers these rise as the values do.
+        key[i] = ~bits[i] if bits[i] & sign else bits[i] | sign
+        for b in range(8):
+            count[b, (key[i] >> np.uint64(8 * b)) & np.uint64(255)] += 1
+    source, target = rank, np.empty_like(rank)
+    for b in range(8):
+        shift, places, before, most = np.uint64(8 * b), count[b], 0, 0
+        for byte in range(256):
+            here, places[byte] = places[byte], before
+            before += here
+            most = max(most, here)
+        if most == n:
+            continue
+        for k in range(n):
+            i = source[k]
+            byte = (key[i] >> shift) & np.uint64(255)
+            target[places[byte]] = i
+            places[byte] += 1
+        source, target = target, source
+    rank[:] = source
 
 
 @kernel
@@ -89,7 +179,7 @@ def cluster(features, start, index, value, first, eps, max_iter):
             centroid[index[j], c] = value[j]
     similarity = np.empty((n, arity))
     stake = np.empty(n)
-    rank = np.empty(n, np.int64)
+    rank = np.empty(n, np.int32)
     chosen = np.zeros(n, np.int32)
     room = np.empty(arity, np.int64)
     norm = np.empty(arity)
@@ -111,7 +201,7 @@ def cluster(features, start, index, value, first, eps, max_iter):
             for c in range(1, arity):
                 least = min(least, similarity[i, c])
                 most = max(most, similarity[i, c])
-            stake[i] = least - most
+            stake[i] = least - most  # never -0: sums that begin at 0 do not come to it
         for c in range(arity):
             room[c] = n // arity + (1 if c < n % arity else 0)
         total = 0.0
@@ -309,6 +399,22 @@ def _squared_hinges(start, index, value, square, sign, n_children, C, eps, max_i
 
 
 @kernel
+def _keep(w, least, feature, lane, weight, kept, counts, lanes):
+    """Append the weights that are not 0 nor below ``least``, by feature and lane, and count them; returns where they end."""
+    for f in range(w.shape[0] - 1):
+        its, many = w[f], 0
+        for l in range(len(lanes)):
+            many += (abs(its[l]) >= least[l]) & (its[l] != 0.0)
+        if many > 0:
+            counts[f] += many
+            for l in range(len(lanes)):
+                if abs(its[l]) >= least[l] and its[l] != 0.0:
+                    feature[kept], lane[kept], weight[kept] = f, l, its[l]
+                    kept += 1
+    return kept
+
+
+@kernel
 def train(features, start, index, value, positive_start, positive, squared, C, eps, max_iter, threshold, seed):
     """Train a chunk's classifiers on its gathered points.
 
@@ -325,20 +431,23 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     bias = np.empty(n_children, np.float32)
     # Room for all weights there could be: pages that are never written to take no memory.
     kept_feature = np.empty(n_children * features.size, np.int32)
+    kept_lane = np.empty(n_children * features.size, np.uint8)
     kept_weight = np.empty(n_children * features.size, np.float32)
-    kept_stop = np.zeros(n_children, np.int64)
     counts = np.zeros(features.size, np.int64)
     kept = 0
     lanes = 1
     if squared:
         lanes = len(_MANY) if n_children > 2 * len(_FEW) else len(_FEW)
+    kept_stop = np.zeros(-(-n_children // lanes), np.int64)
     y = np.empty((n, lanes))
     w = np.empty((features.size + 1, lanes))
+    least = np.empty(lanes)
     first = 0
     while first < n_children:
         last = min(first + lanes, n_children)
         y[:] = -1.0
         w[:] = 0.0
+        least[:] = np.inf
         for c in range(first, last):
             for j in range(positive_start[c], positive_start[c + 1]):
                 y[positive[j], c - first] = 1.0
@@ -352,13 +461,14 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
         for c in range(first, last):
             certain = positive_start[c + 1] - positive_start[c] == n
             bias[c] = np.inf if certain else w[features.size, c - first]
-            if not certain:
-                for f in range(features.size):
-                    if w[f, c - first] != 0.0 and abs(w[f, c - first]) >= threshold:
-                        kept_feature[kept], kept_weight[kept] = f, w[f, c - first]
-                        counts[f] += 1
-                        kept += 1
-            kept_stop[c] = kept
+            least[c - first] = np.inf if certain else threshold
+        if lanes == len(_ONE):
+            kept = _keep(w, least, kept_feature, kept_lane, kept_weight, kept, counts, _ONE)
+        elif lanes == len(_FEW):
+            kept = _keep(w, least, kept_feature, kept_lane, kept_weight, kept, counts, _FEW)
+        else:
+            kept = _keep(w, least, kept_feature, kept_lane, kept_weight, kept, counts, _MANY)
+        kept_stop[first // lanes] = kept
         first = last
     # From by-child to by-feature, without the features that no child kept. A row that is a third full is filled up with zeros:
     # without gaps it is several times as fast to add.
@@ -380,9 +490,9 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     weight = np.zeros(row_start[used], np.float32)
     filled = np.zeros(used, np.int64)
     j = 0
-    for c in range(n_children):
-        while j < kept_stop[c]:
-            row = row_of[kept_feature[j]]
+    for group in range(kept_stop.size):
+        while j < kept_stop[group]:
+            row, c = row_of[kept_feature[j]], group * lanes + kept_lane[j]
             full = row_start[row + 1] - row_start[row] == n_children
             at = row_start[row] + (c if full else filled[row])
             child[at], weight[at] = c, kept_weight[j]

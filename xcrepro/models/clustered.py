@@ -162,7 +162,7 @@ class ClusterNetwork(networks.ReadsWords):
         arity = max(2, wide if self.levels == 1 else math.isqrt(wide - 1) + 1)
         shape = "random" if self.clusters == "random" else "k-means"
         tree = plt.PLT(trees=1, tree=shape, arity=arity, max_leaf=self.max_leaf, seed=self.seed)
-        plan = tree._grow(X, (T > 0).tocsc(), [0], lambda work, jobs: [work(job) for job in jobs])[0]
+        plan = tree._grow(plt._rows(X), (T > 0).tocsc(), [0], map)[0]
         found, nodes = [], plan.parts[0]
         for _ in range(self.levels - 1):
             below = [plan.parts.get(node, [node]) for node in nodes]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +25,9 @@ _KMEANS_ROUNDS = 100
 # All nodes are opened, a block of rows at a time, where the trees have no more than _FEW_NODES and k times _MANY is L or more,
 # or the choice is greedy: that opens most of them.
 _MANY, _FEW_NODES, _BLOCK = 500, 30_000, 64
+# Nodes with a larger share of the work than one in so many are trained first; labels whose features are made in one go.
+_SHARES, _LABELS = 256, 4096
+_LEAST_ROOM = 2**16  # numbers that an array that grows has room for
 _SHAPES = ("k-means", "random", "frequency", "flat")
 _UPDATES = {"probability": plt_search.PROBABILITY, "gain": plt_search.GAIN}
 
@@ -254,8 +257,7 @@ class PLT(Resumable):
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         self._check_parameters()
-        unit = unit_rows(X).astype(np.float32)
-        rows = _rows(unit)
+        rows = _rows(unit_rows(X))
         shapes = np.array([*X.shape, truth.n_labels])
         kept = Checkpoint(self, (*rows[:3], shapes, truth.indptr, truth.indices))
         done = {tree: found for tree in range(self.trees) if (found := kept.read(f"tree-{tree}", _unpacked))}
@@ -264,22 +266,27 @@ class PLT(Resumable):
         labels = np.flatnonzero(np.diff(positives.indptr)).astype(np.int32)
         positives = positives[:, labels]
         workers = threads.count()
+        weights = _Weights()
         with ThreadPoolExecutor(workers) as pool:
 
-            def run(work: Callable, jobs: list) -> list:
-                return [work(job) for job in jobs] if workers == 1 else list(pool.map(work, jobs))
+            def run(work: Callable, jobs: list) -> Iterator:
+                return map(work, jobs) if workers == 1 else pool.map(work, jobs)
 
-            plans = self._grow(unit, positives, missing, run)
+            plans = self._grow(rows, positives, missing, run)
             columns = {tree: positives[:, plan.order] for tree, plan in plans.items()}
             progress = Progress(sum(_work(columns[tree], plan).sum() for tree, plan in plans.items()))
-            for tree, plan in plans.items():
+            for tree in range(self.trees):
                 progress.what = f"PLT, training tree {tree + 1} of {self.trees}"
-                done[tree] = self._train(rows, columns.pop(tree), tree, plan, run, progress)
-                kept.write(f"tree-{tree}", lambda tree=tree: _packed(done[tree]))
-        trees = [done[tree] for tree in range(self.trees)]
-        forest = _assemble(trees, labels, truth.n_labels)
-        n_points = np.concatenate([tree.n_points for tree in trees])
-        self._restore({**forest, "n_points": n_points, "squared_hinge": np.array(self.loss == "squared_hinge")})
+                if tree in done:
+                    plans[tree], chunks = done.pop(tree)
+                    weights.add(*chunks)
+                    continue
+                first = weights.ends()
+                for chunk in self._train(rows, columns.pop(tree), tree, plans[tree], run, progress):
+                    weights.add(*chunk)
+                kept.write(f"tree-{tree}", lambda tree=tree, first=first: _packed(plans[tree], weights.since(first)))
+        forest = _assemble([plans[tree] for tree in range(self.trees)], weights, labels, truth.n_labels)
+        self._restore({**forest, "squared_hinge": np.array(self.loss == "squared_hinge")})
 
     def _check_parameters(self) -> None:
         for name, least in (("trees", 1), ("max_leaf", 1), ("arity", 2), ("max_iter", 1), ("seed", 0)):
@@ -291,14 +298,12 @@ class PLT(Resumable):
         one_of("loss", self.loss, ("logistic", "squared_hinge"))
         one_of("tree", self.tree, _SHAPES)
 
-    def _grow(self, unit: sparse.csr_matrix, positives: sparse.csc_matrix, trees: list[int], run: Callable):
+    def _grow(self, rows: _Rows, positives: sparse.csc_matrix, trees: list[int], run: Callable):
         """Trees by number, level after level; the splits of a level, of all trees, are independent of each other."""
         n_labels, counts = positives.shape[1], np.diff(positives.indptr)
         plans = {tree: _Plan(n_labels, n_labels if self.tree == "flat" else self.max_leaf) for tree in trees}
         if self.tree == "k-means" and any(plan.large() for plan in plans.values()):
-            means = sparse.csr_matrix(positives.T @ unit)
-            means.sort_indices()
-            features = _rows(unit_rows(means))
+            features = _label_features(rows, positives, run)
         levels = np.ceil(arithmetic.log(max(n_labels / self.max_leaf, 1)) / arithmetic.log(self.arity))
         progress = Progress(len(trees) * n_labels * levels, f"PLT, growing {len(trees)} trees")
 
@@ -323,35 +328,29 @@ class PLT(Resumable):
                 plans[tree].divide(node, clusters)
         return plans
 
-    def _train(self, X: _Rows, columns: sparse.csc_matrix, tree: int, plan: _Plan, run: Callable, progress) -> _Tree:
-        """Train all chunks of a tree, the largest first. ``columns``: the labels' positives in the tree's order."""
+    def _train(self, X: _Rows, columns: sparse.csc_matrix, tree: int, plan: _Plan, run: Callable, progress) -> Iterator:
+        """What each inner node's training gives, in their order. ``columns``: the labels' positives in the tree's order."""
         nodes, work = plan.inner(), _work(columns, plan)
-        trained = [None] * len(nodes)
-        n_points = np.empty(len(nodes), np.int64)
-        starts, found = columns.indptr, columns.indices
+        starts, found = columns.indptr.astype(np.int64), columns.indices.astype(np.int32, copy=False)
+        n = X.indptr.size - 1
 
-        def train(at: int) -> None:
+        def train(at: int) -> tuple[np.ndarray, ...]:
             node = nodes[at]
-            lo, hi = plan.ranges[node]
-            rows = np.arange(X.indptr.size - 1) if node == 0 else np.unique(found[starts[lo] : starts[hi]])
-            # A label's own points rise already.
-            parts = [
-                found[starts[a] : starts[b]] if b - a == 1 else np.unique(found[starts[a] : starts[b]])
-                for a, b in plan.children(node)
-            ]
-            positive_start = np.cumsum([0, *map(len, parts)])
-            places = np.searchsorted(rows, np.concatenate(parts))
+            edges = np.array([lo for lo, _ in plan.children(node)] + [plan.ranges[node][1]])
+            points, *positive = plt_train.members(found, starts[edges], n, node == 0)
             key = np.random.SeedSequence([self.seed, tree, node]).generate_state(1, np.uint64)[0]
-            gathered = plt_train.gather(*X[:3], rows.astype(np.int64), X.n_features)
-            trained[at] = plt_train.train(
-                *gathered, positive_start, places, self.loss == "squared_hinge",
+            gathered = plt_train.gather(*X[:3], points, X.n_features)
+            trained = plt_train.train(
+                *gathered, *positive, self.loss == "squared_hinge",
                 float(self.C), float(self.eps), int(self.max_iter), float(self.threshold), key,
             )  # fmt: skip
-            n_points[at] = rows.size
             progress.add(work[at])
+            return np.array([points.size]), np.array([trained[0].size]), *trained
 
-        run(train, np.argsort(-work, kind="stable").tolist())
-        return _Tree(plan, trained, n_points)
+        # Large nodes first, so that none is left to one thread at the end; the others in order, so that few wait in memory.
+        large = work > work.sum() / _SHARES
+        first, others = (run(train, np.flatnonzero(which).tolist()) for which in (large, ~large))
+        return (next(first if at_once else others) for at_once in large)
 
     # ------------------------------------------------------------------ what was learned
 
@@ -497,14 +496,6 @@ class _Plan:
         return [(i, i + 1) for i in range(*self.ranges[node])]
 
 
-class _Tree(NamedTuple):
-    """A tree that is trained: what ``plt_train.train`` gave for each of its inner nodes, and their points."""
-
-    plan: _Plan
-    trained: list[tuple[np.ndarray, ...]]
-    n_points: np.ndarray
-
-
 def _work(columns: sparse.csc_matrix, plan: _Plan) -> np.ndarray:
     """About how much there is to train at each inner node: its positives times its children."""
     ends = np.array([plan.ranges[node] for node in plan.inner()])
@@ -524,34 +515,80 @@ def _cut_by_frequency(counts: np.ndarray, arity: int) -> np.ndarray:
     return parts
 
 
-_OF_CHUNK = ("features", "starts", "child", "weight", "bias")  # what plt_train.train returns
+class _Growing:
+    """An array that is appended to. The system moves its pages and copies none, so that it never lies in memory twice."""
+
+    def __init__(self, dtype: type) -> None:
+        self.room, self.size = np.empty(0, dtype), 0
+
+    def add(self, values: np.ndarray) -> None:
+        end = self.size + values.size
+        if end > self.room.size:
+            self.room.resize(end + _LEAST_ROOM + end // 16, refcheck=False)
+        self.room[self.size : end] = values
+        self.size = end
+
+    def whole(self) -> np.ndarray:
+        self.room.resize(self.size, refcheck=False)
+        return self.room
 
 
-def _packed(tree: _Tree) -> dict[str, np.ndarray]:
-    plan = tree.plan
+class _Weights:
+    """What the chunks of all trees have learned, chunk after chunk.
+
+    n_points and n_features have a number for each chunk, weight_start one for each feature of each, bias one for each child.
+    """
+
+    TYPES: ClassVar = {
+        "n_points": np.int64,
+        "n_features": np.int64,
+        "features": np.int32,
+        "weight_start": np.int64,
+        "child": np.int32,
+        "weight": np.float32,
+        "bias": np.float32,
+    }
+
+    def __init__(self) -> None:
+        self.arrays = {name: _Growing(dtype) for name, dtype in self.TYPES.items()}
+
+    def add(self, *chunks: np.ndarray) -> None:
+        """Chunks of the same tree, or all of it: arrays in the order of TYPES, whose weight_start begins with 0."""
+        for (name, array), values in zip(self.arrays.items(), chunks, strict=True):
+            array.add(values[:-1] + self.arrays["weight"].size if name == "weight_start" else values)
+
+    def ends(self) -> list[int]:
+        return [array.size for array in self.arrays.values()]
+
+    def since(self, first: list[int]) -> dict[str, np.ndarray]:
+        """What was added after ``first``, as :meth:`add` takes it."""
+        pieces = {
+            name: array.room[lo : array.size] for (name, array), lo in zip(self.arrays.items(), first, strict=True)
+        }
+        weights = pieces["weight"].size
+        start = pieces["weight_start"]
+        pieces["weight_start"] = np.append(start - (self.arrays["weight"].size - weights), weights)
+        return pieces
+
+
+def _packed(plan: _Plan, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     parts = [(node, part[0], part[-1] + 1) for node, part in plan.parts.items()]
-    arrays = {"order": plan.order, "ranges": np.array(plan.ranges), "n_points": tree.n_points}
-    arrays |= {"parts": np.array(parts, np.int64).reshape(-1, 3)}
-    for name, chunks in zip(_OF_CHUNK, zip(*tree.trained, strict=True), strict=True):
-        arrays |= {name: np.concatenate(chunks), f"{name} ends": np.cumsum([len(one) for one in chunks])}
-    return arrays
+    arrays = {"order": plan.order, "ranges": np.array(plan.ranges)}
+    return arrays | {"parts": np.array(parts, np.int64).reshape(-1, 3)} | weights
 
 
-def _unpacked(found: dict[str, np.ndarray]) -> _Tree:
+def _unpacked(found: dict[str, np.ndarray]) -> tuple[_Plan, list[np.ndarray]]:
     plan = _Plan(found["order"].size, 1)
     plan.order, plan.ranges = found["order"], [tuple(one) for one in found["ranges"].tolist()]
     plan.parts = {node: list(range(first, last)) for node, first, last in found["parts"].tolist()}
-    cuts = [np.split(found[name], found[f"{name} ends"][:-1]) for name in _OF_CHUNK]
-    return _Tree(plan, list(zip(*cuts, strict=True)), found["n_points"])
+    return plan, [found[name] for name in _Weights.TYPES]
 
 
-def _assemble(trees: list[_Tree], labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
-    """The arrays of :class:`xcrepro.kernels.plt_search.Forest` out of the chunks' results."""
-    plans = [tree.plan for tree in trees]
+def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
+    """The arrays of :class:`xcrepro.kernels.plt_search.Forest`, and the chunks' numbers of points."""
     chunks = [(number, node) for number, plan in enumerate(plans) for node in plan.inner()]
-    features, starts, child, weight, bias = zip(*(one for tree in trees for one in tree.trained), strict=True)
     n_trees = len(plans)
-    child_start = n_trees + np.cumsum([0, *map(len, bias)])
+    child_start = n_trees + np.cumsum([0, *(len(plans[tree].children(node)) for tree, node in chunks)])
     n_nodes = int(child_start[-1])
     node_of = {(tree, 0): tree for tree in range(n_trees)}
     chunk, label, above = (np.full(n_nodes, -1, np.int32) for _ in range(3))
@@ -569,7 +606,8 @@ def _assemble(trees: list[_Tree], labels: np.ndarray, n_labels: int) -> dict[str
         found = labels[plan.order[places]]
         label[first:last][is_leaf] = found
         leaf[tree, found] = first + np.flatnonzero(is_leaf)
-    kept = [0, *(part[-1] for part in starts)]
+    weights.arrays["weight_start"].add(np.array([weights.arrays["weight"].size]))
+    learned = {name: array.whole() for name, array in weights.arrays.items()}
     return {
         "chunk": chunk,
         "label": label,
@@ -577,14 +615,9 @@ def _assemble(trees: list[_Tree], labels: np.ndarray, n_labels: int) -> dict[str
         "owner": owner,
         "child_start": child_start.astype(np.int64),
         "leaf": leaf,
-        "feature_start": np.cumsum([0, *map(len, features)]).astype(np.int64),
-        "features": np.concatenate(features),
-        "weight_start": np.concatenate(
-            [[0], *(part[1:] + base for part, base in zip(starts, np.cumsum(kept)[:-1], strict=True))]
-        ).astype(np.int64),
-        "child": np.concatenate(child),
-        "weight": np.concatenate(weight),
-        "bias": np.concatenate([np.ones(n_trees, np.float32), *bias]),
+        "feature_start": np.cumsum([0, *learned.pop("n_features")]).astype(np.int64),
+        **learned,
+        "bias": np.concatenate([np.ones(n_trees, np.float32), learned["bias"]]),
     }
 
 
@@ -598,4 +631,23 @@ class _Rows(NamedTuple):
 
 
 def _rows(X: sparse.csr_matrix) -> _Rows:
-    return _Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float32), X.shape[1])
+    types = (X.indptr, np.int64), (X.indices, np.int32), (X.data, np.float32)
+    return _Rows(*(array.astype(dtype, copy=False) for array, dtype in types), X.shape[1])
+
+
+def _label_features(rows: _Rows, positives: sparse.csc_matrix, run: Callable) -> _Rows:
+    """For each label the mean of its points' rows, of length 1; stretches of labels side by side."""
+    starts, points = positives.indptr.astype(np.int64), positives.indices.astype(np.int32, copy=False)
+
+    def some(first: int) -> _Rows:
+        sums = plt_train.sums(*rows[:3], starts[first : first + _LABELS + 1], points, rows.n_features)
+        shape = sums[0].size - 1, rows.n_features
+        return _rows(unit_rows(sparse.csr_matrix(sums[::-1], shape=shape)))
+
+    found = [_Growing(np.int64), _Growing(np.int32), _Growing(np.float32)]
+    found[0].add(np.zeros(1, np.int64))
+    for part in run(some, list(range(0, starts.size - 1, _LABELS))):
+        found[0].add(part.indptr[1:] + found[1].size)
+        found[1].add(part.indices)
+        found[2].add(part.data)
+    return _Rows(*(array.whole() for array in found), rows.n_features)
