@@ -114,6 +114,8 @@ def _variable(kind: int, content: bytes, order: str) -> tuple[str, object] | Non
     if len(parts) < 4 or any(part is None for part in parts):
         return None
     (flags, *_), shape, name = parts[0].tolist(), parts[1], parts[2]
+    if not isinstance(flags, int):
+        raise ValueError("flags that are no whole number")
     kind, complex_numbers = flags & 0xFF, flags & 0x800
     if complex_numbers or not _SPARSE <= kind <= _UINT64 or len(shape) != 2:
         return None

@@ -91,7 +91,7 @@ def _open(path: str | os.PathLike):
     require_file(path)
     try:
         return pyarrow.parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # the last for names that are no UTF-8
         raise DataError(path, f"no readable Parquet file ({error})", "one", do="Make or fetch it again") from None
 
 

@@ -111,7 +111,7 @@ class LabelAttention(networks.Network):
     # ------------------------------------------------------------------ training
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         X, Y, n = _words(X), truth.to_csr(), truth.n_rows
         features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         labels = np.flatnonzero(truth.label_counts())

@@ -161,6 +161,9 @@ class Model:
         if not hasattr(self, "n_labels_"):
             raise NotFitted(f"{self!r} is not fitted: call fit(X, Y) first")
 
+    def _check_parameters(self) -> None:
+        """Raise ArgumentError where a parameter breaks its rule."""
+
     def _check_probabilities(self) -> None:
         """Raise ArgumentError where the scores of the fitted model are no probabilities."""
 
@@ -283,6 +286,7 @@ def load(path: str | os.PathLike) -> Model:
         if missing := sorted(files.keys() - _digests(path).keys()):
             raise ValueError(f"{missing[0]} is missing")
         model = getattr(models, kind)(**parameters)
+        model._check_parameters()
         model.n_features_, model.n_labels_ = n_features, n_labels
         model._read(path)
         model._check_read()

@@ -104,8 +104,8 @@ class ClusterNetwork(networks.ReadsWords):
 
     _LEAST = networks.Network._LEAST | {"max_leaf": 1, "beam": 1}
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("clusters", self.clusters, CLUSTERS)
         if whole_number("levels", self.levels, 1) > (2 if self.clusters in ("k-means", "random") else 1):
             rule = 'must be 1 or 2, and 1 for "learned" and "none"'
@@ -115,7 +115,7 @@ class ClusterNetwork(networks.ReadsWords):
     # ------------------------------------------------------------------ training
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         X, T = self._with_labels_as_points(X, truth)
         features = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
         labels = np.flatnonzero(np.bincount(T.indices, minlength=T.shape[1]))

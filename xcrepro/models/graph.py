@@ -59,12 +59,12 @@ class GraphTowers(two_towers.TwoTowers):
 
     _LEAST = two_towers.TwoTowers._LEAST | {"near": 1, "words": 1}
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         real_number("mix", self.mix, at_least=0, at_most=100)
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         unit, Y = unit_rows(X), truth.to_csr().astype(np.float64)
         names = self._words_of_labels(X, truth).astype(np.float64)
         share = Y @ sparse.diags(1 / np.maximum(truth.label_counts(), 1))

@@ -37,7 +37,7 @@ class Network(Resumable):
     _LEAST: ClassVar = {"dim": 1, "epochs": 1, "batch": 1, "seed": 0}  # of the parameters that are whole numbers
     _SHARES: ClassVar[tuple[str, ...]] = ("dropout",)  # those in [0, 1)
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         for name, least in self._LEAST.items():
             whole_number(name, getattr(self, name), least)
         for name in self._SHARES:

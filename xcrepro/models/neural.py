@@ -93,8 +93,8 @@ class NeuralOneVsAll(networks.Network):
 
     _SHARES = ("dropout", "shift")
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("loss", self.loss, LOSSES)
         for name in ("gamma", "gamma_positive", "gamma_negative"):
             real_number(name, getattr(self, name), at_least=0, at_most=100)
@@ -112,7 +112,7 @@ class NeuralOneVsAll(networks.Network):
     # ------------------------------------------------------------------ training
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         X, Y = unit_rows(X).astype(np.float32), truth.to_csr()
         start = self._start(X.shape[1], truth)
         # An embedding that no training point has stays what it was drawn, and would take as long as any other.

@@ -104,8 +104,8 @@ class TwoTowers(networks.ReadsWords):
     _LEAST = networks.Network._LEAST | {"shortlist": 1, "refresh": 1, "hard": 0}
     _SHARES = ()
 
-    def _check(self) -> None:
-        super()._check()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("output", self.output, OUTPUTS)
         # Cosines divided by less than this leave the range in which softmax in float32 tells them apart.
         real_number("temperature", self.temperature, at_least=1e-3)
@@ -114,7 +114,7 @@ class TwoTowers(networks.ReadsWords):
     # ------------------------------------------------------------------ training
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         words = self._words_of_labels(X, truth)
         X = unit_rows(X).astype(np.float32)
         known = np.bincount(X.indices, minlength=X.shape[1]) + np.bincount(words.indices, minlength=X.shape[1]) > 0

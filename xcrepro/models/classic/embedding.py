@@ -43,7 +43,7 @@ class _Embedding(Model):
         """A parameter that counts dimensions, at most the labels that training has seen."""
         return min(whole_number(name, getattr(self, name), 1), int((truth.label_counts() > 0).sum()))
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         real_number("penalty", self.penalty, above=0)
         whole_number("seed", self.seed, 0)
 
@@ -89,7 +89,7 @@ class CPLST(_Embedding):
     seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         rank, X, Y = self._size("components", truth), with_constant(X), truth.to_csr().astype(np.float64)
         means = np.asarray(Y.sum(axis=0)).ravel() / Y.shape[0]
         steps, turned = 6, Y.T.tocsr()
@@ -135,7 +135,7 @@ class MLCSSP(_Embedding):
     seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         size, X, Y = self._size("columns", truth), with_constant(X), truth.to_csr().astype(np.float64)
         turned = Y.T.tocsr()
         _, vectors = leading(lambda V: turned @ (Y @ V), Y.shape[1], size, self.seed)
@@ -193,7 +193,7 @@ class LEML(_Embedding):
     seed: int = 0
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self._check()
+        self._check_parameters()
         rank, rounds = self._size("rank", truth), whole_number("rounds", self.rounds, 1)
         X, Y = with_constant(X), truth.to_csr().astype(np.float64)
         turned, progress = Y.T.tocsr(), Progress(rounds * rank, "LEML")
