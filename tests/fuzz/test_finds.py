@@ -12,6 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import scipy.io
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
@@ -230,6 +231,13 @@ def test_parameters_of_a_model_that_predicts_are_checked(bias):
         model.predict(np.eye(4), 2)
 
 
+def test_parameters_of_a_model_are_checked_when_it_is_read(tmp_path):
+    model = xc.models.ClusterNetwork(dim=3, epochs=1, max_leaf=2).fit(np.eye(8, 4), np.eye(8, 6))
+    model.set_params(beam="\0").save(tmp_path / "model")
+    with pytest.raises(DataError, match="beam must be"):
+        xc.models.load(tmp_path / "model")
+
+
 def test_a_model_whose_class_is_a_list(tmp_path):
     about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
     (tmp_path / "model.json").write_text(about)
@@ -346,6 +354,28 @@ def test_parquet_of_another_form(tmp_path, columns, message):
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=message):
         formats.read_truth(tmp_path / "a.parquet", n_labels=12)
+
+
+def test_parquet_with_a_name_that_is_no_text(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'xcrepro[formats]'")
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"labels": [[3]]}), path)
+    path.write_bytes(path.read_bytes().replace(b"labels", b"label\xec"))
+    with pytest.raises(DataError, match="Parquet"):
+        formats.read_truth(path, n_labels=12)
+
+
+def test_matlab_flags_that_are_no_whole_number(tmp_path):
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"Y": np.eye(3)})
+    content = bytearray(path.read_bytes())
+    assert content[136] == 6  # unsigned numbers of 32 bits
+    content[136] = 9  # float64
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="whole number"):
+        formats.read_truth(path)
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])

@@ -364,6 +364,55 @@ def test_rank_is_a_stable_argsort(values):
     assert rank.tolist() == np.argsort(values, kind="stable").tolist()
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-2, 0), max_size=300))
+def test_rank_of_stakes(values):
+    values = np.array(values, float) + 0.0
+    rank = np.empty(len(values), np.int32)
+    plt_train._rank(values, rank)
+    assert rank.tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9000), min_size=1, max_size=30), min_size=1, max_size=8), st.booleans())
+def test_members_are_the_points_of_the_children(children, everyone):
+    """Against NumPy's sorted sets; the numbers lie in several words of bits, and of words of these."""
+    found, edges = np.concatenate(children).astype(np.int32), np.cumsum([2, *map(len, children)])
+    points, start, positive = plt_train.members(np.append([9000, 1], found).astype(np.int32), edges, 9001, everyone)
+    want = np.arange(9001) if everyone else np.unique(found)
+    assert points.tolist() == want.tolist()
+    for c, its in enumerate(children):
+        assert points[positive[start[c] : start[c + 1]]].tolist() == sorted(set(its))
+
+
+def test_label_features_are_the_unit_sums_of_their_points(monkeypatch):
+    """Words that cancel are none; any stretch of labels gives the same bits."""
+    rng = np.random.default_rng(0)
+    X = sp.random(80, 9000, 0.01, "csr", np.float32, rng)
+    X.data = rng.choice([-1, 0.3, 1], X.data.size).astype(np.float32)
+    Y = sp.csc_matrix(rng.random((80, 25)) < 0.1)
+    want = sp.csr_matrix(Y.T.astype(np.float32) @ X).toarray().astype(float)
+    for labels in (25, 7, 1):
+        monkeypatch.setattr(plt, "_LABELS", labels)
+        found = plt._label_features(plt._rows(X), Y, map)
+        dense = sp.csr_matrix((found.data, found.indices, found.indptr), shape=want.shape)
+        assert dense.has_canonical_format
+        assert (found.data != 0).all()
+        np.testing.assert_allclose(dense.toarray(), unit(want), rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_any_number_of_threads_trains_the_same_bits(data, monkeypatch, loss):
+    """Nodes that are trained at once, and the order in which they end, do not matter."""
+    bits = []
+    for count, shares in (("1", 256), ("2", 256), ("3", 1), ("3", 10**9)):
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        monkeypatch.setattr(plt, "_SHARES", shares)
+        model = PLT(trees=2, max_leaf=9, max_iter=3, loss=loss).fit(data.train.X[:200], data.train.Y[:200])
+        bits.append({name: array.tobytes() for name, array in model._state().items()})
+    assert bits[0] == bits[1] == bits[2] == bits[3]
+
+
 def test_the_trees_of_an_ensemble_differ(models):
     first, second, _ = models[3, "logistic"]._forest.leaf
     assert (first - first.min() != second - second.min()).any()

@@ -132,6 +132,7 @@ def test_the_command(tmp_path, capsys):
     [
         ("k,P\n1,0.5\n", "k,P\n1,0.6\n", "line 2: '1,0.6' instead of '1,0.5'", 1 / 6),
         ("P@1 0.50\nP@5 0.25", "P@1 0.51\nP@5 0.35", "line 1: 'P@1 0.51' instead of 'P@1 0.50'", 0.1 / 0.35),
+        ("P@1 0.25\nP@5 0.50", "P@1 0.35\nP@5 0.51", "line 1: 'P@1 0.35' instead of 'P@1 0.25'", 0.1 / 0.35),
         ("P 1,234.5", "P 1,235.0", "line 1: 'P 1,235.0' instead of 'P 1,234.5'", 0.5 / 1235),
         ("PLT leads", "FastXML leads", "line 1: 'FastXML leads' instead of 'PLT leads'", math.inf),
         ("fig3 0.5", "fig4 0.5", "line 1", math.inf),
