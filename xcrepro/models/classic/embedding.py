@@ -243,11 +243,16 @@ class WSABIE(_Embedding):
     length: float = 5.0
     seed: int = 0
 
+    def _check_parameters(self) -> None:
+        for name, least in (("dim", 1), ("epochs", 1), ("seed", 0)):
+            whole_number(name, getattr(self, name), least)
+        real_number("learning_rate", self.learning_rate, above=0, at_most=1)
+        real_number("length", self.length, above=0)
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        dim, epochs = whole_number("dim", self.dim, 1), whole_number("epochs", self.epochs, 1)
-        rate = real_number("learning_rate", self.learning_rate, above=0, at_most=1)
-        length = real_number("length", self.length, above=0)
-        seed = whole_number("seed", self.seed, 0)
+        self._check_parameters()
+        dim, epochs, seed = int(self.dim), int(self.epochs), int(self.seed)
+        rate, length = float(self.learning_rate), float(self.length)
         X = with_constant(X).astype(np.float32)
         points = drawn_weights(seed, 0, 1 / np.sqrt(dim), X.shape[1], dim)
         labels = drawn_weights(seed, 1, 1 / np.sqrt(dim), truth.n_labels, dim)
