@@ -47,14 +47,19 @@ def bins(scores):
 
 
 @kernel
+def _bin(bits, first, size):
+    """Which of the bins of :func:`count_bins` a score is in."""
+    return min(max(np.int64(_falling(bits) >> np.uint32(BIN_BITS)) - first + 1, 0), size - 1)
+
+
+@kernel
 def count_bins(scores, first, size):
     """How many scores each of ``size`` bins has: the bins from ``first`` on, before them one for all that is above, behind them
     one for all that is below."""
     found = np.zeros(size, np.int64)
     bits = scores.view(np.uint32)
     for i in range(bits.size):
-        at = np.int64(_falling(bits[i]) >> np.uint32(BIN_BITS)) - first + 1
-        found[min(max(at, 0), size - 1)] += 1
+        found[_bin(bits[i], first, size)] += 1
     return found
 
 
@@ -64,8 +69,7 @@ def take_bins(scores, first, wanted):
     bits = scores.view(np.uint32)
     found, m = np.empty(scores.size, scores.dtype), 0
     for i in range(bits.size):
-        at = np.int64(_falling(bits[i]) >> np.uint32(BIN_BITS)) - first + 1
-        if wanted[min(max(at, 0), wanted.size - 1)]:
+        if wanted[_bin(bits[i], first, wanted.size)]:
             found[m] = scores[i]
             m += 1
     return np.sort(found[:m])

@@ -110,7 +110,8 @@ class ThresholdCurve:
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores, falling, and how many predictions and hits are at or above each."""
-        scores, hits = (np.sort(_joined(parts)) for parts in (self._scores, self._hits))
+        empty = np.empty(0, np.float32)
+        scores, hits = (np.sort(np.concatenate([empty, *parts])) for parts in (self._scores, self._hits))
         distinct = run_starts(scores).size
         found = np.empty(distinct), np.empty(distinct, np.int64), np.empty(distinct, np.int64)
         kernel.steps(scores, hits, *found)
@@ -159,11 +160,6 @@ class ThresholdCurve:
         return float(_best(self._scores, self._hits, [self.n_relevant], beta2, crossed=False)[0])
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """One array, without a copy where there is one already."""
-    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.float32), *parts])
-
-
 def _each(work, parts: list[np.ndarray]) -> list:
     """``work(part)`` of each, in threads."""
     found = threads.over_rows(len(parts), lambda lo, hi: [work(part) for part in parts[lo:hi]], min_rows=1)
@@ -173,8 +169,8 @@ def _each(work, parts: list[np.ndarray]) -> list:
 def _best(scores: list, hits: list, true: list, beta2: float, *, crossed: bool) -> np.ndarray:
     """float32: the threshold of the largest micro-F on all parts, (1,), or (``crossed``) on all but each of them, (parts,).
 
-    F is largest at a hit. In a bin of scores it is at most what it were if the bin's hits came before its misses. Where that is
-    below the F at some bin's end, the bin is counted as a whole and not looked into.
+    F is largest at a hit. In a bin of scores it is at most what it would be if the bin's hits came before its misses. If that
+    is below the F at some bin's end, the bin is counted as a whole and not looked into.
     """
 
     def outside(parts: list) -> np.ndarray:
@@ -186,7 +182,7 @@ def _best(scores: list, hits: list, true: list, beta2: float, *, crossed: bool) 
         return ratio((1.0 + beta2) * hits, beta2 * relevant + n)
 
     if not crossed:  # in parts for threads
-        scores = [half for part in scores for half in np.array_split(part, 2)]
+        scores = [half for part in scores for half in np.array_split(part, threads.count())]
     n_hits, relevant = outside([part.size for part in hits]), outside(true)[:, None]
     if not n_hits.all():
         got = f"none outside fold {np.argmin(n_hits)}" if crossed else "none"
