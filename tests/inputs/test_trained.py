@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from xcrepro import models
 from xcrepro.inputs import trained
 from xcrepro.models import PLT, DiSMEC, FastXML, LabelAttention, NeuralOneVsAll, PfastreXML, Popularity, base
 from xcrepro.predictions import TopK
+from xcrepro.repro import stamps
 from xcrepro.truth import Truth
 
 
@@ -111,20 +111,40 @@ def test_a_change_of_the_models_own_sources_is_another_training(data, monkeypatc
     before = trained.training(Counting(), X, Y).folder
     monkeypatch.setattr(trained, "_sources", lambda kind: "another")
     assert trained.training(Counting(), X, Y).folder != before
-    monkeypatch.undo()
-    read, real = [], Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda self: read.append(self.name) or real(self))
-    trained._sources.__wrapped__(FastXML)
-    assert sorted(read) == ["arithmetic.py", "base.py", "fastxml.py", "predictions.py", "truth.py"]
-    read.clear()
-    trained._sources.__wrapped__(NeuralOneVsAll)  # its optimizer is an import of its own
-    assert sorted(read) == sorted(
-        f"{one}.py" for one in ("adam", "arithmetic", "base", "networks", "neural", "predictions", "resumable", "truth")
+
+
+def test_what_a_training_runs_through():
+    """Its own kernels and modules, and no other model's; a docstring is no part of it, the rest of a file is."""
+    trees, network = (trained._sources(kind) for kind in (FastXML, NeuralOneVsAll))
+    assert {"kernels/fastxml.py", "kernels/elementary.py", "models/base.py", "truth.py", "arithmetic.py"} <= set(trees)
+    assert {"models/adam.py", "models/resumable.py", "kernels/random.py"} <= set(network)
+    assert not {"kernels/fastxml.py", "kernels/plt_train.py", "models/plt.py"} & set(network)
+    assert not {name for name in trees if name.startswith("metrics/")}
+
+
+@pytest.mark.parametrize(
+    ("edit", "same"),
+    [
+        (('    """One.\n\n    Two."""\n', '    """Other."""\n'), True),
+        (('"""Of the module."""', '"""Of it."""'), True),
+        (("return 1", "return 2"), False),
+        (('    """Of the class."""\n', ""), True),
+        (('"""No docstring."""', '"""None."""'), False),
+    ],
+)
+def test_docstrings_decide_no_number(tmp_path, edit, same):
+    file = tmp_path / "own.py"
+    text = (
+        '"""Of the module."""\nimport xcrepro.truth\n\n\nclass A:\n'
+        '    """Of the class."""\n    b = 1\n    """No docstring."""\n\n\ndef f():\n    """One.\n\n    Two."""\n    return 1\n'
     )
-    monkeypatch.undo()
-    before = trained._sources.__wrapped__(FastXML)
-    monkeypatch.setattr("xcrepro.kernels.digest", lambda: "another")  # an edited kernel, whichever
-    assert trained._sources.__wrapped__(FastXML) != before
+    assert edit[0] in text
+    file.write_text(text)
+    before = stamps.closure([file])
+    assert stamps.PACKAGE / "truth.py" in before
+    file.write_text(text.replace(*edit))
+    os.utime(file, ns=(1, 1))  # another time than before, whatever the clock's grain
+    assert (stamps.closure([file])[file] == before[file]) is same
 
 
 @pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])

@@ -129,6 +129,15 @@ def in_known_types(array: np.ndarray) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def save_npz(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> None:
+    """Write an ``.npz`` with its whole numbers packed: ids and offsets shrink to a tenth in no time, real numbers hardly."""
+    with zipfile.ZipFile(path, "w", compresslevel=1) as file:
+        for name, array in arrays.items():
+            file.compression = zipfile.ZIP_DEFLATED if array.dtype.kind in "iu" else zipfile.ZIP_STORED
+            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, array, allow_pickle=False)
+
+
 def npz_names(path: str | os.PathLike) -> set[str]:
     """The names of the arrays of an ``.npz`` file, which are not read; errors as for :func:`npz_arrays`."""
     return _npz(path, lambda stored: set(stored.files))

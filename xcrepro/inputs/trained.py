@@ -21,15 +21,15 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
-from xcrepro import arithmetic, extras, kernels, paths, predictions, truth
+from xcrepro import extras, paths
 from xcrepro.errors import DataError, system_fault
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
+from xcrepro.repro import stamps
 from xcrepro.truth import Truth, as_truth
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "napkinxc")
@@ -38,19 +38,7 @@ _ABOUT = "training.json"
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A model's training on one set of data; :func:`training` makes it.
-
-    Attributes
-    ----------
-    prototype : Model
-        Not fitted.
-    X : csr_matrix of float32, shape (n, D)
-    truth : Truth
-    folder : Path
-        Holds, or will hold, what came of it.
-    further : dict
-        What ``fit`` takes besides, by name.
-    """
+    """A model's training on one set of data, by :func:`training`; ``folder`` holds, or will hold, what comes of it."""
 
     prototype: Model
     X: object
@@ -59,38 +47,12 @@ class Training:
     further: dict = dataclasses.field(default_factory=dict)
 
     def model(self) -> Model:
-        """The fitted model, read where it is stored, and trained and stored otherwise.
-
-        Returns
-        -------
-        Model
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`xcrepro.models.Model.fit`.
-        """
+        """The fitted model, read where it is stored, and trained and stored otherwise."""
         with _locked(self.folder) as writable:
             return self._model(writable)
 
     def predictions(self, X, k: int = 100) -> TopK:
-        """The fitted model's best labels.
-
-        Parameters
-        ----------
-        X : sparse matrix or array_like, shape (m, D)
-        k : int
-            Labels a row; all of them where there are fewer.
-
-        Returns
-        -------
-        TopK
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`xcrepro.models.Model.fit` and ``predict``.
-        """
+        """The fitted model's k best labels of each row, all of them where there are fewer; read or made likewise."""
         k = min(k, self.truth.n_labels)
         features = base.check_features(X)
         path = self.folder / f"top{k}-{_content(features.indptr, features.indices, features.data)[:16]}.npz"
@@ -172,28 +134,10 @@ class Training:
 
 
 def training(prototype: Model, X, Y, **further) -> Training:
-    """The training of a model; nothing is trained yet.
+    """The training of a model, in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``); nothing is trained yet.
 
-    It lies in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``).
-
-    Parameters
-    ----------
-    prototype : Model
-        Not fitted; never changed.
-    X, Y
-        As for :meth:`xcrepro.models.Model.fit`.
-    **further : sparse matrix or array_like
-        Matrices that the ``fit`` of this model takes besides, such as ``label_features`` of
-        :class:`xcrepro.models.TwoTowers`: part of what the training is known by.
-
-    Returns
-    -------
-    Training
-
-    Raises
-    ------
-    ArgumentError
-        Where X, Y or one of the further matrices is none that ``fit`` takes.
+    ``further`` is what the model's ``fit`` takes besides, such as ``label_features`` of :class:`xcrepro.models.TwoTowers`.
+    ArgumentError where X, Y or one of these is none that ``fit`` takes.
     """
     features, relevant = base.check_features(X), as_truth(Y)
     name = type(prototype).__name__
@@ -269,18 +213,11 @@ def _content(*arrays: np.ndarray) -> str:
 
 
 @cache
-def _sources(kind: type[Model]) -> str:
-    """Digest of what a training of this class runs through: its modules, the containers, all kernels, the libraries."""
-    modules, found = set(), [sys.modules[cls.__module__] for cls in kind.__mro__ if cls is not object]
-    while found:
-        modules.add(module := found.pop())
-        used = {value for value in vars(module).values() if isinstance(value, ModuleType)} - modules
-        found += [one for one in used if one.__name__.startswith("xcrepro.models.")]
-    digest = hashlib.sha256(kernels.digest().encode())
-    for module in sorted(modules | {arithmetic, predictions, truth}, key=lambda module: module.__name__):
-        digest.update(module.__name__.encode() + Path(module.__file__).read_bytes())
-    digest.update(repr([(name, importlib.metadata.version(name)) for name in _LIBRARIES]).encode())
-    return digest.hexdigest()
+def _sources(kind: type[Model]) -> dict[str, str]:
+    """What a training of this class runs through: the code of its modules and of all that they import, and the libraries."""
+    modules = [Path(sys.modules[cls.__module__].__file__) for cls in kind.__mro__ if cls is not object]
+    code = {stamps.short(stamps.PACKAGE, path): digest for path, digest in stamps.closure(modules).items()}
+    return code | {name: importlib.metadata.version(name) for name in _LIBRARIES}
 
 
 def _plain(value):

@@ -10,18 +10,7 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 
 
 class Adam:
-    """Adam over named float32 arrays, which it changes in place.
-
-    Parameters
-    ----------
-    weights : dict of str to ndarray
-        Of one or two axes; whole numbers among them stay as they are.
-
-    Attributes
-    ----------
-    state : dict of str to ndarray
-        What the steps before left: the moments, and the betas to the power of the steps.
-    """
+    """Adam over named float32 arrays, changed in place; ``state`` is what earlier steps left: moments and powers of beta."""
 
     def __init__(self, weights: dict[str, np.ndarray]) -> None:
         self._weights, self.state = weights, {"left": np.ones(2)}

@@ -19,7 +19,7 @@ from scipy import sparse
 import xcrepro
 from xcrepro import arithmetic, threads
 from xcrepro.arguments import whole_number
-from xcrepro.data.sources import npz_arrays
+from xcrepro.data.sources import npz_arrays, save_npz
 from xcrepro.errors import ArgumentError, DataError, XCError
 from xcrepro.matrices import checked_matrix, row_of
 from xcrepro.predictions import TopK
@@ -233,7 +233,7 @@ class Model:
             setattr(self, f"{name}_", arrays[name])
 
     def _write(self, folder: Path) -> None:
-        np.savez(folder / _ARRAYS, **self._state())
+        save_npz(folder / _ARRAYS, self._state())
 
     def _read(self, folder: Path) -> None:
         self._restore(npz_arrays(folder / _ARRAYS))

@@ -14,17 +14,9 @@ FIRST, THEN = 15.0, 30.0
 
 
 class Progress:
-    """Counts work that is done and prints how far it is. Threads may call :meth:`add`.
+    """Counts work that is done, in any unit, and prints how far it is. Threads may call :meth:`add`.
 
-    Parameters
-    ----------
-    total : float
-        All there is to do, in any unit; the end is estimated as if each unit took as long as those before it. The first
-        addition is left out, because the kernels are compiled in it.
-    what : str
-        The beginning of a line; may be changed.
-    clock : callable
-        Seconds; for tests.
+    The first addition is left out of the estimate, because the kernels are compiled in it. ``clock`` is for tests.
     """
 
     def __init__(self, total: float, what: str = "", clock: Callable[[], float] = time.monotonic) -> None:

@@ -53,15 +53,7 @@ class Resumable(Model):
 
 
 class Checkpoint:
-    """The parts of one training that are done, in a folder, one file each; without a folder, none.
-
-    Parameters
-    ----------
-    model : Resumable
-        In its ``fit``.
-    data : tuple of ndarray
-        All that decides what the training comes to, besides the model's parameters.
-    """
+    """The parts of one training that are done, in a folder, one file each, known by the model and its ``data``; or none."""
 
     def __init__(self, model: Resumable, data: tuple[np.ndarray, ...]) -> None:
         self.who = type(model).__name__

@@ -58,35 +58,53 @@ def sources(entry: manifest.Entry) -> dict[str, str]:
     """File -> SHA-256 of the package's files that the item's numbers rest on."""
     module = PACKAGE / "papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
-    waiting = [*_imported(code), *([module] if module.is_file() else [])]
-    found: set[Path] = set()
+    try:
+        imported = [*_imported(ast.parse(code), code)]
+    except SyntaxError:
+        imported = []  # the run will say so
+    found = closure([*imported, *([module] if module.is_file() else [])], WHOLE)
+    engine = PACKAGE / "repro"
+    parts = _hashes(PACKAGE.parent, [*(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
+    return parts | {short(PACKAGE.parent, path): found[path] for path in sorted(found)}
+
+
+def closure(modules: Iterable[Path], whole: tuple[str, ...] = ()) -> dict[Path, str]:
+    """SHA-256 of these files and of all that they import of the package, directly or not, but the engine.
+
+    Of the folders in ``whole`` one file brings all others.
+    """
+    found, waiting, opened = {}, list(modules), set()
     while waiting:
         path = waiting.pop()
-        folder = path.relative_to(PACKAGE).parts[0]
-        if path in found or folder == "repro":
+        folder = path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else ""  # a reader's own model
+        if folder == "repro":
             continue
-        found.add(path)
-        if folder in WHOLE:
-            waiting += [part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES]
-        if path.suffix == ".py":
-            waiting += _imports(path, path.stat().st_mtime_ns)
-    engine = PACKAGE / "repro"
-    return _hashes(PACKAGE.parent, [*found, *(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
+        imports, found[path] = _code(path, path.stat().st_mtime_ns) if path.suffix == ".py" else ((), file_hash(path))
+        if folder in whole and folder not in opened:
+            opened.add(folder)
+            imports += tuple(part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
+        waiting += {*imports} - {*found, *waiting}
+    return found
 
 
 @functools.lru_cache(maxsize=1024)
-def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
-    return tuple(_imported(path.read_text(encoding="utf-8")))
+def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
+    """The package's files that a module imports, and SHA-256 of its lines without docstrings, which decide no number."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines: list[str | None] = [*text.splitlines()]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
+            first = node.body[0]
+            lines[first.lineno - 1 : first.end_lineno] = [None] * (first.end_lineno - first.lineno + 1)
+    code = "\n".join(line for line in lines if line is not None)
+    return tuple(_imported(tree, text)), hashlib.sha256(code.encode()).hexdigest()
 
 
-def _imported(code: str) -> Iterator[Path]:
+def _imported(tree: ast.AST, code: str) -> Iterator[Path]:
     """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders."""
-    try:
-        nodes = list(ast.walk(ast.parse(code)))
-    except SyntaxError:
-        return  # the run will say so
     names: set[str] = set()
-    for node in nodes:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == xcrepro.__name__:
