@@ -27,6 +27,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
+from xcrepro import kernels
 from xcrepro.repro import guard, manifest, notebooks, same, tidy
 
 websocket = pytest.importorskip(
@@ -72,7 +73,7 @@ def _install(way: str, root: Path, room: Path) -> Installed:
     own |= {f"JUPYTER_{what}_DIR": str(home / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
     data = home / "cache"
     data.mkdir()
-    own |= {"XCREPRO_DATA": str(data)}
+    own |= {"XCREPRO_DATA": str(data), "NUMBA_CACHE_DIR": str(kernels.home())}
     if "XCREPRO_DATA" in os.environ:  # trained models are the tester's, where there are any; nothing else is touched
         trained = Path(os.environ["XCREPRO_DATA"]).resolve() / "trained"
         trained.mkdir(parents=True, exist_ok=True)

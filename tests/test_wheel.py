@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from xcrepro import kernels
+
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("hatchling") is None, reason="hatchling builds the wheel: pip install -e '.[test]'"
 )
@@ -38,8 +40,8 @@ def installed(wheel, tmp_path_factory):
     zipfile.ZipFile(wheel).extractall(site)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XCREPRO_")}
     own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(site)}
-    # A kernel is compiled for every new folder; interpreted it comes to the same, sooner.
-    environment = {**kept, **own, "NUMBA_DISABLE_JIT": "1"}
+    # The kernels are the clone's, byte for byte, and so is what is compiled of them.
+    environment = {**kept, **own, "NUMBA_CACHE_DIR": str(kernels.home())}
 
     def run(*command: str, cwd: str | Path = "/", status: int = 0, **changed: str) -> str:
         done = call(*command, cwd=cwd, env=environment | changed)
@@ -182,8 +184,7 @@ def test_a_student_runs_a_whole_lesson_from_the_wheel(installed, students):
     run += (
         "nbclient.NotebookClient(book, timeout=300, kernel_name='python3').execute(); nbformat.write(book, sys.argv[1])"
     )
-    # Compiled, but quickly rather than well: interpreted, a lesson takes minutes.
-    installed("-c", run, path.name, cwd=path.parent, NUMBA_DISABLE_JIT="0", NUMBA_OPT="1")
+    installed("-c", run, path.name, cwd=path.parent)
     *cells, where = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert str(installed.site) in "".join(where["outputs"][0]["text"])
     committed = {cell["id"]: printed(cell) for cell in lesson["cells"] if cell["cell_type"] == "code"}

@@ -16,7 +16,7 @@ from xcrepro import extras, paths
 from xcrepro.arguments import did_you_mean, real_number
 from xcrepro.errors import ArgumentError, XCError
 
-ROOMS = {"trained": "trained model", "datasets": "dataset"}
+ROOMS = {"trained": "trained model", "datasets": "dataset", "numba": "compiled code"}
 """Folders of the cache whose contents can be had again, each folder in them by itself."""
 _NOTED = "training.json"
 _PROJECT = "project"  # figures of runs outside of a project

@@ -20,9 +20,11 @@ print(out.tolist(), hits, numba.config.CACHE_DIR, sep="|")
 """
 
 
-def run(home, cache):
+def run(home, cache, **variables):
     """What a process of its own computes, how many of the two kernels came from the cache, and where other code caches."""
-    env = {**os.environ, "PYTHONPATH": str(home), "NUMBA_CACHE_DIR": str(cache)}
+    env = {**os.environ, "PYTHONPATH": str(home), "NUMBA_CACHE_DIR": str(cache)} | {
+        name: str(value) for name, value in variables.items()
+    }
     done = subprocess.run([sys.executable, "-c", CHILD], env=env, cwd=home, capture_output=True, text=True, check=True)
     values, hits, folder = done.stdout.strip().split("|")
     return values, int(hits), folder
@@ -46,8 +48,34 @@ def test_a_change_in_one_file_reaches_the_others(root, tmp_path):
 
     elementary.write_text(source)
     assert run(tmp_path, cache) == (first[0], 2, str(cache))
-    assert len(list(cache.iterdir())) == 2
-    assert all(folder.name.startswith("kernels-") for folder in cache.iterdir())
+    assert {folder.name.partition("-")[0] for folder in cache.iterdir()} == {"elementary", "random", "resample"}
+
+    other = package / "kernels/ranking.py"  # no file that those two use
+    other.write_text(other.read_text() + "\n\nMORE = 1\n")
+    assert run(tmp_path, cache) == (first[0], 2, str(cache))
+
+
+def test_copies_share_what_is_compiled(root, tmp_path):
+    """The same files elsewhere, of another time, compile nothing; beside them it lies where nothing else can be written."""
+    cache = tmp_path / "cache"
+    for home in (tmp_path / "one", tmp_path / "two"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(root / "xcrepro/kernels", home / "xcrepro/kernels", ignore=ignored)
+        (home / "xcrepro/__init__.py").touch()
+    for file in (tmp_path / "two/xcrepro/kernels").glob("*.py"):
+        os.utime(file, (1e9, 1e9))
+    first = run(tmp_path / "one", cache)
+    assert run(tmp_path / "two", cache) == (first[0], 2, str(cache))
+
+    usual = run(tmp_path / "one", "", XDG_CACHE_HOME=tmp_path / "users")
+    assert usual[:2] == (first[0], 0)
+    assert run(tmp_path / "two", "", XDG_CACHE_HOME=tmp_path / "users")[1] == 2
+    beside = tmp_path / "one/xcrepro/kernels/__pycache__"
+    assert not [*beside.glob("random-*")]
+    (tmp_path / "a file").touch()
+    closed = run(tmp_path / "one", "", XDG_CACHE_HOME=tmp_path / "a file")
+    assert closed[:2] == (first[0], 0)
+    assert len([*beside.glob("random-*")]) == 1
 
 
 def test_a_person_is_told_once_that_it_compiles(tmp_path):

@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         if ended != "survived":
             sound = "sound " + hash_of([source, *map(test_text, seen_by)])
             if sound not in results and sound not in unsound:
-                if run_tests(seen_by, CACHE) == "passed":
+                if run_tests(seen_by) == "passed":
                     keep(results, sound, "passed")
                 else:
                     unsound.add(sound)
@@ -98,15 +98,10 @@ def report(wanted: list[Fault], results: dict[str, str]) -> int:
 
 def plant(fault: Fault) -> tuple[str, tuple[str, ...]]:
     """``caught``, ``timed out`` (caught as well) or ``survived``, and the tests that saw it."""
-    target, cache = TREE / fault.file, CACHE
-    if fault.room == "kernels":  # compiled anew; what is compiled of the others is taken as it is
-        cache = PLACE / "numba-of-fault"
-        shutil.rmtree(cache, ignore_errors=True)
-        CACHE.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(CACHE, cache, copy_function=os.link)
+    target = TREE / fault.file
     try:
         target.write_text(faults.changed(fault), encoding="utf-8")
-        ended = run_tests(fault.tests, cache)
+        ended = run_tests(fault.tests)
     finally:
         shutil.copy2(ROOT / fault.file, target)
     failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py::\w+)", log(), re.MULTILINE)
@@ -119,11 +114,11 @@ def log() -> str:
     return (PLACE / "log.txt").read_text(errors="replace")
 
 
-def run_tests(tests: Iterable[str], cache: Path) -> str:
+def run_tests(tests: Iterable[str]) -> str:
     """``passed``, ``failed`` or ``timed out``: the tests in the copy, in a child of this process."""
-    cache.mkdir(parents=True, exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     if not (child := os.fork()):
-        child_main([*tests], cache)
+        child_main([*tests])
     until = time.monotonic() + LIMIT
     try:
         while time.monotonic() < until:
@@ -140,7 +135,7 @@ def run_tests(tests: Iterable[str], cache: Path) -> str:
             pass
 
 
-def child_main(tests: list[str], cache: Path) -> None:
+def child_main(tests: list[str]) -> None:
     """pytest in this process, which knows the libraries already and nothing of this project."""
     code = 3
     try:
@@ -150,7 +145,7 @@ def child_main(tests: list[str], cache: Path) -> None:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
         os.chdir(TREE)
-        os.environ |= {"PYTHONPATH": str(TREE), "XCREPRO_ROOT": str(TREE), "NUMBA_CACHE_DIR": str(cache)}
+        os.environ |= {"PYTHONPATH": str(TREE), "XCREPRO_ROOT": str(TREE), "NUMBA_CACHE_DIR": str(CACHE)}
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         sys.dont_write_bytecode = True
         here = str(ROOT)
@@ -160,7 +155,7 @@ def child_main(tests: list[str], cache: Path) -> None:
         import numba
         import pytest
 
-        numba.config.CACHE_DIR = str(cache)
+        numba.config.CACHE_DIR = str(CACHE)
         os.environ["XCREPRO_FIGURES"] = str(PLACE / "figures")
         nbval = ["--nbval", "--nbval-current-env"] if tests[0].endswith(".ipynb") else []
         code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *nbval, *tests]))

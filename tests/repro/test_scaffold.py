@@ -16,9 +16,9 @@ from xcrepro.repro import scaffold
 
 @pytest.fixture(scope="module")
 def copy(root, tmp_path_factory):
-    """A project with the package's sources and no items; compiled kernels come along, which takes two minutes else."""
+    """A project with the package's sources and no items."""
     place = tmp_path_factory.mktemp("project")
-    shutil.copytree(root / "xcrepro", place / "xcrepro")
+    shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "data/tib", place / "data/tib")
     shutil.copy(root / "constraints.txt", place)  # where it is missing no bits are promised
     (place / "notebooks").mkdir()

@@ -1,12 +1,13 @@
 """Numba kernels: one file a job, input trusted.
 
 A kernel file may import ``elementary``, ``random`` and ``tiles`` of this room and no other. Numba's cache knows a function by
-its own file alone, so the cache folder is named by a digest of all kernel files: editing any of them starts an empty folder,
-and none goes stale.
+its own file alone, and by the place of that file. So each kernel file has a cache folder of its own, named by a digest of what
+it is made of: an edited file starts an empty one, none goes stale, and two copies of the package share what is compiled.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -17,36 +18,66 @@ from pathlib import Path
 import numba
 from numba.core import event
 
-
-@functools.cache
-def digest() -> str:
-    """Of all kernel files' names and content."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
+_SHARED = ("__init__", "elementary", "random", "tiles")
 
 
 @functools.cache
-def _cache_folder() -> str:
-    """Below ``$NUMBA_CACHE_DIR``, else beside the kernels, else (a folder that cannot be written) the user's cache."""
-    here = Path(__file__).parent
-    home = numba.config.CACHE_DIR
-    if not home:
-        home = here / "__pycache__"
-        if not os.access(home if home.is_dir() else here, os.W_OK):
-            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro/numba"
-    return str(Path(home) / f"kernels-{digest()[:16]}")
+def home() -> Path:
+    """Where compiled kernels lie: ``$NUMBA_CACHE_DIR``, else the user's cache, else (which cannot be written) beside them."""
+    if numba.config.CACHE_DIR:
+        return Path(numba.config.CACHE_DIR)
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro"
+    with contextlib.suppress(OSError):
+        users.mkdir(parents=True, exist_ok=True)
+    return users / "numba" if os.access(users, os.W_OK) else Path(__file__).parent / "__pycache__"
+
+
+@functools.cache
+def _folder(file: Path) -> Path:
+    """That of a kernel file, named by its content and that of those it may import."""
+    parts = sorted({file, *(file.with_name(f"{name}.py") for name in _SHARED)})
+    return home() / f"{file.stem}-{hashlib.sha256(b''.join(part.read_bytes() for part in parts)).hexdigest()[:16]}"
+
+
+class Place:
+    """Where numba keeps a kernel, by content and not by the package's place (``NUMBA_CACHE_LOCATOR_CLASSES``)."""
+
+    def __init__(self, file: Path, line: int) -> None:
+        self._file, self._line = file, line
+
+    @classmethod
+    def from_function(cls, py_func: Callable, py_file: str) -> Place:
+        return cls(Path(py_file), py_func.__code__.co_firstlineno)
+
+    def get_cache_path(self) -> str:
+        return str(_folder(self._file))
+
+    def get_source_stamp(self) -> str:
+        return _folder(self._file).name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        _folder(self._file).mkdir(parents=True, exist_ok=True)
 
 
 def kernel(function: Callable | None = None, **options) -> Callable:
-    """``numba.njit``, without the interpreter's lock, cached in the folder of this content of the kernel files."""
+    """``numba.njit``, without the interpreter's lock, cached in the folder of this content of the kernel's file."""
     if function is None:
         return functools.partial(kernel, **options)
-    # numba chooses the folder when caching is enabled, from a setting that is all code's: so it is put back at once.
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _cache_folder()
+    # Numba chooses the folder when caching is enabled, from settings that are all code's: so they are put back at once.
+    # Versions that do not ask a class of ours (before 0.62) have a folder for each place of the package.
+    ours = {
+        "CACHE_LOCATOR_CLASSES": f"{__name__}.Place",
+        "CACHE_DIR": str(_folder(Path(function.__code__.co_filename))),
+    }
+    before = {name: getattr(numba.config, name, None) for name in ours}
     try:
+        vars(numba.config).update(ours)
         return numba.njit(nogil=True, cache=True, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        vars(numba.config).update(before)
 
 
 class _Compiling(event.Listener):
