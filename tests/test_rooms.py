@@ -9,7 +9,7 @@ import pytest
 
 from xcrepro.repro import guard, manifest
 
-GROUND = {"errors", "extras", "paths", "threads", "arguments", "cluster", "arithmetic", "distributions"}
+GROUND = {"errors", "extras", "paths", "threads", "arguments", "cluster", "arithmetic", "distributions", "closure"}
 
 
 def imported(path) -> set[str]:

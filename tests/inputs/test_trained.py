@@ -16,11 +16,10 @@ from scipy.sparse import csr_matrix, random_array
 
 from tests.naive import same_bits
 from tests.test_full_disk import full_disk, in_a_namespace
-from xcrepro import models
+from xcrepro import closure, models
 from xcrepro.inputs import trained
 from xcrepro.models import PLT, DiSMEC, FastXML, LabelAttention, NeuralOneVsAll, PfastreXML, Popularity, base
 from xcrepro.predictions import TopK
-from xcrepro.repro import stamps
 from xcrepro.truth import Truth
 
 
@@ -116,7 +115,13 @@ def test_a_change_of_the_models_own_sources_is_another_training(data, monkeypatc
 def test_what_a_training_runs_through():
     """Its own kernels and modules, and no other model's; a docstring is no part of it, the rest of a file is."""
     trees, network = (trained._sources(kind) for kind in (FastXML, NeuralOneVsAll))
-    assert {"kernels/fastxml.py", "kernels/elementary.py", "models/base.py", "truth.py", "arithmetic.py"} <= set(trees)
+    assert {
+        "kernels/fastxml.py",
+        "kernels/elementary.py",
+        "models/base.py",
+        "xcrepro/truth.py",
+        "xcrepro/arithmetic.py",
+    } <= set(trees)
     assert {"models/adam.py", "models/resumable.py", "kernels/random.py"} <= set(network)
     assert not {"kernels/fastxml.py", "kernels/plt_train.py", "models/plt.py"} & set(network)
     assert not {name for name in trees if name.startswith("metrics/")}
@@ -140,11 +145,11 @@ def test_docstrings_decide_no_number(tmp_path, edit, same):
     )
     assert edit[0] in text
     file.write_text(text)
-    before = stamps.closure([file])
-    assert stamps.PACKAGE / "truth.py" in before
+    before = closure.digests([file])
+    assert closure.PACKAGE / "truth.py" in before
     file.write_text(text.replace(*edit))
     os.utime(file, ns=(1, 1))  # another time than before, whatever the clock's grain
-    assert (stamps.closure([file])[file] == before[file]) is same
+    assert (closure.digests([file])[file] == before[file]) is same
 
 
 @pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])

@@ -19,6 +19,7 @@ ROOMS = (
     "models",
     "published",
     "repro",
+    "closure",
     "data",
     "papers",
     "reports",

@@ -24,12 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
-from xcrepro import extras, paths
+from xcrepro import closure, extras, paths
 from xcrepro.errors import DataError, system_fault
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
-from xcrepro.repro import stamps
 from xcrepro.truth import Truth, as_truth
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "napkinxc")
@@ -216,7 +215,7 @@ def _content(*arrays: np.ndarray) -> str:
 def _sources(kind: type[Model]) -> dict[str, str]:
     """What a training of this class runs through: the code of its modules and of all that they import, and the libraries."""
     modules = [Path(sys.modules[cls.__module__].__file__) for cls in kind.__mro__ if cls is not object]
-    code = {stamps.short(stamps.PACKAGE, path): digest for path, digest in stamps.closure(modules).items()}
+    code = {"/".join(path.parts[-2:]): digest for path, digest in closure.digests(modules).items()}
     return code | {name: importlib.metadata.version(name) for name in _LIBRARIES}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import xcrepro
-from xcrepro import paths
+from xcrepro import closure, paths
 from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, DataMissing, XCError, system_fault
 from xcrepro.repro import children, manifest, recorded, runner, stamps
@@ -166,7 +166,7 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     """All that decides what a run comes to; where the data lie is no part of it."""
     whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, _versions(), {})
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
-    data = {path.relative_to(recording.home).as_posix(): stamps.file_hash(path) for path in files}
+    data = {path.relative_to(recording.home).as_posix(): closure.file_hash(path) for path in files}
     # What a table comes to does not rest on the engine, which only shows and compares it.
     whole["sources"] = {name: content for name, content in whole["sources"].items() if "/repro/" not in name}
     kept = ("code", "parameters", "sources", "versions")

@@ -8,38 +8,20 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import hashlib
 import importlib.metadata
 import json
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import xcrepro
-from xcrepro import paths
+from xcrepro import closure, paths
 from xcrepro.repro import manifest, notebooks, recorded
 
-PACKAGE = Path(xcrepro.__file__).resolve().parent
 WHOLE = ("data", "metrics", "models", "published")
 ENGINE = ("compare.py", "figures.py", "items.py", "recorded.py", "same.py", "tables.py")
-_SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
-_LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of the content; of a file above 64 MiB its size and the time of its last change."""
-    stat = path.stat()
-    if stat.st_size > _LARGE:
-        return f"{stat.st_size} bytes of {stat.st_mtime_ns}"
-    return _content_hash(path, stat.st_mtime_ns, stat.st_size)
-
-
-@functools.lru_cache(maxsize=4096)
-def _content_hash(path: Path, _mtime: int, _size: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def short(root: Path, file: Path) -> str:
@@ -48,7 +30,7 @@ def short(root: Path, file: Path) -> str:
 
 
 def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
-    return {short(root, path): file_hash(path) for path in sorted(files) if path.is_file()}
+    return {short(root, path): closure.file_hash(path) for path in sorted(files) if path.is_file()}
 
 
 # ---------------------------------------------------------------- what an item rests on in the package
@@ -56,78 +38,16 @@ def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 
 def sources(entry: manifest.Entry) -> dict[str, str]:
     """File -> SHA-256 of the package's files that the item's numbers rest on."""
-    module = PACKAGE / "papers" / f"{entry.id}.py"
+    module = closure.PACKAGE / "papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     try:
-        imported = [*_imported(ast.parse(code), code)]
+        imported = [*closure.imported(ast.parse(code), code)]
     except SyntaxError:
         imported = []  # the run will say so
-    found = closure([*imported, *([module] if module.is_file() else [])], WHOLE)
-    engine = PACKAGE / "repro"
-    parts = _hashes(PACKAGE.parent, [*(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
-    return parts | {short(PACKAGE.parent, path): found[path] for path in sorted(found)}
-
-
-def closure(modules: Iterable[Path], whole: tuple[str, ...] = ()) -> dict[Path, str]:
-    """SHA-256 of these files and of all that they import of the package, directly or not, but the engine.
-
-    Of the folders in ``whole`` one file brings all others.
-    """
-    found, waiting, opened = {}, list(modules), set()
-    while waiting:
-        path = waiting.pop()
-        folder = path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else ""  # a reader's own model
-        if folder == "repro":
-            continue
-        imports, found[path] = _code(path, path.stat().st_mtime_ns) if path.suffix == ".py" else ((), file_hash(path))
-        if folder in whole and folder not in opened:
-            opened.add(folder)
-            imports += tuple(part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
-        waiting += {*imports} - {*found, *waiting}
-    return found
-
-
-@functools.lru_cache(maxsize=1024)
-def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
-    """The package's files that a module imports, and SHA-256 of its lines without docstrings, which decide no number."""
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    lines: list[str | None] = [*text.splitlines()]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            first = node.body[0]
-            lines[first.lineno - 1 : first.end_lineno] = [None] * (first.end_lineno - first.lineno + 1)
-    code = "\n".join(line for line in lines if line is not None)
-    return tuple(_imported(tree, text)), hashlib.sha256(code.encode()).hexdigest()
-
-
-def _imported(tree: ast.AST, code: str) -> Iterator[Path]:
-    """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == xcrepro.__name__:
-                    # `import xcrepro as xc`: what is taken from it, by the attributes' names.
-                    called = alias.asname or alias.name
-                    names |= {f"{xcrepro.__name__}.{name}" for name in re.findall(rf"\b{called}\.(\w+)", code)}
-                names.add(alias.name)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    for name in names:
-        first, _, rest = name.partition(".")
-        if first == xcrepro.__name__:
-            yield from _files(xcrepro._WHERE.get(rest) or name)
-
-
-def _files(module: str) -> Iterator[Path]:
-    place = PACKAGE
-    for part in module.split(".")[1:]:
-        place /= part
-        if (package := place / "__init__.py").is_file():
-            yield package
-        elif (file := place.with_suffix(".py")).is_file():
-            yield file
+    found = closure.digests([*imported, *([module] if module.is_file() else [])], WHOLE)
+    engine = closure.PACKAGE / "repro"
+    parts = _hashes(closure.PACKAGE.parent, [*(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
+    return parts | {short(closure.PACKAGE.parent, path): found[path] for path in sorted(found)}
 
 
 def versions() -> dict[str, str]:
@@ -240,7 +160,7 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
             file = entry.root / name
             if not file.is_file():
                 return f"{words} {name} is not there"
-            if file_hash(file) != hashed:
+            if closure.file_hash(file) != hashed:
                 return f"{words} {name} " + ("changed" if words == "input" else "is not as it was written")
     return None
 
