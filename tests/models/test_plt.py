@@ -24,6 +24,12 @@ def models(data):
     }
 
 
+@pytest.fixture(scope="module")
+def every(models, data):
+    """All probabilities of the test points, as the search gives them, by kind."""
+    return {kind: model.predict_proba(data.test.X, k=model.n_labels_) for kind, model in models.items()}
+
+
 def unit(X) -> np.ndarray:
     dense = sp.csr_matrix(X).toarray().astype(float)
     length = np.linalg.norm(dense, axis=1, keepdims=True)
@@ -73,19 +79,19 @@ def test_probabilities_are_the_products_along_the_paths(models, data, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [1, 5, 50, 1000])
-def test_the_search_finds_what_scoring_all_labels_finds(models, data, kind, k):
+def test_the_search_finds_what_scoring_all_labels_finds(models, every, data, kind, k):
     model, X = models[kind], data.test.X
     top, proba = model.predict(X, k, return_proba=True)
-    want = xc.TopK.from_scores(model.predict_proba(X, k=model.n_labels_), k)
+    want = xc.TopK.from_scores(every[kind], k)
     assert same_bits(top, want)
     assert (proba[top.ids >= 0] == top.scores[top.ids >= 0]).all()
     assert (proba[top.ids < 0] == 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights(models, data, kind):
+def test_weights(models, every, data, kind):
     model, X = models[kind], data.test.X[:120]
-    eta, rng = all_probabilities(model, X), np.random.default_rng(5)
+    eta, rng = every[kind][:120].toarray().astype(np.float64), np.random.default_rng(5)
     L = model.n_labels_
     plain = model.predict(X, 7)
     assert same_bits(model.predict(X, 7, weights=np.ones(L)), plain)
@@ -135,9 +141,8 @@ def test_ties_everywhere(seed, trees, arity, max_leaf, k):
 @pytest.mark.parametrize("update", ["probability", "gain"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
-def test_coverage_is_algorithm_1_over_all_probabilities(models, data, kind, k, beta, update):
-    model, X = models[kind], data.test.X[:120]
-    eta = model.predict_proba(X, k=model.n_labels_)
+def test_coverage_is_algorithm_1_over_all_probabilities(models, every, data, kind, k, beta, update):
+    model, X, eta = models[kind], data.test.X[:120], every[kind][:120]
     want = xc.decide.greedy_coverage(eta, k, beta, update=update)
     top, proba = model.predict_coverage(X, k, beta, update=update, return_proba=True)
     assert same_bits(top, want)
