@@ -685,8 +685,9 @@ class Judged:
         if asked >= FEW and no > _ERRS * asked:
             text = f"judges reject {no} of {asked} observed labels. "
             found.append(text + "Either the observed truth is wrong or the judges err: look at some of them together")
-        both = agreement(self.verdicts)
-        for line in both[(both["pairs"] >= FEW) & (both["agree"] < 1.0 - 2.0 * _ERRS)].itertuples():
+        for line in agreement(self.verdicts).itertuples():
+            if line.pairs < FEW or line.agree >= 1.0 - 2.0 * _ERRS:
+                continue
             text = f"judges {line.judge!r} and {line.other!r} agree on {100 * line.agree:.0f} % of {line.pairs} pairs. "
             text += "No interval covers wrong verdicts: if one wrong prediction in ten is called right, P@k rises by a tenth "
             found.append(text + "of its distance from 1. Settle the pairs in dispute")
