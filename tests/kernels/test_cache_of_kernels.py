@@ -22,7 +22,7 @@ print(out.tolist(), hits, numba.config.CACHE_DIR, sep="|")
 
 def run(home, cache, **variables):
     """What a process of its own computes, how many of the two kernels came from the cache, and where other code caches."""
-    env = {**os.environ, "PYTHONPATH": str(home), "NUMBA_CACHE_DIR": str(cache)} | {
+    env = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache)} | {
         name: str(value) for name, value in variables.items()
     }
     done = subprocess.run([sys.executable, "-c", CHILD], env=env, cwd=home, capture_output=True, text=True, check=True)
@@ -76,6 +76,11 @@ def test_copies_share_what_is_compiled(root, tmp_path):
     closed = run(tmp_path / "one", "", XDG_CACHE_HOME=tmp_path / "a file")
     assert closed[:2] == (first[0], 0)
     assert len([*beside.glob("random-*")]) == 1
+
+    shutil.rmtree(beside)
+    beside.touch()  # nothing at all can be written: nothing is kept, and all the rest works
+    for _ in range(2):
+        assert run(tmp_path / "one", tmp_path / "a file", XDG_CACHE_HOME=tmp_path / "a file")[:2] == (first[0], 0)
 
 
 def test_a_person_is_told_once_that_it_compiles(tmp_path):

@@ -22,14 +22,17 @@ _SHARED = ("__init__", "elementary", "random", "tiles")
 
 
 @functools.cache
-def home() -> Path:
-    """Where compiled kernels lie: ``$NUMBA_CACHE_DIR``, else the user's cache, else (which cannot be written) beside them."""
-    if numba.config.CACHE_DIR:
-        return Path(numba.config.CACHE_DIR)
-    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro"
-    with contextlib.suppress(OSError):
-        users.mkdir(parents=True, exist_ok=True)
-    return users / "numba" if os.access(users, os.W_OK) else Path(__file__).parent / "__pycache__"
+def home() -> Path | None:
+    """Where compiled kernels lie: ``$NUMBA_CACHE_DIR``, else the user's cache, else beside them; None: none can be written."""
+    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        places.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro" / "numba")
+    for place in (*places, Path(__file__).parent / "__pycache__"):
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            if os.access(place, os.W_OK):
+                return place
+    return None
 
 
 @functools.cache
@@ -66,6 +69,8 @@ def kernel(function: Callable | None = None, **options) -> Callable:
     """``numba.njit``, without the interpreter's lock, cached in the folder of this content of the kernel's file."""
     if function is None:
         return functools.partial(kernel, **options)
+    if home() is None:
+        return numba.njit(nogil=True, **options)(function)
     # Numba chooses the folder when caching is enabled, from settings that are all code's: so they are put back at once.
     # Versions that do not ask a class of ours (before 0.62) have a folder for each place of the package.
     ours = {
