@@ -217,14 +217,7 @@ def seconds_ahead(entries: dict[str, Entry]) -> dict[str, int]:
 
 def with_needs(entries: dict[str, Entry], names: list[str]) -> list[str]:
     """``names`` and all they need, in running order."""
-    chosen: set[str] = set()
-
-    def add(name: str) -> None:
-        if name not in chosen:
-            chosen.add(name)
-            for need in entries[name].needs:
-                add(need)
-
-    for name in names:
-        add(name)
+    chosen = set(names)
+    for name in reversed(entries):  # what one needs stands before it
+        chosen |= set(entries[name].needs) if name in chosen else set()
     return [name for name in entries if name in chosen]

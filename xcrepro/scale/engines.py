@@ -13,7 +13,7 @@ import pickle
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from xcrepro import cluster, threads
@@ -26,6 +26,11 @@ _Told = Callable[[int], None]
 
 def serial(folding: Folding, sources: list[Source], told: _Told) -> Part:
     """Block after block in this process, whose kernels take all cores."""
+    return _whole(folding, *_added(folding, sources, told))
+
+
+def _added(folding: Folding, sources: Iterable[Source], told: _Told) -> tuple[Part, dict[str, str]]:
+    """What blocks add up to, and what failed: the first fault ends it, unless the others are kept."""
     part, failures = folding.part(), {}
     for source in sources:
         try:
@@ -35,7 +40,7 @@ def serial(folding: Folding, sources: list[Source], told: _Told) -> Part:
             if folding.resume is None:
                 break
         told(1)
-    return _whole(folding, part, failures)
+    return part, failures
 
 
 def _whole(folding: Folding, part: Part | None, failures: dict[str, str]) -> Part:
@@ -112,20 +117,18 @@ def _add_group(about: str, group: list, folder: str, each: int, parent: int):
     """A task of joblib: the numbers of its blocks, what they add up to, and what failed."""
     if os.getpid() != parent:
         os.environ["XCREPRO_THREADS"] = str(each)
-    folding = _folding(about)
-    part, failures = folding.part(), {}
+    return [number for number, _ in group], *_added(_folding(about), _marked(group, folder), lambda _: None)
+
+
+def _marked(group: list, folder: str) -> Iterator[Source]:
+    """The blocks, each with a mark in the folder while it is under way."""
     for number, source in group:
         mark = Path(folder) / f"{number}.mark"
         mark.touch()
         try:
-            folding.add(part, source)
-        except BlocksFailed as error:
-            failures |= error.failures
-            if folding.resume is None:
-                break
+            yield source
         finally:
             mark.unlink(missing_ok=True)
-    return [number for number, _ in group], part, failures
 
 
 # ---------------------------------------------------------------------------------------------- Dask
