@@ -214,6 +214,13 @@ def test_frank_wolfe_climbs_and_says_what_it_reached(crowd, mix, counted):
         assert values[1] > values[0]
 
 
+def test_frank_wolfe_ends_where_a_step_adds_less_than_asked(crowd):
+    """A metric of fractions never rises by 1, so that the first rule stays; by less each time, it takes more steps."""
+    counts = [len(decide.randomised(crowd, 3, "macro-F1", tolerance=least).weights) for least in (1.0, 1e-3, 1e-6)]
+    assert counts[0] == 1
+    assert counts[0] < counts[1] < counts[2]
+
+
 def test_frank_wolfe_comes_near_the_ascent(crowd):
     """Where rows are many its mixture loses little against the choice that sees all rows at once."""
     for mix in ("macro-R", "macro-F1"):

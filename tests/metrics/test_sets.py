@@ -77,6 +77,16 @@ def test_the_best_threshold_is_that_of_a_search(case, beta):
     assert dict(enumerate(each)) == naive.own_thresholds(truth, rows, N_LABELS, beta)
 
 
+def test_the_best_threshold_lies_within_a_bin():
+    """One hit and then three misses in one bin of scores: cut behind the hit, F is 1, at the bin's end 2/5."""
+    rows = [{0: NEAR[1], 1: NEAR[0]}, {1: NEAR[0], 2: NEAR[0]}]
+    Y, top = as_given([{0}, set()], rows)
+    assert m.best_threshold(Y, top) == np.float32(NEAR[1])
+    rows += [{3: 0.25}, {4: 0.25}]  # and no bin below reaches that
+    Y, top = as_given([{0}, set(), {3}, set()], rows)
+    assert m.best_threshold(Y, top) == naive.best_threshold([{0}, set(), {3}, set()], rows, 1.0)
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR), st.integers(2, 3), st.sampled_from(["all", "label"])

@@ -210,3 +210,15 @@ def test_means_over_splits_have_the_larger_of_both_errors():
     assert found["stderr"].tolist() == [0.005, 0.03, 0.005]
     assert found["p raw"].isna().tolist() == [False, True, False]
     assert evidence._over_splits(table[["metric", "value"]], sds).equals(table[["metric", "value"]])
+
+
+def test_the_weakest_k_of_a_claim_of_less(tib):
+    """Of a difference that is claimed to be negative the weakest is the one with the greatest upper end."""
+    rows = [("P", k, "COV-PLT", "PLT", value, 0.01) for k, value in ((1, -0.10), (3, -0.09), (5, -0.11))]
+    table = pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "stderr"])
+    one, _ = item("coverage/table2_table3")
+    row = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, table))).iloc[0]
+    assert row["claim"].startswith("COV-PLT below PLT")
+    assert row["TIB"].startswith("-9.0 (")
+    assert row["TIB"].endswith("at k = 3")
+    assert row["verdict"] == "holds"

@@ -163,6 +163,34 @@ def test_what_is_given_is_the_readers_own(jain16):
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
+        ([-0.1, -0.1, -0.1], "holds"),
+        ([0.1, 0.1, 0.1], "does not hold"),
+        ([-0.1, 0.1, -0.1], "does not hold"),
+        ([-0.1, -0.01, -0.1], "cannot tell"),
+    ],
+)
+def test_a_claim_of_less(values, verdict):
+    evidence = rows({"TIB": values}).assign(metric="P", left="COV-PLT", right="PLT")
+    assert one(xc.claims("coverage"), evidence, "t2-p-covplt-plt")["verdict"] == verdict
+    turned = evidence.assign(left="PLT", right="COV-PLT", value=-evidence["value"])
+    assert one(xc.claims("coverage"), turned, "t2-p-covplt-plt")["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("live", "recorded"), [("holds", "does not hold"), ("does not hold", "holds")])
+def test_an_outcome_of_this_run_stands_for_the_recorded_one(jain16, live, recorded):
+    """On one dataset; what is recorded of another counts."""
+    said = [("real, live", "TIB", live), ("real, recorded", "TIB", recorded), ("real, recorded", "Bibtex", "holds")]
+    evidence = pd.DataFrame(said, columns=["source", "dataset", "outcome"]).assign(id="th44-unbiased", effect="")
+    found = jain16.comparisons(evidence, only=["th44-unbiased"])
+    assert found[["dataset", "source", "outcome"]].values.tolist() == [
+        ["TIB", "real, live", live],
+        ["Bibtex", "real, recorded", "holds"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
         ({"TIB": [0.1, 0.1, 0.1]}, "holds"),
         ({"TIB": [-0.1, -0.1, -0.1]}, "does not hold"),
         ({"TIB": [0.1, 0.1, 0.01]}, "cannot tell"),  # one k is too small to tell
