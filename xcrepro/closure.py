@@ -43,8 +43,10 @@ def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
     lines: list[str | None] = [*text.splitlines()]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
-            first = node.body[0]
-            lines[first.lineno - 1 : first.end_lineno] = [None] * (first.end_lineno - first.lineno + 1)
+            first, rest = node.body[0], node.body[1:]
+            alone = not lines[first.lineno - 1][: first.col_offset].strip()
+            if alone and all(other.lineno > first.end_lineno for other in rest):  # as in all of the package's files
+                lines[first.lineno - 1 : first.end_lineno] = [None] * (first.end_lineno - first.lineno + 1)
     code = "\n".join(line for line in lines if line is not None)
     return tuple(imported(tree, text)), hashlib.sha256(code.encode()).hexdigest()
 

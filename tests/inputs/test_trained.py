@@ -135,6 +135,8 @@ def test_what_a_training_runs_through():
         (("return 1", "return 2"), False),
         (('    """Of the class."""\n', ""), True),
         (('"""No docstring."""', '"""None."""'), False),
+        (("c = 1", "c = 2"), False),  # on the line of a docstring
+        (("d = 1", "d = 2"), False),
     ],
 )
 def test_docstrings_decide_no_number(tmp_path, edit, same):
@@ -142,6 +144,7 @@ def test_docstrings_decide_no_number(tmp_path, edit, same):
     text = (
         '"""Of the module."""\nimport xcrepro.truth\n\n\nclass A:\n'
         '    """Of the class."""\n    b = 1\n    """No docstring."""\n\n\ndef f():\n    """One.\n\n    Two."""\n    return 1\n'
+        '\n\nclass B:\n    """Three."""; c = 1\n\n\ndef g(): "Four."; d = 1\n'
     )
     assert edit[0] in text
     file.write_text(text)

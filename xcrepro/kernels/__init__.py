@@ -37,9 +37,10 @@ def home() -> Path | None:
 
 @functools.cache
 def _folder(file: Path) -> Path:
-    """That of a kernel file, named by its content and that of those it may import."""
+    """That of a kernel file, named by its content, that of those it may import, and by who compiles it, how."""
     parts = sorted({file, *(file.with_name(f"{name}.py") for name in _SHARED)})
-    return home() / f"{file.stem}-{hashlib.sha256(b''.join(part.read_bytes() for part in parts)).hexdigest()[:16]}"
+    whole = f"{numba.__version__} {numba.config.OPT}".encode() + b"".join(part.read_bytes() for part in parts)
+    return home() / f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 class Place:
