@@ -1,8 +1,8 @@
 """Fitted models and their predictions, kept in the cache so that all notebooks share one training.
 
 A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
-sources of the model and its kernels, and the versions of the libraries that train. Where that is in the cache it is
-read; otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
+code that it runs through (:mod:`xcrepro.closure`), and the versions of the libraries that train. Where that is in the cache it
+is read; otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
 """
 
 from __future__ import annotations
