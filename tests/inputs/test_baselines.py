@@ -49,9 +49,9 @@ def test_places_are_cut(ds, top, tmp_path):
 
 
 def test_nothing_there(ds, tmp_path):
-    with pytest.raises(DataMissing, match="holds no predictions"):
+    with pytest.raises(DataMissing, match="predictions"):
         baselines.saved(str(tmp_path), ds)
-    with pytest.raises(DataMissing, match="holds no predictions"):
+    with pytest.raises(DataMissing, match="predictions"):
         baselines.saved(str(tmp_path / "gone.npz"), ds)
 
 
@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_said_and_not_refused(ds, top, tmp_path, fault, kin
 def test_two_files_of_a_name(ds, top, tmp_path):
     top.save(tmp_path / "model.npz")
     write_sparse(tmp_path / "model.txt", ds.test.observed_marginals)
-    with pytest.raises(DataError, match="second file for the name 'model'"):
+    with pytest.raises(DataError, match="'model'"):
         baselines.saved(str(tmp_path), ds)
 
 

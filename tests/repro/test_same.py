@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refused import damaged
 from xcrepro.__main__ import main
-from xcrepro.errors import DataError, DataMissing
+from xcrepro.errors import DataMissing
 from xcrepro.repro import same, tables, tidy
 
 VALUES = st.sampled_from([0.0, 1e-12, 0.25, 0.250000000001, 0.3, 1.0, -2.0, math.nan, math.inf])
@@ -93,13 +94,13 @@ def test_what_is_read(tmp_path):
     (tmp_path / "run" / ".hidden" / "b.csv").write_text("m,P\na,0.5\n")
     assert list(same.read(tmp_path / "run")) == ["jain16/a.csv"]
     assert list(same.read(tmp_path / "run" / "jain16" / "a.csv")) == [""]
-    with pytest.raises(DataMissing, match="no such file or folder"):
+    with pytest.raises(DataMissing, match="no such"):
         same.read(tmp_path / "gone")
-    with pytest.raises(DataMissing, match="no CSV file below"):
+    with pytest.raises(DataMissing, match="CSV"):
         same.read(tmp_path / "empty")
     for content in (b"", b"a,b\n1,2,3\n4,5,6,7\n", "m\n".encode("utf-16")):
         (tmp_path / "odd.csv").write_bytes(content)
-        with pytest.raises(DataError, match=r"odd\.csv: found no table"):
+        with damaged("odd.csv"):
             same.read(tmp_path / "odd.csv")
 
 
@@ -120,7 +121,7 @@ def test_the_command(tmp_path, capsys):
     assert main(["compare", places[0], places[1], "--rtol", "1"]) == 2
     assert "--rtol" in capsys.readouterr().err
     assert main(["compare", places[0]]) == 2
-    assert "two places or more" in capsys.readouterr().err
+    assert "two places" in capsys.readouterr().err
     assert main(["compare", places[0], str(tmp_path / "gone.json")]) == 2
 
 

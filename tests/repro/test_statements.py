@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from xcrepro.errors import ArgumentError
+from tests.refused import refused
 from xcrepro.repro import items, manifest, notebooks, statements
 
 TEXT = """**PfastXML** gains 2.9 points of PSP@1 on EURLex-4K, [6,000 records](a-1.5.md) say (1.9 to 4.0),
@@ -54,7 +54,7 @@ def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, c
     values = notebooks.parameters(path)
     items.item("demo/one", values).statements(lambda: SAID)
     assert capsys.readouterr().out == "demo/one: 0 values equal the committed run; 3 statements of the text hold\n"
-    with pytest.raises(statements.StatementFault, match=r"no statement has the number 2\.9"):
+    with pytest.raises(statements.StatementFault, match=r"2\.9"):
         items.item("demo/one", values).statements(lambda: SAID[1:])
     items.item("demo/one", values | {"seed": 1}).statements(lambda: 1 / 0)
     assert "the text describes the committed run" in capsys.readouterr().out
@@ -79,5 +79,5 @@ def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(root))
     entry = manifest.load()["jain16/table3_table4"]
     items.check_parameters(entry, entry.official("small"))
-    with pytest.raises(ArgumentError, match="parameter scale must be"):
+    with refused("parameter scale"):
         items.check_parameters(entry, entry.official("small") | {"scale": 2.0})

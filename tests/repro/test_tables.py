@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refused import refused
 from xcrepro.errors import ArgumentError
 from xcrepro.repro import compare, tables
 
@@ -140,7 +141,7 @@ def test_the_printed_number_carries_its_rounding(ours, printed, inside):
 
 def test_several_ways_to_one_number(capsys):
     assert compare.equal("P@3", by_hand=2 / 3, call=0.6666666667) == "P@3: by hand = call = 0.6667"
-    with pytest.raises(compare.Disagreement, match=r"P@3: by hand 0\.5, call 0\.6"):
+    with pytest.raises(compare.Disagreement, match=r"P@3: .*0\.5, .*0\.6"):
         compare.equal("P@3", by_hand=0.5, call=0.6)
 
 
@@ -154,7 +155,7 @@ def test_a_table_is_spread_and_its_intervals_joined():
 
 
 def test_a_printed_number_is_one():
-    with pytest.raises(ArgumentError, match="must be a number as the paper prints it"):
+    with refused("printed", "'25,7'"):
         compare.within(25.7, "25,7")
 
 
