@@ -195,9 +195,9 @@ def test_the_folder_of_one_dataset_is_not_taken_for_another(real_data):
     with pytest.raises(DataError) as caught:
         datasets.pick("eurlex-4k", folder=real_data("bibtex"))
     text = str(caught.value)
-    assert "other data than EURLex-4K: 6 of 6 numbers differ" in text
-    assert "the right name (xcrepo:dataset-table prints these numbers of 'bibtex')" in text
-    assert 'a name of its own, such as "my-eurlex-4k"' in text
+    assert "EURLex-4K: 6 of 6 numbers" in text
+    assert "prints these numbers of 'bibtex'" in text
+    assert '"my-eurlex-4k"' in text
     ds = datasets.pick("bibtex", folder=real_data("bibtex"))
     assert ds.comparable
     assert not datasets.printed_rows(ds).empty

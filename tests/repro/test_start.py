@@ -71,7 +71,7 @@ def test_what_was_installed_is_not_changed(change):
 
 def test_a_started_folder_has_the_notebooks_alone(brought, tmp_path, monkeypatch, capsys):
     assert main(["start", "own"]) == 0
-    assert "1 notebooks are in" in capsys.readouterr().out
+    assert "1 notebooks" in capsys.readouterr().out
     own = tmp_path / "elsewhere" / "own"
     files = sorted(path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file())
     assert files == ["notebooks/demo/one.ipynb", "notebooks/glossary.md", "notebooks/manifest.toml"]

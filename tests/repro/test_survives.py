@@ -116,7 +116,7 @@ def test_a_recording_that_cannot_be_written_fails_alone(pair, monkeypatch, capsy
 
     monkeypatch.setattr(recording, "collect", full)
     assert not recording.run([None, None])
-    assert "2 records: 0 stand, 2 failed" in (said := capsys.readouterr().out)
+    assert "0 stand, 2 failed" in (said := capsys.readouterr().out)
     assert "[1/2] /data/a.json: No space left on device" in said
 
 
