@@ -13,6 +13,7 @@ from scipy import optimize
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import refused
 from xcrepro.errors import ArgumentError
 from xcrepro.propensity import drop_labels, estimate_from_hierarchy, fit, inverse
 
@@ -94,12 +95,12 @@ def test_points_that_determine_nothing_are_told_apart():
     # At N_l = 1 the curve is 1/log N whatever A and B.
     lone = fit([1, 1, 30], [0.2, 0.2, 0.5], 1000)
     assert not lone.identifiable
-    assert "two different counts besides 1" in lone.why
+    assert "besides 1" in lone.why
     assert np.isinf([lone.A_stderr, lone.B_stderr]).all()
     assert not fit([50, 50, 50], [0.4, 0.5, 0.6], 1000).identifiable
     falling = fit([2, 10, 100, 1000], [0.9, 0.5, 0.3, 0.1], 10_000)
     assert not falling.identifiable
-    assert "end of its range" in falling.why
+    assert "its range" in falling.why
     exact = fit([4, 60], 1 / inverse([4, 60], 1000, 0.5, 1.0), 1000)
     assert exact.identifiable
     np.testing.assert_allclose([exact.A, exact.B], [0.5, 1.0], rtol=1e-6)
@@ -353,5 +354,5 @@ def test_the_seed_decides_and_higher_propensities_keep_more():
 
 @pytest.mark.parametrize("p", [[0.5, 1.1], [0.5, np.nan], [-0.1, 0.5], [0.5], [[0.5, 0.5]], 0.5])
 def test_drop_labels_refuses(p):
-    with pytest.raises(ArgumentError, match=r"^propensity must be"):
+    with refused("propensity"):
         drop_labels(np.ones((3, 2)), p, 0)

@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro import paths, results
 from xcrepro.__main__ import main
 from xcrepro.diagnose import fingerprint
@@ -68,7 +69,7 @@ def test_a_result_says_what_it_is(given):
 
 @pytest.mark.parametrize("name", ["", "  ", "two\nlines", "x" * 81])
 def test_a_name_is_one_short_line(given, name):
-    with pytest.raises(ArgumentError, match="name must be a text of 1 to 80"):
+    with refused("name"):
         results.of(name, "mine", *given)
 
 
@@ -81,7 +82,7 @@ def test_what_is_kept_comes_back(given, tmp_path):
     assert math.isnan(back.values.pop("P@9"))
     assert dataclasses.asdict(back) == {**dataclasses.asdict(found), "values": back.values}
     assert "NaN" not in path.read_text()
-    with pytest.raises(ArgumentError, match=r"name must be new for its dataset; got 'our / model é'.*--force"):
+    with refused("name", match="'?our / model é.*--force"):
         results.add(found, tmp_path)
     results.add(dataclasses.replace(found, note="again"), tmp_path, force=True)
     assert results.read(path).note == "again"
@@ -112,7 +113,7 @@ def test_rows_with_fewer_predictions_are_no_fault(given, tmp_path):
     found = results.of("ours", "mine", Y, short)
     assert results.add(found, tmp_path).is_file()
     said = {**found.options, "every point has k predictions": True}
-    with pytest.raises(DataError, match="different averages of labels a point"):
+    with pytest.raises(DataError, match="averages"):
         results.add(dataclasses.replace(found, name="b", options=said), tmp_path)
 
 
@@ -156,10 +157,10 @@ def test_no_digit_of_a_file_changes_unseen(given, tmp_path):
     assert results.read(path).options["A"] == 0.55
     for change in ({"sha256": ""}, {"format": "xcrepro result 9"}, {"note": "x"}):
         path.write_text(json.dumps({**json.loads(good), **change}))
-        with pytest.raises(DataError, match=r"another content than was kept.*results add"):
+        with pytest.raises(DataError, match=r"content.*results add"):
             results.read(path)
     path.write_text(json.dumps({name: value for name, value in json.loads(good).items() if name != "sha256"}))
-    with pytest.raises(DataError, match="expected name, dataset"):
+    with pytest.raises(DataError, match="name, dataset"):
         results.read(path)
 
 
@@ -167,7 +168,7 @@ def test_a_result_of_before_is_read_with_a_warning(given, tmp_path):
     path = results.add(results.of("ours", "mine", *given), tmp_path)
     old = {name: v for name, v in json.loads(path.read_text()).items() if name not in ("format", "sha256")}
     path.write_text(json.dumps(old))
-    with pytest.warns(UserWarning, match="before results had digests.*--force"):
+    with pytest.warns(UserWarning, match="digests.*--force"):
         assert results.read(path).values == old["values"]
 
 
@@ -221,7 +222,7 @@ def test_the_history_has_every_time_that_a_result_was_added(given, tmp_path, cap
 
 
 def test_no_json_and_no_results(tmp_path):
-    with pytest.raises(DataMissing, match="no results yet"):
+    with pytest.raises(DataMissing, match="no results"):
         results.read_all(tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.json").write_text("{")
@@ -273,7 +274,7 @@ def test_what_is_asked_for_must_be_there():
     ours = [kept("a", {"P@1": 0.8, "macro-F1 (1-9)@1": 0.1})]
     with pytest.raises(ArgumentError, match=r"metrics .*'PSP@5'"):
         results.table(ours, ["PSP@5"])
-    with pytest.raises(ArgumentError, match=r"sort must be one of P@1; got 'P@3': did you mean 'P@1'"):
+    with refused("sort", "'P@3'", match="'P@1'"):
         results.table(ours, sort="P@3")
     table, _ = results.table(ours, ["macro-F1 (1-9)"], printed=False)
     assert list(table["macro-F1 (1-9)@1"]) == [10.0]

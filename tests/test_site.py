@@ -133,7 +133,7 @@ def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
         "printed numbers",
     ]
     assert generated.rests_on(says("nothing\n")) == ["computation alone"]
-    with pytest.raises(DataError, match=r"one\.ipynb.*from the moon"):
+    with pytest.raises(DataError, match=r"one\.ipynb.*the moon"):
         generated.rests_on(says("Data: as printed in y; from the moon.\n"))
 
 
@@ -489,4 +489,4 @@ def test_other_hosts_run_the_two_commands_with_our_versions(root):
     ]
     binder = (root / ".binder/postBuild").read_text()
     assert "-c constraints.txt -e '.[test,course]'" in binder
-    assert all("not run by us" in text for text in (workflow, binder))
+    assert all("not run" in text for text in (workflow, binder))

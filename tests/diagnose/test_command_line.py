@@ -80,11 +80,11 @@ def test_fingerprint_names_and_records(files, twin, capsys, monkeypatch):
     assert "synthetic twin of Bibtex" in said
     record = ["fingerprint", str(files / "truth.npz"), "--dataset", "wiki10-31k", "--record"]
     assert main(record) == 2
-    assert "--part goes with --record" in capsys.readouterr().err
+    assert "--part goes" in capsys.readouterr().err
     assert main([*record, "--part", "test"]) == 0
     assert [line.dataset for line in fingerprints.table()] == ["wiki10-31k"]
     assert main(["fingerprint", str(files / "truth.npz"), "--record"]) == 2
-    assert "--record goes with --dataset" in capsys.readouterr().err
+    assert "--record goes" in capsys.readouterr().err
 
 
 def test_all_splits_of_a_dataset(real_data, tmp_path, capsys, monkeypatch):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refused import refused
 from xcrepro import arithmetic
-from xcrepro.errors import ArgumentError
 from xcrepro.kernels import tiles
 
 KINDS = (np.float32, np.float64)
@@ -100,7 +100,7 @@ def test_vectors_and_types():
     np.testing.assert_array_equal(arithmetic.product(v, A.T), arithmetic.product(A, v))
     out = np.empty((5, 5), np.float32)
     assert np.shares_memory(arithmetic.product(A, A.T, out), out)
-    with pytest.raises(ArgumentError, match="as many rows as A has columns"):
+    with refused("B"):
         arithmetic.product(A, A)
 
 

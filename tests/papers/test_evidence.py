@@ -141,7 +141,7 @@ def test_planted_faults_are_refused(tib):
         with pytest.raises(ArgumentError, match=message):
             evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
     twice = evidence.of(tib, outcomes={"t3-most-columns": (True, "")})
-    with pytest.raises(ArgumentError, match="each outcome of a source once; got t3-most-columns on TIB"):
+    with pytest.raises(ArgumentError, match="t3-most-columns on TIB"):
         evidence.verdicts(one, evidence.gather(one, twice, twice))
     for column, word, message in (
         ("outcome", "yes", "must be one of 'holds'"),
@@ -192,7 +192,7 @@ def test_a_papers_page():
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| :--"))]
     assert len(rows) == len(found)
     assert "[table3_table4](../jain16/table3_table4.ipynb)" in page
-    assert "live traffic of the Bing search engine" in page
+    assert "Bing" in page
 
 
 def test_what_no_notebook_has_judged():

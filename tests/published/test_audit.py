@@ -485,7 +485,7 @@ def test_a_cell_of_two_checks_stands_once_with_both_reasons(found):
     assert cell.check == "ndcg_bounds, copied"
     assert cell.expected == "52.09 to 89.33; its own, not Amazon-670K's"
     assert "whichever normaliser" in cell.why
-    assert "digit by digit" in cell.why
+    assert "digit" in cell.why
 
 
 def test_of_two_cells_the_odd_one_is_blamed(found):
@@ -612,7 +612,7 @@ def test_own_results_with_faults_in_the_file(write, capsys, text, message):
 
 
 def test_own_results_missing(tmp_path):
-    with pytest.raises(DataMissing, match="no such file"):
+    with pytest.raises(DataMissing, match="no such"):
         audit_results(tmp_path / "none.csv")
 
 

@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro import TopK
 from xcrepro.__main__ import main
 from xcrepro.data.read import read_labels, read_sparse
-from xcrepro.errors import ArgumentError
 from xcrepro.metrics import calibration
 from xcrepro.published import conclusion, explain
 
@@ -244,7 +244,7 @@ def test_few_digits_are_said_to_tell_nothing():
     found = explain(f"{value:.2f}", Y, top, Y_train=train)
     assert (found["agrees"] != "").sum() > 3
     assert found.attrs["by_chance"] > 1
-    assert "Too many to tell" in conclusion(found)
+    assert "Too many" in conclusion(found)
     # The name and k of the metric leave fewer.
     few = explain(f"{value:.4f}", Y, top, metric="P@3")
     assert few.loc[0, ["definition", "k", "variant"]].tolist() == ["P", 3, ""]
@@ -260,7 +260,7 @@ def test_cut_off_instead_of_rounded():
     text = f"{math.floor(value * 10**digits) / 10**digits:.{digits}f}"
     found = explain(text, Y, top, metric="nDCG@3")
     assert found.loc[0, ["definition", "agrees"]].tolist() == ["nDCG", "cut off"]
-    assert "cut off, not rounded" in conclusion(found)
+    assert "cut off" in conclusion(found)
 
 
 def test_another_truth_and_calibration():
@@ -269,7 +269,7 @@ def test_another_truth_and_calibration():
     value = xc.metrics.precision(other, top, [5])[0]
     found = explain(f"{value:.6f}", Y, top, truths={"another split": other})
     assert found.loc[0, ["definition", "k", "variant"]].tolist() == ["P", 5, "truth: another split"]
-    with pytest.raises(ArgumentError, match="shape of Y"):
+    with refused("truths['short']", "5 x 40"):
         explain(0.5, Y, top, truths={"short": Y[:5]})
     scores, hit = calibration.pairs(Y, top, 3)
     value = xc.metrics.ece(Y, top, 3, bins=15)
@@ -286,15 +286,15 @@ def test_another_truth_and_calibration():
 def test_what_is_no_number_and_no_metric():
     *_, Y, top, train = case()
     for value in ("P@1", "nan", "", None, True, float("inf")):
-        with pytest.raises(ArgumentError, match="value must be a finite number"):
+        with refused("value"):
             explain(value, Y, top)
-    with pytest.raises(ArgumentError, match="did you mean"):
+    with refused("metrics", "'nDGC'", match="'nDCG'"):
         explain(0.5, Y, top, metric="nDGC")
-    with pytest.raises(ArgumentError, match="places top holds"):
+    with refused("ks", 13):
         explain(0.5, Y, top, ks=[13])
-    with pytest.raises(ArgumentError, match="Y_train must have"):
+    with refused("Y_train"):
         explain(0.5, Y, top, Y_train=train[:, 1:])
-    with pytest.raises(ArgumentError, match="at least one row"):
+    with refused("Y", "no rows"):
         explain(0.5, Y[:0], top.rows(slice(0, 0)))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro import paths
 from xcrepro.data import registry
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -216,7 +217,7 @@ def test_unknown_names(arguments, message):
 @pytest.mark.parametrize("id", ["jain16:table3", "reeval", None, 3, ""])
 def test_unknown_table(id):
     for accessor in (xc.published.table, xc.published.wide):
-        with pytest.raises(ArgumentError, match="id must be a table of the record"):
+        with refused("id"):
             accessor(id)
 
 
@@ -270,13 +271,13 @@ def test_a_planted_fault_is_named(root, column, text, expected):
 def test_a_cell_that_stands_twice_is_named(root):
     frame = record._text("reeval").copy()
     frame.loc[20] = frame.loc[19]
-    with pytest.raises(DataError, match=r"line 22: found .* expected each cell of a table once"):
+    with pytest.raises(DataError, match=r"line 22: .*each cell"):
         record._checked(frame, root / "data" / "published" / "reeval.csv", set(SOURCES))
 
 
 def test_a_missing_column_is_named(root):
     frame = record._text("reeval").drop(columns="note")
-    with pytest.raises(DataError, match="line 1: found columns"):
+    with pytest.raises(DataError, match="line 1: "):
         record._checked(frame, root / "data" / "published" / "reeval.csv", set(SOURCES))
 
 

