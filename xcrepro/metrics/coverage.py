@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import maximum_flow
 
 from xcrepro import arithmetic
 from xcrepro.arguments import check_rows, cut_offs, real_number, whole_number
@@ -105,27 +104,10 @@ def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
     indices = np.concatenate([truth.indices for truth in truths])
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
     by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
-    return np.array([_shown_at_most(by_row, int(k)) for k in ks])
-
-
-def _shown_at_most(by_row: sparse.csr_matrix, k: int) -> int:
-    """The labels that rows with k places each can show: a maximum flow from labels through rows.
-
-    A row of at most k labels shows them all, so only the others' places can be short.
-    """
-    short = np.diff(by_row.indptr) > k
-    shown = np.zeros(by_row.shape[1], bool)
-    shown[by_row[~short].indices] = True
-    rest = by_row[short][:, ~shown].T.tocsr()
-    n_labels, n_rows = rest.shape
-    sink = n_labels + n_rows + 1
-    # The source, 0, has an edge to each label, a label to its rows, a row one of k places to the sink.
-    heads = [np.arange(1, n_labels + 1), n_labels + 1 + rest.indices, np.full(n_rows, sink)]
-    degrees = np.concatenate([[n_labels], np.diff(rest.indptr), np.ones(n_rows, int), [0]])
-    places = np.repeat(np.array([1, k], np.int32), [n_labels + rest.nnz, n_rows])
-    ends = np.concatenate([[0], np.cumsum(degrees)])
-    edges = sparse.csr_matrix((places, np.concatenate(heads), ends), shape=(sink + 1, sink + 1))
-    return int(shown.sum() + maximum_flow(edges, 0, sink).flow_value)
+    by_label = by_row.tocsc()
+    rising = np.unique(ks)
+    found = kernel.reachable(by_row.indptr, by_row.indices, by_label.indptr, by_label.indices, rising)
+    return found[np.searchsorted(rising, ks)]
 
 
 def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str = "all") -> np.ndarray:
