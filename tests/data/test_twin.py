@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.data import registry
 from xcrepro.data import twin as module
 from xcrepro.data.twin import expected_observed_counts, twin
@@ -285,7 +286,7 @@ def test_expected_observed_counts_are_what_a_drawn_twin_scatters_about(small):
     whole = expected_observed_counts("eurlex-4k")
     np.testing.assert_allclose(expected / whole[: expected.size], small.n_train / small.entry.n_train)
     for arguments, wrong in ((("eurlex-4k", 0), "scale"), (("eurlex-4k", True), "scale"), (("nothing",), "name")):
-        with pytest.raises(ArgumentError, match=wrong):
+        with refused(wrong, repr(arguments[-1])):
             expected_observed_counts(*arguments)
 
 
@@ -470,32 +471,27 @@ def test_the_shape_of_a_twin_is_the_datasets(put):
 
 def test_what_a_twin_needs_is_named(put):
     put("[expected]", "n_train = 900")
-    needs = r"dataset\.toml needs n_test, n_labels, avg_points_per_label or avg_labels_per_point in \[expected\]"
-    with pytest.raises(ArgumentError, match=needs):
+    with pytest.raises(ArgumentError, match=r"n_test, n_labels, avg_points_per_label or"):
         twin("mine")
 
 
-def test_smallest():
-    tw = twin("eurlex-4k", 1e-9)
+def test_smallest_and_a_name_for_each_scale_and_seed():
+    tw = twin("EURLex-4K", 1.2345678e-9)
     assert (tw.train.X.shape, tw.test.Y.shape[0]) == ((100, 5000), 50)
+    assert tw.name == "eurlex-4k@1.2345678e-09-seed0"
 
 
-def test_name_is_unique_per_scale_and_seed():
-    assert twin("EURLex-4K", 0.012345678).name == "eurlex-4k@0.012345678-seed0"
-
-
-@pytest.mark.parametrize("scale", [0, -1, 1.5, math.nan, math.inf, "1", None, True])
-def test_bad_scale(scale):
-    with pytest.raises(ArgumentError) as error:
-        twin("bibtex", scale)
-    assert (error.value.argument, error.value.got) == ("scale", repr(scale))
-
-
-@pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True, 2**63])
-def test_bad_seed(seed):
-    with pytest.raises(ArgumentError) as error:
-        twin("bibtex", 0.1, seed)
-    assert (error.value.argument, error.value.got) == ("seed", repr(seed))
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("scale", scale) for scale in (0, -1, 1.5, math.nan, math.inf, "1", None, True)),
+        *(("seed", seed) for seed in (-1, 1.0, "0", None, True, 2**63)),
+        ("hierarchy", "yes"),
+    ],
+)
+def test_bad_arguments(argument, value):
+    with refused(argument, repr(value)):
+        twin("bibtex", **{"scale": 0.1, argument: value})
 
 
 def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(root):
@@ -509,8 +505,3 @@ def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(
         title = registry.get(name).printed_name
         assert re.search(rf"{title}[^0-9]* (and [\w-]+ )?at {scale:g}\b", said), (title, scale)
     assert parameters["trained"] == parameters["names"][2:]
-
-
-def test_unknown_name_lists_near_ones():
-    with pytest.raises(ArgumentError, match="'eurlex-4k'"):
-        twin("eurlex-4kk")
