@@ -411,16 +411,6 @@ def test_calibration_interchange_both_ways(top, tmp_path):
             read_calibration_npz(tmp_path / "bad.npz", n_labels)
 
 
-def test_float32_scores_of_bibtex(real_data):
-    """The repository's sample: whole votes, nearly every row with ties, 216 rows with fewer than five labels."""
-    scores = xc.data.read_sparse(real_data("bibtex") / "sample_score" / "score_mat.txt")
-    top = xc.TopK.from_scores(scores, 5)
-    assert int((top.ids[:, 4] < 0).sum()) == 216
-    dense = scores.toarray()
-    want = [naive.ranked({l: s for l, s in enumerate(row) if s}, 5) for row in dense.tolist()]
-    assert rows_of(top) == want
-
-
 # ---------------------------------------------------------------- sets cut at a threshold
 
 

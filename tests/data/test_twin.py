@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
 import subprocess
 import sys
@@ -383,16 +382,16 @@ print(digest.hexdigest())
 """
 
 
-def test_same_bytes_in_every_process_and_with_any_number_of_threads():
-    digests = set()
-    for threads in ("1", "2", "3"):
-        run = subprocess.run(
-            [sys.executable, "-c", _DIGEST], env={**os.environ, "XCREPRO_THREADS": threads}, capture_output=True,
-            text=True, check=True,
-        )  # fmt: skip
-        digests.add(run.stdout.strip())
-    assert len(digests) == 1
-    assert len(digests.pop()) == 64
+def test_same_bytes_in_every_process_and_with_any_number_of_threads(monkeypatch, capsys):
+    digests = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        exec(_DIGEST, {})
+        digests.append(capsys.readouterr().out)
+    monkeypatch.setenv("XCREPRO_THREADS", "2")
+    run = subprocess.run([sys.executable, "-c", _DIGEST], capture_output=True, text=True, check=True)
+    assert digests == [run.stdout] * 2
+    assert len(run.stdout.strip()) == 64
 
 
 def digest(matrix):
