@@ -681,7 +681,7 @@ def test_jsonl_labels(file):
     [
         ('{"target_ind": [1', "whole JSON"),
         ("", "'', .*whole JSON"),
-        ("[1]", "list 'target_ind'"),
+        ("[1]", "JSON object"),
         ('{"uid": 1}', "list 'target_ind'"),
         ('{"target_ind": 3}', "list 'target_ind'"),
         ('{"target_ind": ' + "[" * 100_000, "whole JSON"),

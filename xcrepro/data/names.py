@@ -19,13 +19,12 @@ products are not): only who looks one up that two labels have is refused.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from xcrepro.data.lines import check_text, shown, text_lines
+from xcrepro.data.lines import check_text, json_of, shown, text_lines
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.paths import atomic_path
 
@@ -105,20 +104,14 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
     first = lines[0].lstrip() if lines else ""
     if not first.startswith(("[", "{")):
         return None
-    try:
-        whole = json.loads("\n".join(lines))
-    except (ValueError, RecursionError):
-        whole = None
+    whole = json_of("\n".join(lines))
     if isinstance(whole, list) and all(isinstance(name, str) for name in whole):
         return LabelNames(tuple(whole))
     if isinstance(whole, dict) and not ({"title", "uid"} & set(whole) and len(lines) == 1):
         return _mapping(path, whole)
     names, codes = [], []
     for number, text in enumerate(lines, 1):
-        try:
-            entry = json.loads(text)
-        except (ValueError, RecursionError):
-            entry = None
+        entry = json_of(text)
         if not isinstance(entry, dict) or not isinstance(entry.get("title", entry.get("name")), str):
             if number == 1:
                 return None  # a name may begin with a bracket

@@ -137,17 +137,11 @@ class Blocks:
 
 
 def read_rows(
-    path: str | os.PathLike,
-    stream: BinaryIO,
-    layout: Layout,
-    *,
-    begun: bytes = b"",
-    lines_before: int = 0,
-    threads: int = 1,
+    path: str | os.PathLike, stream: BinaryIO, layout: Layout, *, threads: int = 1, **behind: bytes | int
 ) -> Joined:
-    """Parse the rest of ``stream``."""
-    about = {"begun": begun, "lines_before": lines_before, "threads": threads}
-    return Joined(list(stream_pieces(path, stream, layout, **about)), layout.labels is not None, threads)
+    """Parse the rest of ``stream``; arguments as for :func:`stream_pieces`."""
+    pieces = list(stream_pieces(path, stream, layout, threads=threads, **behind))
+    return Joined(pieces, layout.labels is not None, threads)
 
 
 def stream_pieces(
