@@ -258,19 +258,6 @@ def test_faults_in_pairs(rows):
         xc.TopK.from_pairs(rows, n_labels=5)
 
 
-def test_napkinxc_models_predictions_are_taken(tmp_path):
-    from napkinxc.models import PLT
-
-    rng = np.random.default_rng(0)
-    X = sp.random(60, 12, 0.5, "csr", np.float32, random_state=0)
-    Y = sp.csr_matrix((rng.random((60, 9)) < 0.3).astype(np.float32))
-    model = PLT(str(tmp_path / "plt"), seed=1, threads=1)
-    model.fit(X, Y)
-    top = xc.TopK.from_pairs(model.predict_proba(X, top_k=3), n_labels=9)
-    assert top.ids.shape == (60, 3)
-    assert ((top.scores >= 0) & (top.scores <= 1)).all()
-
-
 def test_arrays_are_read_only_and_the_callers_stay_writable():
     ids = np.array([[1, 0]], np.int32)
     top = xc.TopK.from_ids(ids, n_labels=2)

@@ -171,24 +171,6 @@ def test_values_are_rounded_once(tmp_path, texts):
     assert got.view(np.uint32).tolist() == expected.view(np.uint32).tolist()
 
 
-def test_the_result_does_not_depend_on_threads_or_blocks(file, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = []
-    for row in range(3000):
-        features = np.sort(rng.choice(500, rng.integers(0, 9), replace=False))
-        labels = ",".join(map(str, np.sort(rng.choice(40, rng.integers(0, 4), replace=False))))
-        lines.append(labels + "".join(f" {i}:{rng.random():.6g}" for i in features))
-        if row == 1500:
-            lines[-1] += " " * 5000  # longer than most blocks below
-    path = file("3000 500 40\n" + "\n".join(lines) + "\n")
-    X, Y = read_xc(path, threads=1)
-    assert as_rows(X) == [entries for _, entries in oracle("\n".join(lines) + "\n", labelled=True)]
-    for block in (12, 100, 4096, 1 << 16):
-        for threads in (1, 2, 4):
-            monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-            assert [bits(matrix) for matrix in read_xc(path, threads=threads)] == [bits(X), bits(Y)]
-
-
 # -- lines that the files above do not have ---------------------------------------------------------------------------
 
 
@@ -728,20 +710,6 @@ def test_real_files_as_scikit_learn_and_napkinxc_read_them(real_data, name):
     assert X.indices.tobytes() == theirs.indices.tobytes()
     # napkinXC adds digits up in float32, which may be off in the last place.
     np.testing.assert_allclose(X.data, theirs.data, rtol=3e-7)
-
-
-def test_real_label_and_score_files(real_data):
-    Y = read_labels(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
-    assert Y.shape == (19314, 3993)
-    assert Y.nnz == 102741
-    folder = real_data("bibtex")
-    truth = read_labels(folder / "sample_score" / "tst_X_Y.txt")
-    assert bits(truth) == bits(read_xc(folder / "test.txt")[1])
-    scores = read_sparse(folder / "sample_score" / "score_mat.txt")
-    assert scores.shape == truth.shape
-    with (folder / "sample_score" / "score_mat.txt").open() as lines:
-        next(lines)
-        assert as_rows(scores) == [entries for _, entries in oracle(lines.read(), labelled=False)]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -373,32 +370,3 @@ def test_a_readers_dataset_replaces_none_of_the_package(cache):
     put(cache / "mine", 'name = "other"')
     with damaged("dataset.toml", match="'other', .*'mine'"):
         registry.get("mine")
-
-
-PLUGIN = """
-from pathlib import Path
-from xcrepro.data import registry
-registry._FOLDER = Path({folder!r})
-assert registry.names()[27:] == ["extra-100", "tib"]
-"""
-
-
-def test_one_legal_table_more_disturbs_nothing(tmp_path, root):
-    """A further dataset of the package, of which no document prints: it fails none of the tests that it failed when the
-    catalogue was the page."""
-    folder = tmp_path / "catalogue"
-    shutil.copytree(registry._FOLDER, folder)
-    more = OWN.replace("own-100", "extra-100").replace("Own-100", "Extra-100").replace("my own", "extra")
-    (folder / "extra-100.toml").write_text(more + "\n[archive]\nurl = 'https://nowhere.invalid/own.zip'\n")
-    (tmp_path / "one_more.py").write_text(PLUGIN.format(folder=str(folder)))
-    env = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")]),
-        "XCREPRO_DATA": str(tmp_path / "cache"),
-    }
-    tests = ["tests/data/test_registry.py", "tests/published/test_record.py", "xcrepro/data/registry.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "one_more", "-p", "no:cacheprovider", *tests, "xcrepro/published/record.py",
-         "-k", "not one_legal_table and not read_quickly"],
-        env=env, cwd=root, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:]

@@ -165,18 +165,21 @@ def test_numbers_of_labels_have_the_most_entropy(mean, deviation, reached):
 # ---------------------------------------------------------------- what it says about itself
 
 
+def assert_calibrated(split, truth, marginals):
+    eta, relevant = getattr(split, marginals).toarray().astype(np.float64), getattr(split, truth).toarray()
+    assert np.all(eta[relevant > 0] > 0)
+    p, y = eta[eta > 0], relevant[eta > 0]
+    which = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
+    sigma = np.sqrt(np.bincount(which, p * (1 - p)))
+    assert (np.bincount(which) > 50).sum() >= 8
+    assert np.all(np.abs(np.bincount(which, y - p)) <= 4 * sigma + 1)
+
+
 @pytest.mark.parametrize(("truth", "marginals"), [("Y_complete", "marginals"), ("Y", "observed_marginals")])
 def test_marginals_are_calibrated(small, bibtex, truth, marginals):
     """In the test split; in train of Bibtex's twin as well, where no label fell out."""
     for split in (small.test, bibtex.train, bibtex.test):
-        eta, relevant = getattr(split, marginals).toarray().astype(np.float64), getattr(split, truth).toarray()
-        assert np.all(eta[relevant > 0] > 0)
-        p, y = eta[eta > 0], relevant[eta > 0]
-        which = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
-        sigma = np.sqrt(np.bincount(which, p * (1 - p)))
-        enough = np.bincount(which) > 50
-        assert enough.sum() >= 8
-        assert np.all(np.abs(np.bincount(which, y - p)) <= 4 * sigma + 1)
+        assert_calibrated(split, truth, marginals)
 
 
 def test_observed_marginals_are_marginals_times_propensities(small):

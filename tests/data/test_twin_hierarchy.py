@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from tests.data.test_twin import assert_calibrated
 from tests.refused import damaged
 from xcrepro import propensity, threads
 from xcrepro.data import twin as module
@@ -43,13 +44,7 @@ def test_the_complete_truth_is_closed_and_its_marginals_too(tree):
 @pytest.mark.parametrize(("truth", "marginals"), [("Y_complete", "marginals"), ("Y", "observed_marginals")])
 def test_marginals_are_calibrated(truth, marginals):
     split = twin("eurlex-4k", scale=0.2, seed=3, hierarchy=True).test
-    eta, relevant = getattr(split, marginals).toarray().astype(np.float64), getattr(split, truth).toarray()
-    assert np.all(eta[relevant > 0] > 0)
-    p, y = eta[eta > 0], relevant[eta > 0]
-    which = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
-    sigma = np.sqrt(np.bincount(which, p * (1 - p)))
-    assert (np.bincount(which) > 50).sum() >= 8
-    assert np.all(np.abs(np.bincount(which, y - p)) <= 4 * sigma + 1)
+    assert_calibrated(split, truth, marginals)
 
 
 def test_observed_marginals_are_marginals_times_propensities(tree):

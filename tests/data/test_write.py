@@ -179,20 +179,6 @@ def test_what_could_not_be_read_back_is_refused_and_nothing_is_written(tmp_path)
     assert path.read_text() == "as it was"
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.txt"
-    path.write_text("as it was")
-
-    def full(*_):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(write, "format_rows", full)
-    with pytest.raises(OSError, match="no space"):
-        write_sparse(path, sp.eye(2))
-    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
-    assert path.read_text() == "as it was"
-
-
 def test_ids_up_to_the_largest(tmp_path):
     m = sp.csr_matrix((np.ones(2), np.array([0, 2**31 - 2]), np.array([0, 2])), (1, 2**31 - 1))
     write_sparse(tmp_path / "a.txt", m)
