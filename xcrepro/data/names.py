@@ -118,8 +118,12 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
             raise DataError(path, shown(text), "a JSON object with a 'title'", line=number)
         names.append(entry.get("title", entry.get("name")))
         codes.append(entry.get("uid"))
-    has_codes = all(isinstance(code, (str, int)) for code in codes)
-    return LabelNames(tuple(names), tuple(map(str, codes)) if has_codes else ())
+    return LabelNames(tuple(names), codes_of(codes))
+
+
+def codes_of(codes: list[object]) -> tuple[str, ...]:
+    """Codes as texts; none where one is missing or neither a text nor a number."""
+    return tuple(map(str, codes)) if all(isinstance(code, (str, int)) for code in codes) else ()
 
 
 def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
@@ -129,13 +133,16 @@ def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
         pairs = [(int(key), name) for key, name in table.items()]
     else:
         raise DataError(path, "a JSON object of another kind", "names to ids, or ids to names")
-    return LabelNames(_by_id(path, pairs))
+    if (names := _by_id(pairs)) is None:
+        raise DataError(path, "ids with a gap or an id twice", f"each id from 0 to {len(pairs) - 1} once")
+    return LabelNames(names)
 
 
-def _by_id(path: str | os.PathLike, pairs: list[tuple[int, str]]) -> tuple[str, ...]:
+def _by_id(pairs: list[tuple[int, str]]) -> tuple[str, ...] | None:
+    """The names in the order of their ids; None where ids have a gap or come twice."""
     by_id = dict(pairs)
     if sorted(by_id) != list(range(len(pairs))):
-        raise DataError(path, "ids with a gap or an id twice", f"each id from 0 to {len(pairs) - 1} once")
+        return None
     return tuple(by_id[label] for label in range(len(pairs)))
 
 
@@ -150,7 +157,6 @@ def _columns(lines: list[str]) -> LabelNames | None:
             codes = tuple(code for code, _ in pairs)
             # Annif writes a notation as a third column.
             return LabelNames(tuple(name.partition("\t")[0] for _, name in pairs), codes)
-        ids = {int(label): name for label, name in pairs}
-        if sorted(ids) == list(range(len(pairs))):
-            return LabelNames(tuple(ids[label] for label in range(len(pairs))))
+        if names := _by_id([(int(label), name) for label, name in pairs]):
+            return LabelNames(names)
     return None

@@ -37,15 +37,7 @@ from scipy.sparse import csr_matrix
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
 from xcrepro.data.lines import json_lines, shown
-from xcrepro.data.parsing import (
-    FIRST_TOO_LARGE,
-    Joined,
-    Layout,
-    exact_float32,
-    offsets,
-    read_rows,
-    sort_rows,
-)
+from xcrepro.data.parsing import FIRST_TOO_LARGE, Joined, Layout, exact_float32, offsets, read_rows, sort_rows
 from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays, row_of

@@ -173,9 +173,8 @@ class _Member:
         size = count * self.dtype.itemsize
         data = self.file.read(min(size, sys.maxsize))
         if len(data) < size:
-            raise DataError(
-                self.path, f"array {self.name} that ends early", f"{self.shape} entries", do="Make it again"
-            )
+            found = f"array {self.name} that ends early"
+            raise DataError(self.path, found, f"{self.shape} entries", do="Make it again")
         try:
             return in_known_types(np.frombuffer(bytearray(data), self.dtype))  # which may be written to
         except ValueError as error:
@@ -194,16 +193,14 @@ def _of_npz(path, rows: int, n_columns: int | None):
             kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
             if kind != "csr":
                 do = "scipy.sparse.save_npz(path, matrix.tocsr())"
-                raise DataError(
-                    path, f"a matrix in {str(kind)[:60]}", "CSR, whose rows stand one after the other", do=do
-                )
+                expected = "CSR, whose rows stand one after the other"
+                raise DataError(path, f"a matrix in {str(kind)[:60]}", expected, do=do)
         elif (kind := str(_Member(path, archive, "pair").whole())) != read.PAIR_FORMAT:
             raise DataError(path, f"a pair of the form {kind[:60]!r}", read.PAIR_FORMAT)
         streams = [_Matrix(path, archive, name) for name in (("X_", "Y_") if pair else ("",))]
         if len({stream.n_rows for stream in streams}) > 1:
-            raise DataError(
-                path, f"{[stream.n_rows for stream in streams]} rows of X and Y", "as many of one as of the other"
-            )
+            found = f"{[stream.n_rows for stream in streams]} rows of X and Y"
+            raise DataError(path, found, "as many of one as of the other")
         for lo in range(0, streams[0].n_rows, rows):
             hi = min(lo + rows, streams[0].n_rows)
             found = [stream.rows(lo, hi, n_columns, name == 1) for name, stream in enumerate(streams)]
@@ -242,9 +239,8 @@ class _Matrix:
         except DataError as error:
             if lo == 0:
                 raise
-            raise DataError(
-                self.path, f"{error.found}, rows counted from row {lo}", error.expected, do=error.do
-            ) from None
+            found = f"{error.found}, rows counted from row {lo}"
+            raise DataError(self.path, found, error.expected, do=error.do) from None
 
 
 def paired(first: Iterator, second: Iterator, names: tuple[str, str]) -> Iterator:

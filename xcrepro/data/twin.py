@@ -239,10 +239,8 @@ def _complete(entry: Entry) -> Entry:
     if not set(registry.AVERAGES) & set(given):
         missing.append(" or ".join(registry.AVERAGES))
     if missing:
-        raise ArgumentError(
-            "name", "must be a dataset whose numbers are known", repr(entry.name),
-            f"its {registry.FILE} needs {', '.join(missing)} in [expected]",
-        )  # fmt: skip
+        do = f"its {registry.FILE} needs {', '.join(missing)} in [expected]"
+        raise ArgumentError("name", "must be a dataset whose numbers are known", repr(entry.name), do)
     if entry.avg_labels_per_point is not None:
         return entry
     n_points = entry.n_train + (entry.n_test if entry.points_per_label_basis != "train" else 0)
