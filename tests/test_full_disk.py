@@ -70,26 +70,6 @@ def of_format(format: formats.Format, kind: str):
     return write
 
 
-def npz(home: Path, turn: int) -> None:
-    _, Y, top = data(turn)
-    top.to_calibration_npz(home / "calibration.npz", Y)
-
-
-def pair(home: Path, turn: int) -> None:
-    X, Y, _ = data(turn)
-    xc.write_xc(home / "pair.npz", X, Y)
-
-
-def packed(home: Path, turn: int) -> None:
-    X, Y, _ = data(turn)
-    xc.write_xc(home / "train.txt.gz", X, Y)
-
-
-def state(home: Path, turn: int) -> None:
-    _, Y, top = data(turn)
-    xc.State(ks=(1, 3)).add(Y, top).save(home / "state.npz")
-
-
 def calibrator(home: Path, turn: int) -> None:
     scores = np.linspace(0.01, 0.99, 40 * turn)
     xc.calibrate.Isotonic().fit(scores, scores > 0.5).save(home / "isotonic.json")
@@ -98,14 +78,6 @@ def calibrator(home: Path, turn: int) -> None:
 def model(home: Path, turn: int) -> None:
     X, Y, _ = data(turn)
     xc.models.Popularity().fit(X, sparse.hstack([Y] * turn).tocsr()).save(home / "model")
-
-
-def names(home: Path, turn: int) -> None:
-    write_label_names(home / "names.txt", LabelNames(tuple(f"name {turn} {label}" for label in range(9 * turn))))
-
-
-def filter_file(home: Path, turn: int) -> None:
-    xc.data.write_filter(home / "filter_labels_test.txt", range(9 * turn), range(9 * turn))
 
 
 def vectorized(home: Path, turn: int) -> None:
@@ -234,11 +206,20 @@ def started(home: Path, turn: int) -> None:
 
 # fmt: off
 OTHER_WRITERS = (
-    npz, pair, packed, state, calibrator, model, names, filter_file, vectorized, open_dataset, kept_result, fingerprints_,
+    calibrator, model, vectorized, open_dataset, kept_result, fingerprints_,
     checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard,
 )
 # fmt: on
+OF_DATA = {
+    "npz": lambda home, X, Y, top: top.to_calibration_npz(home / "calibration.npz", Y),
+    "pair": lambda home, X, Y, top: xc.write_xc(home / "pair.npz", X, Y),
+    "packed": lambda home, X, Y, top: xc.write_xc(home / "train.txt.gz", X, Y),
+    "state": lambda home, X, Y, top: xc.State(ks=(1, 3)).update(Y, top).save(home / "state.npz"),
+    "names": lambda home, X, Y, top: write_label_names(home / "a.txt", LabelNames(tuple(map(str, X.indices)))),
+    "filter_file": lambda home, X, Y, top: xc.data.write_filter(home / "filter_labels_test.txt", *Y.nonzero()),
+}
 WRITERS = {
+    **{name: lambda home, turn, write=write: write(home, *data(turn)) for name, write in OF_DATA.items()},
     **{f"{format.name} {kind}": of_format(format, kind) for format in formats.FORMATS for kind in format.can("write")},
     **{function.__name__: function for function in OTHER_WRITERS},
 }
