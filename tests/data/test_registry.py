@@ -93,15 +93,11 @@ def test_the_page_is_a_filter():
 @pytest.mark.parametrize(
     ("alias", "name"),
     [
-        ("EURLex-4K", "eurlex-4k"),
-        ("eurlex", "eurlex-4k"),
         ("EUR-Lex", "eurlex-4k"),
         ("eurlex_4k", "eurlex-4k"),
         ("EURLex-4.3K", "eurlex-4.3k"),
-        ("Wikipedia-500K", "wikipedialarge-500k"),
         ("Wiki-500K", "wikipedialarge-500k"),
         ("LF-Wikipedia-500K", "lf-wikipedia-500k"),
-        ("DeliciousLarge-200K", "deliciouslarge-200k"),
         ("Delicious-200K", "deliciouslarge-200k"),
         ("Delicious", "delicious"),
         ("wiki10", "wiki10-31k"),

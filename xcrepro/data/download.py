@@ -25,6 +25,8 @@ TIMEOUT = 60
 """Seconds without a byte after which a connection counts as broken."""
 MEMBERS = 10_000
 """Files and folders that an archive may hold; those of the repository hold fewer than twenty."""
+MOST_UNPACKED = 200 << 30
+"""How many bytes an archive may unpack to, unless ``$XCREPRO_MAX_UNPACKED`` allows others."""
 RATIO, RATIO_FROM = 200, 1 << 20
 """Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
 NAME_PARTS, NAME_LENGTH = 20, 200
@@ -180,7 +182,7 @@ def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
     """What would fill a disk or a folder, before a byte of it is unpacked."""
     if len(members) > MEMBERS:
         raise _untrue(archive, f"{len(members):,} members", f"at most {MEMBERS:,}")
-    most = max_unpacked_bytes()
+    most = byte_limit("XCREPRO_MAX_UNPACKED", MOST_UNPACKED)
     if (size := sum(member.file_size for member in members)) > most:
         do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
         raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
@@ -189,11 +191,6 @@ def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
             name, sizes = _shown(PurePosixPath(member.filename)), (member.compress_size, member.file_size)
             found = f"the member {name}, {sizes[0]:,} bytes that unpack to {sizes[1]:,}"
             raise _untrue(archive, found, f"at most {RATIO} times as many")
-
-
-def max_unpacked_bytes() -> int:
-    """How much an archive may hold: ``$XCREPRO_MAX_UNPACKED`` bytes, 200 GiB by default."""
-    return byte_limit("XCREPRO_MAX_UNPACKED", 200 << 30)
 
 
 def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
