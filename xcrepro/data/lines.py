@@ -46,7 +46,7 @@ def json_lines(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
         yield line, record
 
 
-def json_of(text: str) -> object:
+def json_of(text: str | bytes) -> object:
     """What a JSON text holds; None for what is no JSON."""
     try:
         return json.loads(text)

@@ -36,7 +36,7 @@ from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
-from xcrepro.data.lines import json_lines, shown
+from xcrepro.data.lines import json_of, raw_lines
 from xcrepro.data.parsing import FIRST_TOO_LARGE, Joined, Layout, exact_float32, offsets, read_rows, sort_rows
 from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
@@ -278,8 +278,8 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
     ids: list[int] = []
     values: list[np.float32] = []
     lens: list[int] = []
-    for line, entry in json_lines(path):
-        row = _jsonl_row(path, line, entry, limit)
+    for line, text in raw_lines(path):
+        row = _jsonl_row(path, line, text, limit)
         ids.extend(row)
         values.extend(row.values())
         lens.append(len(row))
@@ -525,10 +525,11 @@ def _read_npz_pair(path: str | os.PathLike, given: dict[str, int | None]) -> tup
 # -- JSON lines -----------------------------------------------------------------------------------------------------
 
 
-def _jsonl_row(path: str | os.PathLike, line: int, entry: dict, limit: int) -> dict[int, np.float32]:
+def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> dict[int, np.float32]:
     """The labels of one line with their relevance, by rising id, zeros left out."""
-    if not isinstance(entry.get("target_ind"), list):
-        raise DataError(path, f"the keys {shown(', '.join(entry))}", "an object with a list 'target_ind'", line=line)
+    entry = json_of(text)
+    if not isinstance(entry, dict) or not isinstance(entry.get("target_ind"), list):
+        raise DataError(path, _shown(text), "one whole JSON object with a list 'target_ind'", line=line)
     labels = entry["target_ind"]
     relevances = entry.get("target_rel", [1.0] * len(labels))
     if not isinstance(relevances, list) or len(relevances) != len(labels):
