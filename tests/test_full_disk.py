@@ -22,8 +22,17 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.repro.conftest import Project
-from xcrepro import formats
+from xcrepro import formats, repro, results
+from xcrepro.commands import judge
+from xcrepro.data import download, tib
+from xcrepro.data.names import LabelNames, write_label_names
+from xcrepro.data.vectorize import vectorize
+from xcrepro.diagnose import fingerprints
 from xcrepro.errors import XCError
+from xcrepro.inputs import twin_statistics
+from xcrepro.reports import board, report
+from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
+from xcrepro.repro.start import start
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 
@@ -61,26 +70,6 @@ def of_format(format: formats.Format, kind: str):
     return write
 
 
-def npz(home: Path, turn: int) -> None:
-    _, Y, top = data(turn)
-    top.to_calibration_npz(home / "calibration.npz", Y)
-
-
-def pair(home: Path, turn: int) -> None:
-    X, Y, _ = data(turn)
-    xc.write_xc(home / "pair.npz", X, Y)
-
-
-def packed(home: Path, turn: int) -> None:
-    X, Y, _ = data(turn)
-    xc.write_xc(home / "train.txt.gz", X, Y)
-
-
-def state(home: Path, turn: int) -> None:
-    _, Y, top = data(turn)
-    xc.State(ks=(1, 3)).add(Y, top).save(home / "state.npz")
-
-
 def calibrator(home: Path, turn: int) -> None:
     scores = np.linspace(0.01, 0.99, 40 * turn)
     xc.calibrate.Isotonic().fit(scores, scores > 0.5).save(home / "isotonic.json")
@@ -91,19 +80,7 @@ def model(home: Path, turn: int) -> None:
     xc.models.Popularity().fit(X, sparse.hstack([Y] * turn).tocsr()).save(home / "model")
 
 
-def names(home: Path, turn: int) -> None:
-    from xcrepro.data.names import LabelNames, write_label_names
-
-    write_label_names(home / "names.txt", LabelNames(tuple(f"name {turn} {label}" for label in range(9 * turn))))
-
-
-def filter_file(home: Path, turn: int) -> None:
-    xc.data.write_filter(home / "filter_labels_test.txt", range(9 * turn), range(9 * turn))
-
-
 def vectorized(home: Path, turn: int) -> None:
-    from xcrepro.data.vectorize import vectorize
-
     source = home / "source.jsonl"
     texts = [f"words of {word} and others" for word in ("one", "two", "three", "four")] * 5
     if not source.exists():
@@ -113,8 +90,6 @@ def vectorized(home: Path, turn: int) -> None:
 
 
 def open_dataset(home: Path, turn: int) -> None:
-    from xcrepro.data import tib
-
     records, subjects = home / "records.jsonl", home / "subjects.tsv"
     if not records.exists():
         records.write_text('{"title": "cats", "abstract": "", "subjects": ["1"]}\n' * 40)
@@ -125,15 +100,11 @@ def open_dataset(home: Path, turn: int) -> None:
 
 
 def kept_result(home: Path, turn: int) -> None:
-    from xcrepro import results
-
     _, Y, top = data(turn)
     results.add(results.of("mine", "a set", Y, top, (1, 3), note="w" * 100 * turn), home / "results", force=True)
 
 
-def fingerprints(home: Path, turn: int) -> None:
-    from xcrepro.diagnose import fingerprints
-
+def fingerprints_(home: Path, turn: int) -> None:
     table, fingerprints.TABLE = fingerprints.TABLE, home / "fingerprints.csv"
     try:
         if not fingerprints.TABLE.exists():
@@ -144,15 +115,11 @@ def fingerprints(home: Path, turn: int) -> None:
 
 
 def counted(home: Path, turn: int) -> None:
-    from xcrepro.inputs import twin_statistics
-
     os.environ["XCREPRO_ROOT"] = str(home)
     twin_statistics.write(pd.DataFrame({"dataset": [f"set {i}" for i in range(20 * turn)], "value": 0.5}))
 
 
 def certified(home: Path, turn: int) -> None:
-    from xcrepro.repro import certificate
-
     texts = dict.fromkeys(("processor", "level", "system", "c_library", "python", "date", "commit"), "a")
     numbers = dict.fromkeys(("compared", "equal", "seconds"), turn)
     made = certificate.Certificate(
@@ -162,15 +129,11 @@ def certified(home: Path, turn: int) -> None:
 
 
 def checksum(home: Path, turn: int) -> None:
-    from xcrepro.data import download
-
     if turn == 2:
         download.remember_sum("0" * 64, "a.zip", home / "a.sha256")
 
 
 def page(home: Path, turn: int) -> None:
-    from xcrepro.reports import report
-
     with report.atomic_folder(home / "report") as part:
         for name in ("report.html", "table.csv"):
             (part / name).write_text(f"{turn} " * 1000)
@@ -183,9 +146,6 @@ def project(home: Path) -> Project:
 
 def item(home: Path, turn: int) -> None:
     """A figure and a table of an item, three files each."""
-    from xcrepro import repro
-    from xcrepro.repro import figures
-
     (made := project(home)).root = home
     if turn == 1 or not (home / "notebooks/demo/one.ipynb").exists():
         made.add("one", "pass")
@@ -199,8 +159,6 @@ def item(home: Path, turn: int) -> None:
 
 
 def stamp(home: Path, turn: int) -> None:
-    from xcrepro.repro import manifest, stamps
-
     (made := project(home)).root = home
     if not (home / "notebooks/demo/one.ipynb").exists():
         made.entries = {}
@@ -212,8 +170,6 @@ def stamp(home: Path, turn: int) -> None:
 
 
 def record(home: Path, turn: int) -> None:
-    from xcrepro.repro import recorded
-
     provenance = dict.fromkeys(recorded.FIELDS, str(turn))
     tables = {"": recorded.Table(("k", "P"), [("1", "0.5")] * 20 * turn, [("", "")] * 20 * turn)}
     recorded.write(home / "bibtex.csv", recorded.Record(provenance, tables))
@@ -221,8 +177,6 @@ def record(home: Path, turn: int) -> None:
 
 def tidied(home: Path, turn: int) -> None:
     """Nothing to do the first time: the file is there, untidy."""
-    from xcrepro.repro import tidy
-
     path = home / "a.ipynb"
     if not path.exists():
         path.write_text(json.dumps(Project.notebook(Project.code("x = 1"), Project.markdown("word " * 200))))
@@ -231,8 +185,6 @@ def tidied(home: Path, turn: int) -> None:
 
 
 def judged_sheet(home: Path, turn: int) -> None:
-    from xcrepro.commands import judge
-
     if turn == 1:
         X, Y, top = data(1)
         xc.write_xc(home / "truth.npz", X, Y)
@@ -242,42 +194,34 @@ def judged_sheet(home: Path, turn: int) -> None:
 
 
 def leaderboard(home: Path, turn: int) -> None:
-    from xcrepro.reports import board
-
     if turn == 2:
         board.make(home / "board", points=200, deadline="2030-01-31T18:00+00:00", seed=1)
 
 
 def started(home: Path, turn: int) -> None:
-    from xcrepro.repro.start import start
-
     os.environ.pop("XCREPRO_ROOT", None)
     if turn == 2:
         start(home / "mine")
 
 
+# fmt: off
+OTHER_WRITERS = (
+    calibrator, model, vectorized, open_dataset, kept_result, fingerprints_,
+    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard,
+)
+# fmt: on
+OF_DATA = {
+    "npz": lambda home, X, Y, top: top.to_calibration_npz(home / "calibration.npz", Y),
+    "pair": lambda home, X, Y, top: xc.write_xc(home / "pair.npz", X, Y),
+    "packed": lambda home, X, Y, top: xc.write_xc(home / "train.txt.gz", X, Y),
+    "state": lambda home, X, Y, top: xc.State(ks=(1, 3)).update(Y, top).save(home / "state.npz"),
+    "names": lambda home, X, Y, top: write_label_names(home / "a.txt", LabelNames(tuple(map(str, X.indices)))),
+    "filter_file": lambda home, X, Y, top: xc.data.write_filter(home / "filter_labels_test.txt", *Y.nonzero()),
+}
 WRITERS = {
+    **{name: lambda home, turn, write=write: write(home, *data(turn)) for name, write in OF_DATA.items()},
     **{f"{format.name} {kind}": of_format(format, kind) for format in formats.FORMATS for kind in format.can("write")},
-    **{
-        function.__name__: function
-        for function in (
-            *(
-                npz,
-                pair,
-                packed,
-                state,
-                calibrator,
-                model,
-                names,
-                filter_file,
-                vectorized,
-                open_dataset,
-                kept_result,
-                fingerprints,
-            ),
-            *(checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard),
-        )
-    },
+    **{function.__name__: function for function in OTHER_WRITERS},
 }
 
 

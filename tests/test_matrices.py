@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import refused
 from xcrepro import matrices, models
 from xcrepro.__main__ import main
 from xcrepro.data.read import read_labels, read_sparse, read_xc
 from xcrepro.data.splits import apply_split
 from xcrepro.data.write import PAIR_FORMAT, write_sparse, write_xc
-from xcrepro.errors import ArgumentError, DataError, XCError
+from xcrepro.errors import DataError, XCError
 from xcrepro.models.base import check_features
 from xcrepro.truth import Truth, as_truth
 
@@ -49,25 +50,19 @@ def _put(array, place, value):
     return array
 
 
-# What may be wrong with offsets and ids of CSR, CSC and BSR alike: (format's parts) -> changed parts.
+# What may be wrong with offsets and ids of CSR, CSC and BSR alike: (format's parts) -> changed parts. Numbers that are
+# further off, and arrays cut elsewhere, are drawn below.
 COMPRESSED = {
     "middle offset too large": lambda p: {"indptr": _put(p["indptr"], 2, 1000)},
-    "middle offset far too large": lambda p: {"indptr": _put(p["indptr"], 2, FAR)},
-    "middle offset beyond int32": lambda p: {"indptr": _put(p["indptr"], 2, 2**62)},
     "offsets fall": lambda p: {"indptr": _put(p["indptr"], 3, p["indptr"][2] - 1)},
     "negative offset": lambda p: {"indptr": _put(p["indptr"], 2, -5)},
-    "far negative offset": lambda p: {"indptr": _put(p["indptr"], 2, -FAR)},
-    "too few offsets": lambda p: {"indptr": p["indptr"][:-1]},
     "too many offsets": lambda p: {"indptr": np.append(p["indptr"], p["indptr"][-1])},
     "no offsets": lambda p: {"indptr": p["indptr"][:0]},
     "first offset not 0": lambda p: {"indptr": _put(p["indptr"], 0, 1)},
     "last offset too large": lambda p: {"indptr": _put(p["indptr"], -1, FAR)},
     "last offset too small": lambda p: {"indptr": np.minimum(p["indptr"], p["indptr"][-1] - 1)},
     "id too large": lambda p: {"indices": _put(p["indices"], 1, 7)},
-    "id far too large": lambda p: {"indices": _put(p["indices"], 1, FAR)},
-    "id beyond int32": lambda p: {"indices": _put(p["indices"], 1, 2**40)},
     "negative id": lambda p: {"indices": _put(p["indices"], 1, -1)},
-    "far negative id": lambda p: {"indices": _put(p["indices"], 1, -FAR)},
     "fewer values than ids": lambda p: {"data": p["data"][:-3]},
     "fewer ids than values": lambda p: {"indices": p["indices"][:-3]},
     "ids of two dimensions": lambda p: {"indices": p["indices"].reshape(-1, 2)},
@@ -75,11 +70,7 @@ COMPRESSED = {
 }
 COORDINATES = {
     "row too large": lambda p: {"row": _put(p["row"], 1, N)},
-    "row far too large": lambda p: {"row": _put(p["row"], 1, FAR)},
-    "negative row": lambda p: {"row": _put(p["row"], 1, -FAR)},
     "column too large": lambda p: {"col": _put(p["col"], 1, L)},
-    "column beyond int32": lambda p: {"col": _put(p["col"], 1, 2**62)},
-    "negative column": lambda p: {"col": _put(p["col"], 1, -1)},
     "fewer values than places": lambda p: {"data": p["data"][:-3]},
     "fewer rows than columns": lambda p: {"row": p["row"][:-3]},
 }
@@ -241,18 +232,6 @@ def try_all():
                 print(f"{name}: {type(error).__name__} {str(error)[:70]} ({where.name})")
 
 
-def in_child(call, root):
-    """What ``call`` printed in a process of its own; a crash is an answer as well."""
-    code = f"from tests import test_matrices; test_matrices.{call}()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=600)
-    crash = f"ended with {done.returncode} in {done.stderr[-2000:]}" if done.returncode else ""
-    return done.stdout + crash
-
-
-def test_a_broken_matrix_is_refused_at_every_door(root):
-    assert in_child("try_all", root) == ""
-
-
 # ---------------------------------------------------------------------- any change of any matrix
 
 
@@ -353,8 +332,12 @@ def ranked(entries):
     return [naive.ranked({label: v[0] for (of, label), v in entries.items() if of == row}, L) for row in range(N)]
 
 
-def test_a_changed_matrix_gives_an_error_or_what_the_definition_says(root):
-    assert in_child("check_mutations", root) == ""
+def test_a_broken_matrix_is_refused_and_a_changed_one_gives_an_error_or_what_the_definition_says(root):
+    """In a process of its own, where a crash is an answer as well."""
+    code = "from tests import test_matrices; test_matrices.try_all(); test_matrices.check_mutations()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=600)
+    crash = f"ended with {done.returncode} in {done.stderr[-2000:]}" if done.returncode else ""
+    assert done.stdout + crash == ""
 
 
 # ---------------------------------------------------------------------- what is not broken
@@ -400,11 +383,11 @@ def test_empty_matrices_are_sound(kind, shape):
 def test_the_message_says_what_and_where():
     matrix = sp.csc_matrix(DENSE)
     matrix.indices[3] = N
-    with pytest.raises(ArgumentError, match="must have rows 0 to 5; got row 6 in column 1: the matrix is damaged"):
+    with refused("probabilities", "row 6 in column 1", match="0 to 5"):
         matrices.checked_csr("probabilities", matrix)
 
 
 @pytest.mark.parametrize("value", [[1, 2], [["a"]]])
 def test_what_is_no_matrix_is_refused(value):
-    with pytest.raises(ArgumentError, match="X must be a sparse matrix or a 2-D array of numbers"):
+    with refused("X"):
         matrices.checked_matrix("X", value)

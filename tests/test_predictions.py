@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
-from xcrepro.errors import ArgumentError, DataError
+from tests.refused import damaged, refused
+from xcrepro.errors import ArgumentError
 from xcrepro.kernels import topk
 from xcrepro.predictions import read_calibration_npz
 
@@ -46,7 +47,6 @@ def test_sparse_scores_are_ranked_as_the_oracle_says(case, k, dtype, as_array):
     top = xc.TopK.from_scores((sp.csr_array if as_array else sp.csr_matrix)(parts, shape=(len(rows), n_labels)), k)
     want = [naive.ranked(row, k) for row in rows]
     assert rows_of(top) == want
-    assert top.ids.shape == top.scores.shape == (len(rows), k)
     for row, ids, scores in zip(rows, want, top.scores.tolist(), strict=True):
         assert scores == [row[label] for label in ids] + [-INF] * (k - len(ids))
 
@@ -99,7 +99,7 @@ def test_int64_offsets():
 
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
 def test_k_must_be_a_whole_number(k):
-    with pytest.raises(ArgumentError, match="k must be"):
+    with refused("k", repr(k)):
         xc.TopK.from_scores(np.zeros((1, 2)), k)
 
 
@@ -108,12 +108,12 @@ def test_nan_is_refused_wherever_it_stands(at):
     values = np.linspace(1, 0, 20)[None].repeat(3, axis=0)
     values[1, at] = np.nan
     for scores in (values, sp.csr_matrix(values), values.astype(np.float32)):
-        with pytest.raises(ArgumentError, match=f"NaN at row 1, label {at}"):
+        with refused("scores", f"NaN at row 1, label {at}"):
             xc.TopK.from_scores(scores, 3)
 
 
 @pytest.mark.parametrize(
-    ("indices", "message"),
+    ("indices", "got"),
     [
         ([0, 5, 1, 5], "label 5 twice in row 1"),
         ([0, 5, 5, 7], "label 5 twice in row 1"),
@@ -123,18 +123,19 @@ def test_nan_is_refused_wherever_it_stands(at):
         ([0, 3, 2, -1], "column -1 in row 1"),
     ],
 )
-def test_faults_in_sparse_scores_are_named(indices, message):
+def test_faults_in_sparse_scores_are_named(indices, got):
     scores = sp.csr_matrix((np.ones(4, np.float32), np.array([0, 1, 2, 3]), [0, 1, 4]), shape=(2, 9))
     scores.indices[:] = indices
-    with pytest.raises(ArgumentError, match=message):
+    with refused("scores", got):
         xc.TopK.from_scores(scores, 2)
 
 
-def test_a_label_twice_is_found_in_any_format():
-    twice = [1.0, 2.0]
-    for scores in (sp.coo_matrix((twice, ([0, 0], [3, 3])), (1, 4)), sp.csc_matrix((twice, [0, 0], [0, 0, 0, 0, 2]))):
-        with pytest.raises(ArgumentError, match="label 3 twice in row 0"):
-            xc.TopK.from_scores(scores, 2)
+@pytest.mark.parametrize(
+    "make", [sp.coo_matrix, lambda *coo: sp.csc_matrix((coo[0][0], [0, 0], [0, 0, 0, 0, 2]), coo[1])]
+)
+def test_a_label_twice_is_found_in_any_format(make):
+    with refused("scores", "label 3 twice in row 0"):
+        xc.TopK.from_scores(make(([1.0, 2.0], ([0, 0], [3, 3])), (1, 4)), 2)
 
 
 def test_what_float32_cannot_hold_is_infinite():
@@ -161,7 +162,7 @@ def test_duplicates_are_found_after_the_stamp_has_gone_round():
     for row in (0, 254, 255, 256, 509, 510, 511, 599):
         repeated = scores.copy()
         repeated.indices[3 * row + 2] = 3
-        with pytest.raises(ArgumentError, match=f"label 3 twice in row {row}"):
+        with refused("scores", f"label 3 twice in row {row}"):
             xc.TopK.from_scores(repeated, 2)
 
 
@@ -188,16 +189,15 @@ def test_an_id_twice_is_found_where_it_stands_whatever_the_ids(seed, n_labels):
                 want = (topk.DUPLICATE, int(indptr[row]) + place)
             seen.add(label)
     found = topk.check_ids(indptr, indices, n_labels, lo, len(rows))
-    assert found[0] == want[0]
     # The first fault, except that a row whose ids rise is not looked at, and one that has a fault does not rise.
-    assert found[1] == want[1]
+    assert tuple(found[:2]) == want
 
 
 @pytest.mark.parametrize(
     "scores", [np.zeros(3), np.zeros((2, 2), complex), [["a"]], sp.csr_matrix(np.zeros((1, 2), complex))]
 )
 def test_other_things_are_refused(scores):
-    with pytest.raises(ArgumentError, match="scores"):
+    with refused("scores"):
         xc.TopK.from_scores(scores, 1)
 
 
@@ -208,39 +208,35 @@ def test_excluded_pairs_are_not_predicted():
         assert top.ids.tolist() == [[1, -1], [0, 1]]
         empty = np.array([], np.int64)
         assert xc.TopK.from_scores(scores, 1, exclude=(empty, empty)).ids.tolist() == [[0], [0]]
-        with pytest.raises(ArgumentError, match="exclude"):
-            xc.TopK.from_scores(scores, 1, exclude=([2], [0]))
-        with pytest.raises(ArgumentError, match="exclude"):
-            xc.TopK.from_scores(scores, 1, exclude=([0, 1], [0]))
+        for wrong in (([2], [0]), ([0, 1], [0])):
+            with refused("exclude"):
+                xc.TopK.from_scores(scores, 1, exclude=wrong)
     assert values[0].tolist() == [0.9, 0.8, 0.7]
 
 
-def test_ids_alone_keep_their_order():
+def test_ids_alone_keep_their_order_and_those_with_scores_are_ranked():
     top = xc.TopK.from_ids(np.array([[5, 2], [1, -1]]), n_labels=6)
     assert top.ids.tolist() == [[5, 2], [1, -1]]
     assert top.scores.tolist() == [[-1.0, -2.0], [-1.0, -INF]]
-
-
-def test_ids_with_scores_are_ranked():
     top = xc.TopK.from_ids([[5, 2, 3], [1, 0, -1]], [[0.1, 0.1, 0.4], [-INF, 0.2, 9.0]], n_labels=6)
     assert top.ids.tolist() == [[3, 2, 5], [0, -1, -1]]
 
 
 @pytest.mark.parametrize(
-    ("ids", "scores", "message"),
+    ("ids", "scores", "argument", "got"),
     [
-        ([[0, 6]], None, "6 at row 0, place 1"),
-        ([[0, -2]], None, "-2 at row 0"),
-        ([[-1, 0]], None, "only behind"),
-        ([[1, 2], [3, 3]], None, "in row 1"),
-        ([0, 1], None, "2-D"),
-        ([[0.0, 1.0]], None, "whole numbers"),
-        ([[0, 1]], [[0.5]], "shape"),
-        ([[0, 1]], [[0.5, np.nan]], "NaN at row 0, label 1"),
+        ([[0, 6]], None, "ids", "6 at row 0, place 1"),
+        ([[0, -2]], None, "ids", "-2 at row 0, place 1"),
+        ([[-1, 0]], None, "ids", "[-1, 0] in row 0"),
+        ([[1, 2], [3, 3]], None, "ids", "[3, 3] in row 1"),
+        ([0, 1], None, "ids", "shape (2,), dtype int64"),
+        ([[0.0, 1.0]], None, "ids", "shape (1, 2), dtype float64"),
+        ([[0, 1]], [[0.5]], "scores", "shape (1, 1), dtype float64"),
+        ([[0, 1]], [[0.5, np.nan]], "scores", "NaN at row 0, label 1"),
     ],
 )
-def test_faults_in_ids(ids, scores, message):
-    with pytest.raises(ArgumentError, match=message):
+def test_faults_in_ids(ids, scores, argument, got):
+    with refused(argument, got):
         xc.TopK.from_ids(ids, scores, n_labels=6)
 
 
@@ -260,19 +256,6 @@ def test_pairs_as_napkinxc_gives_them():
 def test_faults_in_pairs(rows):
     with pytest.raises(ArgumentError):
         xc.TopK.from_pairs(rows, n_labels=5)
-
-
-def test_napkinxc_models_predictions_are_taken(tmp_path):
-    from napkinxc.models import PLT
-
-    rng = np.random.default_rng(0)
-    X = sp.random(60, 12, 0.5, "csr", np.float32, random_state=0)
-    Y = sp.csr_matrix((rng.random((60, 9)) < 0.3).astype(np.float32))
-    model = PLT(str(tmp_path / "plt"), seed=1, threads=1)
-    model.fit(X, Y)
-    top = xc.TopK.from_pairs(model.predict_proba(X, top_k=3), n_labels=9)
-    assert top.ids.shape == (60, 3)
-    assert ((top.scores >= 0) & (top.scores <= 1)).all()
 
 
 def test_arrays_are_read_only_and_the_callers_stay_writable():
@@ -308,7 +291,7 @@ def test_save_and_load_keep_every_bit(top, tmp_path):
     assert naive.same_bits(xc.TopK.load(tmp_path / "p.npz"), top)
     assert naive.same_bits(xc.TopK.load(tmp_path / "p.npz", k=1), top.head(1))
     assert xc.TopK.load(tmp_path / "p.npz").n_labels == 3
-    with pytest.raises(ArgumentError, match="npz"):
+    with refused("path", "p.txt"):
         top.save(tmp_path / "p.txt")
 
 
@@ -326,7 +309,7 @@ def test_load_takes_scipy_npz_and_text(tmp_path):
         file.write("2 3\n1:0.5 2:0.25\n0:1\n")
     for name in ("Yt_pred.npz", "score_mat.txt", "score_mat.txt.gz"):
         assert xc.TopK.load(tmp_path / name, k=2).ids.tolist() == [[1, 2], [0, -1]]
-        with pytest.raises(ArgumentError, match="k must be given"):
+        with refused("k"):
             xc.TopK.load(tmp_path / name)
 
 
@@ -335,71 +318,59 @@ def test_load_filters_score_matrices_but_not_rankings(top, tmp_path):
     pairs = (np.array([0]), np.array([1]))
     assert xc.TopK.load(tmp_path / "score_mat.txt", 1, exclude=pairs).ids.tolist() == [[2], [0]]
     top.save(tmp_path / "p.npz")
-    with pytest.raises(ArgumentError, match="holds rankings"):
+    with pytest.raises(ArgumentError, match="rankings"):
         xc.TopK.load(tmp_path / "p.npz", exclude=pairs)
 
 
 def test_load_refuses_other_files(top, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04 not a zip")
-    np.savez(tmp_path / "rising.npz", ids=[[1, 0]], scores=[[0.1, 0.9]], n_labels=3)
-    for name, message in (("other", r"found arrays \['a'\]"), ("cut", "no readable"), ("rising", "do not fall")):
-        with pytest.raises(DataError, match=message):
+    for name, found in (("other", r"arrays \['a'\]"), ("cut", "no readable")):
+        with damaged(f"{name}.npz", match=found):
             xc.TopK.load(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):
         xc.TopK.load(tmp_path / "none.npz")
 
 
-SAVED = {"ids": np.array([[1, 0], [2, -1]], np.int32), "scores": np.array([[0.9, 0.5], [0.2, -np.inf]], np.float32)}
+SAVED = {
+    "ids": np.array([[1, 0], [2, -1]]),
+    "scores": np.array([[0.9, 0.5], [0.2, -np.inf]], np.float32),
+    "n_labels": np.int64(3),
+}
+INTERCHANGE = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positives": [[1, 0]], "labels": [[0, 1]]}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("base", "change", "found"),
     [
-        ({"n_labels": np.int64(2**62)}, "one whole number from 1 to 2,147,483,647"),
-        ({"n_labels": np.array([3, 3])}, "one whole number"),
-        ({"n_labels": np.float64(3)}, "one whole number"),
-        ({"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
-        ({"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "2-D array of whole numbers"),
-        ({"ids": np.array([[1, 1], [2, -1]])}, "must not name a label twice"),
-        ({"ids": np.array([[1, 0], [-1, 2]])}, "only behind a row's predictions"),
-        ({"ids": np.array([1, 0])}, "2-D array"),
-        ({"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
-        ({"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "dtype"),
-        ({"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
-        ({"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),
-        ({"scores": np.array([[0.9], [0.2]])}, "floats of the shape of ids"),
+        (SAVED, {"n_labels": np.int64(2**62)}, "n_labels array(4611686018427387904)"),
+        (SAVED, {"n_labels": np.array([3, 3])}, "n_labels array([3, 3])"),
+        (SAVED, {"n_labels": np.float64(3)}, "n_labels array(3.)"),
+        (SAVED, {"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
+        (SAVED, {"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "ids: shape (2, 2), dtype float64"),
+        (SAVED, {"ids": np.array([[1, 1], [2, -1]])}, "ids: [1, 1] in row 0"),
+        (SAVED, {"ids": np.array([[1, 0], [-1, 2]])}, "ids: [-1, 2] in row 1"),
+        (SAVED, {"ids": np.array([1, 0])}, "ids: shape (2,), dtype int64"),
+        (SAVED, {"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
+        (SAVED, {"ids": [[0]], "scores": np.array([[np.nan]])}, "NaN as score at row 0, place 0"),
+        (SAVED, {"ids": [[1, 0]], "scores": [[0.1, 0.9]]}, "scores that do not fall along each row"),
+        (SAVED, {"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "scores of shape (2, 2) and dtype |S1"),
+        (SAVED, {"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
+        (SAVED, {"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),
+        (SAVED, {"scores": np.array([[0.9], [0.2]])}, "scores of shape (2, 1) and dtype float64"),
+        (INTERCHANGE, {"prediction_ids": np.array([[2**40, 0]])}, "label 1099511627776"),
+        (INTERCHANGE, {"prediction_ids": np.array([[-5, 0]])}, "ids: -5 at row 0, place 0"),
+        (INTERCHANGE, {"prediction_ids": np.array([["a", "b"]])}, "prediction_ids of dtype <U1"),
+        (INTERCHANGE, {"labels": np.array([[0, 2**62]])}, "label 4611686018427387904"),
+        (INTERCHANGE, {"labels": np.array([[0.0, 1.0]])}, "labels of dtype float64"),
+        (INTERCHANGE, {"scores": np.array([[np.nan, 0.1]])}, "scores: NaN at row 0, label 1"),
     ],
 )
-def test_saved_predictions_of_a_stranger(tmp_path, change, said):
-    np.savez(tmp_path / "p.npz", **{**SAVED, "n_labels": np.int64(3), **change})
-    with pytest.raises(DataError, match=said) as error:
+def test_files_of_a_stranger(tmp_path, base, change, found):
+    np.savez(tmp_path / "p.npz", **base | change)
+    with damaged("p.npz") as error:
         xc.TopK.load(tmp_path / "p.npz")
-    assert "p.npz" in str(error.value)
-
-
-def test_one_place_that_is_nan_is_refused(tmp_path):
-    np.savez(tmp_path / "p.npz", ids=[[0]], scores=np.array([[np.nan]]), n_labels=3)
-    with pytest.raises(DataError, match="NaN as score"):
-        xc.TopK.load(tmp_path / "p.npz")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"prediction_ids": np.array([[2**40, 0]])}, "labels below 2,147,483,647"),
-        ({"prediction_ids": np.array([[-5, 0]])}, "must be -1 or labels"),
-        ({"prediction_ids": np.array([["a", "b"]])}, "prediction_ids of dtype"),
-        ({"labels": np.array([[0, 2**62]])}, "labels below"),
-        ({"labels": np.array([[0.0, 1.0]])}, "labels of dtype float64"),
-        ({"scores": np.array([[np.nan, 0.1]])}, "NaN"),
-    ],
-)
-def test_interchange_files_of_a_stranger(tmp_path, change, said):
-    good = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positives": [[1, 0]], "labels": [[0, 1]]}
-    np.savez(tmp_path / "c.npz", **{**good, **change})
-    with pytest.raises(DataError, match=said):
-        xc.TopK.load(tmp_path / "c.npz")
+    assert error.value.found == found
 
 
 def test_calibration_interchange_both_ways(top, tmp_path):
@@ -415,26 +386,16 @@ def test_calibration_interchange_both_ways(top, tmp_path):
     assert naive.same_bits(xc.TopK.load(tmp_path / "c.npz"), top)
     assert xc.TopK.from_calibration_npz(tmp_path / "c.npz", n_labels=9).n_labels == 9
 
-    for changed, n_labels, message in (
-        ({"true_positives": ~parts["true_positives"]}, None, r"true_positives\[0, 0\] = False for label 1"),
+    for changed, n_labels, found in (
+        ({"true_positives": ~parts["true_positives"]}, None, r"true_positives\[0, 0\] = False"),
         ({"labels": np.array([[5, 0]])}, None, "outside the matrix"),
         ({}, 2, "outside the matrix"),
-        ({"scores": parts["scores"][:1]}, None, "three equal shapes"),
+        ({"scores": parts["scores"][:1]}, None, "equal shapes"),
         ({"labels": np.array([1, 2])}, None, "pair"),
     ):
         np.savez(tmp_path / "bad.npz", **parts | changed)
-        with pytest.raises(DataError, match=message):
+        with damaged("bad.npz", match=found):
             read_calibration_npz(tmp_path / "bad.npz", n_labels)
-
-
-def test_float32_scores_of_bibtex(real_data):
-    """The repository's sample: whole votes, nearly every row with ties, 216 rows with fewer than five labels."""
-    scores = xc.data.read_sparse(real_data("bibtex") / "sample_score" / "score_mat.txt")
-    top = xc.TopK.from_scores(scores, 5)
-    assert int((top.ids[:, 4] < 0).sum()) == 216
-    dense = scores.toarray()
-    want = [naive.ranked({l: s for l, s in enumerate(row) if s}, 5) for row in dense.tolist()]
-    assert rows_of(top) == want
 
 
 # ---------------------------------------------------------------- sets cut at a threshold
@@ -469,20 +430,20 @@ def test_thresholds_at_the_edges():
 
 
 @pytest.mark.parametrize(
-    ("scores", "threshold", "said"),
+    ("scores", "threshold", "got"),
     [
-        ([[0.9, 0.2]], 50, "threshold must lie in the range of the scores, 0 to 1; got 50"),
+        ([[0.9, 0.2]], 50, "50"),
         ([[0.9, 0.2]], [0.1, 0.3, -2.0], "-2 for label 2"),
-        ([[9.0, -2.0]], 9.5, "-2 to 9; got 9.5"),
+        ([[9.0, -2.0]], 9.5, "9.5"),
         ([[9.0, -2.0]], [-3, -4, -5], "-3 for label 0"),
-        ([[0.9, 0.2]], np.nan, "threshold must not be NaN"),
+        ([[0.9, 0.2]], np.nan, "NaN for label 0"),
         ([[0.9, 0.2]], [0.1, np.nan, 0.2], "NaN for label 1"),
-        ([[0.9, 0.2]], [0.1, 0.2], r"one for each of the 3 labels; got an array of shape \(2,\)"),
-        ([[0.9, 0.2]], "0.5", "must be a number"),
-        ([[0.9, 0.2]], None, "must be a number"),
+        ([[0.9, 0.2]], [0.1, 0.2], "an array of shape (2,)"),
+        ([[0.9, 0.2]], "0.5", "'0.5'"),
+        ([[0.9, 0.2]], None, "None"),
     ],
 )
-def test_thresholds_that_mean_nothing_are_refused(scores, threshold, said):
+def test_thresholds_that_mean_nothing_are_refused(scores, threshold, got):
     top = xc.TopK.from_ids([[0, 1]], scores, n_labels=3)
-    with pytest.raises(ArgumentError, match=said):
+    with refused("threshold", got):
         top.above(threshold)

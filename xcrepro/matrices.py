@@ -54,14 +54,14 @@ def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
     value = plain(name, value)
     if sparse.issparse(value):
         return checked_csr(name, value)
+    rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
+    kind = type(value).__name__
     try:
         given = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
-        raise ArgumentError(name, rule, f"{type(value).__name__} with rows of different lengths", do) from None
+    except ValueError:
+        raise ArgumentError(name, rule, f"{kind} with rows of different lengths", do) from None
     if given.ndim != 2 or given.dtype.kind not in "biuf":
-        rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
-        raise ArgumentError(name, rule, f"{type(value).__name__} of shape {given.shape} and dtype {given.dtype}", do)
+        raise ArgumentError(name, rule, f"{kind} of shape {given.shape} and dtype {given.dtype}", do)
     return given
 
 
@@ -87,10 +87,7 @@ def csr_from_arrays(path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> s
         raise DataError(path, f"the shape {shape.tolist()}", "two whole numbers")
     stored = max((len(arrays[part]) for part in _ARRAYS[kind] if arrays[part].ndim), default=0)
     if kind != "csr" and shape[0] > _MOST_EMPTY + stored:
-        found, do = (
-            f"{shape[0]:,} rows, of which {stored:,} at most hold something",
-            "Where they are meant, save it as CSR",
-        )
+        found, do = f"{shape[0]:,} rows, of which {stored:,} at most hold something", "Save it as CSR if they are meant"
         raise DataError(path, found, f"at most {_MOST_EMPTY:,} empty ones", do=do)
     try:
         return _csr("matrix", kind, tuple(shape.tolist()), tuple(arrays[part] for part in _ARRAYS[kind]))

@@ -16,7 +16,7 @@ What the field's tools hand over differs, and so do their answers at the edges. 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,12 +193,8 @@ class TopK:
         ids, best = empty_places(n, k)
         # A dense row is long, so even a few of them are worth a thread.
         faults = threads.over_rows(n, lambda lo, hi: kernel.dense(values, lo, hi, ids, best), min_rows=512)
-        for fault, place in faults:
-            if fault:
-                raise _score_fault(fault, place // n_labels, place % n_labels)
-        if values.dtype == np.float64:
-            ids[best == -np.inf] = -1  # what float32 cannot hold is infinite, and minus infinity is not predicted
-        return cls(ids, best, n_labels)
+        _raise_first(faults, lambda place: divmod(place, n_labels))
+        return cls(_held(ids, best, values.dtype), best, n_labels)
 
     @classmethod
     def _from_csr(cls, matrix: sparse.csr_matrix, k: int, exclude) -> TopK:
@@ -217,12 +213,8 @@ class TopK:
             return fault if fault[0] else kernel.csr(indptr, indices, data, lo, hi, ids, best)
 
         faults = threads.over_rows(n, rank, min_rows=4096)
-        for fault, place in faults:
-            if fault:
-                raise _score_fault(fault, row_of(indptr, place), int(indices[place]))
-        if data.dtype == np.float64:
-            ids[best == -np.inf] = -1
-        return cls(ids, best, n_labels)
+        _raise_first(faults, lambda place: (row_of(indptr, place), int(indices[place])))
+        return cls(_held(ids, best, data.dtype), best, n_labels)
 
     # ------------------------------------------------------------------ from rankings
 
@@ -627,6 +619,20 @@ def as_float(values: np.ndarray) -> np.ndarray:
     if values.dtype in (np.float32, np.float64):
         return values
     return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+
+
+def _raise_first(faults: list[tuple[int, int]], where: Callable[[int], tuple[int, int]]) -> None:
+    """The error of the first fault that kernels found; ``where`` gives row and label of its place."""
+    for fault, place in faults:
+        if fault:
+            raise _score_fault(fault, *where(place))
+
+
+def _held(ids: np.ndarray, best: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The ids, absent where float32 holds minus infinity for a score of float64: that is not predicted."""
+    if dtype == np.float64:
+        ids[best == -np.inf] = -1
+    return ids
 
 
 def _score_fault(fault: int, row: int, label: int) -> ArgumentError:

@@ -21,18 +21,16 @@ def plain(name: str, value: Any) -> Any:
         return value
     tensor = value.detach().cpu()
     layout = str(getattr(tensor, "layout", "torch.strided"))
+    flat = len(tensor.shape) == 2 and (layout != "torch.sparse_coo" or len(tensor._values().shape) == 1)
+    if layout in ("torch.sparse_coo", "torch.sparse_csr") and not flat:
+        raise ArgumentError(name, "must have two dimensions", f"a sparse tensor of shape {tuple(tensor.shape)}")
     if layout == "torch.sparse_coo":
         # Not coalesced: that would add up what stands twice, which is refused later.
-        places, values = tensor._indices(), _array(tensor._values())
-        if len(tensor.shape) != 2 or values.ndim != 1:
-            raise ArgumentError(name, "must have two dimensions", f"a sparse tensor of shape {tuple(tensor.shape)}")
-        row, column = _array(places)
-        return _matrix(name, sparse.coo_matrix, (values, (row, column)), tensor)
+        row, column = _array(tensor._indices())
+        return _matrix(name, sparse.coo_matrix, (_array(tensor._values()), (row, column)), tensor)
     if layout == "torch.sparse_csr":
-        if len(tensor.shape) != 2:
-            raise ArgumentError(name, "must have two dimensions", f"a sparse tensor of shape {tuple(tensor.shape)}")
         parts = tensor.values(), tensor.col_indices(), tensor.crow_indices()
-        return _matrix(name, sparse.csr_matrix, tuple(_array(part) for part in parts), tensor)
+        return _matrix(name, sparse.csr_matrix, tuple(map(_array, parts)), tensor)
     if layout != "torch.strided":
         raise ArgumentError(name, "must be dense, COO or CSR", layout, "call to_sparse_csr() on it")
     return _array(tensor)

@@ -16,10 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refused import damaged, refused
 from tests.test_full_disk import full_disk
+from xcrepro.__main__ import main
 from xcrepro.data import download, load, registry
 from xcrepro.data.registry import Entry
-from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.errors import DataError, DataMissing, XCError
 
 # A data set that meets the published row below.
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n0,1 2:2\n"
@@ -119,38 +121,43 @@ def register(monkeypatch, url: str) -> None:
     monkeypatch.setitem(registry._known_names(), "tiny3", "tiny-3")
 
 
+def read():
+    return load.load("tiny-3", progress=False)
+
+
+@contextlib.contextmanager
+def refused_archive(cache: Path, found: str):
+    """What the server sends is refused in a few words, and nothing of it stays."""
+    with damaged("tiny-3.zip", match=found) as caught:
+        yield
+    assert len(str(caught.value)) < 400 + len(str(cache))
+    assert everything(cache) == []
+
+
 def everything(folder: Path) -> list[str]:
     """All files and folders below ``folder``."""
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*")) if folder.exists() else []
 
 
 def test_good_download(tiny, cache, server):
-    ds = load.load("tiny-3", progress=False)
-    assert ds.train.X.shape == (3, 4)
-    assert ds.test.Y.shape == (2, 3)
+    ds = read()
     assert ds.label_counts.tolist() == [2, 2, 1]
     assert np.array_equal(ds.train.X.toarray(), [[1, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 2, 0]])
+    assert ds.test.Y.shape == (2, 3)
     assert (ds.name, ds.A, ds.B) == ("tiny-3", 0.55, 1.5)
     assert ds.published["xcrepo:dataset-table"]["n_labels"] == 3
-    assert everything(cache) == [
-        "tiny-3", "tiny-3.sha256", "tiny-3/Tiny", "tiny-3/Tiny/tiny_test.txt", "tiny-3/Tiny/tiny_train.txt"
-    ]  # fmt: skip
+    there = ["tiny-3", "tiny-3.sha256", "tiny-3/Tiny", "tiny-3/Tiny/tiny_test.txt", "tiny-3/Tiny/tiny_train.txt"]
+    assert everything(cache) == there
     # sha256sum can read what is remembered.
     digest, name = (cache / "tiny-3.sha256").read_text().split()
     assert (len(digest), name) == (64, "tiny-3.zip")
-    # The second time nothing is fetched.
-    again = load.load("tiny-3", progress=False)
-    assert server.hits == 1
-    assert np.array_equal(again.train.X.toarray(), ds.train.X.toarray())
-
-
-def test_fetch_gives_the_folder_and_does_it_once(tiny, cache, server):
+    # The second time nothing is fetched, unless it is asked for.
+    assert np.array_equal(read().train.X.toarray(), ds.train.X.toarray())
     assert load.fetch("Tiny-3", progress=False) == cache / "tiny-3"
-    assert load.fetch("tiny-3", progress=False) == cache / "tiny-3"
     assert server.hits == 1
     load.fetch("tiny-3", force=True, progress=False)
     assert server.hits == 2
-    assert everything(cache)[:2] == ["tiny-3", "tiny-3.sha256"]
+    assert everything(cache) == there
 
 
 def test_progress_is_a_bar_on_stderr(tiny, cache, capfd):
@@ -162,58 +169,41 @@ def test_progress_is_a_bar_on_stderr(tiny, cache, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_truncated_body(tiny, cache, server):
-    server.cut = 20
-    with pytest.raises(DataMissing, match=r"incomplete.*(?s:.)*tiny-3\.zip") as caught:
-        load.load("tiny-3", progress=False)
-    assert "are kept" not in str(caught.value)
-    assert everything(cache) == []
-
-
-def test_truncated_body_is_taken_up_again(tiny, cache, server, monkeypatch):
-    monkeypatch.setattr(download, "RETRIES", 1)
+@pytest.mark.parametrize("retries", [0, 1])
+def test_truncated_body(tiny, cache, server, monkeypatch, retries):
+    """This server does not continue where it stopped, so a second attempt is refused; but there is one."""
+    monkeypatch.setattr(download, "RETRIES", retries)
     monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
     server.cut = 20
-    # This server does not continue where it stopped, so the second attempt is refused; but there is one.
-    with pytest.raises(DataMissing):
-        load.load("tiny-3", progress=False)
-    assert server.hits == 2
+    with pytest.raises(DataMissing) as caught:
+        read()
+    if not retries:
+        assert "incomplete" in str(caught.value)
+        assert "are kept" not in str(caught.value)
+    assert server.hits == 1 + retries
     assert everything(cache) == []
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        (b"<!DOCTYPE html><html><title>Quota exceeded</title></html>", "a web page of 57 bytes"),
-        (b"\n<html><body>Sign in</body></html>", "a web page"),
-        (archive()[:-30], "the beginning of a zip archive"),
-        (b"", "an empty file"),
-        (b"3 4 3\n0,2 0:1\n", "14 bytes that begin b'3 4 3"),
-    ],
-)
-def test_not_an_archive(tiny, cache, server, body, found):
-    server.body = body
-    with pytest.raises(DataError, match=r"tiny-3\.zip.*Nothing was put into the cache") as caught:
-        load.load("tiny-3", progress=False)
-    assert found in str(caught.value)
-    assert everything(cache) == []
-
-
-def test_damaged_member(tiny, cache, server):
+def damaged_member() -> bytes:
     body = bytearray(archive())
-    at = body.index(b"tiny_train.txt") + len("tiny_train.txt") + 4
-    body[at] ^= 0xFF
-    server.body = bytes(body)
-    with pytest.raises(DataError, match="damaged zip archive"):
-        load.load("tiny-3", progress=False)
-    assert everything(cache) == []
+    body[body.index(b"tiny_train.txt") + len("tiny_train.txt") + 4] ^= 0xFF
+    return bytes(body)
+
+
+def lying_size() -> bytes:
+    """A member that says it is small."""
+    body = bytearray(archive({"Tiny/tiny_train.txt": TRAIN * 10_000, "Tiny/tiny_test.txt": TEST}))
+    size = len(TRAIN * 10_000).to_bytes(4, "little")
+    while (at := body.find(size)) >= 0:
+        body[at : at + 4] = (100).to_bytes(4, "little")
+    return bytes(body)
 
 
 def test_changed_archive(tiny, cache, server):
     load.fetch("tiny-3", progress=False)
     before, old = everything(cache), (cache / "tiny-3.sha256").read_text().split()[0]
     server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
-    with pytest.raises(DataError, match=r"delete .*tiny-3\.sha256 and fetch again") as caught:
+    with pytest.raises(DataError, match=r"delete .*tiny-3\.sha256") as caught:
         load.fetch("tiny-3", force=True, progress=False)
     new = download.hashlib.sha256(server.body).hexdigest()
     assert old in str(caught.value)
@@ -232,18 +222,17 @@ def test_trust_on_first_use_is_said(tiny, cache, server, capfd):
     load.fetch("tiny-3")
     digest = (cache / "tiny-3.sha256").read_text().split()[0]
     said = capfd.readouterr().err
-    assert f"this first one is trusted: {digest}, remembered in {cache / 'tiny-3.sha256'}" in said
+    for word in ("trusted", digest, str(cache / "tiny-3.sha256")):
+        assert word in said
     load.fetch("tiny-3", force=True)
     assert "trusted" not in capfd.readouterr().err
 
 
 def test_a_pinned_archive(mine, cache, server, capfd):
     """--pin writes the sum of the first good archive; from then on no other is taken, whatever the cache remembers."""
-    from xcrepro.__main__ import main
-
     name_archive(mine, f'url = "{server.url}"')
     before = (mine / "dataset.toml").read_text()
-    with pytest.raises(DataMissing, match="fetch mine --force --pin"):
+    with pytest.raises(DataMissing, match="--force --pin"):
         load.pin("mine")
     assert main(["fetch", "mine", "--pin"]) == 0
     good, digest = server.body, download.hashlib.sha256(server.body).hexdigest()
@@ -258,12 +247,12 @@ def test_a_pinned_archive(mine, cache, server, capfd):
     server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
     (cache / "mine.sha256").unlink()
     there = everything(cache)
-    with pytest.raises(DataError, match=f"expected {digest}, as the catalogue has it"):
+    with pytest.raises(DataError, match=f"expected {digest}"):
         load.fetch("mine", force=True, progress=False)
     assert everything(cache) == there
     # Another sum is not written over the one that is there.
     (cache / "mine.sha256").write_text("0" * 64 + "  mine.zip\n")
-    with pytest.raises(DataError, match="Take that line out"):
+    with pytest.raises(DataError, match="Take that"):
         load.pin("mine")
     server.body = good
     capfd.readouterr()
@@ -285,7 +274,7 @@ def test_a_pin_keeps_the_rest_of_the_file(cache, text):
     assert kept == ['name = "mine"', *text.splitlines(), *added]
     assert registry.get("mine").archive["sha256"] == "a" * 64
     for wrong in ("a" * 63, "A" * 64, 7):
-        with pytest.raises(ArgumentError, match="64 hexadecimal digits"):
+        with refused("sha256", repr(wrong)):
             registry.pin("mine", wrong)
 
 
@@ -302,14 +291,12 @@ def test_every_file_of_the_catalogue_can_be_pinned():
 
 def test_wrong_numbers(tiny, cache, server, monkeypatch):
     server.body = archive({"Tiny/tiny_train.txt": "2 4 3\n0,2 0:1\n1 1:1\n", "Tiny/tiny_test.txt": TEST})
-    with pytest.raises(DataError) as caught:
-        load.load("tiny-3", progress=False)
-    text = str(caught.value)
-    assert "xcrepo:dataset-table" in text
-    lines = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("  ") and line.split()}
-    assert lines["n_train"] == ["3", "2", "differs"]
-    assert lines["n_test"] == ["2", "2"]
-    assert lines["avg_points_per_label"] == ["1.67", "1.0000", "differs"]
+    with pytest.raises(DataError, match="xcrepo:dataset-table") as caught:
+        read()
+    lines = [line.split() for line in str(caught.value).splitlines() if line.startswith("  ")]
+    assert ["n_train", "3", "2", "differs"] in lines
+    assert ["n_test", "2", "2"] in lines
+    assert ["avg_points_per_label", "1.67", "1.0000", "differs"] in lines
     assert everything(cache) == []
     # Asked for all the same, it comes, but its checksum is not taken for a good one.
     assert load.load("tiny-3", check=False, progress=False).train.Y.shape == (2, 3)
@@ -321,15 +308,15 @@ def test_wrong_numbers(tiny, cache, server, monkeypatch):
 
 def test_wrong_file_inside_is_named_by_its_place_in_the_archive(tiny, cache, server):
     server.body = archive({"Tiny/tiny_train.txt": "3 4 3\n0,9 0:1\n1 1:1\n0 1:1\n", "Tiny/tiny_test.txt": TEST})
-    with pytest.raises(DataError, match=r"^tiny-3\.zip/Tiny/tiny_train\.txt, line 2"):
-        load.load("tiny-3", progress=False)
+    with damaged("tiny_train.txt", line=2, match=r"^tiny-3\.zip/Tiny/"):
+        read()
     assert everything(cache) == []
 
 
 def test_archive_without_data(tiny, cache, server):
     server.body = archive({"Tiny/readme.txt": "moved"})
     with pytest.raises(DataMissing, match=r"^tiny-3\.zip"):
-        load.load("tiny-3", progress=False)
+        read()
     assert everything(cache) == []
 
 
@@ -337,37 +324,19 @@ def test_named_files_win_over_others_in_the_archive(tiny, cache, server):
     server.body = archive(
         {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST, "Tiny/train.txt": "x", "Tiny/validation.txt": "x"}
     )
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
 
 
-@pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "Tiny/../../evil.txt", "..\\evil.txt", "C:\\evil.txt"])
-def test_path_traversal(tiny, cache, server, tmp_path, name):
-    server.body = archive({"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST, name: "evil"})
-    with pytest.raises(DataError, match="outside the archive's own folder"):
-        load.load("tiny-3", progress=False)
-    assert everything(cache) == []
-    assert not [p for p in everything(tmp_path) if "evil" in p]
-
-
-def test_links_in_an_archive_are_refused(tiny, cache, server):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as bundle:
-        link = zipfile.ZipInfo("Tiny/tiny_train.txt")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        bundle.writestr(link, "/etc/passwd")
-    server.body = buffer.getvalue()
-    with pytest.raises(DataError, match="a link"):
-        load.load("tiny-3", progress=False)
-    assert everything(cache) == []
+ESCAPES = ("../evil.txt", "/evil.txt", "Tiny/../../evil.txt", "..\\evil.txt", "C:\\evil.txt")
 
 
 def special(kind: int) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as bundle:
         member = zipfile.ZipInfo("Tiny/tiny_train.txt")
-        member.external_attr = (kind | 0o666) << 16
-        bundle.writestr(member, "x")
+        member.external_attr = (kind | 0o777) << 16
+        bundle.writestr(member, "/etc/passwd")
     return buffer.getvalue()
 
 
@@ -383,59 +352,52 @@ def twice() -> bytes:
 @pytest.mark.parametrize(
     ("body", "found"),
     [
+        (lambda: b"<!DOCTYPE html><html><title>Quota exceeded</title></html>", "web page .*57 bytes.*Nothing was"),
+        (lambda: b"\n<html><body>Sign in</body></html>", "web page"),
+        (lambda: archive()[:-30], "beginning of"),
+        (lambda: b"", "empty"),
+        (lambda: b"3 4 3\n0,2 0:1\n", "14 bytes .*b'3 4 3"),
+        (damaged_member, "damaged"),
+        (lying_size, "damaged"),
+        *((lambda name=name: archive({"Tiny/tiny_train.txt": TRAIN, name: "evil"}), "outside") for name in ESCAPES),
         (lambda: archive({f"Tiny/{number}": "" for number in range(10_001)}), "10,001 members"),
-        (lambda: archive({"Tiny/tiny_train.txt": "0" * (2 << 20)}), "bytes that unpack to 2,097,152"),
-        (lambda: special(stat.S_IFCHR), "a special file"),
-        (lambda: special(stat.S_IFIFO), "a special file"),
+        (lambda: archive({"Tiny/tiny_train.txt": "0" * (2 << 20)}), "unpack to 2,097,152"),
+        (lambda: special(stat.S_IFLNK), "a link"),
+        (lambda: special(stat.S_IFCHR), "special file"),
+        (lambda: special(stat.S_IFIFO), "special file"),
         (twice, "tiny_train.txt' twice"),
         (lambda: archive({"Tiny/a.txt": "", "tiny/A.TXT": ""}), "a.txt' twice"),
         (lambda: archive({"Tiny/a.txt": "", "Tiny/a.txt/b.txt": ""}), "a.txt/b.txt' twice"),
         (lambda: archive({"Tiny/a.txt/b.txt": "", "Tiny/a.txt": ""}), "a.txt' twice"),
-        (lambda: archive({"Tiny/" + "a" * 300: ""}), "names that can be printed, of at most 200 bytes"),
-        (lambda: archive({"a/" * 30 + "b": ""}), "and 20 parts"),
-        (lambda: archive({"Tiny/a\nb": ""}), "names that can be printed"),
+        (lambda: archive({"Tiny/" + "a" * 300: ""}), "at most 200"),
+        (lambda: archive({"a/" * 30 + "b": ""}), "20 parts"),
+        (lambda: archive({"Tiny/a\nb": ""}), "can be printed"),
     ],
 )
-def test_an_archive_that_is_not_what_it_claims(tiny, cache, server, body, found):
+def test_an_archive_that_is_not_what_it_claims(tiny, cache, server, tmp_path, body, found):
     """Refused before a byte of it is unpacked."""
     server.body = body()
-    with pytest.raises(DataError) as caught:
-        load.load("tiny-3", progress=False)
-    assert found in str(caught.value)
-    assert "tiny-3.zip" in str(caught.value)
-    assert len(str(caught.value)) < 400
-    assert everything(cache) == []
+    with refused_archive(cache, found):
+        read()
+    assert not [p for p in everything(tmp_path) if "evil" in p]
 
 
 def test_more_than_is_allowed_and_a_say(tiny, cache, server, monkeypatch):
     monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "50")
-    with pytest.raises(DataError, match=r"bytes of files in it, expected at most 50.*XCREPRO_MAX_UNPACKED=BYTES"):
-        load.load("tiny-3", progress=False)
+    with refused_archive(cache, r"at most 50.*XCREPRO_MAX_UNPACKED=BYTES"):
+        read()
     monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "6000")
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
     monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "much")
-    with pytest.raises(ArgumentError, match="whole number of bytes"):
+    with refused("$XCREPRO_MAX_UNPACKED", "'much'"):
         load.fetch("tiny-3", force=True, progress=False)
-
-
-def test_a_size_that_lies(tiny, cache, server):
-    """A member that says it is small does not unpack to more than it says."""
-    body = bytearray(archive({"Tiny/tiny_train.txt": TRAIN * 10_000, "Tiny/tiny_test.txt": TEST}))
-    size = len(TRAIN * 10_000).to_bytes(4, "little")
-    while (at := body.find(size)) >= 0:
-        body[at : at + 4] = (100).to_bytes(4, "little")
-    server.body = bytes(body)
-    with pytest.raises(DataError, match="damaged zip archive"):
-        load.load("tiny-3", progress=False)
-    assert everything(cache) == []
 
 
 def test_larger_than_the_disk(tiny, cache, monkeypatch):
     usage = type("usage", (), {"free": 10})
     monkeypatch.setattr(download.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(DataError, match="at most the 10 bytes free"):
-        load.load("tiny-3", progress=False)
-    assert everything(cache) == []
+    with refused_archive(cache, "10 bytes free"):
+        read()
 
 
 @pytest.mark.parametrize("room", [0, 200, 2000])
@@ -443,10 +405,10 @@ def test_a_full_disk_leaves_nothing(tiny, cache, server, room):
     """The archive does not fit; one of its files does not."""
     server.body = archive({"Tiny/tiny_train.txt": TRAIN + "# " + "word " * 1000 + "\n", "Tiny/tiny_test.txt": TEST})
     with full_disk(room), pytest.raises(OSError, match="too large") as caught:
-        load.load("tiny-3", progress=False)
+        read()
     assert caught.value.filename == str(cache / "tiny-3")
     assert everything(cache) == []
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
 
 
 @pytest.mark.parametrize("where", ["download", "unpack", "_read", "_install"])
@@ -461,7 +423,7 @@ def test_interruption_leaves_nothing(tiny, cache, monkeypatch, where):
 
     monkeypatch.setattr(module, where, stop)
     with pytest.raises(KeyboardInterrupt):
-        load.load("tiny-3", progress=False)
+        read()
     assert everything(cache) == []
 
 
@@ -483,10 +445,10 @@ def test_interrupted_replacement_keeps_the_old_files(tiny, cache, monkeypatch):
 def test_no_network(cache, monkeypatch):
     register(monkeypatch, "http://127.0.0.1:9/tiny.zip")  # port 9: nobody listens
     with pytest.raises(DataMissing) as caught:
-        load.load("tiny-3", progress=False)
+        read()
     text = str(caught.value)
     for part in (
-        "could not be downloaded: no connection (",
+        "no connection (",
         "refused",
         "http://127.0.0.1:9/tiny.zip",
         str(cache / "tiny-3.zip"),
@@ -501,8 +463,6 @@ def test_no_network(cache, monkeypatch):
 
 def test_no_network_says_it_once(cache, monkeypatch, capfd):
     """None of the libraries' own lines on the way: the address, the reason and what to do, in the end."""
-    from xcrepro.__main__ import main
-
     register(monkeypatch, "http://127.0.0.1:9/tiny.zip")
     monkeypatch.setattr(download, "RETRIES", 2)
     monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
@@ -518,7 +478,7 @@ def test_no_network_says_it_once(cache, monkeypatch, capfd):
 def test_http_error(tiny, cache, server):
     server.status = 404
     with pytest.raises(DataMissing, match="404"):
-        load.load("tiny-3", progress=False)
+        read()
     assert everything(cache) == []
 
 
@@ -526,7 +486,7 @@ def test_an_archive_put_there_by_hand(tiny, cache, server):
     server.status = 500
     cache.mkdir(parents=True)
     (cache / "tiny-3.zip").write_bytes(archive())
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
     assert server.hits == 0
     assert (cache / "tiny-3.zip").exists()
 
@@ -540,18 +500,15 @@ def test_files_put_there_by_hand(tiny, cache, server):
 
 
 def test_no_archive_says_what_to_do(cache):
-    with pytest.raises(DataMissing, match=r"Bibtex has no archive(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
+    with pytest.raises(DataMissing, match=r"no archive(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
         load.load("bibtex")
     with pytest.raises(DataMissing, match="proprietary"):
         load.fetch("ads-9m")
-    with pytest.raises(ArgumentError, match="did you mean"):
+    with refused("name", match="'bibtex'"):
         load.fetch("bibtx")
-    assert everything(cache) == []
-
-
-def test_unknown_archive():
-    with pytest.raises(XCError, match="no archive 'eurlex-4k' in format 'raw'"):
+    with pytest.raises(XCError, match=r"'eurlex-4k' .*'raw'"):
         download.archive_url("eurlex-4k", "raw")
+    assert everything(cache) == []
 
 
 def test_two_at_once(tiny, cache, server, monkeypatch):
@@ -565,7 +522,7 @@ def test_two_at_once(tiny, cache, server, monkeypatch):
         real(*args)
 
     monkeypatch.setattr(load, "_install", second)
-    assert load.load("tiny-3", progress=False).train.X.shape == (3, 4)
+    assert read().train.X.shape == (3, 4)
     assert server.hits == 2
     assert everything(cache)[:2] == ["tiny-3", "tiny-3.sha256"]
 
@@ -606,7 +563,7 @@ def test_a_readers_archive_by_address(mine, cache, server):
 
 def test_a_readers_archive_beside_the_toml(mine, cache):
     name_archive(mine, 'file = "data.zip"')
-    with pytest.raises(DataMissing, match="name the archive in"):
+    with pytest.raises(DataMissing, match="name the"):
         load.load("mine", progress=False)
     (mine / "data.zip").write_bytes(archive())
     assert load.load("mine", progress=False).label_counts.tolist() == [2, 2, 1]
@@ -614,8 +571,6 @@ def test_a_readers_archive_beside_the_toml(mine, cache):
 
 
 def test_fetch_on_the_command_line(mine, cache, capsys):
-    from xcrepro.__main__ import main
-
     name_archive(mine, 'file = "data.zip"')
     assert main(["fetch", "mine"]) == 2
     assert f"into {mine}" in capsys.readouterr().err
@@ -632,9 +587,7 @@ def test_fetch_on_the_command_line(mine, cache, capsys):
 def test_another_average_is_said_and_no_checksum_kept(mine, cache):
     name_archive(mine, 'file = "data.zip"')
     (mine / "data.zip").write_bytes(archive({"train.txt": TRAIN.replace("0,1 2:2", "0 2:2"), "test.txt": TEST}))
-    with pytest.warns(
-        UserWarning, match=r"data\.zip: avg_points_per_label is 1\.3333, xcrepo:dataset-table prints 1\.67"
-    ):
+    with pytest.warns(UserWarning, match=r"data\.zip: avg_points_per_label is 1\.3333, .* 1\.67"):
         ds = load.load("mine", progress=False)
     assert not ds.comparable
     assert ds.notes == load.load("mine").notes

@@ -14,14 +14,16 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix, save_npz, vstack
 
 import xcrepro as xc
-from xcrepro.data import load as module
-from xcrepro.data import registry
+from tests.refused import damaged, refused
 from xcrepro.data.dataset import Split
 from xcrepro.data.load import compare, fetch, load, statistics
+from xcrepro.data.read import read_xc
+from xcrepro.data.write import write_xc
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n 2:2\n"
 TEST = "2 4 3\n2 0:1\n0,1 3:1\n"
+PAIR = {"train.txt": TRAIN, "test.txt": TEST}
 SPLIT = {
     "trn_X_Xf.txt": "3 4\n0:1 3:0.5\n1:1\n2:2\n",
     "trn_X_Y.txt": "3 3\n0:1 2:1\n1:1\n\n",
@@ -58,7 +60,7 @@ def mine(folder: Path, **options) -> xc.Dataset:
 @pytest.mark.parametrize(
     "files",
     [
-        {"train.txt": TRAIN, "test.txt": TEST},
+        PAIR,
         {"Train.TXT": TRAIN, "TEST.txt": TEST},
         {"tiny_train.txt": TRAIN, "tiny_test.txt": TEST},
         {"train.txt.gz": TRAIN, "test.txt": TEST},
@@ -67,8 +69,8 @@ def mine(folder: Path, **options) -> xc.Dataset:
         {name + ".gz": text for name, text in SPLIT.items()},
         COLUMNS,
         # Files that lie beside the data in the archives.
-        {"train.txt": TRAIN, "test.txt": TEST, "validation.txt": "x", "trn.json.gz": "x", "tst_X_Y.txt": "x"},
-        {"train.txt": TRAIN, "test.txt": TEST, "filter_labels_train.txt": "", "filter_labels_test.txt": ""},
+        PAIR | {"validation.txt": "x", "trn.json.gz": "x", "tst_X_Y.txt": "x"},
+        PAIR | {"filter_labels_train.txt": "", "filter_labels_test.txt": ""},
         {**SPLIT, "lbl_X_Xf.txt": "x", "Y.txt": "x", "filter_labels_test.txt": ""},
     ],
 )
@@ -78,17 +80,10 @@ def test_layouts(tmp_path, files):
     assert np.array_equal(ds.train.Y.toarray(), Y_TRAIN)
     assert np.array_equal(ds.test.X.toarray(), [[1, 0, 0, 0], [0, 0, 0, 1]])
     assert np.array_equal(ds.test.Y.toarray(), [[0, 0, 1], [1, 1, 0]])
-    for matrix in (ds.train.X, ds.train.Y, ds.test.X, ds.test.Y):
-        assert isinstance(matrix, csr_matrix)
-        assert matrix.dtype == np.float32
-        assert matrix.indices.dtype == np.int32
 
 
 def test_npz(tmp_path):
-    from xcrepro.data.read import read_xc
-    from xcrepro.data.write import write_xc
-
-    put(tmp_path / "text", {"train.txt": TRAIN, "test.txt": TEST})
+    put(tmp_path / "text", PAIR)
     (tmp_path / "one").mkdir()
     for half in ("train", "test"):
         write_xc(tmp_path / "one" / f"{half}.npz", *read_xc(tmp_path / "text" / f"{half}.txt"))
@@ -108,7 +103,7 @@ def test_labels_alone(tmp_path):
     assert np.array_equal(ds.train.Y.toarray(), Y_TRAIN)
     # Half of the features lost on the way is not a dataset without features.
     put(tmp_path, {"trn_X_Xf.txt": SPLIT["trn_X_Xf.txt"]})
-    with pytest.raises(DataMissing, match="no train and test files"):
+    with pytest.raises(DataMissing, match="no train"):
         mine(tmp_path)
 
 
@@ -121,10 +116,10 @@ def test_words_of_labels_beside_the_data(tmp_path):
     assert words.shape == (n_labels, 4)
     assert words.toarray()[:2].tolist() == [[0.5, 0, 0, 0], [0, 0.5, 0, 0]]
     put(tmp_path, {"lbl_X_Xf.txt": f"{n_labels} 5\n{rows}"})
-    with pytest.warns(UserWarning, match=rf"lbl_X_Xf.txt: found {n_labels} labels and 5 features, expected the data's"):
+    with pytest.warns(UserWarning, match=rf"lbl_X_Xf.txt: found {n_labels} labels and 5"):
         assert mine(tmp_path).label_features is None
     save_npz(tmp_path / "lbl_X_Xf.npz", words)
-    with pytest.warns(UserWarning, match=r"words in 2 files, lbl_X_Xf\.npz, lbl_X_Xf\.txt, expected one"):
+    with pytest.warns(UserWarning, match=r"lbl_X_Xf\.npz, lbl_X_Xf\.txt"):
         assert mine(tmp_path).label_features is None
 
 
@@ -134,29 +129,32 @@ def test_split_files(tmp_path):
     assert np.array_equal(ds.train.Y.toarray(), [[1, 1, 0], [0, 0, 1], [0, 0, 0]])
     assert np.array_equal(ds.test.Y.toarray(), [[0, 1, 0], [1, 0, 1]])
     assert mine(folder, split=np.int64(1)).n_train == 3
-    with pytest.raises(ArgumentError, match=r"^split must be a whole number from 0 to 1; got 2: .*trSplit"):
+    with refused("split", 2, match="0 to 1.*trSplit"):
         mine(folder, split=2)
     put(folder, {"tiny_tstSplit.txt": "4 2\n6 1\n"})
-    with pytest.raises(DataError, match=r"Tiny_data\.txt: found 5 rows, expected rows to fit tiny_trSplit"):
+    with damaged("Tiny_data.txt", match="5 rows, .*tiny_trSplit"):
         mine(folder)
     put(folder, {"tiny_tstSplit.txt": "4 2\n1 1\n"})
-    with pytest.raises(DataError, match="must not share or repeat rows"):
+    with pytest.raises(DataError, match="repeat rows"):
         mine(folder)
 
 
-@pytest.mark.parametrize("split", [-1, 1.0, True, "0", None])
-def test_bad_split(tmp_path, split):
-    with pytest.raises(ArgumentError, match=r"^split must be"):
-        mine(put(tmp_path, COLUMNS), split=split)
-
-
-def test_no_split_files_no_split(tmp_path):
-    with pytest.raises(ArgumentError, match=r"^split must be 0 for a dataset without split files"):
-        mine(put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), split=1)
+@pytest.mark.parametrize(
+    ("files", "argument", "value"),
+    [
+        *((COLUMNS, "split", split) for split in (-1, 1.0, True, "0", None)),
+        (PAIR, "split", 1),  # no split files, no split
+        *((PAIR, "A", A) for A in (-1, "0.5", True)),
+        *((PAIR, "B", B) for B in (float("nan"), float("inf"))),
+    ],
+)
+def test_bad_arguments(tmp_path, files, argument, value):
+    with refused(argument, repr(value)):
+        mine(put(tmp_path, files), **{argument: value})
 
 
 def test_one_subfolder_is_entered(tmp_path):
-    put(tmp_path / "a", {"train.txt": TRAIN, "test.txt": TEST})
+    put(tmp_path / "a", PAIR)
     put(tmp_path / "__MACOSX", {"train.txt": "x", "test.txt": "x"})
     put(tmp_path / ".hidden", {"train.txt": "x", "test.txt": "x"})
     put(tmp_path / "docs", {"readme.txt": "x"})
@@ -165,22 +163,22 @@ def test_one_subfolder_is_entered(tmp_path):
     with pytest.raises(DataError, match="2 subfolders, a, b"):
         mine(tmp_path)
     # Files on top win over subfolders.
-    put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
+    put(tmp_path, PAIR)
     assert mine(tmp_path).n_train == 3
 
 
 @pytest.mark.parametrize(
     ("files", "named"),
     [
-        ({"train.txt": TRAIN, "test.txt": TEST, "tiny_train.txt": TRAIN}, ["train.txt", "tiny_train.txt"]),
-        ({"train.txt": TRAIN, "test.txt": TEST, "train.txt.gz": TRAIN}, ["train.txt", "train.txt.gz"]),
-        ({"train.txt": TRAIN, "test.txt": TEST} | SPLIT, ["train.txt", "trn_X_Xf.txt"]),
+        (PAIR | {"tiny_train.txt": TRAIN}, ["train.txt", "tiny_train.txt"]),
+        (PAIR | {"train.txt.gz": TRAIN}, ["train.txt", "train.txt.gz"]),
+        (PAIR | SPLIT, ["train.txt", "trn_X_Xf.txt"]),
         (COLUMNS | {"tiny_train.txt": TRAIN, "tiny_test.txt": TEST}, ["Tiny_data.txt", "tiny_train.txt"]),
         (SPLIT | {"tst_X_Y.txt.gz": SPLIT["tst_X_Y.txt"]}, ["tst_X_Y.txt", "tst_X_Y.txt.gz"]),
     ],
 )
 def test_ambiguous_folders_are_refused(tmp_path, files, named):
-    with pytest.raises(DataError, match="more than one dataset") as caught:
+    with pytest.raises(DataError, match="more than one") as caught:
         mine(put(tmp_path, files))
     assert all(name in str(caught.value) for name in named)
 
@@ -196,25 +194,25 @@ def test_ambiguous_folders_are_refused(tmp_path, files, named):
     ],
 )
 def test_incomplete_folders(tmp_path, files):
-    with pytest.raises(DataMissing, match=r"only .*Wanted: train\.txt and test\.txt") as caught:
+    with pytest.raises(DataMissing, match=r"Wanted: train\.txt") as caught:
         mine(put(tmp_path, files))
     assert all(name in str(caught.value) for name in files)
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(DataMissing, match="no such folder"):
+    with pytest.raises(DataMissing, match="nowhere"):
         mine(tmp_path / "nowhere")
     put(tmp_path, {"train.txt": TRAIN})
-    with pytest.raises(DataMissing, match="is a file, not a folder"):
+    with pytest.raises(DataMissing, match="is a file"):
         mine(tmp_path / "train.txt")
 
 
 def test_train_and_test_of_different_widths(tmp_path):
     put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST.replace("2 4 3", "2 5 3")})
-    with pytest.raises(DataError, match=r"test\.txt: found 5 features, expected 4, as in train\.txt"):
+    with damaged("test.txt", match=r"5 features, .*4, .*train\.txt"):
         mine(tmp_path)
     put(tmp_path, {"test.txt": TEST.replace("2 4 3", "2 4 7")})
-    with pytest.raises(DataError, match="found 7 labels, expected 3"):
+    with damaged("test.txt", match="7 labels, expected 3"):
         mine(tmp_path)
 
 
@@ -222,35 +220,27 @@ def test_train_and_test_of_different_widths(tmp_path):
 
 
 def test_a_name_of_your_own_needs_a_path(tmp_path):
-    folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST})
+    folder = put(tmp_path, PAIR)
     ds = load("mine", folder)
     assert (ds.name, ds.A, ds.B, ds.comparable) == ("mine", 0.55, 1.5, False)
     assert ds.notes == ("'mine' is not in the catalogue: nothing is printed about it",)
     ds = load("mine", folder, A=0.6, B=np.float32(2.5))
     assert (ds.A, ds.B) == (0.6, 2.5)
     # A misspelt name is not taken for one's own in silence.
-    assert "did you mean 'eurlex-4k' or" in load("eurlx-4k", folder).notes[0]
-    with pytest.raises(ArgumentError, match="did you mean 'eurlex-4k'"):
+    assert "'eurlex-4k' or" in load("eurlx-4k", folder).notes[0]
+    with refused("name", match="'eurlex-4k'"):
         load("eurlx-4k")
-    with pytest.raises(ArgumentError, match=r"^name must be"):
-        load(None, folder)
-    with pytest.raises(ArgumentError, match=r"^name must be a name of letters"):
-        load("a/b", folder)
+    for wrong in (None, "a/b"):
+        with refused("name", repr(wrong)):
+            load(wrong, folder)
     with pytest.raises(ArgumentError, match=r"xcrepro\.twin"):
         load("eurlex-4k@0.1")
 
 
-@pytest.mark.parametrize(("A", "B"), [(-1, None), ("0.5", None), (None, float("nan")), (None, float("inf")), (True, 1)])
-def test_bad_propensity_parameters(tmp_path, A, B):
-    with pytest.raises(ArgumentError) as error:
-        mine(put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), A=A, B=B)
-    assert (error.value.argument, error.value.got) in (("A", repr(A)), ("B", repr(B)))
-
-
 @pytest.mark.parametrize("check", ["page", "calibration:table3", None, 1.5])
 def test_bad_check(tmp_path, check):
-    with pytest.raises(ArgumentError, match=r"^check must be.*'xcrepo:dataset-table'"):
-        load("bibtex", put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}), check=check)
+    with refused("check", match="'xcrepo:dataset-table'"):
+        load("bibtex", put(tmp_path, PAIR), check=check)
 
 
 # --- the comparison ---
@@ -324,14 +314,13 @@ def test_compare_with_another_document():
 
 def test_mismatch_shows_both_numbers(tmp_path):
     with pytest.raises(DataError) as caught:
-        load("bibtex", put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST}))
+        load("bibtex", put(tmp_path, PAIR))
     text = str(caught.value)
     assert str(tmp_path) in text
     lines = [line.split() for line in text.splitlines()[1:]]
     assert ["xcrepo:dataset-table", "found"] in lines
     assert ["n_train", "4,880", "3", "differs"] in lines
     assert ["avg_points_per_label", "111.71", "2.0000", "differs"] in lines
-    assert "There are two ways out" in text
     assert '"my-bibtex"' in text
     ds = load("bibtex", tmp_path, check=False)
     assert ds.published["xcrepo:dataset-table"]["n_train"] == 4880
@@ -342,12 +331,12 @@ def test_mismatch_shows_both_numbers(tmp_path):
 # --- other data under a known name ---
 
 
-def write(folder: Path, train: Split, test: Split) -> Path:
-    from xcrepro.data.write import write_xc
-
+def write(folder: Path, train: Split, test: Split, toml: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, half in (("train", train), ("test", test)):
         write_xc(folder / f"{name}.txt", half.X, half.Y)
+    if toml:
+        (folder / "dataset.toml").write_text(toml)
     return folder
 
 
@@ -364,29 +353,22 @@ points_per_label_basis = "train"
 """
 
 
-def test_what_agrees_is_comparable(tmp_path):
-    folder = write(tmp_path, shaped(10, 5, 8, 16), shaped(5, 5, 8, 4))
-    (folder / "dataset.toml").write_text(GOOD)
-    ds = load("ten-8", folder)
-    assert (ds.comparable, ds.notes) == (True, ())
-    assert ds.entry.printed("avg_points_per_label") == "2.00"
-
-
 @pytest.mark.parametrize(
     ("train", "test", "notes"),
     [
-        ((9, 5, 8, 16), (6, 5, 8, 4), ["another split: 9 (n_train) and 6 (n_test) points, dataset.toml prints 10 (n_train)"
-                                       " and 5 (n_test)", "avg_labels_per_point is 1.7778, dataset.toml prints 1.60"]),
-        ((10, 5, 8, 20), (5, 5, 8, 4), ["avg_points_per_label is 2.5000, dataset.toml prints 2.00",
-                                        "avg_labels_per_point is 2.0000, dataset.toml prints 1.60"]),
+        ((10, 5, 8, 16), (5, 5, 8, 4), []),
+        ((9, 5, 8, 16), (6, 5, 8, 4), [["another split", "9 (n_train)", "6 (n_test)", "10 (n_train)", "5 (n_test)"],
+                                       ["avg_labels_per_point", "1.7778", "1.60"]]),
+        ((10, 5, 8, 20), (5, 5, 8, 4), [["avg_points_per_label", "2.5000", "2.00"],
+                                        ["avg_labels_per_point", "2.0000", "1.60"]]),
     ],
 )  # fmt: skip
 def test_another_split_or_average_is_named(tmp_path, train, test, notes):
-    folder = write(tmp_path, shaped(*train), shaped(*test))
-    (folder / "dataset.toml").write_text(GOOD)
-    ds = load("ten-8", folder)
-    assert not ds.comparable
-    assert list(ds.notes) == notes
+    ds = load("ten-8", write(tmp_path, shaped(*train), shaped(*test), GOOD))
+    assert ds.comparable == (not notes)
+    assert ds.entry.printed("avg_points_per_label") == "2.00"
+    for note, words in zip(ds.notes, notes, strict=True):
+        assert [word for word in words if word not in note] == []
 
 
 @pytest.mark.parametrize(
@@ -398,11 +380,9 @@ def test_another_split_or_average_is_named(tmp_path, train, test, notes):
     ],
 )
 def test_other_points_features_or_labels_are_refused(tmp_path, train, test, quantity):
-    folder = write(tmp_path, shaped(*train), shaped(*test))
-    (folder / "dataset.toml").write_text(GOOD)
-    with pytest.raises(DataError, match=rf"other data than ten-8(?s:.)*\n  {quantity} .*differs") as caught:
+    folder = write(tmp_path, shaped(*train), shaped(*test), GOOD)
+    with pytest.raises(DataError, match=rf"other data(?s:.)*\n  {quantity} .*differs"):
         load("ten-8", folder)
-    assert "  - the right name\n  - a name of its own" in str(caught.value)
 
 
 def test_a_dataset_of_a_reader_by_name(tmp_path, monkeypatch):
@@ -419,34 +399,30 @@ def test_a_dataset_of_a_reader_by_name(tmp_path, monkeypatch):
     other = put(
         tmp_path / "elsewhere", {"a.txt": TRAIN.replace("3 4 3", "3 4 5"), "b.txt": TEST.replace("2 4 3", "2 4 5")}
     )
-    with pytest.raises(DataError, match="other data than mine: 1 of 1 numbers differ"):
+    with pytest.raises(DataError, match="1 of 1"):
         load("mine", other)
     (home / "labels.txt").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match=r"labels\.txt: found 2 names, expected 3"):
+    with damaged("labels.txt", match="2 names, expected 3"):
         load("mine")
     (home / "labels.txt").unlink()
-    with pytest.raises(DataMissing, match=r"labels\.txt: no such file"):
+    with pytest.raises(DataMissing, match=r"labels\.txt"):
         load("mine")
     (home / "b.txt").unlink()
-    with pytest.raises(DataMissing, match=r"no b\.txt there, which \[files\] of mine names"):
+    with pytest.raises(DataMissing, match=r"no b\.txt"):
         load("mine", home)
     with pytest.raises(DataMissing) as caught:
         fetch("mine")
-    for part in (
-        f"name the archive in {home / 'dataset.toml'}",
-        "put the files (a.txt, b.txt)",
-        f"into {home}{os.sep}",
-    ):
+    for part in (str(home / "dataset.toml"), "(a.txt, b.txt)", f"into {home}{os.sep}"):
         assert part in str(caught.value)
 
 
 def test_the_folder_says_what_it_is(tmp_path):
-    folder = put(tmp_path, {"train.txt": TRAIN, "test.txt": TEST, "dataset.toml": 'name = "mine"\naliases = ["own"]'})
+    folder = put(tmp_path, PAIR | {"dataset.toml": 'name = "mine"\naliases = ["own"]'})
     assert load("own", folder).name == "mine"
-    with pytest.raises(ArgumentError, match=r"name must be 'mine', as .*dataset\.toml says; got 'bibtex'"):
+    with refused("name", "'bibtex'", match="'mine'"):
         load("bibtex", folder)
     put(tmp_path, {"dataset.toml": 'name = "mine"\nsplits = 1'})
-    with pytest.raises(ArgumentError, match="split must be from 0 to 0 for mine"):
+    with refused("split", 1, match="0 to 0"):
         load("mine", folder, split=1)
 
 
@@ -455,23 +431,17 @@ def test_the_folder_says_what_it_is(tmp_path):
 
 def test_real_bibtex(real_data):
     ds = load("Bibtex", real_data("bibtex"))
-    assert ds.train.X.shape == (4880, 1836)
-    assert ds.test.Y.shape == (2515, 159)
-    assert (ds.name, ds.A, ds.B) == ("bibtex", 0.55, 1.5)
-    numbers = statistics(ds.train, ds.test)
-    assert round(numbers["avg_points_per_label_all"], 2) == 111.71
-    assert round(numbers["avg_labels_per_point_all"], 2) == 2.40
-    assert np.array_equal(ds.label_counts, registry.label_counts("bibtex")["train"])
+    assert (ds.name, ds.A, ds.B, ds.comparable) == ("bibtex", 0.55, 1.5, True)
     # The counts that came with the repository's own scores.
     counts = np.loadtxt(real_data("bibtex") / "sample_score" / "train_label_freq.txt")
     assert np.array_equal(ds.label_counts, counts)
 
 
 def test_real_bibtex_is_not_another_set(real_data):
-    with pytest.raises(DataError, match="other data than EURLex-4K: 6 of 6 numbers differ") as caught:
+    with pytest.raises(DataError, match="6 of 6") as caught:
         load("eurlex-4k", real_data("bibtex"))
-    assert "the right name (xcrepo:dataset-table prints these numbers of 'bibtex')" in str(caught.value)
-    assert 'a name of its own, such as "my-eurlex-4k"' in str(caught.value)
+    assert "of 'bibtex')" in str(caught.value)
+    assert '"my-eurlex-4k"' in str(caught.value)
 
 
 @pytest.mark.parametrize("split", range(10))
@@ -486,15 +456,9 @@ def test_another_split_of_real_bibtex_is_named(real_data, tmp_path):
     write(tmp_path, Split(X[:5000], Y[:5000]), Split(X[5000:], Y[5000:]))
     other = load("bibtex", tmp_path)
     assert not other.comparable
-    assert other.notes == (
-        "another split: 5,000 (n_train) and 2,395 (n_test) points, xcrepo:dataset-table prints 4,880 (n_train) and 2,515"
-        " (n_test)",
-    )
-
-
-def test_real_data_folder_is_ambiguous(real_data):
-    with pytest.raises(DataError, match=r"bibtex, .*delicious"):
-        load("bibtex", real_data("bibtex").parent)
+    (note,) = other.notes
+    for words in ("another split", "5,000 (n_train)", "2,395 (n_test)", "4,880 (n_train)", "2,515 (n_test)"):
+        assert words in note
 
 
 def test_the_ground_floor_stays_light():
@@ -502,8 +466,3 @@ def test_the_ground_floor_stays_light():
     code = "import sys, xcrepro.data.load; print([m for m in ('numba', 'pandas', 'napkinxc', 'gdown') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_layouts_in_the_messages_are_those_that_are_read():
-    assert len(module.LAYOUTS) == 3
-    assert xc.load is load

@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.refused import damaged, refused
 from xcrepro.data import parsing
 from xcrepro.data.read import read_jsonl_labels, read_labels, read_sparse, read_split, read_xc
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import DataError, DataMissing
 
 ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -170,47 +171,16 @@ def test_values_are_rounded_once(tmp_path, texts):
     assert got.view(np.uint32).tolist() == expected.view(np.uint32).tolist()
 
 
-def test_the_result_does_not_depend_on_threads_or_blocks(file, monkeypatch):
-    rng = np.random.default_rng(0)
-    lines = []
-    for row in range(3000):
-        features = np.sort(rng.choice(500, rng.integers(0, 9), replace=False))
-        labels = ",".join(map(str, np.sort(rng.choice(40, rng.integers(0, 4), replace=False))))
-        lines.append(labels + "".join(f" {i}:{rng.random():.6g}" for i in features))
-        if row == 1500:
-            lines[-1] += " " * 5000  # longer than most blocks below
-    path = file("3000 500 40\n" + "\n".join(lines) + "\n")
-    X, Y = read_xc(path, threads=1)
-    assert as_rows(X) == [entries for _, entries in oracle("\n".join(lines) + "\n", labelled=True)]
-    for block in (12, 100, 4096, 1 << 16):
-        for threads in (1, 2, 4):
-            monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-            assert [bits(matrix) for matrix in read_xc(path, threads=threads)] == [bits(X), bits(Y)]
-
-
-# -- every decision about what lines may look like ------------------------------------------------------------------
+# -- lines that the files above do not have ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("body", "labels", "features"),
     [
-        ("1,2 0:1", [1, 2], {0: 1}),
-        (" 0:1", [], {0: 1}),
-        ("\t0:1", [], {0: 1}),
-        ("0:1 2:3", [], {0: 1, 2: 3}),  # the leading blank got lost
-        ("1,2", [1, 2], {}),
         ("1,2 ", [1, 2], {}),
-        ("2", [2], {}),
-        ("", [], {}),
         ("   ", [], {}),
         ("\t", [], {}),
         ("1\t0:0.5\t3:1.5", [1], {0: 0.5, 3: 1.5}),  # napkinXC: feature 0 = 1.5
-        ("1 0:0.5\r", [1], {0: 0.5}),
-        ("1 0:0.5  \r", [1], {0: 0.5}),
-        ("\r", [], {}),
-        ("1\r", [1], {}),
-        ("1 0:0.5 # 3:1", [1], {0: 0.5}),
-        ("1 0:0.5#3:1", [1], {0: 0.5}),
         ("1#2", [1], {}),
         (" # nothing", [], {}),
         ("1 0:0 3:-0.0", [1], {0: 0, 3: 0}),  # stored zeros stay stored
@@ -223,15 +193,9 @@ def test_a_line_that_is_accepted(file, body, labels, features):
     assert dict(zip(X.indices.tolist(), X.data.tolist(), strict=True)) == features
 
 
-def test_a_blank_line_is_a_row_and_shifts_nothing(file):
-    X, Y = read_xc(file("4 2 2\n0 0:1\n\n1 1:1\n\n"))
-    assert as_rows(X) == [[(0, 1)], [], [(1, 1)], []]
-    assert as_rows(Y) == [[(0, 1)], [], [(1, 1)], []]
-
-
 def test_comments_before_the_header_and_between_rows_are_no_rows(file):
     text = "#" + "long " * 2000 + "\n# two\n2 2 2\n# three\n0 0:1\n#\n1 x:1\n"
-    with pytest.raises(DataError, match=r"line 7: found the feature id 'x'"):
+    with damaged("a.txt", line=7, match="'x'"):
         read_xc(file(text))
     X, _ = read_xc(file(text.replace("x:1", "1:1 # end")))
     assert X.toarray().tolist() == [[1, 0], [0, 1]]
@@ -250,9 +214,9 @@ def test_ids_from_one(file):
         assert (X.indices.tolist(), Y.indices.tolist()) == ([0, 2], [0, 2])
     assert read_sparse(file("1 3\n1:1 3:1\n"), one_based=True).indices.tolist() == [0, 2]
     path = file("1 3 3\n1,3 0:0.5\n")
-    with pytest.raises(DataError, match=r"found label id 3, expected ids 0 to 2 .*one_based=True"):
+    with damaged(path, line=2, match="id 3, .*one_based=True"):
         read_xc(path)
-    with pytest.raises(DataError, match=r"found feature id 0, expected ids 1 to 3"):
+    with damaged(path, line=2, match="id 0, .*1 to 3"):
         read_xc(path, one_based=True)
 
 
@@ -264,7 +228,7 @@ def test_ids_from_one(file):
 def test_unsorted_rows_are_sorted_and_said_once(file, monkeypatch, threads, block):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
     path = file("5 9 9\n1 0:1\n# a comment\n2 3:3 1:1\n5,4,0 8:1\n\n1,0 7:7 0:1 2:2\n")
-    with pytest.warns(UserWarning, match=r"a.txt: 3 rows have their ids out of order \(first in line 4\)") as said:
+    with pytest.warns(UserWarning, match=r"3 rows .*line 4\)") as said:
         X, Y = read_xc(path, threads=threads)
     assert len(said) == 1
     assert as_rows(X) == [[(0, 1)], [(1, 1), (3, 3)], [(8, 1)], [], [(0, 1), (2, 2), (7, 7)]]
@@ -289,71 +253,46 @@ def test_sorted_files_are_read_without_a_word(file):
 )
 def test_a_repeated_id_is_refused(file, monkeypatch, row, what, block):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-    with pytest.raises(DataError, match=f"line 4: found {what}, expected each id once in a row"):
+    with damaged("a.txt", line=4, match=what):
         read_xc(file(f"4 9 9\n1 0:1\n# comment\n{row}\n0 1:1\n0 bad\n"))
 
 
 # -- planted faults -------------------------------------------------------------------------------------------------
 
+TOO_LARGE = (2**31, 99999999999999999999999, 2**64, 2**64 + 1)
+NO_NUMBERS = ("abc", "1:2", "0x1", "1,5", "1e", "1e+", "-", ".", "1_0")
 FAULTS = [
-    # label list
-    ("3 0:1", "found label id 3, expected ids 0 to 2 (the header says 3 labels)"),
-    ("-1 0:1", "found label id -1, expected ids 0 to 2"),
-    ("z 0:1", "found the label id 'z', expected a whole number"),
-    ("1.0 0:1", "found the label id '1.0', expected a whole number"),
-    ("+1 0:1", "found the label id '+1'"),
-    ("1,,2 0:1", "found a comma without a label after it"),
-    ("1, 0:1", "found a comma without a label after it"),
-    (",1 0:1", "found a comma without a label after it"),
-    ("1,2:0.5", "found '2:0.5' in the label list, expected a blank between"),
-    ("2147483648 0:1", "found label id 2147483648"),
-    ("99999999999999999999999 0:1", "found label id 99999999999999999999999"),
-    ("18446744073709551617 0:1", "found label id 18446744073709551617"),
-    # feature id
-    ("1 4:1", "found feature id 4, expected ids 0 to 3 (the header says 4 features)"),
-    ("1 -1:1", "found feature id -1"),
-    ("1 x:1", "found the feature id 'x', expected a whole number"),
-    ("1 2147483648:1", "found feature id 2147483648"),
-    ("1 18446744073709551616:1", "found feature id 18446744073709551616"),
-    ("1 1.5:1", "found the feature id '1.5'"),
-    ("1 :1", "found ':1' without an id"),
-    ("1 2 3:1", "found '2' without a value, expected id:value. Labels are joined by commas"),
-    ("1 0:1 3", "found '3' without a value"),
-    # value
-    ("1 3:", "found '3:' without a value"),
-    ("1 3: 0.5", "found '3:' without a value"),
-    ("1 3:abc", "found the value 'abc', expected a number"),
-    ("1 3:1:2", "found the value '1:2', expected a number"),
-    ("1 3:0x1", "found the value '0x1'"),
-    ("1 3:1,5", "found the value '1,5'"),
-    ("1 3:1e", "found the value '1e'"),
-    ("1 3:1e+", "found the value '1e+'"),
-    ("1 3:-", "found the value '-'"),
-    ("1 3:.", "found the value '.'"),
-    ("1 3:1_0", "found the value '1_0'"),
-    ("1 3:nan", "found the value 'nan', expected a finite number"),
-    ("1 3:-NaN", "found the value '-NaN', expected a finite number"),
-    ("1 3:inf", "found the value 'inf', expected a finite number"),
-    ("1 3:-Infinity", "found the value '-Infinity', expected a finite number"),
-    ("1 3:1e39", "found the value '1e39', expected a value that float32 can hold"),
-    ("1 3:-3.5e38", "found the value '-3.5e38', expected a value that float32 can hold"),
-    ("1 3:1e999999999999", "found the value '1e999999999999', expected a value that float32 can hold"),
-    # the line
-    ("1 0:1\r2:1", "found a carriage return inside a line"),
-    ("1 0:1\0", "found the value '1\\x00'"),
-    ("\xff 0:1", "found the label id"),
+    *((f"{label} 0:1", f"label id {label}", "0 to 2 (the header says 3 labels)") for label in (3, -1, *TOO_LARGE)),
+    *((f"{label} 0:1", f"label id '{label}'", "whole number") for label in ("z", "1.0", "+1")),
+    *((f"{labels} 0:1", "comma", "label") for labels in ("1,,2", "1,", ",1")),
+    ("1,2:0.5", "'2:0.5'", "blank between"),
+    *(
+        (f"1 {column}:1", f"feature id {column}", "0 to 3 (the header says 4 features)")
+        for column in (4, -1, *TOO_LARGE)
+    ),
+    *((f"1 {column}:1", f"feature id '{column}'", "whole number") for column in ("x", "1.5")),
+    ("1 :1", "':1' without an id", "id:value"),
+    ("1 2 3:1", "'2' without a value", "joined by commas"),
+    ("1 0:1 3", "'3' without a value", "id:value"),
+    *((f"1 {entry}", "'3:' without a value", "id:value") for entry in ("3:", "3: 0.5")),
+    *((f"1 3:{value}", f"value '{value}'", "a number") for value in NO_NUMBERS),
+    *((f"1 3:{value}", f"value '{value}'", "finite number") for value in ("nan", "-NaN", "inf", "-Infinity")),
+    *((f"1 3:{value}", f"value '{value}'", "float32") for value in ("1e39", "-3.5e38", "1e999999999999")),
+    ("1 0:1\r2:1", "carriage return", "before a newline"),
+    ("1 0:1\0", "value '1\\x00'", "a number"),
+    ("\xff 0:1", "label id", "whole number"),
 ]
 
 
-@pytest.mark.parametrize(("row", "message"), FAULTS, ids=[repr(row) for row, _ in FAULTS])
-def test_a_fault_is_named_with_its_line(file, monkeypatch, row, message):
+@pytest.mark.parametrize(("row", "found", "expected"), FAULTS, ids=[repr(row) for row, *_ in FAULTS])
+def test_a_fault_is_named_with_its_line(file, monkeypatch, row, found, expected):
     path = file(f"4 4 3\n0 0:1\n\n{row}\n1 bad later\n")
     for block, threads in ((12, 1), (12, 2), (1 << 20, 1)):
         monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-        with pytest.raises(DataError) as error:
+        with damaged(path, line=4) as error:
             read_xc(path, threads=threads)
-        assert f"{path}, line 4: {message}" in str(error.value).replace("\0", "\\x00")
-        assert error.value.line == 4
+        assert found in error.value.found.replace("\0", "\\x00")
+        assert expected in str(error.value)
 
 
 def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
@@ -363,9 +302,8 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", 30)
     for expected in (42, 62, 152):
         for threads in (1, 2, 4):
-            with pytest.raises(DataError) as error:
+            with damaged(path, line=expected):
                 read_xc(path, threads=threads)
-            assert error.value.line == expected
         rows[expected - 2] = "0 0:1"
         path.write_text("200 4 3\n" + "\n".join(rows))
 
@@ -377,10 +315,10 @@ def test_a_file_cut_anywhere_in_its_last_line(file, cut):
     last = whole[:-cut].split("\n")[-1]
     # A cut behind a whole token cannot be seen: all that can be said is that the rows are all there.
     if last.endswith(":") or (" " in last and last.split(" ")[-1].isdigit()):
-        with pytest.raises(DataError, match=r"line 3: found '\d+:?' without a value"):
+        with damaged(path, line=3, match=r"'\d+:?' without"):
             read_xc(path)
     elif last.endswith(","):
-        with pytest.raises(DataError, match="line 3: found a comma without a label after it"):
+        with damaged(path, line=3, match="comma"):
             read_xc(path)
     else:
         assert read_xc(path)[0].shape == (2, 40)
@@ -390,46 +328,35 @@ def test_a_file_cut_anywhere_in_its_last_line(file, cut):
 
 
 @pytest.mark.parametrize(
-    ("reader", "text", "message"),
+    ("reader", "text", "line", "words"),
     [
-        (
-            read_xc,
-            "1 2\n0:1\n",
-            "line 1: found '1 2', expected a header 'points features labels'. .*read_sparse.*split",
-        ),
-        (read_xc, "1,2 0:1\n", r"line 1: found '1,2 0:1', expected a header .*give n_features= and n_labels="),
-        (read_xc, "1 0:1\n", r"line 1: found '1 0:1', expected a header"),
-        (read_xc, "5 3\n", r"read_sparse"),
-        (read_xc, "-1 2 3\n", r"found '-1 2 3', expected a header"),
-        (read_xc, "1 2.0 3\n", r"found '1 2.0 3', expected a header"),
-        (read_xc, "n d l\n", r"found 'n d l', expected a header"),
-        (read_xc, "1 2 3 4\n", r"found '1 2 3 4', expected a header"),
-        (read_xc, "\n1 2 3\n", r"line 1: found '', expected a header"),
-        (
-            read_xc,
-            "1 99999999999 3\n\n",
-            "line 1: found 99999999999 features in the header, expected at most 2147483647",
-        ),
-        (read_xc, "1 2 2147483648\n\n", r"found 2147483648 labels in the header"),
-        (read_xc, "# only\n", r"found nothing but comments"),
-        (read_xc, "\xff\xfe1 2 3\n", r"expected a header"),
-        (read_xc, "x" * 10000, r"found 'x{57}\.\.\.', expected a header"),
-        (read_sparse, "1 2 3\n0 1:1\n", r"found '1 2 3', expected a header 'rows columns'. .*read_xc"),
-        (read_labels, "0:1\n", r"give n_columns= \(n_labels= for labels\)"),
+        (read_xc, "1 2\n0:1\n", 1, "'1 2', .*features labels.*read_sparse.*split"),
+        (read_xc, "1,2 0:1\n", 1, "'1,2 0:1', .*n_features= and n_labels="),
+        (read_xc, "1 0:1\n", 1, "'1 0:1'"),
+        (read_xc, "5 3\n", 1, "read_sparse"),
+        *((read_xc, f"{text}\n", 1, f"'{text}'") for text in ("-1 2 3", "1 2.0 3", "n d l", "1 2 3 4")),
+        (read_xc, "\n1 2 3\n", 1, "'', .*header"),
+        (read_xc, "1 99999999999 3\n\n", 1, "99999999999 features .*2147483647"),
+        (read_xc, "1 2 2147483648\n\n", 1, "2147483648 labels"),
+        (read_xc, "# only\n", None, "comments"),
+        (read_xc, "\xff\xfe1 2 3\n", 1, "header"),
+        (read_xc, "x" * 10000, 1, r"'x{57}\.\.\.'"),
+        (read_sparse, "1 2 3\n0 1:1\n", 1, "'1 2 3', .*rows columns.*read_xc"),
+        (read_labels, "0:1\n", 1, "n_columns= .*n_labels="),
         # rows that are not as many as it says
-        (read_xc, "# c\n1 2 2\n0 0:1\n\n1 1:1\n", r"3 rows, expected 1 \(the header in line 2\). .*Mend the header"),
-        (read_xc, "# c\n9 2 2\n0 0:1\n\n1 1:1\n", r"3 rows, expected 9 \(the header in line 2\). .*probably cut"),
-        (read_sparse, "9 2\n0:1\n\n1:1\n", r"found 3 rows, expected 9"),
-        (read_xc, "1 2 2\n0 0:1\n\n\n", r"found 3 rows, expected 1 .*beyond are blank lines"),
+        (read_xc, "# c\n1 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 1 .*line 2.*Mend"),
+        (read_xc, "# c\n9 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 9 .*line 2.*cut"),
+        (read_sparse, "9 2\n0:1\n\n1:1\n", None, "3 rows, expected 9"),
+        (read_xc, "1 2 2\n0 0:1\n\n\n", None, "3 rows, expected 1 .*blank lines"),
         # what the new format calls its ids
-        (read_sparse, "1 3\n3:1\n", r"line 2: found column id 3, expected ids 0 to 2 \(the header says 3 columns\)"),
-        (read_labels, "1 3\n3:1\n", r"line 2: found label id 3, expected ids 0 to 2 \(the header says 3 labels\)"),
-        (read_labels, "1 3\n2\n", r"line 2: found '2' without a value"),
-        (read_sparse, "1 0\n0:1\n", r"expected none \(the header says 0 columns\)"),
+        (read_sparse, "1 3\n3:1\n", 2, "column id 3, .*0 to 2 .*3 columns"),
+        (read_labels, "1 3\n3:1\n", 2, "label id 3, .*0 to 2 .*3 labels"),
+        (read_labels, "1 3\n2\n", 2, "'2' without"),
+        (read_sparse, "1 0\n0:1\n", 2, "none .*0 columns"),
     ],
 )
-def test_headers_and_what_does_not_fit_them(file, reader, text, message):
-    with pytest.raises(DataError, match=message):
+def test_headers_and_what_does_not_fit_them(file, reader, text, line, words):
+    with damaged("a.txt", line, match=words):
         reader(file(text))
 
 
@@ -439,19 +366,17 @@ def test_a_file_without_a_header_needs_both_widths(file):
     assert as_rows(X) == [[(0, 1)], [(3, 1)]]
     assert as_rows(Y) == [[(1, 1)], [(1, 1), (2, 1)]]
     for given_one in ({"n_features": 4}, {"n_labels": 3}):
-        with pytest.raises(DataError, match="expected a header"):
+        with damaged(path, line=1, match="header"):
             read_xc(path, **given_one)
-    with pytest.raises(DataError, match=r"line 2: found feature id 3, expected ids 0 to 2"):
+    with damaged(path, line=2, match="feature id 3"):
         read_xc(path, n_features=3, n_labels=3)
 
 
-def test_a_data_line_of_two_tokens_is_never_taken_for_a_header(file):
-    # napkinXC takes the first line of these for a header and drops it.
-    X, _ = read_xc(file("1 0:1\n2 1:1\n"), n_features=4, n_labels=3)
-    assert X.shape == (2, 4)
+def test_a_data_line_is_never_taken_for_a_header(file):
+    # napkinXC takes the first line of this for a header and drops it.
     X, _ = read_xc(file("1 0:1 2:1\n2 1:1\n"), n_features=4, n_labels=3)
     assert X.shape == (2, 4)
-    with pytest.raises(DataError, match=r"line 1: found '7' without a value"):
+    with damaged("a.txt", line=1, match="'7' without"):
         read_xc(file("1 7\n2 1:1\n"), n_features=9, n_labels=9)
 
 
@@ -461,42 +386,35 @@ def test_a_first_line_longer_than_any_header_is_data(file):
     X, _ = read_xc(file(line + "\n2 5:1\n"), n_features=3000, n_labels=3)
     assert X.shape == (2, 3000)
     assert X[0].toarray().ravel().tolist() == list(entries.values())
-    with pytest.raises(DataError, match=r"line 1: found '1 0:0.0 .*\.\.\.', expected a header"):
+    with damaged("a.txt", line=1, match=r"'1 0:0.0 .*\.\.\.', .*header"):
         read_xc(file(line + "\n"))
 
 
-def test_widths_may_widen_a_header_but_not_narrow_it(file):
+def test_widths_may_widen_a_header_but_not_narrow_it_and_arguments_are_checked(file):
     path = file("1 4 3\n1 0:1\n")
     X, Y = read_xc(path, n_features=40, n_labels=30)
     assert (X.shape, Y.shape) == ((1, 40), (1, 30))
     assert read_xc(path, n_labels=30)[0].shape == (1, 4)
-    with pytest.raises(ArgumentError, match="n_features must be at least the file's own width, 4; got 3"):
-        read_xc(path, n_features=3)
-    assert read_labels(file("1 3\n0:1\n"), n_labels=5).shape == (1, 5)
-    with pytest.raises(ArgumentError, match="n_labels must be at least"):
-        read_labels(file("1 3\n0:1\n"), n_labels=2)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
+    assert read_labels(file("1 3\n0:1\n", "y.txt"), n_labels=5).shape == (1, 5)
+    with refused("n_labels", 2):
+        read_labels(file("1 3\n0:1\n", "y.txt"), n_labels=2)
+    for name, value in (
+        ("n_features", 3),
         ("n_features", -1),
         ("n_features", 2**31),
         ("n_labels", 1.5),
         ("threads", 0),
         ("threads", "2"),
         ("one_based", "both"),
-    ],
-)
-def test_arguments_are_checked(file, wrong):
-    name, value = wrong
-    with pytest.raises(ArgumentError, match=name):
-        read_xc(file("1 4 3\n1 0:1\n"), **{name: value})
+    ):
+        with refused(name, repr(value)):
+            read_xc(path, **{name: value})
 
 
 # -- what a file may be ---------------------------------------------------------------------------------------------
 
 TEXT = "2 4 3\n0,1 0:0.5 3:2\n 1:1\n"
+SYSTEM = ("__MACOSX/._a.txt", ".DS_Store", "._a.txt", "desktop.ini")
 
 
 def zipped(*members) -> bytes:
@@ -516,6 +434,8 @@ def zipped(*members) -> bytes:
         ("two.gz", gzip.compress(TEXT[:9].encode(), mtime=0) + gzip.compress(TEXT[9:].encode(), mtime=0)),
         ("a.zip", zipped(("folder/a.txt", TEXT))),
         ("a.zip", zipped(("folder/", ""), ("folder/a.txt", TEXT))),
+        # what a system puts into archives is no second file
+        ("a.zip", zipped(*[(junk, "x") for junk in SYSTEM], ("a.txt", TEXT))),
     ],
 )
 def test_packed_files(file, name, content):
@@ -535,52 +455,52 @@ def big_text() -> bytes:
 def test_a_truncated_gzip(file, keep, threads):
     packed = gzip.compress(big_text())
     kept = packed[: keep if keep > 1 else int(len(packed) * keep)]
-    with pytest.raises(DataError, match=r"a.gz: found the end of the file in the middle of packed data"):
+    with damaged("a.gz", match="the end"):
         read_xc(file(kept, "a.gz"), threads=threads)
 
 
 def test_a_fault_before_the_damage_is_named_first(file, monkeypatch):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", 64)
     packed = gzip.compress(big_text().replace(b"\n3 ", b"\nx ", 1))
-    with pytest.raises(DataError, match=r"line 5: found the label id 'x'"):
+    with damaged("a.gz", line=5, match="'x'"):
         read_xc(file(packed[:-100], "a.gz"))
 
 
 def damaged_archives():
     packed = bytearray(gzip.compress(big_text()))
     packed[-6] ^= 1
-    yield packed, r"damaged packed data \(CRC"
+    yield packed, r"damaged .*\(CRC"
     packed = bytearray(zipped(("a.txt", big_text())))
     packed[2000] ^= 0xFF
-    yield packed, "damaged packed data"
-    yield packed[:1000], "damaged packed data"
-    yield zipped(("a", TEXT), ("b", TEXT)), r"found an archive of 2 files \(a, b\), expected an archive of one"
-    yield zipped(), r"found an archive of 0 files \(none\)"
+    yield packed, "damaged"
+    yield packed[:1000], "damaged"
+    yield zipped(("a", TEXT), ("b", TEXT)), r"2 files \(a, b\)"
+    yield zipped(), r"0 files \(none\)"
     locked = bytearray(zipped(("a", TEXT)))
     locked[6] |= 1
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
-    yield locked, "found an archive that cannot be read"
+    yield locked, "cannot be read"
 
 
 def test_damaged_archives(file):
     for content, message in damaged_archives():
-        with pytest.raises(DataError, match=message):
+        with damaged("a.zip", match=message):
             read_xc(file(bytes(content), "a.zip"))
 
 
 @pytest.mark.parametrize("reader", [read_xc, read_sparse, read_labels, read_jsonl_labels])
 def test_no_file_a_folder_an_empty_file(file, tmp_path, reader):
     for name in ("missing.txt", "missing.npz"):
-        with pytest.raises(DataMissing, match=f"{name}: there is no such file"):
+        with pytest.raises(DataMissing, match=name):
             reader(tmp_path / name)
     (tmp_path / "folder.npz").mkdir()
     for folder in (tmp_path, tmp_path / "folder.npz"):
-        with pytest.raises(DataError, match="found a folder, expected a file"):
+        with damaged(folder, match="folder"):
             reader(folder)
     for content in (b"", gzip.compress(b"")):
         if content and reader is read_jsonl_labels:
             continue
-        with pytest.raises(DataError, match="found an empty file"):
+        with damaged("a.txt", match="empty"):
             reader(file(content))
 
 
@@ -616,7 +536,7 @@ def test_more_than_two_gigabytes_of_text(monkeypatch):
     stream = Endless(b"0:1\n", 2**31 + 2**28, b"1:2\n2:3\n")
     rows = parsing.read_rows("big", stream, parsing.Layout(ids=3), threads=2)
     assert rows.array("ids", np.int32).tolist() == [0, 1, 2]
-    with pytest.raises(DataError, match=r"big, line 6: found the column id 'x'"):
+    with damaged("big", line=6, match="'x'"):
         parsing.read_rows("big", Endless(b"0:1\n", 1, b"x:1\n"), parsing.Layout(ids=3), threads=1)
 
 
@@ -640,14 +560,14 @@ def test_labels_are_ones_zeros_are_none(file):
 def test_a_negative_label_value_is_refused(file, monkeypatch):
     for block in (12, 1 << 20):
         monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-        with pytest.raises(DataError, match=r"line 5: found -1 for label 2, expected 1, or another value above 0"):
+        with damaged("a.txt", line=5, match="-1 for label 2"):
             read_labels(file("3 5\n0:1\n# c\n\n1:1 2:-1\n"))
 
 
 def test_a_pair_of_files(file):
     X, Y = read_split(file("2 3\n0:0.5\n\n", "x.txt"), file("2 4\n\n3:1\n", "y.txt"))
     assert (X.shape, Y.shape) == ((2, 3), (2, 4))
-    with pytest.raises(DataError, match=r"y.txt: found 1 rows, expected 2, as in .*x.txt"):
+    with damaged("y.txt", match="1 rows, .*x.txt"):
         read_split(file("2 3\n0:0.5\n\n", "x.txt"), file("1 4\n3:1\n", "y.txt"))
 
 
@@ -668,13 +588,13 @@ def test_npz_of_any_layout(tmp_path, layout, kind, dtype):
 
 
 NPZ_FAULTS = [
-    (read_sparse, ([1, 2], [1, 1], [0, 0, 2]), r"found id 1 twice in row 1 \(rows from 0\)"),
-    (read_sparse, ([1, np.nan], [1, 2], [0, 0, 2]), r"found the value nan in row 1"),
-    (read_sparse, ([1, np.inf], [1, 2], [0, 1, 2]), r"found the value inf in row 1"),
-    (read_sparse, ([1e39, 1], [1, 2], [0, 1, 2]), r"found the value 1e\+39 in row 0"),
-    (read_labels, ([1, -1], [1, 2], [0, 1, 2]), r"found the label value -1 in row 1"),
-    (read_sparse, ([1, 1], [1, 3], [0, 1, 2]), r"found a broken matrix"),
-    (read_sparse, ([1j, 1], [1, 2], [0, 1, 2]), r"complex numbers"),
+    (read_sparse, ([1, 2], [1, 1], [0, 0, 2]), "id 1 twice"),
+    (read_sparse, ([1, np.nan], [1, 2], [0, 0, 2]), "nan in row 1"),
+    (read_sparse, ([1, np.inf], [1, 2], [0, 1, 2]), "inf in row 1"),
+    (read_sparse, ([1e39, 1], [1, 2], [0, 1, 2]), r"1e\+39 in row 0"),
+    (read_labels, ([1, -1], [1, 2], [0, 1, 2]), "-1 in row 1"),
+    (read_sparse, ([1, 1], [1, 3], [0, 1, 2]), "broken matrix"),
+    (read_sparse, ([1j, 1], [1, 2], [0, 1, 2]), "complex numbers"),
 ]
 
 
@@ -685,7 +605,7 @@ def save_npz(path, data, ids, indptr):
 @pytest.mark.parametrize(("reader", "parts", "message"), NPZ_FAULTS)
 def test_npz_is_checked_as_text_is(tmp_path, reader, parts, message):
     save_npz(tmp_path / "m.npz", *parts)
-    with pytest.raises(DataError, match=message):
+    with damaged("m.npz", match=message):
         reader(tmp_path / "m.npz")
 
 
@@ -696,7 +616,7 @@ def test_npz_of_unsorted_rows_stored_zeros_and_repeated_places(tmp_path):
     save_npz(path, [2.0, 0.0, 1.0], [0, 1, 2], [0, 3])
     assert as_rows(read_labels(path)) == [[(0, 1), (2, 1)]]
     sp.save_npz(path, sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (1, 3)))
-    with pytest.raises(DataError, match="found id 1 twice in row 0"):
+    with damaged(path, match="id 1 twice"):
         read_sparse(path)
 
 
@@ -705,17 +625,17 @@ def test_npz_that_is_none(tmp_path, file):
     for content in (b"", b"text", zipped(("a.txt", TEXT)), zipped(("format.npy", "x"))):
         path.write_bytes(content)
         for reader in (read_sparse, read_labels, read_xc):
-            with pytest.raises(DataError, match=r"m\.npz: found"):
+            with damaged(path):
                 reader(path)
     sp.save_npz(path, sp.eye(300, format="csr"))
-    with pytest.raises(DataError, match=r"found the arrays data, .*read with read_sparse or read_labels"):
+    with damaged(path, match="or read_labels"):
         read_xc(path)
     content = bytearray(path.read_bytes())
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataError, match=r"found no readable .npz archive"):
+    with damaged(path, match="no readable"):
         read_sparse(path)
     np.savez(path, data=np.array([{}], dtype=object))
-    with pytest.raises(DataError, match=r"found no readable .npz archive"):
+    with damaged(path, match="no readable"):
         read_xc(path)
 
 
@@ -741,26 +661,28 @@ def test_jsonl_labels(file):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ('{"target_ind": [1', "expected one whole JSON object"),
-        ("", "'', expected one whole JSON object"),
-        ("[1]", "expected an object with a list 'target_ind'"),
-        ('{"uid": 1}', "expected an object with a list 'target_ind'"),
-        ('{"target_ind": 3}', "expected an object with a list 'target_ind'"),
-        ('{"target_ind": [5]}', "label id 5, expected a whole number from 0 to 4"),
+        ('{"target_ind": [1', "whole JSON"),
+        ("", "'', .*whole JSON"),
+        ("[1]", "JSON object"),
+        ('{"uid": 1}', "list 'target_ind'"),
+        ('{"target_ind": 3}', "list 'target_ind'"),
+        ('{"target_ind": ' + "[" * 100_000, "whole JSON"),
+        ('{"target_ind": [5]}', "label id 5, .*0 to 4"),
         ('{"target_ind": [-1]}', "label id -1"),
         ('{"target_ind": [1.0]}', "label id 1.0"),
         ('{"target_ind": [true]}', "label id True"),
         ('{"target_ind": ["1"]}', "label id '1'"),
         ('{"target_ind": [1, 1]}', "label 1 twice"),
-        ('{"target_ind": [1], "target_rel": []}', "a 'target_rel' that does not fit"),
-        ('{"target_ind": [1], "target_rel": 1}', "a 'target_rel' that does not fit"),
-        ('{"target_ind": [1], "target_rel": [NaN]}', "relevance nan of label 1"),
-        ('{"target_ind": [1], "target_rel": [-1]}', "relevance -1 of label 1"),
-        ('{"target_ind": [1], "target_rel": [1e39]}', "relevance 1e\\+39 of label 1"),
+        ('{"target_ind": [1], "target_rel": []}', "'target_rel'"),
+        ('{"target_ind": [1], "target_rel": 1}', "'target_rel'"),
+        ('{"target_ind": [1], "target_rel": [NaN]}', "relevance nan"),
+        ('{"target_ind": [1], "target_rel": [-1]}', "relevance -1"),
+        ('{"target_ind": [1], "target_rel": [1e39]}', "relevance 1e\\+39"),
     ],
+    ids=lambda text: text[:50],
 )
 def test_jsonl_faults(file, bad, message):
-    with pytest.raises(DataError, match=f"line 2: found .*{message}"):
+    with damaged("a.txt", line=2, match=message):
         read_jsonl_labels(file(jsonl({"target_ind": [0]}) + bad + "\n" + "bad later\n"), n_labels=5)
 
 
@@ -790,37 +712,23 @@ def test_real_files_as_scikit_learn_and_napkinxc_read_them(real_data, name):
     np.testing.assert_allclose(X.data, theirs.data, rtol=3e-7)
 
 
-def test_real_label_and_score_files(real_data):
-    Y = read_labels(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
-    assert Y.shape == (19314, 3993)
-    assert Y.nnz == 102741
-    folder = real_data("bibtex")
-    truth = read_labels(folder / "sample_score" / "tst_X_Y.txt")
-    assert bits(truth) == bits(read_xc(folder / "test.txt")[1])
-    scores = read_sparse(folder / "sample_score" / "score_mat.txt")
-    assert scores.shape == truth.shape
-    with (folder / "sample_score" / "score_mat.txt").open() as lines:
-        next(lines)
-        assert as_rows(scores) == [entries for _, entries in oracle(lines.read(), labelled=False)]
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "found a NumPy array .*xcrepro convert"),
-        (b"\x80\x04\x95\x00\x00", "found a Python pickle, .*where you trust it"),
-        (b"\xfd7zXZ\x00\x00", "packed with xz, .*Unpack it first"),
+        (b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", "NumPy array .*xcrepro convert"),
+        (b"\x80\x04\x95\x00\x00", "pickle, .*trust"),
+        (b"\xfd7zXZ\x00\x00", "xz, .*Unpack"),
         (b"PAR1" + bytes(40), "Parquet"),
         (b"\x89HDF\r\n\x1a\n" + bytes(9), "HDF5"),
-        (b"\x07\x00\x01" + bytes(40), "found binary data, .*save_npz"),
-        (b"\xd0\xcf\x11\xe0" + b"\x01" * 40, "found binary data, .*save_npz"),
+        (b"\x07\x00\x01" + bytes(40), "binary data, .*save_npz"),
+        (b"\xd0\xcf\x11\xe0" + b"\x01" * 40, "binary data, .*save_npz"),
         (b"point,label,score\n0,1,0.5\n", "a CSV table"),
         (b"BZh91AY&SY", "bzip2"),
         ("2 3\n0:1\n\n".encode("utf-16"), "UTF-16"),
         ("2 3\n0:1\n\n".encode("utf-16-le"), "UTF-16"),
         ("2 3\n0:1\n\n".encode("utf-16-be"), "UTF-16"),
         ("2 3\n0:1\n\n".encode("utf-32"), "UTF-16"),
-        (b"% made by hand\n@relation bibtex\n", "ARFF files do .*xcrepro convert"),
+        (b"% made by hand\n@relation bibtex\n", "ARFF .*xcrepro convert"),
         (b"@RELATION bibtex\n@ATTRIBUTE a {0,1}\n", "ARFF"),
         (b"%%MatrixMarket matrix coordinate real general\n2 3 1\n", "Matrix Market"),
         (b'{"uid": "a", "target_ind": []}\n', "read_jsonl_labels"),
@@ -840,7 +748,7 @@ def test_another_format_is_called_by_its_name(tmp_path, content, said):
 @pytest.mark.parametrize("blank", ["\v", "\f", "\r", "\x1c"])
 def test_what_is_no_blank_in_a_line_is_none_in_the_header(tmp_path, blank):
     (tmp_path / "a.txt").write_text(f"1{blank}3\n0:1\n", newline="")
-    with pytest.raises(DataError, match="a header"):
+    with damaged("a.txt", line=1, match="header"):
         read_sparse(tmp_path / "a.txt")
 
 
@@ -858,7 +766,7 @@ def test_the_largest_float32_and_what_rounds_to_it(tmp_path):
         if taken:
             assert abs(read_sparse(tmp_path / "a.txt").data[0]) == largest
         else:
-            with pytest.raises(DataError, match="a value that float32 can hold"):
+            with damaged("a.txt", line=2, match="float32"):
                 read_sparse(tmp_path / "a.txt")
 
 
@@ -868,19 +776,13 @@ def test_a_line_beyond_the_limit(tmp_path, monkeypatch, packed):
     (tmp_path / "a.txt").write_bytes(gzip.compress(content) if packed else content)
     assert read_sparse(tmp_path / "a.txt").nnz == 3
     monkeypatch.setenv("XCREPRO_MAX_LINE", "2000000")
-    with pytest.raises(DataError, match=r"line 3: found a line of more than 2,000,000 bytes.*XCREPRO_MAX_LINE"):
+    with damaged("a.txt", line=3, match=r"2,000,000 bytes.*XCREPRO_MAX_LINE"):
         read_sparse(tmp_path / "a.txt")
     (tmp_path / "a.json").write_bytes(b'{"target_ind": [1]}\n{"target_ind": []' + b" " * 3_000_000 + b"}\n")
-    with pytest.raises(DataError, match="line 2: found a line of more"):
+    with damaged("a.json", line=2, match="2,000,000"):
         read_jsonl_labels(tmp_path / "a.json")
     monkeypatch.setenv("XCREPRO_MAX_LINE", "much")
-    with pytest.raises(ArgumentError, match="whole number of bytes"):
-        read_jsonl_labels(tmp_path / "a.json")
-
-
-def test_deep_json_is_no_label_list(tmp_path):
-    (tmp_path / "a.json").write_text('{"target_ind": ' + "[" * 100_000 + "\n")
-    with pytest.raises(DataError, match="one whole JSON object"):
+    with refused("$XCREPRO_MAX_LINE", "'much'"):
         read_jsonl_labels(tmp_path / "a.json")
 
 
@@ -911,28 +813,5 @@ def test_a_whole_relevance_is_rounded_once(tmp_path):
         if rounded is not None:
             assert read_jsonl_labels(path, relevance=True).data[0] == np.float32(rounded)
         else:
-            with pytest.raises(DataError, match="a finite number above"):
+            with damaged(path, line=1, match="finite number"):
                 read_jsonl_labels(path, relevance=True)
-
-
-def test_what_a_system_puts_into_archives_is_no_second_file(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("__MACOSX/._a.txt", "x")
-        archive.writestr(".DS_Store", "x")
-        archive.writestr("._a.txt", "x")
-        archive.writestr("desktop.ini", "x")
-        archive.writestr("a.txt", "1 3\n0:1\n")
-    assert read_sparse(tmp_path / "a.zip").nnz == 1
-
-
-def test_rows_are_sorted_in_place_and_the_first_repeated_id_is_found():
-    ids = np.array([3, 1, 2, 2], np.int32)
-    assert parsing.sort_rows(np.array([2, 2]), ids, None) == 3
-    assert ids.tolist() == [1, 3, 2, 2]
-
-
-def test_a_number_is_rounded_once():
-    """Above the middle between 1 and the next float32 by less than 1e-16, which float64 cannot tell from the middle."""
-    text = "1.00000005960464477540"
-    assert np.float32(float(text)) == 1
-    assert parsing.exact_float32(text) > 1

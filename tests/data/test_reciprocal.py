@@ -9,9 +9,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.data import reciprocal as item
 from xcrepro.data.dataset import Dataset, Split
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import DataError, DataMissing
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +50,12 @@ def test_every_pair_has_its_reciprocal_and_no_point_loses_its_last_label(lf):
 
 
 def test_what_cannot_have_pairs_is_refused(lf):
-    with pytest.raises(ArgumentError, match="share must be a finite number, above 0 and at most 1; got 0"):
+    with refused("share", 0):
         item.add_pairs(lf, 0)
-    with pytest.raises(ArgumentError, match="dataset must have words of its labels"):
+    with refused("dataset", match="words of"):
         item.add_pairs(dataclasses.replace(lf, label_features=None), 0.1)
     lonely = Split(lf.test.X[:2], csr_matrix(([1.0], ([0], [0])), shape=(2, lf.train.Y.shape[1])))
-    with pytest.raises(ArgumentError, match="dataset must have test points with two labels"):
+    with refused("dataset", match="two labels"):
         item.add_pairs(dataclasses.replace(lf, test=lonely), 0.5)
 
 
@@ -78,7 +79,7 @@ def test_filters_tell_the_point_itself_from_reciprocal_pairs():
 
 def test_a_real_filter_file(tmp_path):
     ds = toy().ds
-    with pytest.raises(DataMissing, match=r"filter_labels_test\.txt: no such file"):
+    with pytest.raises(DataMissing, match=r"filter_labels_test\.txt"):
         item.read_pairs(ds, str(tmp_path))
     (tmp_path / item.FILE).write_text("0 4\n2 2\n")
     pairs = item.read_pairs(ds, str(tmp_path))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 import itertools
 import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.refused import damaged, refused
 from xcrepro.data import registry
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.data.read import read_sparse, read_xc
+from xcrepro.errors import DataMissing
 
 TABLES = (registry.PAGE_TABLE, "reeval:table2", "calibration:table3", "jain16:table2")
 ALL = list(dict.fromkeys(name for table in TABLES for name in registry.names(table)))
@@ -88,22 +86,18 @@ def test_the_page_is_a_filter():
     for table in TABLES:
         rows = [registry.get(name).row(table) for name in registry.names(table)]
         assert rows == list(range(1, len(rows) + 1)), table
-    with pytest.raises(ArgumentError, match="'jain16:table2'"):
+    with refused("source", match="'jain16:table2'"):
         registry.names("jain16:table3")
 
 
 @pytest.mark.parametrize(
     ("alias", "name"),
     [
-        ("EURLex-4K", "eurlex-4k"),
-        ("eurlex", "eurlex-4k"),
         ("EUR-Lex", "eurlex-4k"),
         ("eurlex_4k", "eurlex-4k"),
         ("EURLex-4.3K", "eurlex-4.3k"),
-        ("Wikipedia-500K", "wikipedialarge-500k"),
         ("Wiki-500K", "wikipedialarge-500k"),
         ("LF-Wikipedia-500K", "lf-wikipedia-500k"),
-        ("DeliciousLarge-200K", "deliciouslarge-200k"),
         ("Delicious-200K", "deliciouslarge-200k"),
         ("Delicious", "delicious"),
         ("wiki10", "wiki10-31k"),
@@ -123,13 +117,11 @@ def test_no_name_means_two_datasets():
 
 
 def test_unknown_name_says_what_is_near():
-    with pytest.raises(ArgumentError, match=r"'eurlx-4k'.*did you mean 'eurlex-4k'"):
-        registry.get("eurlx-4k")
-    with pytest.raises(ArgumentError, match=r"registry\.names"):
-        registry.get("qqqqqq")
-    with pytest.raises(ArgumentError, match="name must be"):
-        registry.get(3)
-    with pytest.raises(ArgumentError, match="'xcrepo:dataset-table'"):
+    for name, hint in (("eurlx-4k", "'eurlex-4k'"), ("qqqqqq", "registry.names"), (3, "")):
+        with refused("name", repr(name)) as error:
+            registry.get(name)
+        assert hint in str(error.value)
+    with refused("source", match="'xcrepo:dataset-table'"):
         registry.published("bibtex", "jain16:table2")
 
 
@@ -193,7 +185,6 @@ def test_bins():
 def test_eurlex_counts_meet_the_published_averages():
     counts = registry.label_counts("EURLex-4K")["count"].to_numpy()
     low, high = registry.interval("eurlex-4k", "avg_points_per_label")
-    assert len(counts) == 3993
     assert counts.sum() == 102_741
     assert low <= counts.sum() / 3993 <= high
     low, high = registry.interval("eurlex-4k", "avg_labels_per_point")
@@ -227,8 +218,6 @@ def test_bibtex_counts_meet_the_published_averages():
 
 
 def test_committed_counts_are_those_of_the_data(real_data):
-    from xcrepro.data.read import read_sparse, read_xc
-
     Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
     assert Y.shape == (19_314, 3993)
     assert np.array_equal(np.bincount(Y.indices, minlength=3993), registry.label_counts("eurlex-4k")["count"])
@@ -241,12 +230,6 @@ def test_committed_counts_are_those_of_the_data(real_data):
 def test_no_counts_says_which_there_are():
     with pytest.raises(DataMissing, match="bibtex, eurlex-4k"):
         registry.label_counts("amazon-670k")
-
-
-def test_the_counts_have_a_readme(root: Path):
-    text = (root / "data" / "label_counts" / "README.md").read_text()
-    assert re.search(r"eurlex-4k\.csv", text)
-    assert re.search(r"bibtex\.csv", text)
 
 
 # --- the form of a dataset.toml ---
@@ -316,41 +299,41 @@ def test_everything_is_read(tmp_path):
     ("old", "new", "said"),
     [
         ("splits = 2", "splitz = 2", r"the key splitz.*Did you mean splits"),
-        ("n_train = 1_000", "n_trian = 1_000", r"the key expected\.n_trian.*Did you mean expected\.n_train"),
-        ("n_labels = 99", "labels = 99", r"the key published\[0\]\.labels, expected one of source.*published\[0\]\.n_labels"),
-        ("n_train = 1_000", "n_train = -1", r"expected\.n_train = -1, expected a whole number, 1 or more"),
-        ("n_train = 1_000", "n_train = 1e3", r"expected\.n_train = 1E\+3, expected a whole number"),
-        ("n_train = 1_000", "n_train = true", r"expected\.n_train = True, expected a whole number"),
-        ("n_train = 1_000", "n_train = '1000'", r"expected\.n_train = '1000', expected a whole number"),
-        ("30.0", "-30.0", r"expected\.avg_points_per_label = -30\.0, expected a number, 0 or more"),
-        ("30.0", "nan", r"avg_points_per_label = NaN, expected a number"),
-        ("A = 0.6", "A = inf", r"propensity\.A = Infinity, expected a number"),
+        ("n_train = 1_000", "n_trian = 1_000", r"key expected\.n_trian.*expected\.n_train"),
+        ("n_labels = 99", "labels = 99", r"key published\[0\]\.labels.*published\[0\]\.n_labels"),
+        ("n_train = 1_000", "n_train = -1", r"expected\.n_train = -1, .*whole number"),
+        ("n_train = 1_000", "n_train = 1e3", r"expected\.n_train = 1E\+3, .*whole number"),
+        ("n_train = 1_000", "n_train = true", r"expected\.n_train = True, .*whole number"),
+        ("n_train = 1_000", "n_train = '1000'", r"expected\.n_train = '1000', .*whole number"),
+        ("30.0", "-30.0", r"expected\.avg_points_per_label = -30\.0, "),
+        ("30.0", "nan", "avg_points_per_label = NaN, "),
+        ("A = 0.6", "A = inf", r"propensity\.A = Infinity, "),
         ("A = 0.6", "A = -0.6", r"propensity\.A = -0\.6"),
-        ('"train"', '"test"', r"points_per_label_basis = 'test', expected one of 'train', 'all', 'neither'"),
-        ("80, 10, 0]", "80, 10]", r"expected\.bins = \[10, 80, 10\], expected 4 whole numbers, one for each of 1-9"),
-        ("head = 1", "head = 1.5", r"twin\.head = 1\.5, expected a share"),
-        ("words = 20", "words = 0.5", r"twin\.words = 0\.5, expected a whole number, 1 or more"),
-        ('"a.txt"', '"../a.txt"', r"files\.train = '\.\./a\.txt', expected a file in the folder"),
-        ('"a.txt"', '"/data/a.txt"', r"files\.train = '/data/a\.txt', expected a file in the folder"),
-        ('"names/labels.txt"', '"names/../../labels.txt"', r"label_names = .*expected a file in the folder"),
-        ('test = "sub/b.txt"', "", r"files: train, expected train, test or train_X"),
-        ('name = "own-100"\nprinted', "printed", r"name: nothing, expected the dataset's name"),
-        ('name = "own-100"', 'name = "own/100"', r"name = 'own/100', expected a name of letters"),
+        ('"train"', '"test"', "points_per_label_basis = 'test', .* 'neither'"),
+        ("80, 10, 0]", "80, 10]", r"expected\.bins = \[10, 80, 10\], .*4 whole"),
+        ("head = 1", "head = 1.5", r"twin\.head = 1\.5, .*share"),
+        ("words = 20", "words = 0.5", r"twin\.words = 0\.5, .*whole number"),
+        ('"a.txt"', '"../a.txt"', r"files\.train = '\.\./a\.txt', .*folder"),
+        ('"a.txt"', '"/data/a.txt"', r"files\.train = '/data/a\.txt', .*folder"),
+        ('"names/labels.txt"', '"names/../../labels.txt"', "label_names = .*folder"),
+        ('test = "sub/b.txt"', "", "files: train, .*train_X"),
+        ('name = "own-100"\nprinted', "printed", "name: nothing"),
+        ('name = "own-100"', 'name = "own/100"', "name = 'own/100'"),
         ('name = "own-100"', "name = own", r"no TOML \(.*line 2"),
-        ("[[published]]", "[published]", r"published = .*expected a list of tables\. Write \[\[published\]\]"),
-        ('source = "somewhere:table 1"', "", r"the sources \[None, None\], expected one for each row"),
-        ("[files]", "files = 3\n[fails]", r"files = 3, expected a table of keys"),
-        ("avg_labels_per_point = 3.00", "avg_labels_per_point = 101.0", r"more labels a point, expected no more than n_labels"),
-        ('name = "own-100"', 'name = "BibTex"', r"a name of bibtex, which xcrepro has already.*\"my-BibTex\""),
-        ('printed_name = "Own-100"', 'printed_name = "EUR-Lex"', r"a name of eurlex-4k, which xcrepro has already"),
-        ('"my own"', '"wiki10"', r"a name of wiki10-31k, which xcrepro has already"),
-        ("[twin]", "[archive]\nurl = 'x'\nfile = 'y'\n[twin]", r"archive: url, file, expected url, or file, or key and format"),
+        ("[[published]]", "[published]", r"published = .*\[\[published\]\]"),
+        ('source = "somewhere:table 1"', "", r"sources \[None, None\]"),
+        ("[files]", "files = 3\n[fails]", "files = 3, .*table"),
+        ("avg_labels_per_point = 3.00", "avg_labels_per_point = 101.0", "more labels"),
+        ('name = "own-100"', 'name = "BibTex"', '(?s)name of bibtex,.*"my-BibTex"'),
+        ('printed_name = "Own-100"', 'printed_name = "EUR-Lex"', "name of eurlex-4k"),
+        ('"my own"', '"wiki10"', "name of wiki10-31k"),
+        ("[twin]", "[archive]\nurl = 'x'\nfile = 'y'\n[twin]", "archive: url, file, "),
     ],
 )  # fmt: skip
 def test_what_breaks_the_form_is_named(tmp_path, old, new, said):
     assert old in OWN
     path = put(tmp_path, OWN.replace(old, new, 1))
-    with pytest.raises(DataError, match=rf"^{re.escape(str(path))}: found (?s:.)*{said}"):
+    with damaged(path, match=said):
         registry.read(path)
 
 
@@ -370,46 +353,16 @@ def test_a_readers_dataset_is_in_the_catalogue(cache):
     assert registry.names() == [*before, "own-100"]
     for name in ("own-100", "Own 100", "My-Own"):
         assert registry.get(name).name == "own-100"
-    with pytest.raises(ArgumentError, match="did you mean 'own-100'"):
+    with refused("name", match="'own-100'"):
         registry.get("own-10")
     assert registry.names(registry.PAGE_TABLE) == ALL[:27]
 
 
 def test_a_readers_dataset_replaces_none_of_the_package(cache):
     put(cache / "bibtex", 'name = "bibtex"')
-    with pytest.raises(DataError, match=r"bibtex/dataset\.toml: found a name of bibtex, which xcrepro has already"):
+    with damaged("dataset.toml", match="name of bibtex"):
         registry.get("bibtex")
     assert registry.get("delicious").name == "delicious"
     put(cache / "mine", 'name = "other"')
-    with pytest.raises(DataError, match="found name = 'other', expected the folder's name, 'mine'"):
+    with damaged("dataset.toml", match="'other', .*'mine'"):
         registry.get("mine")
-
-
-PLUGIN = """
-from pathlib import Path
-from xcrepro.data import registry
-registry._FOLDER = Path({folder!r})
-"""
-
-
-def test_one_legal_table_more_disturbs_nothing(tmp_path, root):
-    """A further dataset of the package, of which no document prints: it fails none of the tests that it failed when the
-    catalogue was the page."""
-    folder = tmp_path / "catalogue"
-    shutil.copytree(registry._FOLDER, folder)
-    more = OWN.replace("own-100", "extra-100").replace("Own-100", "Extra-100").replace("my own", "extra")
-    (folder / "extra-100.toml").write_text(more + "\n[archive]\nurl = 'https://nowhere.invalid/own.zip'\n")
-    (tmp_path / "one_more.py").write_text(PLUGIN.format(folder=str(folder)))
-    code = "import one_more; from xcrepro.data import registry; assert registry.names()[27:] == ['extra-100', 'tib']"
-    env = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(root), os.environ.get("PYTHONPATH", "")]),
-        "XCREPRO_DATA": str(tmp_path / "cache"),
-    }
-    subprocess.run([sys.executable, "-c", code], env=env, cwd=root, check=True)
-    tests = ["tests/data/test_registry.py", "tests/published/test_record.py", "xcrepro/data/registry.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "one_more", "-p", "no:cacheprovider", *tests, "xcrepro/published/record.py",
-         "-k", "not one_legal_table and not read_quickly"],
-        env=env, cwd=root, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:]

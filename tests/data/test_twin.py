@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.data import registry
 from xcrepro.data import twin as module
 from xcrepro.data.twin import expected_observed_counts, twin
@@ -165,18 +165,21 @@ def test_numbers_of_labels_have_the_most_entropy(mean, deviation, reached):
 # ---------------------------------------------------------------- what it says about itself
 
 
+def assert_calibrated(split, truth, marginals):
+    eta, relevant = getattr(split, marginals).toarray().astype(np.float64), getattr(split, truth).toarray()
+    assert np.all(eta[relevant > 0] > 0)
+    p, y = eta[eta > 0], relevant[eta > 0]
+    which = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
+    sigma = np.sqrt(np.bincount(which, p * (1 - p)))
+    assert (np.bincount(which) > 50).sum() >= 8
+    assert np.all(np.abs(np.bincount(which, y - p)) <= 4 * sigma + 1)
+
+
 @pytest.mark.parametrize(("truth", "marginals"), [("Y_complete", "marginals"), ("Y", "observed_marginals")])
 def test_marginals_are_calibrated(small, bibtex, truth, marginals):
     """In the test split; in train of Bibtex's twin as well, where no label fell out."""
     for split in (small.test, bibtex.train, bibtex.test):
-        eta, relevant = getattr(split, marginals).toarray().astype(np.float64), getattr(split, truth).toarray()
-        assert np.all(eta[relevant > 0] > 0)
-        p, y = eta[eta > 0], relevant[eta > 0]
-        which = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
-        sigma = np.sqrt(np.bincount(which, p * (1 - p)))
-        enough = np.bincount(which) > 50
-        assert enough.sum() >= 8
-        assert np.all(np.abs(np.bincount(which, y - p)) <= 4 * sigma + 1)
+        assert_calibrated(split, truth, marginals)
 
 
 def test_observed_marginals_are_marginals_times_propensities(small):
@@ -285,7 +288,7 @@ def test_expected_observed_counts_are_what_a_drawn_twin_scatters_about(small):
     whole = expected_observed_counts("eurlex-4k")
     np.testing.assert_allclose(expected / whole[: expected.size], small.n_train / small.entry.n_train)
     for arguments, wrong in ((("eurlex-4k", 0), "scale"), (("eurlex-4k", True), "scale"), (("nothing",), "name")):
-        with pytest.raises(ArgumentError, match=wrong):
+        with refused(wrong, repr(arguments[-1])):
             expected_observed_counts(*arguments)
 
 
@@ -382,16 +385,16 @@ print(digest.hexdigest())
 """
 
 
-def test_same_bytes_in_every_process_and_with_any_number_of_threads():
-    digests = set()
-    for threads in ("1", "2", "3"):
-        run = subprocess.run(
-            [sys.executable, "-c", _DIGEST], env={**os.environ, "XCREPRO_THREADS": threads}, capture_output=True,
-            text=True, check=True,
-        )  # fmt: skip
-        digests.add(run.stdout.strip())
-    assert len(digests) == 1
-    assert len(digests.pop()) == 64
+def test_same_bytes_in_every_process_and_with_any_number_of_threads(monkeypatch, capsys):
+    digests = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        exec(_DIGEST, {})
+        digests.append(capsys.readouterr().out)
+    monkeypatch.setenv("XCREPRO_THREADS", "2")
+    run = subprocess.run([sys.executable, "-c", _DIGEST], capture_output=True, text=True, check=True)
+    assert digests == [run.stdout] * 2
+    assert len(run.stdout.strip()) == 64
 
 
 def digest(matrix):
@@ -470,32 +473,27 @@ def test_the_shape_of_a_twin_is_the_datasets(put):
 
 def test_what_a_twin_needs_is_named(put):
     put("[expected]", "n_train = 900")
-    needs = r"dataset\.toml needs n_test, n_labels, avg_points_per_label or avg_labels_per_point in \[expected\]"
-    with pytest.raises(ArgumentError, match=needs):
+    with pytest.raises(ArgumentError, match=r"n_test, n_labels, avg_points_per_label or"):
         twin("mine")
 
 
-def test_smallest():
-    tw = twin("eurlex-4k", 1e-9)
+def test_smallest_and_a_name_for_each_scale_and_seed():
+    tw = twin("EURLex-4K", 1.2345678e-9)
     assert (tw.train.X.shape, tw.test.Y.shape[0]) == ((100, 5000), 50)
+    assert tw.name == "eurlex-4k@1.2345678e-09-seed0"
 
 
-def test_name_is_unique_per_scale_and_seed():
-    assert twin("EURLex-4K", 0.012345678).name == "eurlex-4k@0.012345678-seed0"
-
-
-@pytest.mark.parametrize("scale", [0, -1, 1.5, math.nan, math.inf, "1", None, True])
-def test_bad_scale(scale):
-    with pytest.raises(ArgumentError) as error:
-        twin("bibtex", scale)
-    assert (error.value.argument, error.value.got) == ("scale", repr(scale))
-
-
-@pytest.mark.parametrize("seed", [-1, 1.0, "0", None, True, 2**63])
-def test_bad_seed(seed):
-    with pytest.raises(ArgumentError) as error:
-        twin("bibtex", 0.1, seed)
-    assert (error.value.argument, error.value.got) == ("seed", repr(seed))
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("scale", scale) for scale in (0, -1, 1.5, math.nan, math.inf, "1", None, True)),
+        *(("seed", seed) for seed in (-1, 1.0, "0", None, True, 2**63)),
+        ("hierarchy", "yes"),
+    ],
+)
+def test_bad_arguments(argument, value):
+    with refused(argument, repr(value)):
+        twin("bibtex", **{"scale": 0.1, argument: value})
 
 
 def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(root):
@@ -509,8 +507,3 @@ def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(
         title = registry.get(name).printed_name
         assert re.search(rf"{title}[^0-9]* (and [\w-]+ )?at {scale:g}\b", said), (title, scale)
     assert parameters["trained"] == parameters["names"][2:]
-
-
-def test_unknown_name_lists_near_ones():
-    with pytest.raises(ArgumentError, match="'eurlex-4k'"):
-        twin("eurlex-4kk")

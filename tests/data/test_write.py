@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.refused import refused
 from xcrepro.data import write
 from xcrepro.data.read import read_labels, read_sparse, read_xc
 from xcrepro.data.sources import npz_arrays, save_npz
 from xcrepro.data.write import write_sparse, write_xc
-from xcrepro.errors import ArgumentError
 
 ANY = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -85,22 +85,13 @@ def test_every_kind_of_float32_reads_back(tmp_path):
     [
         (0.1, "0.1"), (1, "1"), (100, "100"), (0, "0"), (-0.0, "-0"), (0.5, "0.5"), (-2.5, "-2.5"), (1e-4, "0.0001"),
         (1e-5, "1e-05"), (1.25e-5, "1.25e-05"), (123456, "123456"), (16777216, "16777216"), (123456792, "123456790"),
-        (1e9, "1e+09"), (1.5e20, "1.5e+20"), (0.098226, "0.098226"), (3.4028235e38, "3.4028235e+38"), (1e-45, "1e-45"),
-        (1 / 3, "0.33333334"), (0.01, "0.01"), (1000, "1000"), (1000.5, "1000.5"),
+        (1e8, "100000000"), (1e9, "1e+09"), (1.5e20, "1.5e+20"), (0.098226, "0.098226"), (3.4028235e38, "3.4028235e+38"),
+        (1e-45, "1e-45"), (1 / 3, "0.33333334"), (0.01, "0.01"), (1000, "1000"), (1000.5, "1000.5"),
     ],
 )  # fmt: skip
 def test_how_values_look(tmp_path, value, text):
     write_sparse(tmp_path / "v.txt", row_of([value]))
     assert texts_of(tmp_path / "v.txt") == [text]
-
-
-def test_values_of_six_digits_come_out_as_percent_g_prints_them(tmp_path):
-    rng = np.random.default_rng(1)
-    texts = [f"{value:.6g}" for value in np.exp(rng.normal(-3, 4, 20_000))]
-    write_sparse(tmp_path / "v.txt", row_of([float(text) for text in texts]))
-    different = [(a, b) for a, b in zip(texts, texts_of(tmp_path / "v.txt"), strict=True) if a != b]
-    # %.6g goes to powers at 1e6, %.9g at 1e9.
-    assert all("e+0" in a and float(a) == float(b) for a, b in different)
 
 
 def test_the_text(tmp_path):
@@ -166,38 +157,24 @@ def test_what_could_not_be_read_back_is_refused_and_nothing_is_written(tmp_path)
     repeated = sp.csr_matrix((np.ones(3), np.array([0, 0, 1]), np.array([0, 2, 3])), (2, 2))
     path = tmp_path / "a.txt"
     path.write_text("as it was")
-    for X, Y, message in (
-        (sp.csr_matrix([[1.0, np.nan]]), sp.eye(1), "X must hold finite values .* got nan"),
-        (sp.csr_matrix([[1.0, np.inf]]), sp.eye(1), "X must hold finite values .* got inf"),
-        (sp.csr_matrix([[1.0, -1e39]]), sp.eye(1), "X must hold finite values"),
-        (repeated, eye, "X must store each place once; got 1 places stored again"),
-        (sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (2, 2)), eye, "X must store each place once"),
-        (repeated.tocsc(), eye, "X must store each place once"),
-        (eye, sp.eye(3), "Y must have as many rows as X, 2; got 3"),
-        (eye, eye * 0.5, "Y must hold ones; got 0.5.*write_sparse"),
-        (eye, -eye, "Y must hold ones"),
-        (np.eye(2), eye, "X must be a 2-D sparse matrix of numbers; got ndarray of float64"),
-        (eye, eye * 1j, "Y must be a 2-D sparse matrix of numbers"),
-        (sp.csr_matrix((2, 2**31)), eye, "X must have at most 2147483647 columns"),
+    for X, Y, argument, got in (
+        (sp.csr_matrix([[1.0, np.nan]]), sp.eye(1), "X", "nan"),
+        (sp.csr_matrix([[1.0, np.inf]]), sp.eye(1), "X", "inf"),
+        (sp.csr_matrix([[1.0, -1e39]]), sp.eye(1), "X", "-1e+39"),
+        (repeated, eye, "X", "1 places stored again"),
+        (sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (2, 2)), eye, "X", "1 places stored again"),
+        (repeated.tocsc(), eye, "X", "1 places stored again"),
+        (eye, sp.eye(3), "Y", 3),
+        (eye, eye * 0.5, "Y", 0.5),
+        (eye, -eye, "Y", -1.0),
+        (np.eye(2), eye, "X", "ndarray of float64"),
+        (eye, eye * 1j, "Y", "csr_matrix of complex128"),
+        (sp.csr_matrix((2, 2**31)), eye, "X", "2147483648 columns"),
     ):
-        with pytest.raises(ArgumentError, match=message):
+        with refused(argument, got):
             write_xc(path, X, Y)
-    with pytest.raises(ArgumentError, match="path cannot be a zip archive"):
+    with refused("path", match="zip"):
         write_sparse(tmp_path / "a.zip", eye)
-    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
-    assert path.read_text() == "as it was"
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.txt"
-    path.write_text("as it was")
-
-    def full(*_):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(write, "format_rows", full)
-    with pytest.raises(OSError, match="no space"):
-        write_sparse(path, sp.eye(2))
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
     assert path.read_text() == "as it was"
 

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import importlib
 
-_WHERE = {
-    "read_xc": "read",
-    "read_sparse": "read",
-    "read_labels": "read",
-    "read_split": "read",
-    "read_jsonl_labels": "read",
-    "write_xc": "write",
-    "write_sparse": "write",
-    "read_split_columns": "splits",
-    "apply_split": "splits",
-    "read_filter": "splits",
-    "make_filter": "filters",
-    "read_texts": "filters",
-    "write_filter": "filters",
-    "blocks": "stream",
+_NAMES = {
+    "read": ("read_xc", "read_sparse", "read_labels", "read_split", "read_jsonl_labels"),
+    "write": ("write_xc", "write_sparse"),
+    "splits": ("read_split_columns", "apply_split", "read_filter"),
+    "filters": ("make_filter", "read_texts", "write_filter"),
+    "stream": ("blocks",),
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("dataset", "download", "filters", "load", "read", "registry", "splits", "twin", "write")
 
 

@@ -25,6 +25,8 @@ TIMEOUT = 60
 """Seconds without a byte after which a connection counts as broken."""
 MEMBERS = 10_000
 """Files and folders that an archive may hold; those of the repository hold fewer than twenty."""
+MOST_UNPACKED = 200 << 30
+"""How many bytes an archive may unpack to, unless ``$XCREPRO_MAX_UNPACKED`` allows others."""
 RATIO, RATIO_FROM = 200, 1 << 20
 """Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
 NAME_PARTS, NAME_LENGTH = 20, 200
@@ -128,19 +130,15 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
             _refuse_twice(archive, members)
             size, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
             if size > free:
-                raise DataError(
-                    archive.name,
-                    f"{size:,} bytes of files in it",
-                    f"at most the {free:,} bytes free in {folder.parent}",
-                    do="Make room, or set XCREPRO_DATA to a folder on a larger disk",
-                )
+                expected = f"at most the {free:,} bytes free in {folder.parent}"
+                do = "Make room, or set XCREPRO_DATA to a folder on a larger disk"
+                raise DataError(archive.name, f"{size:,} bytes of files in it", expected, do=do)
             _extract(bundle, members, folder, progress)
     except BaseException as error:
         shutil.rmtree(folder)
         if is_damage(error) or isinstance(error, RuntimeError):  # of a password
-            raise DataError(
-                archive.name, f"a damaged zip archive ({error})", "a whole one", do="Fetch it again"
-            ) from error
+            found = f"a damaged zip archive ({error})"
+            raise DataError(archive.name, found, "a whole one", do="Fetch it again") from error
         raise
 
 
@@ -156,33 +154,23 @@ def _extract(bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Pa
 def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
     name = PurePosixPath(member.filename.replace("\\", "/"))
     if not name.parts and not member.filename.endswith("/"):
-        raise DataError(archive.name, "a member without a name", "a name for each file", do=_UNTRUE)
+        raise _untrue(archive, "a member without a name", "a name for each file")
     if (
         name.is_absolute()
         or ".." in name.parts
         or ":" in "".join(name.parts[:1])
         or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
     ):
-        raise DataError(
-            archive.name,
-            f"the member {_shown(name)}, a link, a special file or outside the archive's own folder",
-            "only files below it",
-            do=_UNTRUE,
-        )
-    if (
-        len(name.parts) > NAME_PARTS
-        or any(len(part.encode("utf-8", "surrogateescape")) > NAME_LENGTH for part in name.parts)
-        or not str(name).isprintable()
-    ):
-        raise DataError(
-            archive.name,
-            f"the member {_shown(name)}",
-            f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts",
-            do=_UNTRUE,
-        )
+        found = f"the member {_shown(name)}, a link, a special file or outside the archive's own folder"
+        raise _untrue(archive, found, "only files below it")
+    longest = max((len(part.encode("utf-8", "surrogateescape")) for part in name.parts), default=0)
+    if len(name.parts) > NAME_PARTS or longest > NAME_LENGTH or not str(name).isprintable():
+        expected = f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts"
+        raise _untrue(archive, f"the member {_shown(name)}", expected)
 
 
-_UNTRUE = "This archive is not what it claims to be: do not use it"
+def _untrue(archive: Path, found: str, expected: str) -> DataError:
+    return DataError(archive.name, found, expected, do="This archive is not what it claims to be: do not use it")
 
 
 def _shown(name: PurePosixPath) -> str:
@@ -193,25 +181,16 @@ def _shown(name: PurePosixPath) -> str:
 def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
     """What would fill a disk or a folder, before a byte of it is unpacked."""
     if len(members) > MEMBERS:
-        raise DataError(archive.name, f"{len(members):,} members", f"at most {MEMBERS:,}", do=_UNTRUE)
-    most = max_unpacked_bytes()
+        raise _untrue(archive, f"{len(members):,} members", f"at most {MEMBERS:,}")
+    most = byte_limit("XCREPRO_MAX_UNPACKED", MOST_UNPACKED)
     if (size := sum(member.file_size for member in members)) > most:
         do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
         raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
     for member in members:
         if member.file_size > max(RATIO_FROM, RATIO * member.compress_size):
-            raise DataError(
-                archive.name,
-                f"the member {_shown(PurePosixPath(member.filename))}, {member.compress_size:,} bytes that unpack to "
-                f"{member.file_size:,}",
-                f"at most {RATIO} times as many",
-                do=_UNTRUE,
-            )
-
-
-def max_unpacked_bytes() -> int:
-    """How much an archive may hold: ``$XCREPRO_MAX_UNPACKED`` bytes, 200 GiB by default."""
-    return byte_limit("XCREPRO_MAX_UNPACKED", 200 << 30)
+            name, sizes = _shown(PurePosixPath(member.filename)), (member.compress_size, member.file_size)
+            found = f"the member {name}, {sizes[0]:,} bytes that unpack to {sizes[1]:,}"
+            raise _untrue(archive, found, f"at most {RATIO} times as many")
 
 
 def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
@@ -223,7 +202,7 @@ def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
         above = {str(folder) for folder in name.parents}
         known = files if member.is_dir() else files | folders
         if str(name) in known or above & files:
-            raise DataError(archive.name, f"the member {_shown(name)} twice", "each name once", do=_UNTRUE)
+            raise _untrue(archive, f"the member {_shown(name)} twice", "each name once")
         folders |= above
         (folders if member.is_dir() else files).add(str(name))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcrepro.arguments import one_of
 from xcrepro.data.lines import check_text, json_lines, shown, text_lines
-from xcrepro.data.names import LabelNames
+from xcrepro.data.names import LabelNames, codes_of
 from xcrepro.data.vectorize import TEXT_KEYS
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.paths import atomic_path
@@ -74,10 +74,8 @@ def make_filter(
     of_key: dict[str, list[int]] = {}
     for label, key in enumerate(keys):
         of_key.setdefault(key, []).append(label)
-    pairs = sorted(
-        {(row, label) for row, parts in enumerate(found) for part in parts for label in of_key.get(part, ())}
-    )
-    rows, numbers = np.array(pairs, np.int64).reshape(-1, 2).T
+    pairs = {(row, label) for row, parts in enumerate(found) for part in parts for label in of_key.get(part, ())}
+    rows, numbers = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
     return rows, numbers
 
 
@@ -133,8 +131,7 @@ def read_texts(path: str | os.PathLike, rule: str = "same") -> LabelNames:
             raise DataError(path, f"the keys {shown(', '.join(record))}", f"a text: {', '.join(TEXT_KEYS)}", line=line)
         texts.append(check_text(path, line, own[0] if rule == "same" else " ".join(own)))
         codes.append(record.get("uid"))
-    has_codes = all(isinstance(code, (str, int)) for code in codes)
-    return LabelNames(tuple(texts), tuple(map(str, codes)) if has_codes else ())
+    return LabelNames(tuple(texts), codes_of(codes))
 
 
 def write_filter(path: str | os.PathLike, rows, labels) -> None:

@@ -40,13 +40,18 @@ def raw_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
 def json_lines(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
     """The objects of JSON lines with the numbers of their lines."""
     for line, text in text_lines(path):
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
+        record = json_of(text)
         if not isinstance(record, dict):
             raise DataError(path, shown(text), "one whole JSON object a line", line=line)
         yield line, record
+
+
+def json_of(text: str | bytes) -> object:
+    """What a JSON text holds; None for what is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def check_text(path: str | os.PathLike, line: int | None, text: str) -> str:

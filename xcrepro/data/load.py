@@ -241,10 +241,8 @@ def pin(name: str) -> Path:
     entry = registry.get(name)
     record = _record_of(entry)
     if not record.is_file():
-        raise DataMissing(
-            f"{record}: no archive of {entry.printed_name} has passed the comparison with what is printed; "
-            f"`xcrepro fetch {entry.name} --force --pin` fetches one"
-        )
+        found = f"no archive of {entry.printed_name} has passed the comparison with what is printed"
+        raise DataMissing(f"{record}: {found}; `xcrepro fetch {entry.name} --force --pin` fetches one")
     return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
 
 
@@ -301,9 +299,8 @@ def compare(train: Split, test: Split, dataset: str | Entry, source: str | None 
 def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[str, ...]]:
     """The entry that ``name`` means, by the folder's dataset.toml or the catalogue, and what is to be said of it."""
     if isinstance(name, str) and "@" in name:
-        raise ArgumentError(
-            "name", "must be a dataset's name", repr(name), "a scaled copy is xcrepro.twin(name, scale)"
-        )
+        do = "a scaled copy is xcrepro.twin(name, scale)"
+        raise ArgumentError("name", "must be a dataset's name", repr(name), do)
     file = Path(path).expanduser() / registry.FILE if path is not None else None
     if file is not None and file.is_file():
         entry = registry.read(file)
@@ -325,12 +322,9 @@ def _source_of(entry: Entry, check: str | bool) -> str | None:
     if check is True or check == "repository":
         return entry.source
     if not isinstance(check, str) or check not in entry.published:
-        raise ArgumentError(
-            "check",
-            "must be 'repository', False, or a document that prints the dataset",
-            repr(check),
-            f"for {entry.printed_name} these are {', '.join(map(repr, entry.published))}",
-        )
+        rule = "must be 'repository', False, or a document that prints the dataset"
+        do = f"for {entry.printed_name} these are {', '.join(map(repr, entry.published))}"
+        raise ArgumentError("check", rule, repr(check), do)
     return check
 
 
@@ -365,30 +359,28 @@ def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
     """The names that the dataset.toml promises; else those of a file that is called as such files are."""
     from xcrepro.data.names import read_label_names
 
-    if entry.label_names is None:
-        path = next((place for name in LABEL_FILES if (place := folder / name).is_file()), None)
-        if path is None:
-            return ()
-        try:
-            return read_label_names(path, n_labels).names
-        except DataError as error:
-            warnings.warn(f"the labels have no names: {error}", stacklevel=3)
-            return ()
-    places = [home / entry.label_names for home in (entry.folder, folder) if home]
+    promised = entry.label_names is not None
+    if promised:
+        places = [home / entry.label_names for home in (entry.folder, folder) if home]
+    else:
+        places = [folder / name for name in LABEL_FILES]
     path = next((place for place in places if place.is_file()), None)
-    if path is None:
+    if path is None and promised:
         raise DataMissing(f"{places[0]}: no such file; label_names in {registry.FILE} says that it is there")
-    return read_label_names(path, n_labels).names
+    try:
+        return () if path is None else read_label_names(path, n_labels).names
+    except DataError as error:
+        if promised:
+            raise
+        warnings.warn(f"the labels have no names: {error}", stacklevel=3)
+        return ()
 
 
 def _find(folder: Path) -> dict[str, Path]:
     """The files of the one layout in ``folder``, or in the one subfolder that has one: role -> path."""
     if not folder.is_dir():
-        is_file = folder.exists()
-        raise DataMissing(
-            f"{folder}: {'is a file, not a folder' if is_file else 'no such folder'}; "
-            f"path= takes the folder that holds the files: {'; or '.join(LAYOUTS)}"
-        )
+        found = "is a file, not a folder" if folder.exists() else "no such folder"
+        raise DataMissing(f"{folder}: {found}; path= takes the folder that holds the files: {'; or '.join(LAYOUTS)}")
     if files := _find_here(folder):
         return files
     below = {
@@ -397,12 +389,8 @@ def _find(folder: Path) -> dict[str, Path]:
         if sub.is_dir() and not sub.name.startswith((".", "__")) and (files := _find_here(sub))
     }
     if len(below) > 1:
-        raise DataError(
-            folder,
-            f"data in {len(below)} subfolders, {', '.join(sub.name for sub in below)}",
-            "one",
-            do="Pass that one",
-        )
+        found = f"data in {len(below)} subfolders, {', '.join(sub.name for sub in below)}"
+        raise DataError(folder, found, "one", do="Pass that one")
     if not below:
         names = sorted(p.name for p in folder.iterdir())
         there = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "") if names else "nothing"
@@ -418,9 +406,8 @@ def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str,
             raise DataMissing(f"{folder}: no {', '.join(missing)} there, which [files] of {entry.name} names")
         return named
     if archived and "key" in entry.archive:
-        table = (
-            extras.library("napkinxc.datasets").DATASETS.get(entry.archive["key"], {}).get(entry.archive["format"], {})
-        )
+        known = extras.library("napkinxc.datasets").DATASETS
+        table = known.get(entry.archive["key"], {}).get(entry.archive["format"], {})
         named = {}
         for half in ("train", "test"):
             what = table.get(half, {})
@@ -435,18 +422,15 @@ def _find_here(folder: Path) -> dict[str, Path] | None:
     files = [p for p in sorted(folder.iterdir()) if p.is_file()]
     fits = {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _NAMES.items()}
     whole = [roles for roles in FILE_SETS if all(fits[role] for role in roles)]
-    if ("train_X", "train_Y", "test_X", "test_Y") in whole:
-        whole.remove(("train_Y", "test_Y"))
-    elif fits["train_X"] or fits["test_X"]:
+    if fits["train_X"] or fits["test_X"]:  # then labels alone are half of what is there
         whole = [roles for roles in whole if roles != ("train_Y", "test_Y")]
     if not whole:
         return None
     candidates = {role: fits[role] for roles in whole for role in roles}
     if len(whole) > 1 or any(len(found) > 1 for found in candidates.values()):
         listed = "; ".join(f"{role}: {', '.join(p.name for p in found)}" for role, found in candidates.items())
-        raise DataError(
-            folder, f"more than one dataset ({listed})", "one file for each", do="Move the others out of the folder"
-        )
+        do = "Move the others out of the folder"
+        raise DataError(folder, f"more than one dataset ({listed})", "one file for each", do=do)
     return {role: found[0] for role, found in candidates.items()}
 
 
@@ -500,33 +484,23 @@ def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | No
     """The labels' words, where a file of them lies beside the data; one that cannot be theirs is told and left."""
     if train.X is None:
         return None
+    from xcrepro.data import read
+
     try:
-        return _read_label_features(entry, folder, train)
+        home = next(iter(_find_named(entry, folder, archived=True).values())).parent
+        found = [path for path in sorted(home.iterdir()) if re.fullmatch(_LABEL_FEATURES, path.name, re.IGNORECASE)]
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise DataError(home, f"the labels' words in {len(found)} files, {names}", "one", do="Leave one there")
+        words = read.read_sparse(found[0]) if found else None
+        shape = train.Y.shape[1], train.X.shape[1]
+        if words is not None and words.shape != shape:
+            ours, theirs = (f"{labels:,} labels and {features:,} features" for labels, features in (shape, words.shape))
+            raise DataError(found[0], theirs, f"the data's, {ours}", do="All files must come from the same release")
+        return words
     except DataError as error:
         warnings.warn(f"the labels have no words: {error}", stacklevel=3)
         return None
-
-
-def _read_label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | None:
-    from xcrepro.data import read
-
-    home = next(iter(_find_named(entry, folder, archived=True).values())).parent
-    found = [path for path in sorted(home.iterdir()) if re.fullmatch(_LABEL_FEATURES, path.name, re.IGNORECASE)]
-    if not found:
-        return None
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise DataError(home, f"the labels' words in {len(found)} files, {names}", "one", do="Leave one there")
-    words = read.read_sparse(found[0])
-    n_labels, n_features = train.Y.shape[1], train.X.shape[1]
-    if words.shape != (n_labels, n_features):
-        raise DataError(
-            found[0],
-            f"{words.shape[0]:,} labels and {words.shape[1]:,} features",
-            f"the data's {n_labels:,} and {n_features:,}",
-            do="All files must come from the same release",
-        )
-    return words
 
 
 def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) -> None:
@@ -551,12 +525,8 @@ def _check_published(
     differ = {line.quantity: line for line in compared if not line.agrees}
     row, found = entry.published[source], statistics(train, test)
     if not _same_size(row, found):
-        raise DataError(
-            where,
-            f"other data than {entry.printed_name}: {len(differ)} of {len(compared)} numbers differ",
-            f"what {source} prints",
-            do=_ways_out(entry, source, compared, found),
-        )
+        other = f"other data than {entry.printed_name}: {len(differ)} of {len(compared)} numbers differ"
+        raise DataError(where, other, f"what {source} prints", do=_ways_out(entry, source, compared, found))
     notes = []
     if halves := [n for n in ("n_train", "n_test") if n in differ]:
         ours, printed = (" and ".join(f"{numbers[n]:,} ({n})" for n in halves) for numbers in (found, row))
@@ -637,11 +607,8 @@ def _fetch(
             warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
         if source is not None and not differences:
             if progress and not pinned and not record.is_file():
-                print(
-                    f"{archive.name}: the catalogue has no SHA-256 of it, so this first one is trusted: {digest}, "
-                    f"remembered in {record}",
-                    file=sys.stderr,
-                )
+                trusted = "the catalogue has no SHA-256 of it, so this first one is trusted"
+                print(f"{archive.name}: {trusted}: {digest}, remembered in {record}", file=sys.stderr)
             download.remember_sum(digest, own.name, record)
     return train, test, differences
 
@@ -662,11 +629,9 @@ def _install(files: Path, home: Path, old: Path, force: bool) -> None:
 def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
     """The same error with the archive's name in place of the temporary folder, which is gone when it is read."""
     if isinstance(error, DataError):
-        path, found, expected = (
-            text.replace(str(files), archive) for text in (error.path, error.found, error.expected)
-        )
-        do = f"{error.do}. Nothing was put into the cache" if error.do else "Nothing was put into the cache"
-        return DataError(path, found, expected, line=error.line, do=do)
+        said = [text.replace(str(files), archive) for text in (error.path, error.found, error.expected)]
+        do = ". ".join(filter(None, (error.do, "Nothing was put into the cache")))
+        return DataError(*said, line=error.line, do=do)
     if isinstance(error, DataMissing):
         return DataMissing(str(error).replace(str(files), archive))
     return error

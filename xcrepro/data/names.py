@@ -19,13 +19,12 @@ products are not): only who looks one up that two labels have is refused.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from xcrepro.data.lines import check_text, shown, text_lines
+from xcrepro.data.lines import check_text, json_of, shown, text_lines
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.paths import atomic_path
 
@@ -105,28 +104,26 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
     first = lines[0].lstrip() if lines else ""
     if not first.startswith(("[", "{")):
         return None
-    try:
-        whole = json.loads("\n".join(lines))
-    except (ValueError, RecursionError):
-        whole = None
+    whole = json_of("\n".join(lines))
     if isinstance(whole, list) and all(isinstance(name, str) for name in whole):
         return LabelNames(tuple(whole))
     if isinstance(whole, dict) and not ({"title", "uid"} & set(whole) and len(lines) == 1):
         return _mapping(path, whole)
     names, codes = [], []
     for number, text in enumerate(lines, 1):
-        try:
-            entry = json.loads(text)
-        except (ValueError, RecursionError):
-            entry = None
+        entry = json_of(text)
         if not isinstance(entry, dict) or not isinstance(entry.get("title", entry.get("name")), str):
             if number == 1:
                 return None  # a name may begin with a bracket
             raise DataError(path, shown(text), "a JSON object with a 'title'", line=number)
         names.append(entry.get("title", entry.get("name")))
         codes.append(entry.get("uid"))
-    has_codes = all(isinstance(code, (str, int)) for code in codes)
-    return LabelNames(tuple(names), tuple(map(str, codes)) if has_codes else ())
+    return LabelNames(tuple(names), codes_of(codes))
+
+
+def codes_of(codes: list[object]) -> tuple[str, ...]:
+    """Codes as texts; none where one is missing or neither a text nor a number."""
+    return tuple(map(str, codes)) if all(isinstance(code, (str, int)) for code in codes) else ()
 
 
 def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
@@ -136,13 +133,16 @@ def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
         pairs = [(int(key), name) for key, name in table.items()]
     else:
         raise DataError(path, "a JSON object of another kind", "names to ids, or ids to names")
-    return LabelNames(_by_id(path, pairs))
+    if (names := _by_id(pairs)) is None:
+        raise DataError(path, "ids with a gap or an id twice", f"each id from 0 to {len(pairs) - 1} once")
+    return LabelNames(names)
 
 
-def _by_id(path: str | os.PathLike, pairs: list[tuple[int, str]]) -> tuple[str, ...]:
+def _by_id(pairs: list[tuple[int, str]]) -> tuple[str, ...] | None:
+    """The names in the order of their ids; None where ids have a gap or come twice."""
     by_id = dict(pairs)
     if sorted(by_id) != list(range(len(pairs))):
-        raise DataError(path, "ids with a gap or an id twice", f"each id from 0 to {len(pairs) - 1} once")
+        return None
     return tuple(by_id[label] for label in range(len(pairs)))
 
 
@@ -157,7 +157,6 @@ def _columns(lines: list[str]) -> LabelNames | None:
             codes = tuple(code for code, _ in pairs)
             # Annif writes a notation as a third column.
             return LabelNames(tuple(name.partition("\t")[0] for _, name in pairs), codes)
-        ids = {int(label): name for label, name in pairs}
-        if sorted(ids) == list(range(len(pairs))):
-            return LabelNames(tuple(ids[label] for label in range(len(pairs))))
+        if names := _by_id([(int(label), name) for label, name in pairs]):
+            return LabelNames(names)
     return None

@@ -137,17 +137,11 @@ class Blocks:
 
 
 def read_rows(
-    path: str | os.PathLike,
-    stream: BinaryIO,
-    layout: Layout,
-    *,
-    begun: bytes = b"",
-    lines_before: int = 0,
-    threads: int = 1,
+    path: str | os.PathLike, stream: BinaryIO, layout: Layout, *, threads: int = 1, **behind: bytes | int
 ) -> Joined:
-    """Parse the rest of ``stream``."""
-    about = {"begun": begun, "lines_before": lines_before, "threads": threads}
-    return Joined(list(stream_pieces(path, stream, layout, **about)), layout.labels is not None, threads)
+    """Parse the rest of ``stream``; arguments as for :func:`stream_pieces`."""
+    pieces = list(stream_pieces(path, stream, layout, threads=threads, **behind))
+    return Joined(pieces, layout.labels is not None, threads)
 
 
 def stream_pieces(
@@ -272,23 +266,10 @@ class Room:
 def parse_piece(buffer: bytearray, end: int, layout: Layout, room: Room) -> Piece:
     """Parse the lines ``buffer[:end]``."""
     room.make(end)
-    out = room.out
-    parse.parse_block(
-        np.frombuffer(buffer, np.uint8),
-        end,
-        layout.labels is not None,
-        layout.labels or 0,
-        layout.first_label,
-        layout.ids,
-        layout.first_id,
-        room.labels,
-        room.label_lens,
-        room.ids[room.used :],
-        room.values[room.used :],
-        room.lens,
-        room.odd,
-        out,
-    )
+    text, out, used = np.frombuffer(buffer, np.uint8), room.out, room.used
+    about = layout.labels is not None, layout.labels or 0, layout.first_label, layout.ids, layout.first_id
+    into = room.labels, room.label_lens, room.ids[used:], room.values[used:], room.lens, room.odd, out
+    parse.parse_block(text, end, *about, *into)
     n_rows, n_labels, n_entries = int(out[parse.ROWS]), int(out[parse.LABELS]), int(out[parse.ENTRIES])
     ids, values = room.take(n_entries)
     piece = Piece(

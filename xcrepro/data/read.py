@@ -26,7 +26,6 @@ A refusal is a :class:`~xcrepro.errors.DataError` with file, line, what was foun
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -37,16 +36,8 @@ from scipy.sparse import csr_matrix
 
 from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
-from xcrepro.data.lines import raw_lines
-from xcrepro.data.parsing import (
-    FIRST_TOO_LARGE,
-    Joined,
-    Layout,
-    exact_float32,
-    offsets,
-    read_rows,
-    sort_rows,
-)
+from xcrepro.data.lines import json_of, raw_lines
+from xcrepro.data.parsing import FIRST_TOO_LARGE, Joined, Layout, exact_float32, offsets, read_rows, sort_rows
 from xcrepro.data.sources import npz_arrays, open_source
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.matrices import MAX_COLUMNS, csr_from_arrays, row_of
@@ -111,7 +102,7 @@ def read_xc(
     given = {"n_features": _width("n_features", n_features), "n_labels": _width("n_labels", n_labels)}
     if one_based not in (False, True, "features", "labels"):
         raise ArgumentError("one_based", "must be False, True, 'features' or 'labels'", repr(one_based))
-    threads = _threads(threads)
+    threads = thread_count(threads)
     if os.fspath(path).endswith(".npz"):
         return _read_npz_pair(path, given)
     first = {"first_id": int(one_based in (True, "features")), "first_label": int(one_based in (True, "labels"))}
@@ -307,7 +298,7 @@ def _read_matrix(
     width, ones = _width(argument, width), argument == "n_labels"
     if one_based not in (False, True):
         raise ArgumentError("one_based", "must be True or False", repr(one_based))
-    threads = _threads(threads)
+    threads = thread_count(threads)
     if os.fspath(path).endswith(".npz"):
         return clean_csr(path, csr_from_arrays(path, npz_arrays(path)), argument, width, ones)
     rows, (width,) = _read_text(path, {argument: width}, threads, first_id=int(one_based), ones=ones)
@@ -320,23 +311,24 @@ def _read_text(
     """The rows of a file, and its widths: of features and labels in the old format, of the one matrix in the new."""
     with open_source(path) as stream:
         start = begin(path, stream, given, **layout)
-        rows = read_rows(
-            path, stream, start.layout, begun=start.begun, lines_before=start.lines_before, threads=threads
-        )
-    _check_rows(path, rows, start.n_rows, start.line)
+        rows = read_rows(path, stream, start.layout, threads=threads, **start.behind)
+    _check_rows(path, rows, start)
     return rows, start.widths
 
 
 @dataclass(frozen=True)
 class Start:
-    """What the first line of a text file says, where the body begins, and what was read; ``n_rows`` may be None."""
+    """What the first line of a text file says, and what was read of the body behind it; ``n_rows`` may be None."""
 
     layout: Layout
     widths: list[int]
     n_rows: int | None
     line: int
-    begun: bytes
-    lines_before: int
+    behind: dict[str, bytes | int]
+
+    def wrong_rows(self, path: str | os.PathLike, found: str, do: str) -> DataError:
+        """The error for another number of rows."""
+        return DataError(path, found, f"{self.n_rows} (the header in line {self.line})", do=do)
 
 
 def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
@@ -357,7 +349,8 @@ def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None
         expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
         raise _no_header(path, text, line, expected, old=len(given) == 2)
     origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
-    return Start(Layout(*widths, origin=origin, **layout), widths, n_rows, line, text, before)
+    behind = {"begun": text, "lines_before": before}
+    return Start(Layout(*widths, origin=origin, **layout), widths, n_rows, line, behind)
 
 
 def sorted_csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
@@ -468,16 +461,20 @@ def _header_hint(text: bytes, old: bool) -> str:
     return f"If the file has no header, put one there, or give {given}"
 
 
-def _check_rows(path: str | os.PathLike, rows: Joined, n_rows: int | None, line: int) -> None:
+CUT = "The file was probably cut: fetch it again"
+
+
+def _check_rows(path: str | os.PathLike, rows: Joined, start: Start) -> None:
+    n_rows = start.n_rows
     if n_rows is None or rows.n_rows == n_rows:
         return
     if rows.n_rows < n_rows:
-        do = "The file was probably cut: fetch it again"
+        do = CUT
     elif not any(rows.indptr(name)[-1] > rows.indptr(name)[n_rows] for name in rows.length_names):
         do = "The rows beyond are blank lines: a blank line is a row without labels and features. Remove them"
     else:
         do = "Mend the header, or take the file that belongs to it"
-    raise DataError(path, f"{rows.n_rows} rows", f"{n_rows} (the header in line {line})", do=do)
+    raise start.wrong_rows(path, f"{rows.n_rows} rows", do)
 
 
 # -- npz ------------------------------------------------------------------------------------------------------------
@@ -530,12 +527,9 @@ def _read_npz_pair(path: str | os.PathLike, given: dict[str, int | None]) -> tup
 
 def _jsonl_row(path: str | os.PathLike, line: int, text: bytes, limit: int) -> dict[int, np.float32]:
     """The labels of one line with their relevance, by rising id, zeros left out."""
-    try:
-        entry = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DataError(path, _shown(text), "one whole JSON object", line=line) from None
+    entry = json_of(text)
     if not isinstance(entry, dict) or not isinstance(entry.get("target_ind"), list):
-        raise DataError(path, _shown(text), "an object with a list 'target_ind'", line=line)
+        raise DataError(path, _shown(text), "one whole JSON object with a list 'target_ind'", line=line)
     labels = entry["target_ind"]
     relevances = entry.get("target_rel", [1.0] * len(labels))
     if not isinstance(relevances, list) or len(relevances) != len(labels):
@@ -568,5 +562,6 @@ def _widened(name: str, given: int | None, width: int) -> int:
     return given
 
 
-def _threads(given: int | None) -> int:
+def thread_count(given: int | None) -> int:
+    """How many threads to read with: what is given, checked, or as many as the process may use."""
     return threading_rules.count() if given is None else whole_number("threads", given, 1)

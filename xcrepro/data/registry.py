@@ -288,10 +288,8 @@ class Entry:
         if source is None:
             return self.source
         if source not in self.published:
-            raise ArgumentError(
-                "source", f"must be one of the documents that print {self.printed_name}", repr(source),
-                "they are " + ", ".join(map(repr, self.published)),
-            )  # fmt: skip
+            rule = f"must be one of the documents that print {self.printed_name}"
+            raise ArgumentError("source", rule, repr(source), f"they are {', '.join(map(repr, self.published))}")
         return source
 
 
@@ -308,9 +306,8 @@ def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
     found = [name for name, entry in entries.items() if entry.row(source)]
     if not found:
         tables = sorted({table for entry in entries.values() for table in entry.published if entry.row(table)})
-        raise ArgumentError(
-            "source", "must be a table of datasets", repr(source), "there are " + ", ".join(map(repr, tables))
-        )
+        do = f"there are {', '.join(map(repr, tables))}"
+        raise ArgumentError("source", "must be a table of datasets", repr(source), do)
     return sorted(found, key=lambda name: entries[name].row(source))
 
 
@@ -355,10 +352,8 @@ def get(name: str) -> Entry:
         if (entry := read(path)).is_called(name):
             return entry
     hint = f"did you mean {close}? " if (close := nearest_names(name)) else ""
-    raise ArgumentError(
-        "name", "must be a dataset of the catalogue", repr(name),
-        f"{hint}xcrepro.data.registry.names() lists them; help(xcrepro.data.registry) says how to add one",
-    )  # fmt: skip
+    do = f"{hint}xcrepro.data.registry.names() lists them; help(xcrepro.data.registry) says how to add one"
+    raise ArgumentError("name", "must be a dataset of the catalogue", repr(name), do)
 
 
 def nearest_names(name: str, cutoff: float = 0.5) -> str:
@@ -384,10 +379,8 @@ def read(path: str | os.PathLike) -> Entry:
         raise DataError(path, f"name = {entry.name!r}", f"the folder's name, {path.parent.name!r}")
     taken = {known for text in entry.all_names if (known := _known_names().get(_plain(text)))}
     if taken:
-        raise DataError(
-            path, f"a name of {' and '.join(sorted(taken))}, which xcrepro has already",
-            "a name of its own (name, printed_name, aliases)", do=f'Such as "my-{entry.name}"',
-        )  # fmt: skip
+        found, do = f"a name of {' and '.join(sorted(taken))}, which xcrepro has already", f'Such as "my-{entry.name}"'
+        raise DataError(path, found, "a name of its own (name, printed_name, aliases)", do=do)
     return entry
 
 
@@ -406,9 +399,8 @@ def pin(name: str, sha256: str) -> Path:
     new = _with_line(text, "[archive]", line)
     was, now = (tomllib.loads(content, parse_float=Decimal) for content in (text, new))
     if now != {**was, "archive": {**was.get("archive", {}), "sha256": sha256}}:
-        raise DataError(
-            path, "an [archive] that is written in an unusual way", "a table of its own", do=f"Put in {line}"
-        )
+        found = "an [archive] that is written in an unusual way"
+        raise DataError(path, found, "a table of its own", do=f"Put in {line}")
     with atomic_path(path) as part:
         part.write_text(new, encoding="utf-8", newline="\n")
     for cached in (_read, package, _known_names):
@@ -467,10 +459,8 @@ def label_counts(name: str) -> pd.DataFrame:
     path = committed(f"data/label_counts/{entry.name}.csv")
     if not path.is_file():
         there = ", ".join(p.stem for p in committed_files("data/label_counts", "*.csv")) or "none"
-        raise DataMissing(
-            f"{path}: no label counts of {entry.printed_name} there (there are: {there}). "
-            f"Load the dataset and use .label_counts, or put a table 'label,count' there"
-        )
+        do = "Load the dataset and use .label_counts, or put a table 'label,count' there"
+        raise DataMissing(f"{path}: no label counts of {entry.printed_name} there (there are: {there}). {do}")
     return pd.read_csv(path, index_col="label", dtype="int64")
 
 
@@ -514,14 +504,12 @@ def _inside(value: object) -> bool:
     )
 
 
-_NAME = _Rule(
-    "a name of letters, digits, '.', '-' and '_', 100 at most",
-    lambda v: isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", v, re.ASCII) is not None,
-)
-_SHA256 = _Rule(
-    "64 hexadecimal digits in lower case",
-    lambda v: isinstance(v, str) and re.fullmatch(r"[0-9a-f]{64}", v) is not None,
-)
+def _like(words: str, pattern: str) -> _Rule:
+    return _Rule(words, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.ASCII) is not None)
+
+
+_NAME = _like("a name of letters, digits, '.', '-' and '_', 100 at most", r"[A-Za-z0-9][\w.-]{0,99}")
+_SHA256 = _like("64 hexadecimal digits in lower case", r"[0-9a-f]{64}")
 _TEXT = _Rule("a text", lambda v: isinstance(v, str))
 _TEXTS = _Rule("a list of texts", lambda v: isinstance(v, list) and all(isinstance(text, str) for text in v))
 _IN_FOLDER = _Rule(f"a file in the folder, by its relative path with '/', of at most {_LONGEST} bytes", _inside)
@@ -615,7 +603,6 @@ def _entry(table: dict, folder: Path | None) -> Entry:
     first = next(iter(rows.values()))
     bins_source = next((source for source, row in rows.items() if "bins" in row), None)
     propensity = table.get("propensity", {})
-    shape = {key: float(value) if isinstance(value, Decimal) else value for key, value in table.get("twin", {}).items()}
     return Entry(
         name=table["name"],
         printed_name=printed_name,
@@ -629,16 +616,21 @@ def _entry(table: dict, folder: Path | None) -> Entry:
         bins_source=bins_source,
         aliases=tuple(table.get("aliases", ())),
         folder=folder,
-        twin=TwinShape(**shape),
+        twin=TwinShape(**_plain_numbers(table.get("twin", {}))),
         **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},
         **{key: table[key] for key in ("note", "licence", "citation", "archive", "files", "label_names", "splits")
            if key in table},
     )  # fmt: skip
 
 
+def _plain_numbers(table: dict) -> dict:
+    """With floats in place of decimal numbers."""
+    return {key: float(value) if isinstance(value, Decimal) else value for key, value in table.items()}
+
+
 def _row(row: dict, printed_name: str) -> dict:
-    plain = {key: float(value) if isinstance(value, Decimal) else value for key, value in row.items()}
-    plain = {"printed_name": printed_name} | {k: v for k, v in plain.items() if k not in ("source", "row")}
+    plain = {"printed_name": printed_name} | _plain_numbers(row)
+    plain = {key: value for key, value in plain.items() if key not in ("source", "row")}
     if "bins" in plain:
         plain["bins"] = dict(zip(BINS, plain["bins"], strict=True))
     return plain

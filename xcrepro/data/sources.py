@@ -53,16 +53,14 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
             members = [member for member in archive.infolist() if not _beside(member)]
             if len(members) != 1:
                 names = ", ".join(member.filename for member in members[:5]) or "none"
-                raise DataError(
-                    path, f"an archive of {len(members)} files ({names})", "an archive of one", do="Unpack it first"
-                )
+                found = f"an archive of {len(members)} files ({names})"
+                raise DataError(path, found, "an archive of one", do="Unpack it first")
             try:
                 member = stack.enter_context(archive.open(members[0]))
             except (RuntimeError, NotImplementedError) as error:
                 # A password, or a way of packing that Python does not know.
-                raise DataError(
-                    path, f"an archive that cannot be read ({error})", "a plain zip", do="Unpack it"
-                ) from None
+                found = f"an archive that cannot be read ({error})"
+                raise DataError(path, found, "a plain zip", do="Unpack it") from None
             yield member
         elif not magic:
             raise DataError(path, "an empty file", "data", do="Was the download or the writing cut short?")

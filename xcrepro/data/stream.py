@@ -13,7 +13,6 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy.sparse import csr_matrix
 
-from xcrepro import threads as threading_rules
 from xcrepro.arguments import whole_number
 from xcrepro.data import parsing, read
 from xcrepro.data.sources import damage, in_known_types, npz_names, open_source, require_file
@@ -74,11 +73,11 @@ def blocks(
     rows = whole_number("rows", rows, 1)
     if n_columns is not None:
         n_columns = whole_number("n_columns", n_columns, 1)
-    threads = threading_rules.count() if threads is None else whole_number("threads", threads, 1)
+    threads = read.thread_count(threads)
     require_file(path)
     if os.fspath(path).endswith(".npz"):
         return _of_npz(path, rows, n_columns)
-    pair = _is_pair(path) if n_columns is None and n_features is None else n_features is not None
+    pair = n_features is not None or (n_columns is None and _is_pair(path))
     given = {"n_features": n_features, "n_labels": n_labels} if pair else {"n_columns": n_columns}
     return _of_text(path, rows, given, one_based, threads)
 
@@ -96,22 +95,18 @@ def _of_text(path, rows: int, given: dict[str, int | None], one_based: bool, thr
     first = {"first_id": int(one_based)} | ({"first_label": int(one_based)} if len(given) == 2 else {})
     with open_source(path) as stream:
         start = read.begin(path, stream, given, **first)
-        about = {"begun": start.begun, "lines_before": start.lines_before, "threads": threads}
         held, count, given_out = [], 0, 0
-        for piece in parsing.stream_pieces(path, stream, start.layout, **about):
+        for piece in parsing.stream_pieces(path, stream, start.layout, threads=threads, **start.behind):
             held.append(piece)
             count += len(piece.lens)
             if start.n_rows is not None and given_out + count > start.n_rows:
-                found = f"more than {start.n_rows} rows"
-                raise DataError(path, found, f"{start.n_rows} (the header in line {start.line})", do="Mend the header")
+                raise start.wrong_rows(path, f"more than {start.n_rows} rows", "Mend the header")
             while count >= rows:
                 block, held = _cut(held, rows, start.widths)
                 count, given_out = count - rows, given_out + rows
                 yield block
         if start.n_rows is not None and given_out + count < start.n_rows:
-            do = "The file was probably cut: fetch it again"
-            found = f"{given_out + count} rows"
-            raise DataError(path, found, f"{start.n_rows} (the header in line {start.line})", do=do)
+            raise start.wrong_rows(path, f"{given_out + count} rows", read.CUT)
         if count:
             yield _cut(held, count, start.widths)[0]
 
@@ -178,9 +173,8 @@ class _Member:
         size = count * self.dtype.itemsize
         data = self.file.read(min(size, sys.maxsize))
         if len(data) < size:
-            raise DataError(
-                self.path, f"array {self.name} that ends early", f"{self.shape} entries", do="Make it again"
-            )
+            found = f"array {self.name} that ends early"
+            raise DataError(self.path, found, f"{self.shape} entries", do="Make it again")
         try:
             return in_known_types(np.frombuffer(bytearray(data), self.dtype))  # which may be written to
         except ValueError as error:
@@ -199,16 +193,14 @@ def _of_npz(path, rows: int, n_columns: int | None):
             kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
             if kind != "csr":
                 do = "scipy.sparse.save_npz(path, matrix.tocsr())"
-                raise DataError(
-                    path, f"a matrix in {str(kind)[:60]}", "CSR, whose rows stand one after the other", do=do
-                )
+                expected = "CSR, whose rows stand one after the other"
+                raise DataError(path, f"a matrix in {str(kind)[:60]}", expected, do=do)
         elif (kind := str(_Member(path, archive, "pair").whole())) != read.PAIR_FORMAT:
             raise DataError(path, f"a pair of the form {kind[:60]!r}", read.PAIR_FORMAT)
         streams = [_Matrix(path, archive, name) for name in (("X_", "Y_") if pair else ("",))]
         if len({stream.n_rows for stream in streams}) > 1:
-            raise DataError(
-                path, f"{[stream.n_rows for stream in streams]} rows of X and Y", "as many of one as of the other"
-            )
+            found = f"{[stream.n_rows for stream in streams]} rows of X and Y"
+            raise DataError(path, found, "as many of one as of the other")
         for lo in range(0, streams[0].n_rows, rows):
             hi = min(lo + rows, streams[0].n_rows)
             found = [stream.rows(lo, hi, n_columns, name == 1) for name, stream in enumerate(streams)]
@@ -233,9 +225,8 @@ class _Matrix:
             raise DataError(path, "a broken matrix: offsets that fall, or other numbers of ids and values", "a matrix")
         if self.data.shape != (int(self.indptr[-1]),):
             raise DataError(path, f"{self.data.shape} values", f"{self.indptr[-1]}, where the offsets end")
-        self.rows(
-            0, 0, None, False
-        )  # what is wrong with the width and the types is said at once, and also where no row is
+        # What is wrong with the width and the types is said at once, and also where no row is.
+        self.rows(0, 0, None, False)
 
     def rows(self, lo: int, hi: int, n_columns: int | None, ones: bool) -> csr_matrix:
         """The next rows."""
@@ -248,9 +239,8 @@ class _Matrix:
         except DataError as error:
             if lo == 0:
                 raise
-            raise DataError(
-                self.path, f"{error.found}, rows counted from row {lo}", error.expected, do=error.do
-            ) from None
+            found = f"{error.found}, rows counted from row {lo}"
+            raise DataError(self.path, found, error.expected, do=error.do) from None
 
 
 def paired(first: Iterator, second: Iterator, names: tuple[str, str]) -> Iterator:

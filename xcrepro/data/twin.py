@@ -204,10 +204,7 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     >>> bool((tw.train.Y > tw.train.Y_complete).nnz == 0 and tw.label_counts.min() > 0)
     True
     """
-    entry, scale = (
-        _complete(registry.get(name)),
-        real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size"),
-    )
+    entry, scale = _asked(name, scale)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
     if not (hierarchy is None or isinstance(hierarchy, bool)):
@@ -222,11 +219,13 @@ def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
     Seconds at any size. A twin's own counts scatter around these, and it has only the labels that some train point came
     to have, so m is larger than the published number of labels. The sum is train points times labels per point.
     """
-    entry, scale = (
-        _complete(registry.get(name)),
-        real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size"),
-    )
+    entry, scale = _asked(name, scale)
     return _expected(entry, entry.twin) * (_train_points(entry, scale) / entry.n_train)
+
+
+def _asked(name: str, scale: float) -> tuple[Entry, float]:
+    scale = real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size")
+    return _complete(registry.get(name)), scale
 
 
 def _train_points(entry: Entry, scale: float) -> int:
@@ -240,10 +239,8 @@ def _complete(entry: Entry) -> Entry:
     if not set(registry.AVERAGES) & set(given):
         missing.append(" or ".join(registry.AVERAGES))
     if missing:
-        raise ArgumentError(
-            "name", "must be a dataset whose numbers are known", repr(entry.name),
-            f"its {registry.FILE} needs {', '.join(missing)} in [expected]",
-        )  # fmt: skip
+        do = f"its {registry.FILE} needs {', '.join(missing)} in [expected]"
+        raise ArgumentError("name", "must be a dataset whose numbers are known", repr(entry.name), do)
     if entry.avg_labels_per_point is not None:
         return entry
     n_points = entry.n_train + (entry.n_test if entry.points_per_label_basis != "train" else 0)
@@ -342,9 +339,7 @@ def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
     companion, follow, own = np.empty(n_labels, np.int32), np.empty(n_labels), np.empty(n_labels)
     # The last label of a point brings none.
     room = max(0.0, 1 - 1 / entry.avg_labels_per_point)
-    deal, how = (
-        (kernels.deal_parents, _GAP) if recipe.hierarchy else (kernels.deal_companions, recipe.follow)
-    )  # fmt: skip
+    deal, how = (kernels.deal_parents, _GAP) if recipe.hierarchy else (kernels.deal_companions, recipe.follow)
     deal(seed, topic_starts, by_topic, frequency, how, room, _OWN, companion, follow, own)
     return _Plan(
         propensity=propensity,

@@ -90,9 +90,8 @@ def vectorize(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("out", "must be a new or an empty folder", folder)
     names = label_names if label_names is not None else _names(list(points.values()))
-    X, terms = _features(
-        source, {part: of.texts for part, of in points.items()}, min_df, ngrams, max_features, sublinear
-    )
+    texts = {part: of.texts for part, of in points.items()}
+    X, terms = _features(source, texts, min_df, ngrams, max_features, sublinear)
     Y = {part: _label_matrix(of, names) for part, of in points.items()}
     settings = f"min_df {min_df}, ngrams {ngrams}, max_features {max_features}, sublinear {sublinear}, seed {seed}"
     with filling(folder) as home:
@@ -118,10 +117,11 @@ def _name(folder: Path, name: str | None) -> str:
     given = folder.resolve().name if name is None else name
     known = registry.find(given) if isinstance(given, str) and given else None
     if not isinstance(given, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", given, re.ASCII) or known is not None:
-        do = "give another with --name (name=)"
-        raise ArgumentError(
-            "name", "must be letters, digits, '.', '-' and '_', and none that is known", repr(given), do
+        rule, do = (
+            "must be letters, digits, '.', '-' and '_', and none that is known",
+            "give another with --name (name=)",
         )
+        raise ArgumentError("name", rule, repr(given), do)
     return given
 
 
@@ -142,16 +142,16 @@ def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: s
     for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
         texts = [record.get(key) for key in keys]
+        there = f"the keys {shown(', '.join(record))}"
         if not texts or not all(isinstance(part, str) for part in texts):
-            expected = f"texts under {', '.join(text_keys or TEXT_KEYS)}"
             do = "Name the keys of the texts (--text, text_keys=)"
-            raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line, do=do)
+            raise DataError(path, there, f"texts under {', '.join(text_keys or TEXT_KEYS)}", line=line, do=do)
         found = [key for key in ([label_key] if label_key is not None else LABEL_KEYS) if key in record]
         labels = record[found[0]] if found else None
         if not isinstance(labels, list):
-            expected = f"a list of labels under {label_key or ' or '.join(LABEL_KEYS)}"
             do = "Name the key of the labels (--label-key, label_key=)"
-            raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line, do=do)
+            expected = f"a list of labels under {label_key or ' or '.join(LABEL_KEYS)}"
+            raise DataError(path, there, expected, line=line, do=do)
         points.texts.append(" ".join(texts))
         points.labels.append([_label(path, line, label) for label in labels])
         own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
@@ -186,12 +186,8 @@ def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict
 
 def _names(parts: list[_Points]) -> LabelNames:
     """Names in the order of the alphabet; ids are their own names."""
-    places = [
-        (label, place)
-        for part in parts
-        for labels, place in zip(part.labels, part.places, strict=True)
-        for label in labels
-    ]
+    points = [point for part in parts for point in zip(part.labels, part.places, strict=True)]
+    places = [(label, place) for labels, place in points for label in labels]
     labels = {label for label, _ in places}
     if not labels:
         raise DataError(parts[0].places[0][0], "no labels at all", "some")
@@ -244,9 +240,8 @@ def _label_matrix(points: _Points, names: LabelNames) -> sparse.csr_matrix:
         for label in labels:
             column = label if isinstance(label, int) else names.id(label)
             if column is None or column >= len(names):
-                expected = (
-                    f"one of the {len(names):,} label names" if isinstance(label, str) else f"ids below {len(names)}"
-                )
+                named = isinstance(label, str)
+                expected = f"one of the {len(names):,} label names" if named else f"ids below {len(names)}"
                 raise DataError(path, f"the label {shown(label)}", expected, line=line)
             seen.add(column)
         columns.extend(sorted(seen))

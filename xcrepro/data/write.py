@@ -68,9 +68,8 @@ def write_xc(path: str | os.PathLike, X, Y) -> None:
     if y.nnz and (y.data == 0).any():
         y.eliminate_zeros()
     if (y.data != 1).any():
-        raise ArgumentError(
-            "Y", "must hold ones", y.data[y.data != 1][0], "write values with write_sparse, or pass (Y > 0)"
-        )
+        do = "write values with write_sparse, or pass (Y > 0)"
+        raise ArgumentError("Y", "must hold ones", y.data[y.data != 1][0], do)
     if _suffix(path) == ".npz":
         arrays = {f"{name}_{array}": getattr(m, array) for name, m in (("X", x), ("Y", y)) for array in _ARRAYS}
         with atomic_path(path) as part:
