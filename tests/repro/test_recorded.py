@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.data.load import count_splits
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,23 +66,23 @@ def test_a_file_says_what_was_written(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "line", "words"),
     [
-        ("table,row", "part,row", "found the columns part"),
-        (",1,k,1,\n", ",1,k,1\n", "4 fields"),
-        (",2,k,3,\n", ",3,k,3,\n", "row '3', column 'k'"),
-        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", "each cell once"),
-        (",2,k,3,\n", "", "other columns in row 2"),
-        ("provenance,1,version,0,\n", "", "found the provenance"),
+        ("table,row", "part,row", 1, "part"),
+        (",1,k,1,\n", ",1,k,1\n", 7, "4 fields"),
+        (",2,k,3,\n", ",3,k,3,\n", 9, "row '3', column 'k'"),
+        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", 8, "row '1', column 'k'"),
+        (",2,k,3,\n", "", None, "row 2"),
+        ("provenance,1,version,0,\n", "", None, "provenance"),
     ],
 )
-def test_a_file_of_another_form_is_refused(tmp_path, old, new, message):
+def test_a_file_of_another_form_is_refused(tmp_path, old, new, line, words):
     path = tmp_path / "toy.csv"
     recorded.write(path, record(recorded.mean([noted(pd.DataFrame({"k": [1, 3], "P": [0.5, 0.25]}))])))
     text = path.read_text()
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
-    with pytest.raises(DataError, match=message):
+    with damaged(path, line, match=words):
         recorded.read(path)
 
 
@@ -118,8 +120,8 @@ def test_where_splits_have_no_mean():
     table = pd.DataFrame({"model": ["PLT", "BR"], "P": [0.5, float("nan")]})
     assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""].rows[1] == ["BR", "nan"]
     for other, message in (
-        (table.iloc[::-1].reset_index(drop=True), "have no mean"),
-        (table.head(1), "another form on another split"),
+        (table.iloc[::-1].reset_index(drop=True), "no mean"),
+        (table.head(1), "another form"),
         (table.rename(columns={"P": "R"}), "another form"),
     ):
         with pytest.raises(recorded.RecordMismatch, match=message):
@@ -147,7 +149,7 @@ def test_six_digits_are_equal_or_not(change, message):
     table = pd.DataFrame({"model": ["PLT", "BR"], "k": [1, 3], "P": [0.5, 0.25]})
     committed, now = (record(recorded.mean([noted(one)])) for one in (table, table.assign(**change)))
     if not message:
-        assert recorded.compare(now, committed) == "6 of 6 values are equal"
+        assert recorded.compare(now, committed).startswith("6 of 6")
         return
     with pytest.raises(recorded.RecordMismatch, match=message):
         recorded.compare(now, committed)
@@ -157,7 +159,7 @@ def test_other_versions_are_told_and_fail_nothing(monkeypatch):
     now, committed = (record(recorded.mean([noted(pd.DataFrame({"P": [value]}))])) for value in (0.5, 0.51))
     monkeypatch.setattr(recorded.same, "elsewhere", lambda: ("numpy 9, committed with 2",))
     said = recorded.compare(now, committed)
-    assert "numbers differ by 0.02 of themselves at most (numpy 9, committed with 2)" in said
+    assert re.search(r" 0\.02 .*\(numpy 9, committed with 2\)", said)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ def test_a_failed_run_is_said_and_records_nothing(toy, capsys):
     project.add("one", CELL.replace("item.check(table)\n", "raise ValueError('planted')\n"), parameters=PARAMETERS)
     assert main(["run", "demo/one", "-p", "folder", str(home), "--record"]) == 1
     printed = capsys.readouterr().out
-    assert "demo/one toy split 0 failed: In [3]: ValueError: planted" in printed
+    assert "In [3]: ValueError: planted" in printed
     assert "see build/notebooks/recorded/demo/one/toy-0.ipynb" in printed
     assert not (project.root / "data").exists()
 
@@ -256,7 +258,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert made.tables[""].rows == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
     assert list(made.tables) == ["", "hits"]
     said = guard.project()["data/recorded/demo/one/toy.csv"][0]
-    assert said.startswith(f"was made by `{made.provenance['command']}`, the manifest has `xcrepro run")
+    assert f"`{made.provenance['command']}`" in said
 
     capsys.readouterr()
     ran = request.getfixturevalue("in_process")
@@ -265,7 +267,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     printed = capsys.readouterr().out
     assert "split 1  ok" in printed
     assert ran == [0, 1]
-    assert "data/recorded/demo/one/toy.csv written: recorded otherwise: line 3: 'provenance,1,split,mean,'" in printed
+    assert "line 3: 'provenance,1,split,mean,'" in printed
     made = recorded.read(path)
     assert made.tables[""].rows[0] == ["PLT", "1", "1.33333"]
     assert made.tables[""].sds == [["", "", "0.707107"], ["", "", ""]]
@@ -278,7 +280,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert ran == [0, 1]
     printed = capsys.readouterr().out
     assert "split 0  unchanged" in printed
-    assert "data/recorded/demo/one/toy.csv: 10 of 10 values are equal" in printed
+    assert "data/recorded/demo/one/toy.csv: 10 of 10 values" in printed
     assert path.read_bytes() == before
     path.write_text(path.read_text().replace("1.33333", "1.33444"))
     assert main(everything) == 0
@@ -301,8 +303,8 @@ def test_a_run_goes_on_where_it_was(toy, capsys, in_process):
     assert main(everything) == 1
     printed = capsys.readouterr().out
     assert "split 0  ok" in printed
-    assert "split 1 failed: AssertionError: planted" in printed
-    assert "1 records: 0 stand, 1 failed" in printed
+    assert "AssertionError: planted" in printed
+    assert "0 stand, 1 failed" in printed
     assert not (project.root / "data").exists()
     assert main(everything) == 1
     assert in_process == [0, 1, 1]
@@ -324,38 +326,40 @@ def test_the_mean_without_a_record_commits_nothing(toy, capsys, in_process):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "argument", "words"),
     [
-        ({}, ArgumentError, "what is recorded is of real data"),
-        ({"folder": "HOME", "predictions": "mine.npz"}, ArgumentError, "predictions must be empty"),
-        ({"folder": "HOME", "fodler": 1}, ArgumentError, "did you mean 'folder'"),
-        ({"folder": "HOME/none"}, DataMissing, "no such folder"),
-        ({"folder": "HOME", "dataset": "../up"}, ArgumentError, "dataset must be a name"),
-        ({"folder": "HOME", "split": "mean"}, ArgumentError, "where the data have one split"),
+        ({}, "folder of demo/one", "real data"),
+        ({"predictions": "mine.npz"}, "predictions", "mine"),
+        ({"fodler": 1}, "parameters", "did you mean 'folder'"),
+        ({"dataset": "../up"}, "dataset", "name"),
+        ({"split": "mean"}, "split", "one split"),
     ],
 )
-def test_what_cannot_be_recorded(toy, given, error, message):
+def test_what_cannot_be_recorded(toy, given, argument, words):
     _, home = toy
-    given = {
-        name: value.replace("HOME", str(home)) if isinstance(value, str) else value for name, value in given.items()
-    }
-    with pytest.raises(error, match=message):
-        recording.of(manifest.load()["demo/one"], given, lambda *_: 1)
+    entry = manifest.load()["demo/one"]
+    with refused(argument, match=words):
+        recording.of(entry, {"folder": str(home), **given} if given else {}, lambda *_: 1)
+
+
+def test_what_is_not_there_cannot_be_recorded(toy):
+    with pytest.raises(DataMissing, match="none"):
+        recording.of(manifest.load()["demo/one"], {"folder": str(toy[1] / "none")}, lambda *_: 1)
 
 
 def test_a_reader_is_told_at_the_command_line(toy, capsys):
     _, home = toy
-    for arguments, message in (
-        (["run", "--record"], "needs named items"),
-        (["run", "--data", str(home)], "goes with --record"),
-        (["run", "demo/one", "--record"], "what is recorded is of real data"),
-        (["run", "--record", "--data", str(home), "-p", "seed", "1"], "goes without -p"),
-        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "must be small"),
+    for arguments, words in (
+        (["run", "--record"], "named items"),
+        (["run", "--data", str(home)], "--record"),
+        (["run", "demo/one", "--record"], "real data"),
+        (["run", "--record", "--data", str(home), "-p", "seed", "1"], "without -p"),
+        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "small"),
     ):
         assert main(arguments) == 2
-        assert message in capsys.readouterr().err
+        assert words in capsys.readouterr().err
     assert main(["run", "--record", "--data", str(home)]) == 0
-    assert f"left out: {home}/toy is not there" in capsys.readouterr().out
+    assert f"left out: {home}/toy" in capsys.readouterr().out
 
 
 def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
@@ -379,7 +383,7 @@ def test_sentences_and_outcomes_of_splits():
     found = recorded.mean(runs)[""]
     assert found.rows == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
     runs[1][""][2][0][2] = "forty"
-    with pytest.raises(recorded.RecordMismatch, match="have no mean"):
+    with pytest.raises(recorded.RecordMismatch, match="no mean"):
         recorded.mean(runs)
 
 
@@ -409,10 +413,10 @@ def test_a_record_that_the_manifest_does_not_have_is_found(project):
     assert found["data/recorded/demo/one/toy.csv"] == [
         "is not there: xcrepro run demo/one -p dataset toy -p folder DIR --record"
     ]
-    assert "no item of manifest.toml has it" in found["data/recorded/demo/one/toys.csv"][0]
-    assert any("no cell uses them" in text for text in found["notebooks/demo/one.ipynb"])
+    assert "manifest.toml" in found["data/recorded/demo/one/toys.csv"][0]
+    assert any("no cell" in text for text in found["notebooks/demo/one.ipynb"])
     project.add("one", parameters=PARAMETERS, recorded='{ toy = { dataset = "x" } }')
-    with pytest.raises(manifest.ManifestError, match="must not hold dataset"):
+    with pytest.raises(manifest.ManifestError, match="hold dataset"):
         guard.project()
 
 
