@@ -11,8 +11,8 @@ import pytest
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import refused
 from xcrepro import errors, paths, threads
-from xcrepro.errors import ArgumentError
 
 
 def test_errors_are_also_value_errors_and_carry_their_parts():
@@ -87,7 +87,7 @@ def test_a_failing_block_fails_the_whole(monkeypatch):
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
 def test_thread_count_is_checked(text, monkeypatch):
     monkeypatch.setenv("XCREPRO_THREADS", text)
-    with pytest.raises(ArgumentError, match="XCREPRO_THREADS"):
+    with refused("XCREPRO_THREADS", match=text):
         threads.count()
 
 
@@ -122,7 +122,7 @@ def test_inverse_propensity_at_the_edges():
     ],
 )
 def test_inverse_propensity_refuses(counts, n, A, B, argument):
-    with pytest.raises(ArgumentError, match=argument):
+    with refused(argument):
         xc.propensity.inverse(counts, n, A, B)
 
 
@@ -145,7 +145,7 @@ def test_public_names_exist():
     for name in xc.__all__:
         assert getattr(xc, name) is not None
     assert set(xc.__all__) <= set(dir(xc))
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="'nothing'"):
         _ = xc.nothing
 
 

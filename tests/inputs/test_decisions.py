@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 import xcrepro as xc
-from xcrepro.errors import ArgumentError
+from tests.refused import refused
 from xcrepro.inputs import decisions
 
 
@@ -108,11 +108,11 @@ def test_a_statistic_of_several_values(made):
 def test_planted_faults_are_refused(made):
     Y, eta = made
     whole = {"all": lambda rows, k: xc.decide.top_k(eta, k)}
-    with pytest.raises(ArgumentError, match=r"rules\['all'\] must give the 3 points that it is asked for; got 12"):
+    with refused("rules['all']", 12, match="3 points"):
         decisions.judge(sparse.csr_matrix(Y), whole, [1], ["P"])
-    with pytest.raises(ArgumentError, match="Y must have 8 test points or more to be cut into quarters; got 7"):
+    with refused("Y", 7, match="8 test"):
         decisions.judge(sparse.csr_matrix(Y[:7]), whole, [1], ["P"])
-    with pytest.raises(ArgumentError, match="partitions must be a whole number"):
+    with refused("partitions", 0):
         decisions.judge(sparse.csr_matrix(Y), whole, [1], ["P"], 0)
 
 

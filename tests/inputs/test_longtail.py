@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from xcrepro.errors import ArgumentError
+from tests.refused import refused
 from xcrepro.inputs import longtail
 from xcrepro.inputs.longtail import power_law
 
@@ -46,7 +46,7 @@ def test_the_exponent_is_the_most_likely():
 
 def test_counts_without_a_law_are_refused():
     for counts, n_points in (([3, 3, 0], 10), ([0, 0], 10), ([1, 20], 10)):
-        with pytest.raises(ArgumentError, match="counts must have two different counts or more"):
+        with refused("counts"):
             power_law(counts, n_points)
 
 

@@ -174,7 +174,7 @@ def test_what_is_broken_is_made_anew(data, harm, capsys):
 
 def test_a_failed_training_leaves_nothing(data):
     X, Y = data
-    with pytest.raises(ValueError, match="at least one relevant label"):
+    with pytest.raises(ValueError, match="relevant label"):
         trained.training(Counting(), X, csr_matrix(Y.shape)).predictions(X)
     assert not [path for path in (trained.paths.cache_dir() / "trained").iterdir() if path.suffix != ".lock"]
 
@@ -261,7 +261,7 @@ def test_a_read_only_cache_is_used(data, monkeypatch, capsys):
     folder = trained.training(Counting(shift=1.0), X, Y)
     folder.predictions(X, 3)
     assert Counting.fits == 2
-    assert "it is not kept" in capsys.readouterr().err
+    assert "not kept" in capsys.readouterr().err
     assert not folder.folder.exists()
 
 
@@ -271,7 +271,7 @@ def test_a_full_disk_costs_the_cache_and_not_the_training(data, capsys, room):
     training = trained.training(Counting(), X, Y)
     with full_disk(room):
         top = training.predictions(X, 3)
-    assert "it is not kept: " in capsys.readouterr().err
+    assert "not kept: " in capsys.readouterr().err
     assert Counting.fits == 1
     # What a killed process left goes with the next training.
     half = training.folder / ".model.killed"

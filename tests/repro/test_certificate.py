@@ -138,7 +138,7 @@ def test_some_items_on_a_simulated_processor(demo, capfd, monkeypatch):
 
 def test_a_certificate_is_of_a_commit(project):
     project.add("one", "pass")
-    with pytest.raises(XCError, match="certificate .* commit"):
+    with pytest.raises(XCError, match=r"certificate .* commit"):
         certificate.make()
 
 

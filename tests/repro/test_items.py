@@ -251,16 +251,20 @@ def test_a_picture_is_drawn_anew_when_its_data_or_its_code_changed(committed, mo
 
 
 def test_all_shared_code_of_a_picture_counts(tmp_path):
-    (tmp_path / "one.py").write_text('"""A docstring."""\nx = 1  # a value\n')
+    (tmp_path / "one.py").write_text('"""A docstring."""\ndef f():\n    """Words."""\n    return 1  # a value\n')
     (tmp_path / "_common.py").write_text("y = 1\n")
     module = types.SimpleNamespace(__file__=str(tmp_path / "one.py"))
     digest = repro.figures.code_digest
     first = digest(module, "cells")
-    (tmp_path / "one.py").write_text('"""Another docstring."""\n\n# A comment.\nx = 1  # a value\n')
+    (tmp_path / "one.py").write_text(
+        '"""Another."""\n\n# A comment.\ndef f():\n    """Other."""\n    return 1  # a value\n'
+    )
     assert digest(module, "cells") == first
     assert digest(module, "other cells") != first
+    (tmp_path / "one.py").write_text("x = 2\n")
+    assert (second := digest(module, "cells")) != first
     (tmp_path / "_common.py").write_text("y = 2\n")
-    assert digest(module, "cells") != first
+    assert digest(module, "cells") not in (first, second)
     assert digest(None, "cells") not in (first, digest(None))
 
 

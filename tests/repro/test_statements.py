@@ -79,5 +79,5 @@ def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(root))
     entry = manifest.load()["jain16/table3_table4"]
     items.check_parameters(entry, entry.official("small"))
-    with refused("scale", 2.0):
+    with refused("parameter scale", 2.0):
         items.check_parameters(entry, entry.official("small") | {"scale": 2.0})
