@@ -215,7 +215,7 @@ def record(home: Path, turn: int) -> None:
     from xcrepro.repro import recorded
 
     provenance = dict.fromkeys(recorded.FIELDS, str(turn))
-    tables = {"": recorded.Table(("k", "P"), [("1", "0.5")] * 20 * turn, [("", "")] * 20 * turn)}
+    tables = {"": [{"k": ("1", ""), "P": ("0.5", "")}] * 20 * turn}
     recorded.write(home / "bibtex.csv", recorded.Record(provenance, tables))
 
 

@@ -50,14 +50,16 @@ def record(table: dict[str, recorded.Table], **provenance: str) -> recorded.Reco
     return recorded.Record({**said, **provenance}, table)
 
 
+def values_of(made: recorded.Record, part: str) -> list[list[str]]:
+    return [[value for value, _ in row.values()] for row in made.tables[part]]
+
+
 cells = st.one_of(st.floats().map(repr), st.integers().map(str), st.text(st.characters(exclude_categories=["C"])))
 
 
 @given(st.lists(st.lists(st.tuples(cells, cells), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_a_file_says_what_was_written(tmp_path_factory, rows):
-    table = recorded.Table(
-        ["a", "b, c"], [[v for v, _ in row] for row in rows], [[sd for _, sd in row] for row in rows]
-    )
+    table = [{"a": first, "b, c": second} for first, second in rows]
     wanted = record({"": table, "part": table})
     path = tmp_path_factory.mktemp("recorded") / "toy.csv"
     recorded.write(path, wanted)
@@ -87,7 +89,8 @@ def test_a_file_of_another_form_is_refused(tmp_path, old, new, line, words):
 
 
 def test_a_frame_has_numbers_where_all_are():
-    table = recorded.Table(["model", "P", "note"], [["PLT", "nan", "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
+    rows = [["PLT", "nan", "1"], ["BR", "1e-3", "x"]]
+    table = [{name: (text, "") for name, text in zip(("model", "P", "note"), row, strict=True)} for row in rows]
     found = recorded.frame(record({"part": table}), "part")
     assert found["P"].fillna(-1).tolist() == [-1, 0.001]
     assert found["note"].tolist() == ["1", "x"]
@@ -103,22 +106,25 @@ values = st.integers(-(10**6), 10**6).map(lambda whole: whole / 1000)
 @given(st.lists(values, min_size=2, max_size=5), st.integers(-9, 9))
 def test_mean_and_standard_deviation_are_those_of_pandas(values, first):
     runs = [noted(pd.DataFrame({"model": ["PLT"], "P": [value], "k": [first + i]})) for i, value in enumerate(values)]
-    table = recorded.mean(runs)[""]
     series = {"P": pd.Series(values), "k": pd.Series([first + i for i in range(len(values))])}
-    row, sds = (dict(zip(table.names, part[0], strict=True)) for part in (table.rows, table.sds))
-    assert (row["model"], sds["model"]) == ("PLT", "")
+    [row] = recorded.mean(runs)[""]
+    assert row["model"] == ("PLT", "")
     for name, column in series.items():
         scale = column.abs().max()
-        assert float(row[name]) == pytest.approx(column.mean(), rel=1e-5, abs=1e-6 * scale)
+        mean, sd = row[name]
+        assert float(mean) == pytest.approx(column.mean(), rel=1e-5, abs=1e-6 * scale)
         if column.nunique() > 1:
-            assert float(sds[name]) == pytest.approx(column.std(), rel=1e-5, abs=1e-6 * scale)
+            assert float(sd) == pytest.approx(column.std(), rel=1e-5, abs=1e-6 * scale)
         else:
-            assert sds[name] == ""
+            assert sd == ""
 
 
 def test_where_splits_have_no_mean():
     table = pd.DataFrame({"model": ["PLT", "BR"], "P": [0.5, float("nan")]})
-    assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""].rows[1] == ["BR", "nan"]
+    assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""][1] == {
+        "model": ("BR", ""),
+        "P": ("nan", "nan"),
+    }
     for other, message in (
         (table.iloc[::-1].reset_index(drop=True), "no mean"),
         (table.head(1), "another form"),
@@ -176,7 +182,7 @@ def test_another_run_is_another_record(field, said):
 def test_a_standard_deviation_counts():
     runs = [noted(pd.DataFrame({"P": [value]})) for value in (40.0, 60.0)]
     now = record(recorded.mean(runs))
-    off = dataclasses.replace(now, tables={"": recorded.Table(["P"], [["50.0"]], [["14.2"]])})
+    off = dataclasses.replace(now, tables={"": [{"P": ("50.0", "14.2")}]})
     with pytest.raises(recorded.RecordMismatch, match=r"50\.0,14\.1421' instead of ',1,P,50\.0,14\.2"):
         recorded.compare(now, off)
 
@@ -255,7 +261,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     made = recorded.read(path)
     assert made.provenance["command"] == "xcrepro run demo/one -p dataset toy -p folder DIR --record"
     assert str(project.root) not in path.read_text()
-    assert made.tables[""].rows == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
+    assert values_of(made, "") == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
     assert list(made.tables) == ["", "hits"]
     said = guard.project()["data/recorded/demo/one/toy.csv"][0]
     assert f"`{made.provenance['command']}`" in said
@@ -269,9 +275,9 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert ran == [0, 1]
     assert "line 3: 'provenance,1,split,mean,'" in printed
     made = recorded.read(path)
-    assert made.tables[""].rows[0] == ["PLT", "1", "1.33333"]
-    assert made.tables[""].sds == [["", "", "0.707107"], ["", "", ""]]
-    assert made.tables["hits"].rows == [["PLT", "7.5"], ["BR", "7.5"]]
+    assert [*made.tables[""][0].values()] == [("PLT", ""), ("1", ""), ("1.33333", "0.707107")]
+    assert {sd for _, sd in made.tables[""][1].values()} == {""}
+    assert values_of(made, "hits") == [["PLT", "7.5"], ["BR", "7.5"]]
     assert "data/recorded/demo/one/toy.csv" not in guard.project()
 
     # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
@@ -380,8 +386,8 @@ def test_sentences_and_outcomes_of_splits():
     table = [["id", "outcome", "effect"], ["text"] * 3]
     runs = [{"": [*table, [["a", "holds", "39.6 %, +2 of 3"], ["b", one, "1"]]]} for one in ("holds", "does not hold")]
     runs[1][""][2][0][2] = "40.0 %, +3 of 3"
-    found = recorded.mean(runs)[""]
-    assert found.rows == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
+    found = record(recorded.mean(runs))
+    assert values_of(found, "") == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
     runs[1][""][2][0][2] = "forty"
     with pytest.raises(recorded.RecordMismatch, match="no mean"):
         recorded.mean(runs)
@@ -463,14 +469,13 @@ def test_a_record_comes_out_again(path, rerun):
     recorded.compare(now, committed)
     # A number that nobody computed is found, in every table.
     for part, table in committed.tables.items():
-        for c in range(len(table.names)):
-            rows = [[*row] for row in table.rows]
+        for column, (value, sd) in table[-1].items():
             try:
-                rows[-1][c] = repr(1.5 * float(rows[-1][c]) + 1)
+                other = repr(1.5 * float(value) + 1)
             except ValueError:
                 continue
-            planted = {**committed.tables, part: dataclasses.replace(table, rows=rows)}
-            if rows[-1][c] != "nan":
+            planted = {**committed.tables, part: [*table[:-1], {**table[-1], column: (other, sd)}]}
+            if other != "nan":
                 with pytest.raises(recorded.RecordMismatch):
                     recorded.compare(now, dataclasses.replace(committed, tables=planted))
 
