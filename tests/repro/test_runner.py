@@ -305,7 +305,7 @@ def test_a_run_that_fails_leaves_no_stamp(accepted, monkeypatch, tmp_path):
     text = path.read_text()
     path.write_text(text.replace("from xcrepro", "raise ValueError\\nfrom xcrepro"))
     with monkeypatch.context() as broken:
-        broken.setattr(children.sys, "executable", fake_python(tmp_path, "exit 1\n"))
+        broken.setattr(children.sys, "executable", fake_python(tmp_path, EMPTY + "exit 1\n"))
         assert not runner.run("demo/train").ok
     path.write_text(text)
     assert outcomes(runner.run("demo/train", dry=True)) == {"train": "would run"}
