@@ -208,14 +208,6 @@ def test_what_differs_is_written_and_named_and_a_test_refuses_it(committed, monk
         before = files(committed)
 
 
-def test_a_committed_number_that_nobody_computed_is_found(committed, monkeypatch):
-    monkeypatch.setenv("XCREPRO_FIGURES", "build/test")
-    path = committed / "one.csv"
-    path.write_text(path.read_text().replace("0.5", "0.7"))
-    with pytest.raises(repro.same.NotTheSame, match=r"'1,0\.5' instead of '1,0\.7'"):
-        of().save_figure(draw(TABLE), TABLE)
-
-
 @pytest.mark.parametrize("damage", [b"k,P\n1,\xff\n", b"k,P\r1,0.5\n3", b'k,P\n"' + b"1" * 200_000])
 def test_a_committed_table_that_is_damaged_differs(committed, monkeypatch, damage):
     """It ended in csv.Error or UnicodeDecodeError."""
