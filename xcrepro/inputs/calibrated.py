@@ -21,8 +21,6 @@ from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.significance import holm
 from xcrepro.predictions import TopK
 
-KS = (1, 3, 5)
-
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
 """The baselines of the tables."""
 SCORES = {
