@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from tests.refused import refused
 from xcrepro import arguments
-from xcrepro.errors import ArgumentError
 
 
 def test_what_is_taken_comes_back_plain():
@@ -26,29 +24,29 @@ def test_what_is_taken_comes_back_plain():
 
 @pytest.mark.parametrize("value", [0, 10, 3.0, True, np.bool_(1), "3", None])
 def test_what_is_no_whole_number_from_1_to_9(value):
-    with refused("n", repr(value), match="from 1 to 9"):
+    with refused("n", repr(value), match="whole number from 1 to 9"):
         arguments.whole_number("n", value, 1, 9)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, math.nan, math.inf, True, "1", None, Decimal(1), np.ones(1)])
 def test_what_is_no_number_above_0_and_at_most_1(value):
-    with refused("x", match="above 0 and at most 1"):
+    with refused("x", match="finite .* 0 .* 1; got"):
         arguments.real_number("x", value, above=0, at_most=1)
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "argument", "got", "words"),
     [
-        (lambda: arguments.real_number("x", math.nan, finite=False), "x must be a number (infinity allowed); got nan"),
-        (lambda: arguments.one_of("over", ["all"], ("all", "test")), "over must be one of 'all', 'test'; got ['all']"),
-        (lambda: arguments.one_of("over", "tests", ("all", "test")), "got 'tests': did you mean 'test'?"),
-        (lambda: arguments.some_of("metrics", ["R", "p"], ("P", "R")), "got ['p']: known: P, R"),
-        (lambda: arguments.some_of("metrics", [], ("P", "R")), "metrics must hold known names, one or more; got none"),
-        (lambda: arguments.label_values("w", [1, -1]), "w must be finite, 0 or more; got -1.0 for label 1"),
-        (lambda: arguments.label_values("w", [1, 0], zero=False), "w must be positive and finite; got 0.0 for label 1"),
-        (lambda: arguments.label_values("w", [1, 9], at_most=5), "w must be finite, 0 or more, at most 5; got 9.0"),
+        (lambda: arguments.real_number("x", math.nan, finite=False), "x", "nan", "infinity"),
+        (lambda: arguments.one_of("over", ["all"], ("all", "test")), "over", "['all']", "'all', 'test'"),
+        (lambda: arguments.one_of("over", "tests", ("all", "test")), "over", "'tests'", "did you mean 'test'"),
+        (lambda: arguments.some_of("metrics", ["R", "p"], ("P", "R")), "metrics", "['p']", "P, R"),
+        (lambda: arguments.some_of("metrics", [], ("P", "R")), "metrics", "none", "one or more"),
+        (lambda: arguments.label_values("w", [1, -1]), "w", "-1.0 for label 1", "0 or more"),
+        (lambda: arguments.label_values("w", [1, 0], zero=False), "w", "0.0 for label 1", "positive"),
+        (lambda: arguments.label_values("w", [1, 9], at_most=5), "w", "9.0 for label 1", "at most 5"),
     ],
 )
-def test_what_else_is_refused(call, message):
-    with pytest.raises(ArgumentError, match=re.escape(message)):
+def test_what_else_is_refused(call, argument, got, words):
+    with refused(argument, got, match=words):
         call()

@@ -171,7 +171,7 @@ def stamp(home: Path, turn: int) -> None:
 
 def record(home: Path, turn: int) -> None:
     provenance = dict.fromkeys(recorded.FIELDS, str(turn))
-    tables = {"": recorded.Table(("k", "P"), [("1", "0.5")] * 20 * turn, [("", "")] * 20 * turn)}
+    tables = {"": [{"k": ("1", ""), "P": ("0.5", "")}] * 20 * turn}
     recorded.write(home / "bibtex.csv", recorded.Record(provenance, tables))
 
 

@@ -111,10 +111,10 @@ def test_a_dataset_toml_without_its_files_is_drawn(mine):
 
 def test_printed_rows_of_a_reader_are_checked(mine):
     (mine / "printed.csv").write_text(PRINTED.format(dataset="Bibtex"))
-    with damaged("printed.csv", 3, match="'Bibtex'"):
+    with damaged("printed.csv", line=3, match="'Bibtex', expected 'mine'"):
         datasets.printed_rows(datasets.pick("mine"))
     (mine / "printed.csv").write_text(PRINTED.format(dataset="mine").replace("40.1,40.1", "40.1,40.2"))
-    with damaged("printed.csv", 3, match=r"'40\.2'"):
+    with damaged("printed.csv", line=3, match=r"'40\.2'"):
         datasets.printed_rows(datasets.pick("mine"))
     (mine / "printed.csv").unlink()
     assert datasets.printed_rows(datasets.pick("mine")).empty
@@ -127,7 +127,7 @@ def test_other_data_are_not_set_beside_printed_results(mine, made):
     assert ds.notes[0].startswith("avg_labels_per_point is")
     assert "(real data, not those that are printed), " in ds.origin
     assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
-    with pytest.raises(DataError, match=r"other data than EURLex-4K(?s:.)*the right name(?s:.)*my-eurlex-4k"):
+    with pytest.raises(DataError, match=r"EURLex-4K(?s:.)*my-eurlex-4k"):
         datasets.pick("eurlex-4k", folder=write(mine.parent.parent / "other", made))
 
 
@@ -168,7 +168,7 @@ def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):
 def test_a_run_has_one_split(tmp_path, made):
     write(tmp_path, made)
     assert datasets.pick("any", folder=tmp_path, split=0).n_train == made.n_train
-    with refused("split", 1, match="must be 0"):
+    with refused("split", 1):
         datasets.pick("any", folder=tmp_path, split=1)
     with refused("split", 1, match="twin"):
         datasets.pick("bibtex", scale=0.05, split=1)
@@ -195,8 +195,8 @@ def test_the_folder_of_one_dataset_is_not_taken_for_another(real_data):
     with pytest.raises(DataError) as caught:
         datasets.pick("eurlex-4k", folder=real_data("bibtex"))
     text = str(caught.value)
-    assert "EURLex-4K: 6 of 6 numbers" in text
-    assert "prints these numbers of 'bibtex'" in text
+    assert "EURLex-4K: 6 of 6" in text
+    assert "(xcrepo:dataset-table prints these numbers of 'bibtex')" in text
     assert '"my-eurlex-4k"' in text
     ds = datasets.pick("bibtex", folder=real_data("bibtex"))
     assert ds.comparable

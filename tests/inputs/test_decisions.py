@@ -108,9 +108,9 @@ def test_a_statistic_of_several_values(made):
 def test_planted_faults_are_refused(made):
     Y, eta = made
     whole = {"all": lambda rows, k: xc.decide.top_k(eta, k)}
-    with refused("rules['all']", 12):
+    with refused("rules['all']", 12, match="3 points"):
         decisions.judge(sparse.csr_matrix(Y), whole, [1], ["P"])
-    with refused("Y", 7, match="8"):
+    with refused("Y", 7, match="8 test"):
         decisions.judge(sparse.csr_matrix(Y[:7]), whole, [1], ["P"])
     with refused("partitions", 0):
         decisions.judge(sparse.csr_matrix(Y), whole, [1], ["P"], 0)

@@ -174,7 +174,7 @@ def test_what_is_broken_is_made_anew(data, harm, capsys):
 
 def test_a_failed_training_leaves_nothing(data):
     X, Y = data
-    with pytest.raises(ValueError, match="relevant"):
+    with pytest.raises(ValueError, match="relevant label"):
         trained.training(Counting(), X, csr_matrix(Y.shape)).predictions(X)
     assert not [path for path in (trained.paths.cache_dir() / "trained").iterdir() if path.suffix != ".lock"]
 

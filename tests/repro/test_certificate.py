@@ -12,8 +12,9 @@ import subprocess
 import pytest
 
 from tests import processors
+from tests.refused import damaged
 from xcrepro.__main__ import main
-from xcrepro.errors import DataError, XCError
+from xcrepro.errors import XCError
 from xcrepro.repro import certificate
 
 ITEM = """
@@ -67,7 +68,7 @@ def test_certify_counts_what_comes_out_the_same(demo, capfd, monkeypatch):
     said = capfd.readouterr().out
     assert "[2/2] demo/" in said
     assert "8 of 8 files" in said
-    assert "README.md" in said
+    assert "README.md is to say" in said
     [(name, made)] = certificate.all_committed(demo.root).items()
     assert (made.name, made.commit, made.compared, made.equal, made.differing) == (name, now, 8, 8, [])
     assert not made.simulated
@@ -92,7 +93,6 @@ def test_certify_counts_what_comes_out_the_same(demo, capfd, monkeypatch):
     assert "figures/demo/one.csv: line 3: '3,0.25' instead of '3,0.75'" in said
     assert "figures/demo/one.md: " in said
     assert "3,0.75" in (demo.root / "figures/demo/one.csv").read_text()
-    assert "demo/two did not" in said
     [(again, made)] = certificate.all_committed(demo.root).items()
     assert again == name
     assert (made.compared, made.equal) == (8, 2)
@@ -138,7 +138,7 @@ def test_some_items_on_a_simulated_processor(demo, capfd, monkeypatch):
 
 def test_a_certificate_is_of_a_commit(project):
     project.add("one", "pass")
-    with pytest.raises(XCError, match="commit"):
+    with pytest.raises(XCError, match=r"certificate .* commit"):
         certificate.make()
 
 
@@ -153,19 +153,19 @@ def test_what_is_written_is_read(some, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "words"),
     [
-        ("compared = 9\n", "", "found no field compared"),
-        ("compared = 9", "host = 'a'\ncompared = 9", "found the field host"),
-        ("compared = 9", "compared = '9'", "compared of type int"),
-        ("equal = 9", "equal = 8", "found 0 names in differing"),
+        ("compared = 9\n", "", "no field compared"),
+        ("compared = 9", "host = 'a'\ncompared = 9", "field host"),
+        ("compared = 9", "compared = '9'", "compared .* int"),
+        ("equal = 9", "equal = 8", "0 .* differing"),
         ("compared = 9", "compared 9", "no TOML"),
     ],
 )
-def test_a_bad_certificate_is_refused(some, tmp_path, old, new, message):
+def test_a_bad_certificate_is_refused(some, tmp_path, old, new, words):
     path = certificate.write(some, tmp_path)
     path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(DataError, match=message):
+    with damaged(path, match=words):
         certificate.read(path)
 
 
@@ -173,10 +173,13 @@ def test_who_agrees(some):
     other = dataclasses.replace(some, equal=8, differing=["figures/a.csv"])
     part = dataclasses.replace(some, items=["a/b"])
     simulated = dataclasses.replace(some, simulated=True)
-    assert certificate.agreement([]) == "0 machines agree"
-    assert certificate.agreement([some, part, simulated]) == "1 machine agrees"
-    assert certificate.agreement([some, some]) == "2 machines agree"
-    assert certificate.agreement([some, some, other]) == "2 of 3 machines agree"
+    for given, said in (
+        ([], "0 machines agree"),
+        ([some, part, simulated], "1 machine agrees"),
+        ([some, some], "2 machines agree"),
+        ([some, some, other], "2 of 3 machines agree"),
+    ):
+        assert certificate.agreement(given) == said
 
 
 def test_the_readme_counts_the_committed_certificates(root):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,9 +68,9 @@ def test_evaluate_takes_metrics_by_name(files, capsys):
     expected = evaluate(truth, top, metrics=["P@1", "nDCG@5", "AP@4"])
     assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
     assert main([*command, "--metrics", "NDCG@5"]) == 2
-    assert "did you mean 'nDCG@5'?" in capsys.readouterr().err
+    assert "'nDCG@5'?" in capsys.readouterr().err
     assert main([*command, "--metrics", "binned macro-F1@5"]) == 2
-    assert "label_counts must" in capsys.readouterr().err
+    assert "label_counts" in capsys.readouterr().err
     with pytest.raises(SystemExit) as left:
         main(["evaluate", "--list"])
     shown = capsys.readouterr().out.splitlines()
@@ -81,25 +82,16 @@ def test_evaluate_takes_metrics_by_name(files, capsys):
 def test_beside_an_ece_stands_what_noise_leaves_of_it(tmp_path, capsys):
     (tmp_path / "truth.txt").write_text("4 3\n0:1\n2:1\n0:1\n1:1\n")
     (tmp_path / "scores.txt").write_text("4 3\n0:0.5 1:0.2\n2:1\n0:0.6\n0:0.9\n")
-    command = [
-        "evaluate",
-        str(tmp_path / "truth.txt"),
-        str(tmp_path / "scores.txt"),
-        "-k",
-        "1",
-        "2",
-        "--metrics",
-        "ECE",
-    ]
+    places = [str(tmp_path / name) for name in ("truth.txt", "scores.txt")]
+    command = ["evaluate", *places, "-k", "1", "2", "--metrics", "ECE"]
     assert main(command) == 0
     shown = capsys.readouterr().out.splitlines()[3:]
     truth, top = formats.read_truth(tmp_path / "truth.txt"), formats.read_predictions(tmp_path / "scores.txt", k=2)
     for line, k in zip(shown, (1, 2), strict=True):
         found = corrected_ece(truth, top, k)
-        assert line.startswith(
-            f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to "
-        )
-        assert line.endswith(f"right scores would print {found.floor:.6f}")
+        assert line.startswith(f"ECE@{k} ")
+        assert f": {found.corrected:.6f} (95 %: {found.low:.6f} to " in line
+        assert line.endswith(f" {found.floor:.6f}")
     assert main([*command, "--csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
 
@@ -109,9 +101,9 @@ def test_beside_an_ece_stands_what_noise_leaves_of_it(tmp_path, capsys):
     [
         (["evaluate", "none.npz", "none.npz"], "none.npz"),
         (["evaluate", "none.npz", "none.npz", "--A", "1"], "--train-truth"),
-        (["run", "-p", "seed", "1", "-p", "seed", "2"], "must name each parameter once"),
+        (["run", "-p", "seed", "1", "-p", "seed", "2"], "each parameter once"),
         (["run", "nothing"], "'nothing'"),
-        (["run", "--size", "large"], "size must be one of 'small', 'paper'"),
+        (["run", "--size", "large"], "'small', 'paper'"),
         (["fetch", "no-such-dataset"], "no-such-dataset"),
     ],
 )
@@ -158,23 +150,21 @@ def test_evaluate_loads_no_scipy_stats(tmp_path):
     assert found.stdout.splitlines()[-1] == "False"
 
 
-def test_evaluate_filters_pairs_before_ranking(tmp_path, capsys):
-    (tmp_path / "truth.txt").write_text("2 3\n0:1\n2:1\n")
-    (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
-    (tmp_path / "filter.txt").write_text("0 1\n")
-    command = ["evaluate", str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt"), "-k", "1", "--csv"]
-    assert main(command) == 0
-    assert "\nP,1,0.5\n" in capsys.readouterr().out
-    assert main([*command, "--filter", str(tmp_path / "filter.txt")]) == 0
-    assert "\nP,1,1.0\n" in capsys.readouterr().out
-
-
 @pytest.fixture
 def saved(tmp_path):
     """A truth and scores that belong together."""
     (tmp_path / "truth.txt").write_text("2 3\n0:1\n2:1\n")
     (tmp_path / "scores.txt").write_text("2 3\n0:0.5 1:0.9\n2:1\n")
     return [str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt")]
+
+
+def test_evaluate_filters_pairs_before_ranking(saved, tmp_path, capsys):
+    (tmp_path / "filter.txt").write_text("0 1\n")
+    command = ["evaluate", *saved, "-k", "1", "--csv"]
+    assert main(command) == 0
+    assert "\nP,1,0.5\n" in capsys.readouterr().out
+    assert main([*command, "--filter", str(tmp_path / "filter.txt")]) == 0
+    assert "\nP,1,1.0\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -197,17 +187,16 @@ def test_evaluate_names_what_is_no_prediction_and_no_truth(saved, tmp_path, caps
     error = capsys.readouterr().err
     assert error.startswith(f"xcrepro: {saved[place]}")
     assert said in error
-    assert "n_columns=" not in error
-    assert "n_features=" not in error
+    assert not re.search("n_(columns|features)=", error)
 
 
 def test_evaluate_says_which_formats_hold_predictions(saved, tmp_path, capsys):
     (tmp_path / "other.arff").write_text("@RELATION x\n")
     assert main(["evaluate", saved[0], str(tmp_path / "other.arff")]) == 2
     assert "got arff" in (error := capsys.readouterr().err)
-    assert "these do: xc, topk" in error
+    assert "xc, topk" in error
     assert main(["evaluate", str(tmp_path / "other.arff"), saved[1]]) == 2
-    assert "ARFF file" in capsys.readouterr().err
+    assert "ARFF" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -79,7 +79,7 @@ def test_the_callers_axes_are_drawn_into():
         assert list(axes) == list(ax)
     with figures.new(ax=ax[0]) as (fig, axes):
         assert axes is ax[0]
-    with refused("ax", 2), figures.new(ax=ax):
+    with refused("ax", 2, match="1 Axes"), figures.new(ax=ax):
         pass
 
 
@@ -110,9 +110,9 @@ def test_a_figure_is_held_to_its_table(kind):
     k, P = TABLE["k"], TABLE["P"]
     draw(k, P, {"x": "k", "y": ("P", "low")})
     for x, y, columns, message in (
-        (P, k, {"x": "k", "y": "P"}, "is drawn, which column"),
-        (k, P + 0.01, {"x": "k", "y": "P"}, r"y = 0\.[49]1 is drawn, which column 'P'"),
-        (k + 1, P, {"x": "k", "y": "P"}, "x = 2 is drawn"),
+        (P, k, {"x": "k", "y": "P"}, "which column"),
+        (k, P + 0.01, {"x": "k", "y": "P"}, r"y = 0\.[49]1 .*'P'"),
+        (k + 1, P, {"x": "k", "y": "P"}, "x = 2 "),
         (k, P, {"x": "k", "y": "high"}, "'high'"),
         (k, P, {"x": "k", "y": "R"}, "no column 'R'"),
         (k, P, {}, "nobody said"),
@@ -136,7 +136,7 @@ def test_what_the_limits_cut_off_is_a_fault():
 
     draw(early=False)
     draw(early=True, cut="y")
-    with pytest.raises(figures.DrawingFault, match="limits"):
+    with pytest.raises(figures.DrawingFault, match="the limits"):
         draw(early=True)
 
 
@@ -157,25 +157,6 @@ def test_bars_that_lie_and_images_are_held_too():
     figures.draws(axes[1], y="P")
     with pytest.raises(figures.DrawingFault, match="an image"):
         figures.held(fig, TABLE)
-
-
-def test_a_digest_is_of_the_code_alone(tmp_path):
-    import types
-
-    def digest(text: str, common: str = "") -> str:
-        (tmp_path / "one.py").write_text(text)
-        (tmp_path / "_common.py").write_text(common)
-        module = types.ModuleType("one")
-        module.__file__ = str(tmp_path / "one.py")
-        return figures.code_digest(module)
-
-    code = '"""Words."""\n\n# why\ndef plot():\n    """More."""\n    return 1\n'
-    assert digest(code) == digest(
-        code.replace("Words", "Other words").replace("# why", "# because").replace("More", "Less")
-    )
-    assert digest(code) != digest(code.replace("1", "2"))
-    assert digest(code) != digest(code, "x = 1")
-    assert figures.code_digest(None) != figures.code_digest(None, "x")
 
 
 def test_the_foot_leaves_the_drawing_above_it_as_it_is():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import nbformat
 import pytest
 
+from tests.refused import damaged
 from xcrepro.__main__ import main
-from xcrepro.errors import DataError
 from xcrepro.repro import guard, manifest, notebooks, tidy
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
@@ -73,12 +74,12 @@ def change(number: int, key: str, value: object):
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
-        (change(1, "metadata", {}), "0 code cells tagged `parameters`"),
-        (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells tagged `parameters`"),
-        (source(1, 'size = "small"\nseed = int("0")'), "only lines `name = literal`"),
-        (source(1, 'size = "small"\nseed = 1'), "paper.seed = 1 is the notebook's own"),
-        (source(1, 'size = "small"\nseed = "a"'), "parameter seed must be of type str"),
-        (source(1, 'size = "paper"\nseed = 0'), 'must begin with size = "small"'),
+        (change(1, "metadata", {}), "0 code cells"),
+        (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells"),
+        (source(1, 'size = "small"\nseed = int("0")'), "`name = literal`"),
+        (source(1, 'size = "small"\nseed = 1'), "paper.seed = 1"),
+        (source(1, 'size = "small"\nseed = "a"'), "parameter seed"),
+        (source(1, 'size = "paper"\nseed = 0'), 'size = "small"'),
         (source(1, 'size = "small"'), "paper has 'seed'"),
         (source(2, "item.check(a)"), "no cell makes the table of 'part'"),
         (
@@ -87,31 +88,31 @@ def change(number: int, key: str, value: object):
         ),
         (
             source(2, "item.check(a)\nitem.check(b, part='part')\nitem.check(c, 'x')"),
-            "'x' is made and has no table under figures/",
+            "'x' is made and has no table",
         ),
-        (source(2, "item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table under figures/"),
-        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table under figures/"),
+        (source(2, "item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table"),
+        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table"),
         (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "no cell makes the table of 'part'"),
-        (change(3, "execution_count", 7), "execution counts are [1, 2, 7], not 1 to 3"),
+        (change(3, "execution_count", 7), "[1, 2, 7]"),
         (change(2, "execution_count", None), "execution counts are"),
         (source(2, "x = 1;"), "code cell 2 ends with `;`"),
         (source(2, "x = 1;  # quiet"), "code cell 2 ends with `;`"),
-        (source(2, "!pip install xcrepro"), "code cell 2 installs or runs a shell command"),
-        (source(2, "%pip install xcrepro"), "code cell 2 installs or runs a shell command"),
-        (source(2, "os.system('conda install x')"), "code cell 2 installs or runs a shell command"),
+        (source(2, "!pip install xcrepro"), "code cell 2 installs"),
+        (source(2, "%pip install xcrepro"), "code cell 2 installs"),
+        (source(2, "os.system('conda install x')"), "code cell 2 installs"),
         (source(2, "%matplotlib inline"), "code cell 2 is not plain Python"),
         (source(2, "  "), "code cell 2 is empty"),
-        (source(2, "x = 1\n" * 41), "code cell 2 has 41 lines; at most 40"),
+        (source(2, "x = 1\n" * 41), "code cell 2 has 41 lines"),
         (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
-        (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22', which differs"),
-        (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt', which differs"),
+        (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22'"),
+        (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt'"),
         (source(4, "no picture"), "no cell shows figures/demo/one.png"),
-        (source(4, "![x](../../figures/demo/two.png)"), "the image ../../figures/demo/two.png is not there"),
-        (source(4, '<img src="../../figures/demo/two.png">'), "the image ../../figures/demo/two.png is not there"),
-        (source(4, "![x](https://example.org/a.png)"), "is not a file of this project"),
+        (source(4, "![x](../../figures/demo/two.png)"), "../../figures/demo/two.png"),
+        (source(4, '<img src="../../figures/demo/two.png">'), "../../figures/demo/two.png"),
+        (source(4, "![x](https://example.org/a.png)"), "https://example.org/a.png"),
         (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
         (source(0, "x" * 200_001), "bytes; at most 200000"),
-        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.recorded()"), "the manifest has none of this item"),
+        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.recorded()"), "the manifest has none"),
     ],
 )
 def test_planted_faults(good, plant, message):
@@ -186,7 +187,7 @@ def test_a_lesson_has_no_parameters(project):
 
     assert save(40) == {}
     assert "41 lines" in save(41)["notebooks/course/01_one.ipynb"][0]
-    assert "machine" in save(1, [stream("/home/me/x")])["notebooks/course/01_one.ipynb"][0]
+    assert "'/home/me/x'" in save(1, [stream("/home/me/x")])["notebooks/course/01_one.ipynb"][0]
 
 
 def test_tidy_keeps_what_exercises_and_slides_need(project):
@@ -238,12 +239,8 @@ def test_tidy_keeps_texts_and_drops_the_rest(project):
 
 
 def test_tidy_reads_with_the_notebook_library(project):
-    import nbformat
-
-    text = tidy.tidied(
-        project.notebook(project.code("x = 'ü'", count=1, outputs=[stream("ü\n")]), project.markdown("m"))
-    )
-    notebook = nbformat.reads(text, as_version=4)
+    cells = project.code("x = 'ü'", count=1, outputs=[stream("ü\n")]), project.markdown("m")
+    notebook = nbformat.reads(tidy.tidied(project.notebook(*cells)), as_version=4)
     nbformat.validate(notebook)
     assert notebook.cells[0].source == "x = 'ü'"
 
@@ -259,7 +256,7 @@ def test_tidy_on_the_command_line(good, capsys):
     assert path.read_text() == tidy.tidied(notebook)
     capsys.readouterr()
     assert main(["tidy", "nothing.ipynb"]) == 2
-    assert capsys.readouterr().err == "xcrepro: path must be a notebook or a folder of notebooks; got nothing.ipynb\n"
+    assert "got nothing.ipynb" in capsys.readouterr().err
 
 
 def test_one_bad_notebook_leaves_all_as_they_were(good):
@@ -268,11 +265,11 @@ def test_one_bad_notebook_leaves_all_as_they_were(good):
     path.write_text(json.dumps(notebook))
     bad = project.root / "notebooks/demo/zzz.ipynb"
     bad.write_text(json.dumps(project.notebook(project.code("x", "injected-parameters"))))
-    with pytest.raises(DataError, match="injected parameters"):
+    with damaged("zzz.ipynb", match="injected"):
         tidy.tidy()
     assert json.loads(path.read_text()) == notebook
     bad.write_text("{")
-    with pytest.raises(DataError, match="not JSON"):
+    with damaged("zzz.ipynb", match="JSON"):
         tidy.tidy()
 
 

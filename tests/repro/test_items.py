@@ -33,54 +33,53 @@ def of(name: str = "demo/one", **values) -> items.Item:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "words"),
     [
-        ('["demo/one"', "not valid TOML"),
-        ("title = 3", "item title: must be a table"),
+        ('["demo/one"', "TOML"),
+        ("title = 3", "item title: "),
         (ITEM + 'kind = "x"', "item demo/one: unknown key 'kind'"),
-        (ITEM.replace('title = "One"', ""), "title is missing"),
-        (ITEM.replace('title = "One"', "title = 3"), "title must be a text"),
-        (ITEM.replace("demo/one", "one"), "item one: must be a table"),
-        (ITEM.replace("demo/one", "demo/../one"), "must be a table"),
-        (ITEM + ITEM, "not valid TOML"),
-        (ITEM.replace("demo/one", "demo/none"), r"none\.ipynb is not there"),
-        (ITEM + 'needs = "demo/two"', "needs must be a list"),
-        (ITEM + 'long = "yes"', "long must be true or false; got 'yes'"),
-        (ITEM + "seconds = 0", "seconds must be a whole number above 0; got 0"),
-        (ITEM + "seconds = true", "seconds must be a whole number above 0; got True"),
-        (ITEM + "recorded = { bibtex = 3 }", "recorded.bibtex must be a table of parameters; got 3"),
-        (ITEM + 'tolerance = "wide"', "unknown key 'tolerance'"),
-        (ITEM + 'needs = ["demo/three"]', "needs 'demo/three', which is not an item"),
-        (ITEM + 'needs = ["demo/one"]', "in a circle: demo/one -> demo/one"),
+        (ITEM.replace('title = "One"', ""), "item demo/one: title"),
+        (ITEM.replace('title = "One"', "title = 3"), "title must .* got 3"),
+        (ITEM.replace("demo/one", "one"), "item one: "),
+        (ITEM.replace("demo/one", "demo/../one"), "item demo/../one: "),
+        (ITEM + ITEM, "TOML"),
+        (ITEM.replace("demo/one", "demo/none"), r"none\.ipynb"),
+        (ITEM + 'needs = "demo/two"', "needs must .* got 'demo/two'"),
+        (ITEM + 'long = "yes"', "long must .* got 'yes'"),
+        (ITEM + "seconds = 0", "seconds must .* got 0"),
+        (ITEM + "seconds = true", "seconds must .* got True"),
+        (ITEM + "recorded = { bibtex = 3 }", r"recorded\.bibtex must .* got 3"),
+        (ITEM + 'needs = ["demo/three"]', "item demo/one: needs 'demo/three'"),
+        (ITEM + 'needs = ["demo/one"]', "circle: demo/one -> demo/one"),
         (
             ITEM + 'needs = ["demo/two"]' + ITEM.replace("one", "two") + 'needs = ["demo/one"]',
-            "in a circle: demo/one -> demo/two -> demo/one",
+            "circle: demo/one -> demo/two -> demo/one",
         ),
     ],
 )
-def test_faults_in_the_manifest(listed, text, message):
+def test_faults_in_the_manifest(listed, text, words):
     listed.manifest(text)
-    with pytest.raises(manifest.ManifestError, match=message):
+    with pytest.raises(manifest.ManifestError, match=words):
         manifest.load()
 
 
 @pytest.mark.parametrize(
-    ("paper", "message"),
+    ("paper", "words"),
     [
-        ("{ sede = 1 }", "paper has 'sede'; the notebook's parameters besides size are seed, folder"),
+        ("{ sede = 1 }", "paper has 'sede'.* seed, folder"),
         ('{ size = "paper" }', "paper has 'size'"),
-        ("{ seed = 0 }", "paper.seed = 0 is the notebook's own"),
+        ("{ seed = 0 }", r"paper\.seed = 0"),
     ],
 )
-def test_paper_size_says_only_what_differs(listed, paper, message):
+def test_paper_size_says_only_what_differs(listed, paper, words):
     listed.manifest(ITEM.replace("{ seed = 1 }", paper))
-    with pytest.raises(manifest.ManifestError, match=message):
+    with pytest.raises(manifest.ManifestError, match=words):
         manifest.load()["demo/one"].official("paper")
 
 
 def test_a_project_without_manifest(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
-    with pytest.raises(manifest.ManifestError, match="set XCREPRO_ROOT"):
+    with pytest.raises(manifest.ManifestError, match="XCREPRO_ROOT"):
         manifest.load(tmp_path)
 
 
@@ -109,7 +108,7 @@ def test_the_official_run_is_the_notebooks_own(listed, capsys):
         [(name, value)] = other.items()
         assert item.folder == listed.root / f"build/figures/other/{name}={value}"
         item.check(pd.DataFrame({"x": [1]}))
-        assert capsys.readouterr().out == "demo/one: not compared, these are not the manifest's parameters\n"
+        assert capsys.readouterr().out.startswith("demo/one: not compared")
 
 
 def test_a_tuple_is_the_notebooks_list(listed):
@@ -117,17 +116,14 @@ def test_a_tuple_is_the_notebooks_list(listed):
     assert repro.item("demo/one", {"size": "small", "seed": (0, 1)}).official
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "message"),
-    [
-        ("demo/none", {}, "must be an item"),
-        ("demo/one", {"size": "large"}, "size must be one of 'small', 'paper'"),
-    ],
-)
-def test_items_refuse(listed, name, given, message):
-    with pytest.raises(ArgumentError, match=message):
-        of(name, **given)
-    with refused("item demo/one", "none named seed"):
+def test_items_refuse(listed):
+    with refused("id", "'demo/none'"):
+        of("demo/none")
+    with refused("size", match="'small', 'paper'"):
+        of(size="large")
+    with refused("parameter seed", match="int"):
+        of(seed="one")
+    with pytest.raises(ArgumentError, match="size, seed, folder; got none named seed"):
         repro.item("demo/one", {"size": "small"})
 
 
@@ -171,7 +167,7 @@ def test_what_is_equal_is_left_as_it_is(committed, monkeypatch, capsys):
         item.save_figure(draw(near), near)
         item.save_table(near, part="t")
         item.check(near, "checked")
-        assert capsys.readouterr().out == "demo/one:checked: 4 values equal the committed run\n"
+        assert capsys.readouterr().out.startswith("demo/one:checked: 4 values equal")
         assert files(committed) == before
 
 
@@ -212,14 +208,6 @@ def test_what_differs_is_written_and_named_and_a_test_refuses_it(committed, monk
         before = files(committed)
 
 
-def test_a_committed_number_that_nobody_computed_is_found(committed, monkeypatch):
-    monkeypatch.setenv("XCREPRO_FIGURES", "build/test")
-    path = committed / "one.csv"
-    path.write_text(path.read_text().replace("0.5", "0.7"))
-    with pytest.raises(repro.same.NotTheSame, match=r"'1,0\.5' instead of '1,0\.7'"):
-        of().save_figure(draw(TABLE), TABLE)
-
-
 @pytest.mark.parametrize("damage", [b"k,P\n1,\xff\n", b"k,P\r1,0.5\n3", b'k,P\n"' + b"1" * 200_000])
 def test_a_committed_table_that_is_damaged_differs(committed, monkeypatch, damage):
     """It ended in csv.Error or UnicodeDecodeError."""
@@ -249,22 +237,26 @@ def test_a_picture_is_drawn_anew_when_its_data_or_its_code_changed(committed, mo
     notebook = committed.parent.parent / "notebooks/demo/one.ipynb"
     notebook.write_text(notebook.read_text().replace("folder = ", "folder  = "))
     of().save_figure(draw(TABLE), TABLE)
-    assert "figures/demo/one.svg is" in repro.record.read(notes)["moved"][-1]
+    assert "figures/demo/one.svg" in repro.record.read(notes)["moved"][-1]
     now = files(committed)
     assert {name for name in now if now[name] != before[name]} == {"one.svg", "one.png"}
 
 
 def test_all_shared_code_of_a_picture_counts(tmp_path):
-    (tmp_path / "one.py").write_text('"""A docstring."""\nx = 1  # a value\n')
+    (tmp_path / "one.py").write_text('"""A docstring."""\ndef f():\n    """Words."""\n    return 1  # a value\n')
     (tmp_path / "_common.py").write_text("y = 1\n")
     module = types.SimpleNamespace(__file__=str(tmp_path / "one.py"))
     digest = repro.figures.code_digest
     first = digest(module, "cells")
-    (tmp_path / "one.py").write_text('"""Another docstring."""\n\n# A comment.\nx = 1  # a value\n')
+    (tmp_path / "one.py").write_text(
+        '"""Another."""\n\n# A comment.\ndef f():\n    """Other."""\n    return 1  # a value\n'
+    )
     assert digest(module, "cells") == first
     assert digest(module, "other cells") != first
+    (tmp_path / "one.py").write_text("x = 2\n")
+    assert (second := digest(module, "cells")) != first
     (tmp_path / "_common.py").write_text("y = 2\n")
-    assert digest(module, "cells") != first
+    assert digest(module, "cells") not in (first, second)
     assert digest(None, "cells") not in (first, digest(None))
 
 
@@ -272,7 +264,7 @@ def test_two_tables_of_one_name_are_refused(committed):
     item = of()
     item.check(TABLE, "checked")
     item.check(TABLE.copy(), "checked")
-    with refused("part", "'checked'"):
+    with pytest.raises(ArgumentError, match="another name"):
         item.save_table(TABLE.head(1), part="checked")
 
 
@@ -299,9 +291,7 @@ def test_what_a_run_is_made_from_stands_in_every_file(listed, capsys):
     item = of(seed=1)
     item.made_from({"Demo": Data()}, "as printed in demo, table 1")
     said = capsys.readouterr().out
-    assert said.startswith(
-        "Data: synthetic twin of Demo × 0.5 (seed 0), 10 test points; as printed in demo, table 1.\n"
-    )
+    assert said.startswith(f"Data: {Data.origin}; as printed in demo, table 1.\n")
     assert "demo@0.5-seed0: it is small" in said
     item.save_table(pd.DataFrame({"P@1": [50.0]}))
     written = {suffix: (item.folder / f"demo/one{suffix}").read_text() for suffix in (".csv", ".md", ".tex")}
@@ -340,8 +330,3 @@ def test_own_runs_have_a_folder_of_their_own(listed):
     long = items.own_name(of().entry, {"folder": "x" * 300})
     assert len(long) < 120
     assert long != items.own_name(of().entry, {"folder": "x" * 301})
-
-
-def test_parameters_are_checked_before_anything_runs(listed):
-    with refused("parameter seed"):
-        of(seed="one")

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+
 from xcrepro.repro import record
 
 PROGRAM = """
@@ -30,9 +32,7 @@ def test_inputs_are_the_files_of_the_project_and_of_the_cache(tmp_path):
     for path in (root / "data/a.csv", root / "other.txt", cache / "datasets/b.npy", cache / "trained/c.txt"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1")
-    subprocess.run(
-        [sys.executable, "-c", "import numpy; numpy.save(r'%s', [1])" % (cache / "datasets/b.npy")], check=True
-    )
+    np.save(cache / "datasets/b.npy", [1])
     notes = tmp_path / "notes"
     environment = {"XCREPRO_ROOT": str(root), "XCREPRO_DATA": str(cache), "XCREPRO_RECORD": str(notes)}
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, env={**os.environ, **environment})

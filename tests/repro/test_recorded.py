@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.refused import refused
+from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.data.load import count_splits
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,14 +50,16 @@ def record(table: dict[str, recorded.Table], **provenance: str) -> recorded.Reco
     return recorded.Record({**said, **provenance}, table)
 
 
+def values_of(made: recorded.Record, part: str) -> list[list[str]]:
+    return [[value for value, _ in row.values()] for row in made.tables[part]]
+
+
 cells = st.one_of(st.floats().map(repr), st.integers().map(str), st.text(st.characters(exclude_categories=["C"])))
 
 
 @given(st.lists(st.lists(st.tuples(cells, cells), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_a_file_says_what_was_written(tmp_path_factory, rows):
-    table = recorded.Table(
-        ["a", "b, c"], [[v for v, _ in row] for row in rows], [[sd for _, sd in row] for row in rows]
-    )
+    table = [{"a": first, "b, c": second} for first, second in rows]
     wanted = record({"": table, "part": table})
     path = tmp_path_factory.mktemp("recorded") / "toy.csv"
     recorded.write(path, wanted)
@@ -65,28 +68,29 @@ def test_a_file_says_what_was_written(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "line", "words"),
     [
-        ("table,row", "part,row", "found the columns part"),
-        (",1,k,1,\n", ",1,k,1\n", "4 fields"),
-        (",2,k,3,\n", ",3,k,3,\n", "row '3', column 'k'"),
-        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", "each cell once"),
-        (",2,k,3,\n", "", "other columns in row 2"),
-        ("provenance,1,version,0,\n", "", "found the provenance"),
+        ("table,row", "part,row", 1, "part"),
+        (",1,k,1,\n", ",1,k,1\n", 7, "4 fields"),
+        (",2,k,3,\n", ",3,k,3,\n", 9, "row '3', column 'k'"),
+        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", 8, "row '1', column 'k'"),
+        (",2,k,3,\n", "", None, "row 2"),
+        ("provenance,1,version,0,\n", "", None, "provenance"),
     ],
 )
-def test_a_file_of_another_form_is_refused(tmp_path, old, new, message):
+def test_a_file_of_another_form_is_refused(tmp_path, old, new, line, words):
     path = tmp_path / "toy.csv"
     recorded.write(path, record(recorded.mean([noted(pd.DataFrame({"k": [1, 3], "P": [0.5, 0.25]}))])))
     text = path.read_text()
     assert text.count(old) == 1
     path.write_text(text.replace(old, new))
-    with pytest.raises(DataError, match=message):
+    with damaged(path, line, match=words):
         recorded.read(path)
 
 
 def test_a_frame_has_numbers_where_all_are():
-    table = recorded.Table(["model", "P", "note"], [["PLT", "nan", "1"], ["BR", "1e-3", "x"]], [[""] * 3] * 2)
+    rows = [["PLT", "nan", "1"], ["BR", "1e-3", "x"]]
+    table = [{name: (text, "") for name, text in zip(("model", "P", "note"), row, strict=True)} for row in rows]
     found = recorded.frame(record({"part": table}), "part")
     assert found["P"].fillna(-1).tolist() == [-1, 0.001]
     assert found["note"].tolist() == ["1", "x"]
@@ -102,24 +106,27 @@ values = st.integers(-(10**6), 10**6).map(lambda whole: whole / 1000)
 @given(st.lists(values, min_size=2, max_size=5), st.integers(-9, 9))
 def test_mean_and_standard_deviation_are_those_of_pandas(values, first):
     runs = [noted(pd.DataFrame({"model": ["PLT"], "P": [value], "k": [first + i]})) for i, value in enumerate(values)]
-    table = recorded.mean(runs)[""]
     series = {"P": pd.Series(values), "k": pd.Series([first + i for i in range(len(values))])}
-    row, sds = (dict(zip(table.names, part[0], strict=True)) for part in (table.rows, table.sds))
-    assert (row["model"], sds["model"]) == ("PLT", "")
+    [row] = recorded.mean(runs)[""]
+    assert row["model"] == ("PLT", "")
     for name, column in series.items():
         scale = column.abs().max()
-        assert float(row[name]) == pytest.approx(column.mean(), rel=1e-5, abs=1e-6 * scale)
+        mean, sd = row[name]
+        assert float(mean) == pytest.approx(column.mean(), rel=1e-5, abs=1e-6 * scale)
         if column.nunique() > 1:
-            assert float(sds[name]) == pytest.approx(column.std(), rel=1e-5, abs=1e-6 * scale)
+            assert float(sd) == pytest.approx(column.std(), rel=1e-5, abs=1e-6 * scale)
         else:
-            assert sds[name] == ""
+            assert sd == ""
 
 
 def test_where_splits_have_no_mean():
     table = pd.DataFrame({"model": ["PLT", "BR"], "P": [0.5, float("nan")]})
-    assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""].rows[1] == ["BR", "nan"]
+    assert recorded.mean([noted(table), noted(table.assign(P=[0.7, 0.1]))])[""][1] == {
+        "model": ("BR", ""),
+        "P": ("nan", "nan"),
+    }
     for other, message in (
-        (table.iloc[::-1].reset_index(drop=True), "mean"),
+        (table.iloc[::-1].reset_index(drop=True), "no mean"),
         (table.head(1), "another form"),
         (table.rename(columns={"P": "R"}), "another form"),
     ):
@@ -148,7 +155,7 @@ def test_six_digits_are_equal_or_not(change, message):
     table = pd.DataFrame({"model": ["PLT", "BR"], "k": [1, 3], "P": [0.5, 0.25]})
     committed, now = (record(recorded.mean([noted(one)])) for one in (table, table.assign(**change)))
     if not message:
-        assert recorded.compare(now, committed) == "6 of 6 values are equal"
+        assert recorded.compare(now, committed).startswith("6 of 6")
         return
     with pytest.raises(recorded.RecordMismatch, match=message):
         recorded.compare(now, committed)
@@ -158,7 +165,7 @@ def test_other_versions_are_told_and_fail_nothing(monkeypatch):
     now, committed = (record(recorded.mean([noted(pd.DataFrame({"P": [value]}))])) for value in (0.5, 0.51))
     monkeypatch.setattr(recorded.same, "elsewhere", lambda: ("numpy 9, committed with 2",))
     said = recorded.compare(now, committed)
-    assert "0.02 of themselves" in said
+    assert re.search(r" 0\.02 .*\(numpy 9, committed with 2\)", said)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +182,7 @@ def test_another_run_is_another_record(field, said):
 def test_a_standard_deviation_counts():
     runs = [noted(pd.DataFrame({"P": [value]})) for value in (40.0, 60.0)]
     now = record(recorded.mean(runs))
-    off = dataclasses.replace(now, tables={"": recorded.Table(["P"], [["50.0"]], [["14.2"]])})
+    off = dataclasses.replace(now, tables={"": [{"P": ("50.0", "14.2")}]})
     with pytest.raises(recorded.RecordMismatch, match=r"50\.0,14\.1421' instead of ',1,P,50\.0,14\.2"):
         recorded.compare(now, off)
 
@@ -240,7 +247,7 @@ def test_a_failed_run_is_said_and_records_nothing(toy, capsys):
     project.add("one", CELL.replace("item.check(table)\n", "raise ValueError('planted')\n"), parameters=PARAMETERS)
     assert main(["run", "demo/one", "-p", "folder", str(home), "--record"]) == 1
     printed = capsys.readouterr().out
-    assert "demo/one toy split 0 failed: In [3]: ValueError: planted" in printed
+    assert "In [3]: ValueError: planted" in printed
     assert "see build/notebooks/recorded/demo/one/toy-0.ipynb" in printed
     assert not (project.root / "data").exists()
 
@@ -254,10 +261,10 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     made = recorded.read(path)
     assert made.provenance["command"] == "xcrepro run demo/one -p dataset toy -p folder DIR --record"
     assert str(project.root) not in path.read_text()
-    assert made.tables[""].rows == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
+    assert values_of(made, "") == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
     assert list(made.tables) == ["", "hits"]
     said = guard.project()["data/recorded/demo/one/toy.csv"][0]
-    assert said.startswith(f"was made by `{made.provenance['command']}`, the manifest has `xcrepro run")
+    assert f"`{made.provenance['command']}`" in said
 
     capsys.readouterr()
     ran = request.getfixturevalue("in_process")
@@ -266,11 +273,11 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     printed = capsys.readouterr().out
     assert "split 1  ok" in printed
     assert ran == [0, 1]
-    assert "toy.csv written: recorded otherwise: line 3: 'provenance,1,split,mean,'" in printed
+    assert "line 3: 'provenance,1,split,mean,'" in printed
     made = recorded.read(path)
-    assert made.tables[""].rows[0] == ["PLT", "1", "1.33333"]
-    assert made.tables[""].sds == [["", "", "0.707107"], ["", "", ""]]
-    assert made.tables["hits"].rows == [["PLT", "7.5"], ["BR", "7.5"]]
+    assert [*made.tables[""][0].values()] == [("PLT", ""), ("1", ""), ("1.33333", "0.707107")]
+    assert {sd for _, sd in made.tables[""][1].values()} == {""}
+    assert values_of(made, "hits") == [["PLT", "7.5"], ["BR", "7.5"]]
     assert "data/recorded/demo/one/toy.csv" not in guard.project()
 
     # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
@@ -279,7 +286,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert ran == [0, 1]
     printed = capsys.readouterr().out
     assert "split 0  unchanged" in printed
-    assert "toy.csv: 10 of 10 values" in printed
+    assert "data/recorded/demo/one/toy.csv: 10 of 10 values" in printed
     assert path.read_bytes() == before
     path.write_text(path.read_text().replace("1.33333", "1.33444"))
     assert main(everything) == 0
@@ -302,7 +309,7 @@ def test_a_run_goes_on_where_it_was(toy, capsys, in_process):
     assert main(everything) == 1
     printed = capsys.readouterr().out
     assert "split 0  ok" in printed
-    assert "failed: AssertionError: planted" in printed
+    assert "AssertionError: planted" in printed
     assert "0 stand, 1 failed" in printed
     assert not (project.root / "data").exists()
     assert main(everything) == 1
@@ -325,38 +332,40 @@ def test_the_mean_without_a_record_commits_nothing(toy, capsys, in_process):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "argument", "words"),
     [
-        ({}, ArgumentError, "what is recorded is of real data"),
-        ({"folder": "HOME", "predictions": "mine.npz"}, ArgumentError, "predictions must be empty"),
-        ({"folder": "HOME", "fodler": 1}, ArgumentError, "did you mean 'folder'"),
-        ({"folder": "HOME/none"}, DataMissing, "no such folder"),
-        ({"folder": "HOME", "dataset": "../up"}, ArgumentError, "dataset must be a name"),
-        ({"folder": "HOME", "split": "mean"}, ArgumentError, "where the data have one split"),
+        ({}, "folder of demo/one", "real data"),
+        ({"predictions": "mine.npz"}, "predictions", "mine"),
+        ({"fodler": 1}, "parameters", "did you mean 'folder'"),
+        ({"dataset": "../up"}, "dataset", "name"),
+        ({"split": "mean"}, "split", "one split"),
     ],
 )
-def test_what_cannot_be_recorded(toy, given, error, message):
+def test_what_cannot_be_recorded(toy, given, argument, words):
     _, home = toy
-    given = {
-        name: value.replace("HOME", str(home)) if isinstance(value, str) else value for name, value in given.items()
-    }
-    with pytest.raises(error, match=message):
-        recording.of(manifest.load()["demo/one"], given, lambda *_: 1)
+    entry = manifest.load()["demo/one"]
+    with refused(argument, match=words):
+        recording.of(entry, {"folder": str(home), **given} if given else {}, lambda *_: 1)
+
+
+def test_what_is_not_there_cannot_be_recorded(toy):
+    with pytest.raises(DataMissing, match="none"):
+        recording.of(manifest.load()["demo/one"], {"folder": str(toy[1] / "none")}, lambda *_: 1)
 
 
 def test_a_reader_is_told_at_the_command_line(toy, capsys):
     _, home = toy
-    for arguments, message in (
-        (["run", "--record"], "needs named items"),
-        (["run", "--data", str(home)], "goes with --record"),
-        (["run", "demo/one", "--record"], "what is recorded is of real data"),
-        (["run", "--record", "--data", str(home), "-p", "seed", "1"], "goes without -p"),
-        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "must be small"),
+    for arguments, words in (
+        (["run", "--record"], "named items"),
+        (["run", "--data", str(home)], "--record"),
+        (["run", "demo/one", "--record"], "real data"),
+        (["run", "--record", "--data", str(home), "-p", "seed", "1"], "without -p"),
+        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "small"),
     ):
         assert main(arguments) == 2
-        assert message in capsys.readouterr().err
+        assert words in capsys.readouterr().err
     assert main(["run", "--record", "--data", str(home)]) == 0
-    assert f"left out: {home}/toy is not there" in capsys.readouterr().out
+    assert f"left out: {home}/toy" in capsys.readouterr().out
 
 
 def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
@@ -369,7 +378,7 @@ def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
     assert (made.home, made.values["folder"]) == (tmp_path / "a", str(tmp_path))
     id, parsed = recording.parse(made.command)
     assert (id, {**parsed, "folder": str(tmp_path)}) == ("demo/two", recording.planned(entry, "a", tmp_path))
-    with refused("names"):
+    with pytest.raises(ArgumentError, match="one dataset"):
         recording.of(entry, {"folder": str(tmp_path)}, lambda *_: 1)
 
 
@@ -377,10 +386,10 @@ def test_sentences_and_outcomes_of_splits():
     table = [["id", "outcome", "effect"], ["text"] * 3]
     runs = [{"": [*table, [["a", "holds", "39.6 %, +2 of 3"], ["b", one, "1"]]]} for one in ("holds", "does not hold")]
     runs[1][""][2][0][2] = "40.0 %, +3 of 3"
-    found = recorded.mean(runs)[""]
-    assert found.rows == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
+    found = record(recorded.mean(runs))
+    assert values_of(found, "") == [["a", "holds", "39.8 %, +2 of 3"], ["b", "cannot tell", "1"]]
     runs[1][""][2][0][2] = "forty"
-    with pytest.raises(recorded.RecordMismatch, match="mean"):
+    with pytest.raises(recorded.RecordMismatch, match="no mean"):
         recorded.mean(runs)
 
 
@@ -413,7 +422,7 @@ def test_a_record_that_the_manifest_does_not_have_is_found(project):
     assert "manifest.toml" in found["data/recorded/demo/one/toys.csv"][0]
     assert any("no cell" in text for text in found["notebooks/demo/one.ipynb"])
     project.add("one", parameters=PARAMETERS, recorded='{ toy = { dataset = "x" } }')
-    with pytest.raises(manifest.ManifestError, match="dataset"):
+    with pytest.raises(manifest.ManifestError, match="hold dataset"):
         guard.project()
 
 
@@ -460,14 +469,13 @@ def test_a_record_comes_out_again(path, rerun):
     recorded.compare(now, committed)
     # A number that nobody computed is found, in every table.
     for part, table in committed.tables.items():
-        for c in range(len(table.names)):
-            rows = [[*row] for row in table.rows]
+        for column, (value, sd) in table[-1].items():
             try:
-                rows[-1][c] = repr(1.5 * float(rows[-1][c]) + 1)
+                other = repr(1.5 * float(value) + 1)
             except ValueError:
                 continue
-            planted = {**committed.tables, part: dataclasses.replace(table, rows=rows)}
-            if rows[-1][c] != "nan":
+            planted = {**committed.tables, part: [*table[:-1], {**table[-1], column: (other, sd)}]}
+            if other != "nan":
                 with pytest.raises(recorded.RecordMismatch):
                     recorded.compare(now, dataclasses.replace(committed, tables=planted))
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from tests.refused import damaged
+from tests.refused import damaged, refused
+from tests.repro.conftest import Project
 from xcrepro.__main__ import main
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.errors import XCError
 from xcrepro.repro import children, manifest, notebooks, runner, stamps
 
 TRAIN = """
@@ -34,19 +37,47 @@ item.save_table(table)
 """
 
 
+def add_good(project):
+    project.add("train", TRAIN)
+    project.add("good", GOOD, parameters='size = "small"\nseed = 0', needs='["demo/train"]')
+    project.figure("demo/good.csv", "k,P\n1,0.7\n3,0.25\n")
+    (project.root / "data").mkdir()
+    (project.root / "data/in.csv").write_text("0.5")
+
+
 @pytest.fixture
 def demo(project):
     """Five items: one that trains, one that uses it, one that fails, one that needs that, one that forgets its output."""
-    project.add("train", TRAIN)
-    project.add("good", GOOD, parameters='size = "small"\nseed = 0', needs='["demo/train"]')
+    add_good(project)
     project.add("bad", "x = 1", "raise ValueError('planted')")
     project.add("after", "pass", needs='["demo/bad"]')
     project.add("forgets", "pass")
     project.figure("demo/forgets.csv", "old")
-    project.figure("demo/good.csv", "k,P\n1,0.7\n3,0.25\n")
-    (project.root / "data").mkdir()
-    (project.root / "data/in.csv").write_text("0.5")
     return project
+
+
+@pytest.fixture(scope="module")
+def once_accepted(tmp_path_factory):
+    """The items demo/train and demo/good, run and accepted with ``--all``."""
+    root = tmp_path_factory.mktemp("accepted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XCREPRO_ROOT", str(root))
+        project = Project(root)
+        add_good(project)
+        assert main(["accept", "--all"]) == 0
+    return project
+
+
+@pytest.fixture
+def accepted(project, once_accepted):
+    """A copy of it, because a kernel for each test that begins there takes seconds."""
+    shutil.copytree(once_accepted.root, project.root, dirs_exist_ok=True)
+    project.entries = dict(once_accepted.entries)
+    return project
+
+
+EMPTY = 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
+"""A papermill that runs nothing, for :func:`fake_python`."""
 
 
 def outcomes(report):
@@ -65,12 +96,14 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert not report.ok
     printed = capsys.readouterr().out
     assert "[1/5] demo/" in printed
-    assert "demo/bad failed: In [3]: ValueError: planted\n  see build/notebooks/small/demo/bad.ipynb" in printed
-    assert "demo/after not run: " in printed
-    assert "figures/demo/forgets.csv is committed" in printed
-    assert "demo/good is not" in printed
-    assert "figures/demo/good.csv: line 2: '1,0.5' instead of '1,0.7'" in printed
-    assert "figures/demo/good.md is new" in printed
+    for said in (
+        "In [3]: ValueError: planted\n  see build/notebooks/small/demo/bad.ipynb",
+        "demo/after not run: it needs demo/bad",
+        "figures/demo/forgets.csv is committed",
+        "figures/demo/good.csv: line 2: '1,0.5' instead of '1,0.7'",
+        "figures/demo/good.md is new",
+    ):
+        assert said in printed
     with pytest.raises(runner.RunFailed, match=r"4 of 5[\s\S]*ValueError: planted"):
         report.require()
     assert (demo.root / "figures/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
@@ -79,7 +112,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     # What differs runs, and says so, until it is accepted: its tables are written, the outputs of its notebook are not.
     assert main(["run", "demo/good"]) == 1
     printed = capsys.readouterr().out
-    assert "notebooks/demo/good.ipynb, code cell 2, line 1: 'demo/good: 4 values" in printed
+    assert "notebooks/demo/good.ipynb, code cell 2, line 1: " in printed
     assert "figures/demo/good.csv" not in printed
     assert main(["accept", "demo/good"]) == 0
 
@@ -94,26 +127,20 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert "demo/good  would run" in capsys.readouterr().out
 
     assert main(["run"]) == 0
-    assert "all unchanged" in capsys.readouterr().out
+    assert "4 items: all unchanged" in capsys.readouterr().out
 
     # A reader's own run: compared with nothing, kept apart, and not in the way of the official one.
     committed = (demo.root / "figures/demo/good.csv").read_bytes()
     capsys.readouterr()
     assert main(["run", "demo/good", "-p", "seed", "5"]) == 0
     said = capsys.readouterr().out
-    assert f"its notebook: {demo.root}/build/notebooks/other/seed=5/demo/good.ipynb\n" in said
-    assert f"its figures and tables: {demo.root}/build/figures/other/seed=5/demo/good*\n" in said
+    assert f" {demo.root}/build/notebooks/other/seed=5/demo/good.ipynb\n" in said
+    assert f" {demo.root}/build/figures/other/seed=5/demo/good*\n" in said
     assert (demo.root / "build/figures/other/seed=5/demo/good.csv").read_text() == "k,P\n1,5.5\n3,0.25\n"
     assert (demo.root / "figures/demo/good.csv").read_bytes() == committed
     executed = notebooks.read(demo.root / "build/notebooks/other/seed=5/demo/good.ipynb")
     said = "".join(notebooks.text(o.get("text")) for c in notebooks.code_cells(executed) for o in c["outputs"])
     assert "demo/good: not compared" in said
-    assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}
-
-    # Accepting runs the item once more, and what it writes is no reason for another run.
-    demo.figure("demo/good.csv", "k,P\n1,0.5\n3,0.75\n")
-    assert main(["accept", "demo/good"]) == 0
-    assert (demo.root / "figures/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
     assert outcomes(runner.run("demo/good")) == {"train": "unchanged", "good": "unchanged"}
 
     # Outputs into the committed notebook, whose prose may have changed since it ran.
@@ -126,7 +153,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     notebook = notebooks.read(path)
     assert notebooks.text(notebook["cells"][0]["source"]) == "# New prose"
     assert [cell["execution_count"] for cell in notebooks.code_cells(notebook)] == [1, 2]
-    assert notebooks.code_cells(notebook)[1]["outputs"][0]["text"][0].startswith("demo/good: 4 values")
+    assert "demo/good: 4 values equal" in notebooks.text(notebooks.code_cells(notebook)[1]["outputs"][0]["text"])
 
 
 def test_what_takes_longest_with_all_that_waits_for_it_starts_first(project, capsys, monkeypatch, tmp_path):
@@ -144,8 +171,7 @@ def test_what_takes_longest_with_all_that_waits_for_it_starts_first(project, cap
     report = runner.run(dry=True)
     assert [result.id for result in report.results] == list(entries)
     capsys.readouterr()
-    script = 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
-    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, script))
+    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, EMPTY))
     runner.run(jobs=1)
     started = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
     assert started == [f"demo/{name}" for name in ("first_of_chain", "middling", "chained", "quick", "end_of_chain")]
@@ -159,11 +185,11 @@ def test_what_takes_long_runs_where_it_is_asked_for(project, capsys):
     assert outcomes(runner.run(dry=True)) == before
     printed = capsys.readouterr().out
     assert "demo/slow  left out" in printed
-    assert "1 would run, 1 left out" in printed
+    assert "2 items: 1 would run, 1 left out" in printed
     assert runner.run(dry=True).ok
     assert outcomes(runner.run(dry=True, long=True)) == {"quick": "would run", "slow": "would run"}
     assert main(["run", "--dry", "--long"]) == 0
-    assert "2 would run" in capsys.readouterr().out
+    assert "2 items: 2 would run" in capsys.readouterr().out
     assert outcomes(runner.run("demo/slow", dry=True)) == {"slow": "would run"}
     assert outcomes(runner.run("demo", dry=True)) == {"quick": "would run", "slow": "would run"}
     assert runner.Report((runner.Result("a", "unchanged", ""), runner.Result("b", "left out", "")), 0).summary() == (
@@ -194,7 +220,7 @@ def stamped(demo, monkeypatch):
         state.update(before)
         return said
 
-    assert reason() == "no finished run here yet"
+    assert reason().startswith("no finished run")
     files = [str(demo.root / name) for name in ("data/in.csv", "figures/demo/good.csv")]
     stamps.write_at(stamps.path(entry, "small"), stamps.made(entry, look(), files[:1], files[1:]))
     assert reason() is None
@@ -207,7 +233,7 @@ def test_every_reason_is_told(stamped):
     assert reason(seed=1) == "parameter seed 0 -> 1"
     assert reason(sources={"xcrepro/a.py": "2", "xcrepro/b.py": "1"}) == "source xcrepro/a.py changed (and 1 more)"
     assert reason(versions={"numpy": "2.1"}) == "installed numpy 2.0 -> 2.1"
-    assert reason(need="m") == "demo/train changed, which it needs"
+    assert reason(need="m").startswith("demo/train changed")
 
     for words, name, changed in (
         ("output", "figures/demo/good.csv", "is not as it was written"),
@@ -223,7 +249,7 @@ def test_every_reason_is_told(stamped):
 
     path = root / "notebooks/demo/good.ipynb"
     path.write_text(path.read_text().replace("0.25", "0.26"))
-    assert reason() == "the notebook's code changed"
+    assert "code changed" in reason()
 
 
 def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
@@ -246,7 +272,7 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
     assert [file.name for file in path.parent.iterdir()] == ["good.json"]
     for cut in ("", whole[: len(whole) // 2], "[]", "{}"):
         path.write_text(cut)
-        assert reason() == "no finished run here yet"
+        assert reason().startswith("no finished run")
 
 
 def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
@@ -259,66 +285,61 @@ def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
     assert reason() is None
 
 
-def test_what_was_read_is_known_from_the_run(demo):
+def test_what_was_read_is_known_from_the_run(accepted, capsys):
     """Inputs are recorded, not declared: the next run starts anew when one of them changes."""
-    assert main(["accept", "demo/good"]) == 0
     stamp = stamps.read(manifest.load()["demo/good"], "small")
     assert list(stamp.inputs) == ["data/in.csv"]
     assert set(stamp.outputs) == {f"figures/demo/good{suffix}" for suffix in (".csv", ".md", ".tex")}
-    assert outcomes(runner.run("demo/good"))["good"] == "unchanged"
-    (demo.root / "data/in.csv").write_text("0.6")
+    # Accepting wrote the table, and what it wrote is no reason for another run.
+    assert (accepted.root / "figures/demo/good.csv").read_text() == "k,P\n1,0.5\n3,0.25\n"
+    assert main(["run"]) == 0
+    assert "all unchanged" in capsys.readouterr().out
+    (accepted.root / "data/in.csv").write_text("0.6")
     report = runner.run("demo/good")
     assert outcomes(report)["good"] == "differs"
     assert "'1,0.6' instead of '1,0.5'" in report.failures()
 
 
-def test_a_run_that_fails_leaves_no_stamp(demo):
-    entry = manifest.load()["demo/train"]
-    assert runner.run("demo/train").ok
-    text = entry.notebook.read_text()
-    notebook = notebooks.read(entry.notebook)
-    notebooks.code_cells(notebook)[-1]["source"] = "raise ValueError('planted')"
-    entry.notebook.write_text(json.dumps(notebook))
-    assert not runner.run("demo/train").ok
-    entry.notebook.write_text(text)
-    assert outcomes(runner.run("demo/train")) == {"train": "ok"}
+def test_a_run_that_fails_leaves_no_stamp(accepted, monkeypatch, tmp_path):
+    path = manifest.load()["demo/train"].notebook
+    text = path.read_text()
+    path.write_text(text.replace("from xcrepro", "raise ValueError\\nfrom xcrepro"))
+    with monkeypatch.context() as broken:
+        broken.setattr(children.sys, "executable", fake_python(tmp_path, EMPTY + "exit 1\n"))
+        assert not runner.run("demo/train").ok
+    path.write_text(text)
+    assert outcomes(runner.run("demo/train", dry=True)) == {"train": "would run"}
 
 
-def test_what_others_need_is_the_outcome_and_not_the_code(demo):
+def test_what_others_need_is_the_outcome_and_not_the_code(accepted):
     """A word in the code of what an item needs reruns that alone; other parameters of it rerun both."""
-    assert main(["accept", "demo/good"]) == 0
-    path = demo.root / "notebooks/demo/train.ipynb"
+    path = accepted.root / "notebooks/demo/train.ipynb"
     path.write_text(path.read_text().replace("from xcrepro", "# a word\\nfrom xcrepro"))
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "unchanged"}
     path.write_text(path.read_text().replace('size = \\"small\\"', 'size = \\"small\\"\\nseed = 1'))
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
 
 
-def test_other_versions_are_told_and_fail_nothing(demo, capsys, monkeypatch):
-    assert main(["accept", "demo/good"]) == 0
-    before = (demo.root / "figures/demo/good.csv").read_bytes()
-    (demo.root / "data/in.csv").write_text("0.6")
-    constraints = demo.root / "constraints.txt"  # the project's own stands before what the installation brings
-    constraints.write_text("numpy==0.1\n")
+def test_other_versions_are_told_and_fail_nothing(accepted, capsys):
+    before = (accepted.root / "figures/demo/good.csv").read_bytes()
+    (accepted.root / "data/in.csv").write_text("0.6")
+    # The project's own stands before what the installation brings.
+    (accepted.root / "constraints.txt").write_text("numpy==0.1\n")
     runner.same.elsewhere.cache_clear()
     try:
         assert main(["run", "demo/good"]) == 0
     finally:
         runner.same.elsewhere.cache_clear()
     printed = capsys.readouterr().out
-    assert "'1,0.6' instead of '1,0.5'; numbers differ by 0.2 of" in printed
-    assert (demo.root / "figures/demo/good.csv").read_bytes() == before
+    assert re.search(r"'1,0\.6' instead of '1,0\.5'; .* 0\.2 .*\(numpy", printed)
+    assert (accepted.root / "figures/demo/good.csv").read_bytes() == before
 
 
-def test_all_items_are_accepted_together(demo, capsys):
-    demo.remove("bad"), demo.remove("after"), demo.remove("forgets")
-    (demo.root / "figures/demo/forgets.csv").unlink()
+def test_what_is_accepted_is_named_or_all(project, capsys):
+    project.add("one", "pass")
     assert main(["accept"]) == 2
-    assert main(["accept", "--all", "demo/good"]) == 2
+    assert main(["accept", "--all", "demo/one"]) == 2
     assert "--all" in capsys.readouterr().err
-    assert main(["accept", "--all"]) == 0
-    assert main(["run"]) == 0
-    assert "all unchanged" in capsys.readouterr().out
 
 
 def test_sources_are_the_import_closure(root, monkeypatch):
@@ -350,21 +371,21 @@ def test_versions_are_those_of_the_dependencies():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "argument", "words"),
     [
-        ({"parameters": {"sede": 1}}, "'sede': did you mean 'seed'"),
-        ({"parameters": {"seed": "one"}}, "parameter seed must be of type int"),
-        ({"parameters": {"seed": True}}, "parameter seed must be of type int"),
-        ({"parameters": {"size": "paper"}}, "it has its own argument"),
-        ({"items": "demo/god"}, "did you mean 'demo/good'"),
-        ({"items": "demo/bad", "size": "paper"}, "must be one that demo/bad offers"),
-        ({"size": "large"}, "size must be one of 'small', 'paper'"),
-        ({"jobs": 0}, "jobs must be a whole number"),
+        ({"parameters": {"sede": 1}}, "parameters", "did you mean 'seed'"),
+        ({"parameters": {"seed": "one"}}, "parameter seed", "int"),
+        ({"parameters": {"seed": True}}, "parameter seed", "int"),
+        ({"parameters": {"size": "paper"}}, "parameters", "size"),
+        ({"items": "demo/god"}, "items", "did you mean 'demo/good'"),
+        ({"items": "demo/bad", "size": "paper"}, "size", "demo/bad"),
+        ({"size": "large"}, "size", "'small', 'paper'"),
+        ({"jobs": 0}, "jobs", "whole"),
     ],
 )
-def test_refused_before_anything_starts(demo, monkeypatch, arguments, message):
+def test_refused_before_anything_starts(demo, monkeypatch, arguments, argument, words):
     monkeypatch.setattr(runner, "Child", None)
-    with pytest.raises(ArgumentError, match=message):
+    with refused(argument, match=words):
         runner.run(**{"items": "demo/good", **arguments})
     assert not (demo.root / "build").exists()
 
@@ -372,23 +393,17 @@ def test_refused_before_anything_starts(demo, monkeypatch, arguments, message):
 def test_refused_notebooks(project, monkeypatch):
     monkeypatch.setattr(runner, "Child", None)
     project.add("one", parameters="seed = 0")
-    with pytest.raises(manifest.ManifestError, match=r"size = .small"):
+    with pytest.raises(manifest.ManifestError, match=r"size = .small."):
         runner.run()
-    project.add("one", parameters="size = pick()")
-    with damaged("one.ipynb", match="literal"):
-        runner.run()
-    project.add("one", parameters="pass  # nothing")
-    with pytest.raises(DataError):
-        runner.run()
+    for cell in ("size = pick()", "pass  # nothing"):
+        project.add("one", parameters=cell)
+        with damaged("one.ipynb", match="parameters"):
+            runner.run()
 
 
 def test_one_run_at_a_time(demo):
-    from filelock import FileLock
-
-    from xcrepro.errors import XCError
-
     (demo.root / "build").mkdir(exist_ok=True)
-    with FileLock(demo.root / "build" / "run.lock"), pytest.raises(XCError, match="under way"):
+    with FileLock(demo.root / "build" / "run.lock"), pytest.raises(XCError, match="another run"):
         runner.run()
     assert not (demo.root / "build" / "stamps").exists()
 
@@ -397,16 +412,16 @@ def test_size_paper_leaves_out_what_does_not_offer_it(project, capsys):
     project.add("one", "pass")
     assert outcomes(runner.run(size="paper")) == {"one": "not offered"}
     project.add("two", "pass", needs='["demo/one"]', paper="{}")
-    with pytest.raises(manifest.ManifestError, match=r"demo/two .*paper .*demo/one"):
+    with pytest.raises(manifest.ManifestError, match=r"demo/two .* demo/one"):
         runner.run("demo/two", size="paper")
     assert main(["list"]) == 0
-    assert "demo/one  small        Item one" in capsys.readouterr().out
+    assert "demo/one  small" in capsys.readouterr().out
 
 
 def fake_python(folder: Path, script: str) -> str:
     path = folder / "python"
     path.write_text("#!/bin/sh\n" + script)
-    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    path.chmod(0o755)
     return str(path)
 
 
@@ -416,8 +431,7 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
     # Notes the call and the thread limits, and fails the first time as a dead kernel does: without a notebook.
     script = f'echo "$XCREPRO_THREADS $OMP_NUM_THREADS" >> {count}\n'
     script += f"test $(wc -l < {count}) -gt 1 || {{ echo Kernel died >&2; exit 1; }}\n"
-    working = script + 'echo \'{"nbformat": 4, "cells": []}\' > "$4"\n'
-    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, working))
+    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, script + EMPTY))
     monkeypatch.setenv("XCREPRO_THREADS", "3")
     assert outcomes(runner.run()) == {"one": "ok"}
     assert count.read_text() == "3 3\n3 3\n"
@@ -427,7 +441,7 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
         children.sys, "executable", fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n")
     )
     report = runner.run(force=True)
-    assert ": Kernel died" in report.failures()
+    assert "1: Kernel died" in report.failures()
     assert len(count.read_text()) == 2
     # What failed is not taken for done, though nothing changed since it last was.
     assert runner.run().results[0].why.startswith("papermill ended")
@@ -495,11 +509,13 @@ def _alive(pid: int) -> bool:
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
 
 
-def test_the_master_notebook(project, root, tmp_path):
+def test_the_master_notebook(project, root, tmp_path, monkeypatch, capsys):
+    """Its cells, in this process; tests/test_jupyter_server.py opens it in a kernel."""
     project.add("one", "pass")
-    executed = tmp_path / "master.ipynb"
-    command = [sys.executable, "-m", "papermill", str(root / "notebooks/00_regenerate_all.ipynb"), str(executed)]
-    subprocess.run([*command, "--log-output", "--no-progress-bar"], check=True, timeout=120, capture_output=True)
-    said = json.dumps(notebooks.read(executed))
+    monkeypatch.setattr(children.sys, "executable", fake_python(tmp_path, EMPTY))
+    names: dict = {}
+    for cell in notebooks.code_cells(notebooks.read(root / "notebooks/00_regenerate_all.ipynb")):
+        exec(notebooks.text(cell["source"]), names)
+    said = capsys.readouterr().out
     assert "[1/1] demo/one  ok" in said
     assert "all items are as committed" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.refused import refused
+from tests.repro.conftest import Project
 from xcrepro import paths
 from xcrepro.__main__ import main
 from xcrepro.errors import XCError
@@ -35,8 +36,6 @@ def brought(project, tmp_path, monkeypatch):
 
 @pytest.fixture
 def project(tmp_path_factory, monkeypatch):
-    from tests.repro.conftest import Project
-
     for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD"):
         monkeypatch.delenv(name, raising=False)
     root = tmp_path_factory.mktemp("brought")
@@ -65,7 +64,7 @@ def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
     ],
 )
 def test_what_was_installed_is_not_changed(change):
-    with pytest.raises(XCError, match="`xcrepro start DIR`"):
+    with pytest.raises(XCError, match="xcrepro start"):
         change()
 
 
@@ -94,7 +93,7 @@ def test_a_started_folder_has_the_notebooks_alone(brought, tmp_path, monkeypatch
 def test_start_overwrites_nothing(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
-    with refused("folder", match=r"thesis\.tex"):
+    with refused("folder", match=r"empty .*thesis\.tex"):
         start(tmp_path / "full")
     with refused("folder", tmp_path / "full" / "thesis.tex"):
         start(tmp_path / "full" / "thesis.tex")

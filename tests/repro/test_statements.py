@@ -33,10 +33,10 @@ def test_a_text_that_is_so(project):
     [
         (0, ("gains 2.9 points of PSP@1", 2.96), "2.9 is 2.96"),
         (1, ("6,000 records say (1.9 to 4.0)", (6000, 1.94, 4.0), False), "is not so"),
-        (1, ("6,000 records say (1.9 to 4.0)", (6000, 1.94)), "has the numbers 6,000, 1.9, 4.0, and 2 values"),
+        (1, ("6,000 records say (1.9 to 4.0)", (6000, 1.94)), "6,000, 1.9, 4.0, and 2"),
         (2, ("trails by −1.5", 1.5), "−1.5 is 1.5"),
-        (2, ("trails by 1.5", 1.5), "is not in a cell tagged answer or conclusion"),
-        (2, ("7.7", 7.7), "is not in a cell tagged"),
+        (2, ("trails by 1.5", 1.5), "not in a cell"),
+        (2, ("7.7", 7.7), "not in a cell"),
         (2, ("trails by", (), True), "no statement has the number −1.5"),
     ],
 )
@@ -53,11 +53,11 @@ def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, c
     path.write_text(json.dumps(cells(project, project.code('size = "small"\nseed = 0', "parameters", count=1))))
     values = notebooks.parameters(path)
     items.item("demo/one", values).statements(lambda: SAID)
-    assert capsys.readouterr().out == "demo/one: 0 values equal the committed run; 3 statements of the text hold\n"
+    assert "; 3 statements" in capsys.readouterr().out
     with pytest.raises(statements.StatementFault, match=r"2\.9"):
         items.item("demo/one", values).statements(lambda: SAID[1:])
     items.item("demo/one", values | {"seed": 1}).statements(lambda: 1 / 0)
-    assert "the text describes" in capsys.readouterr().out
+    assert "committed run" in capsys.readouterr().out
 
 
 def test_functions_of_a_notebook(project, tmp_path):
@@ -79,5 +79,5 @@ def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(root))
     entry = manifest.load()["jain16/table3_table4"]
     items.check_parameters(entry, entry.official("small"))
-    with refused("parameter scale"):
+    with refused("parameter scale", 2.0):
         items.check_parameters(entry, entry.official("small") | {"scale": 2.0})

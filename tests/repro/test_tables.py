@@ -54,7 +54,7 @@ def test_the_index_counts_unless_it_is_plain():
     ],
 )
 def test_tables_that_have_no_exact_form(table):
-    with pytest.raises(ArgumentError):
+    with pytest.raises(ArgumentError, match=r"^(table|column 'a') "):
         tables.csv_text(table)
 
 
@@ -66,7 +66,7 @@ def test_shown_forms():
     assert '<td style="text-align:right">0.12</td>' in html
     assert "&lt;b&gt;" in tables.show(pd.DataFrame({"a": ["<b>"]}))._repr_html_()
     assert repr(tables.show(pd.DataFrame({"a": [0.5], "b": [0.5]}), decimals={"a": 1})) == "  a      b\n0.5  0.500"
-    with pytest.raises(ArgumentError, match="decimals"):
+    with refused("decimals", -1):
         tables.show(TABLE, decimals=-1)
 
 
@@ -86,7 +86,7 @@ def test_latex_and_markdown_escape():
 def test_render_gives_all_files_or_none():
     assert list(tables.render(TABLE)) == [".csv", ".md", ".tex"]
     assert tables.render(TABLE)[".csv"] == tables.csv_text(TABLE, committed=True).encode()
-    with pytest.raises(ArgumentError):
+    with refused("decimals", 99):
         tables.render(TABLE, decimals=99)
 
 

@@ -1,4 +1,4 @@
-"""Predictions before and after calibration, and their errors at k: what the calibration items share.
+"""Predictions before and after calibration: what the calibration items share.
 
 Calibration *at k* (calibration, sections 2.2 and 4): the first k places of all test points are pooled and one map is
 fitted to them by cross-fitting over contiguous folds of the test points. So k = 1, 3 and 5 each have their own map.
@@ -16,15 +16,10 @@ from xcrepro import calibrate, formats
 from xcrepro.data.dataset import Dataset, Split
 from xcrepro.data.twin import Twin, columns
 from xcrepro.inputs import baselines
-from xcrepro.metrics import calibration, compare, ranking
+from xcrepro.metrics import calibration, compare
 from xcrepro.metrics.calibration import is_probability
 from xcrepro.metrics.significance import holm
 from xcrepro.predictions import TopK
-
-KS = (1, 3, 5)
-METRICS = ("ECE", "ACE", "Brier", "NLL")
-CLOSED = "torchmetrics"
-"""Whose bins ECE has: those of the authors' code, where a score of exactly 1 has a bin of its own."""
 
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
 """The baselines of the tables."""
@@ -178,23 +173,6 @@ def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None
     parts += [f"too small to tell in {(~right & ~wrong).sum()}"] if (~right & ~wrong).any() else []
     ends = f"{100 * found['value'].min():+.1f} to {100 * found['value'].max():+.1f} points"
     return (False if wrong.any() else True if right.all() else None), f"{', '.join(parts)} ({ends})"
-
-
-def measure(ds: Dataset, top: TopK, k: int, metrics: Sequence[str] = METRICS) -> dict[str, float]:
-    """Metric -> percent (NLL: nats) of the first k places on the test points; for calibration their scores are in [0, 1]."""
-    return _measure(ds.test.Y, top, k, metrics)
-
-
-def _measure(Y, top: TopK, k: int, metrics: Sequence[str]) -> dict[str, float]:
-    """:func:`measure` on any rows; without a prediction there is nothing to be wrong about, and calibration is NaN."""
-    values = dict.fromkeys(metrics, np.nan)
-    wanted = [name for name in metrics if name != "P"]
-    if wanted and (top.ids[:, :k] >= 0).any():
-        found = calibration.calibration_table(Y, top, [k], closed=CLOSED, metrics=wanted)
-        values |= dict(zip(found["metric"], found["value"], strict=True))
-    if "P" in metrics:
-        values["P"] = float(ranking.precision(Y, top, [k])[0])
-    return {name: value if name == "NLL" else 100 * value for name, value in values.items()}
 
 
 def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:

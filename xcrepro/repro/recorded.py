@@ -36,13 +36,8 @@ class RecordMismatch(XCError):
     """A run on real data came to something else than what is recorded."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """One table as texts; ``sds`` has its shape and is empty where a cell has no standard deviation over splits."""
-
-    names: list[str]
-    rows: list[list[str]]
-    sds: list[list[str]]
+Table = list[dict[str, tuple[str, str]]]
+"""One table as texts: of each row column -> (value, standard deviation over splits or empty)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,15 +89,13 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
         if not rows:
             continue
         kinds = ["float" if any(other[1][c] == "float" for other in others) else k for c, k in enumerate(kinds)]
-        cells = [
-            [
-                _mean(part, f"row {r + 1}, {names[c]}", kinds[c], [other[2][r][c] for other in others])
-                for c in range(len(names))
-            ]
+        found[part] = [
+            {
+                name: _mean(part, f"row {r + 1}, {name}", kinds[c], [other[2][r][c] for other in others])
+                for c, name in enumerate(names)
+            }
             for r in range(len(rows))
         ]
-        values, sds = ([[cell[i] for cell in row] for row in cells] for i in (0, 1))
-        found[part] = Table(list(names), values, sds)
     return found
 
 
@@ -176,8 +169,8 @@ def _text(record: Record, version: str | None = None) -> str:
     said = record.provenance | ({"version": version} if version is not None else {})
     writer.writerows((PROVENANCE, 1, name, said[name], "") for name in FIELDS)
     for part, table in record.tables.items():
-        for number, (row, sds) in enumerate(zip(table.rows, table.sds, strict=True), 1):
-            writer.writerows((part, number, *cell) for cell in zip(table.names, row, sds, strict=True))
+        for number, row in enumerate(table, 1):
+            writer.writerows((part, number, column, *cell) for column, cell in row.items())
     return out.getvalue()
 
 
@@ -190,7 +183,7 @@ def read(path: Path) -> Record:
         raise DataError(path, f"no table ({error})", "CSV in UTF-8") from None
     if tuple(head) != COLUMNS:
         raise DataError(path, f"the columns {', '.join(head)}", ", ".join(COLUMNS), line=1)
-    found: dict[str, list[dict[str, tuple[str, str]]]] = {}
+    found: dict[str, Table] = {}
     for number, line in enumerate(lines, 2):
         if len(line) != len(COLUMNS):
             raise DataError(path, f"{len(line)} fields", f"{len(COLUMNS)}", line=number)
@@ -204,14 +197,10 @@ def read(path: Path) -> Record:
     provenance = {name: value for row in found.pop(PROVENANCE, []) for name, (value, _) in row.items()}
     if tuple(provenance) != FIELDS:
         raise DataError(path, f"the provenance {', '.join(provenance) or 'none'}", ", ".join(FIELDS))
-    result = {}
     for part, rows in found.items():
-        names = list(rows[0])
-        if odd := [number for number, row in enumerate(rows, 1) if list(row) != names]:
-            raise DataError(path, f"other columns in row {odd[0]} of table {part!r}", ", ".join(names))
-        values, sds = ([[cell[i] for cell in row.values()] for row in rows] for i in (0, 1))
-        result[part] = Table(names, values, sds)
-    return Record(provenance, result)
+        if odd := [number for number, row in enumerate(rows, 1) if list(row) != list(rows[0])]:
+            raise DataError(path, f"other columns in row {odd[0]} of table {part!r}", ", ".join(rows[0]))
+    return Record(provenance, found)
 
 
 def compare(now: Record, committed: Record) -> str:
@@ -220,30 +209,20 @@ def compare(now: Record, committed: Record) -> str:
     differs = same.difference(_text(committed, version=""), text)
     if differs and not same.elsewhere():
         raise RecordMismatch(f"recorded otherwise: {differs}")
-    total = sum(len(row) for table in now.tables.values() for row in table.rows)
+    total = sum(len(row) for table in now.tables.values() for row in table)
     return str(differs) if differs else f"{total} of {total} values are equal"
 
 
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
-    """A recorded table with its numbers as numbers."""
+    """A recorded table, by default the first, with its numbers as numbers."""
     import pandas as pd
 
-    if not (held := _table(record, part)):
+    held = record.tables.get(next(iter(record.tables), None) if part is None else part)
+    if held is None:
         return None
-    rows = held.rows
-    if sds:
-        rows = [[sd or one for one, sd in zip(*pair, strict=True)] for pair in zip(rows, held.sds, strict=True)]
-    table = pd.DataFrame(rows, columns=held.names)
+    table = pd.DataFrame([{name: (sds and sd) or one for name, (one, sd) in row.items()} for row in held])
     for name in table:
         numbers = pd.to_numeric(table[name].replace("", "nan"), errors="coerce")
         if not (numbers.isna() & ~table[name].isin(["", "nan"])).any():
             table[name] = numbers
     return table
-
-
-# ---------------------------------------------------------------- in a notebook
-
-
-def _table(record: Record, part: str | None) -> Table | None:
-    """The table of a record that is meant: by default its first."""
-    return record.tables.get(next(iter(record.tables), None) if part is None else part)
