@@ -445,13 +445,13 @@ def test_folds_that_have_no_rows_yet():
     Y, top = sample(20, 2, 6)
     counts = ScoreCounts([2], n_rows=40, folds=4)
     counts.add(Block(Y[:10], top.rows(slice(0, 10)), 2, 0))
-    with pytest.raises(ArgumentError, match="rows outside fold 0"):
+    with pytest.raises(ArgumentError, match="outside fold 0"):
         counts.cross_fit(2)
     counts.add(Block(Y[10:], top.rows(slice(10, 20)), 2, 10))
     got = counts.cross_fit(2)
     assert got.pool.n_pairs == 40
     assert all(each is not None for each in got.calibrators)
-    with pytest.raises(ArgumentError, match="must hold at least one pair"):
+    with pytest.raises(ArgumentError, match="one pair"):
         ScoreCounts([2], n_rows=40).cross_fit(2)
 
 
@@ -561,7 +561,7 @@ def test_arrays_that_cannot_be_are_refused(exact):
         with pytest.raises(ValueError, match=r"scores|counts|dtype|cell"):
             ScorePool(exact).restore(good | change)
     for other in ({}, {name: good[name]}, good | {"more": n}):
-        with pytest.raises(ValueError, match="a pool holds"):
+        with pytest.raises(ValueError, match="pool holds"):
             ScorePool(exact).restore(other)
     fold = counts_of(exact=exact)
     for change in ({"sizes": None}, {"sizes": np.array([[1, 1]])}, {"sizes": np.array([[-1, 1]])}, {"n": n}):
