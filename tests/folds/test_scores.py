@@ -350,20 +350,19 @@ def blocks(Y, top, cuts, k, order=None):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1_000), st.booleans(), st.booleans(), st.booleans(), st.data())
-def test_the_fold_is_the_same_for_any_cutting_order_and_tree(seed, exact, folded, weighted, data):
+@given(st.integers(0, 1_000), st.booleans(), st.booleans(), st.data())
+def test_the_fold_is_the_same_for_any_cutting_order_and_tree(seed, exact, folded, data):
     n = 23
     Y, top = sample(n, 4, seed, absent=0.1)
     options = {"exact": exact, "n_rows": n if folded else None, "folds": 4}
-    weights = np.random.default_rng(seed).integers(0, 3, n) if weighted else None
     ks = np.array([1, 2, 4])
     whole = ScoreCounts(ks, **options)
-    whole.add(Block(Y, top, 4, 0), weights)
+    whole.add(Block(Y, top, 4, 0))
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=5)))
     parts = []
     for block in data.draw(st.permutations(blocks(Y, top, cuts, 4))):
         part = ScoreCounts(ks, **options)
-        part.add(block, None if weights is None else weights[block.first_row : block.first_row + block.n_rows])
+        part.add(block)
         parts.append(part)
     while len(parts) > 1:
         a = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
@@ -376,8 +375,7 @@ def test_the_fold_is_the_same_for_any_cutting_order_and_tree(seed, exact, folded
     found = as_truth(Y).hits(top.ids)
     for k in ks:
         present = top.ids[:, :k] >= 0
-        times = None if weights is None else np.repeat(weights, k).reshape(n, k)[present]
-        pool = ScorePool(exact).add(top.scores[:, :k][present], found[:, :k][present], times)
+        pool = ScorePool(exact).add(top.scores[:, :k][present], found[:, :k][present])
         assert contents(again.pool(k)) == contents(pool)
 
 
