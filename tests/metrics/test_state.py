@@ -332,9 +332,7 @@ def test_a_damaged_file_never_gives_another_result(tmp_path):
 @pytest.mark.parametrize("array", ["inverse_propensity", "label_counts"])
 def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
     """The file is whole, its checksums fit; the sums in it were weighted otherwise."""
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
-    arrays = stored(tmp_path / "a.npz")
+    arrays = saved(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", **resealed(arrays | {array: arrays[array] + 1}))
     with damaged("a.npz", match="belong"):
         xc.State.load(tmp_path / "a.npz")
@@ -345,6 +343,13 @@ def stored(path) -> dict:
         return dict(arrays)
 
 
+def saved(path, **how) -> dict:
+    """The arrays of a file with a state of everything."""
+    Y, top, w, counts, n_relevant = rows(16)
+    empty(w, counts).add(Y, top, 0, n_relevant).save(path, **how)
+    return stored(path)
+
+
 def resealed(arrays: dict) -> dict:
     """What another hand would write: the digest is that of the changed arrays."""
     return state._sealed(json.loads(arrays["header"].tobytes()), arrays)
@@ -353,9 +358,7 @@ def resealed(arrays: dict) -> dict:
 @pytest.mark.parametrize("compress", [False, True])
 def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
     """Archives that are whole, with other numbers in one array or in the header."""
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz", compress=compress)
-    arrays = stored(tmp_path / "a.npz")
+    arrays = saved(tmp_path / "a.npz", compress=compress)
     header = json.loads(arrays["header"].tobytes())
     assert resealed(arrays)["header"].tolist() == arrays["header"].tolist()
     for name in arrays.keys() - {"header"}:
@@ -414,9 +417,7 @@ def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
 @pytest.mark.parametrize("array", ["rows.sums", "rows.n_rows", "pairs.count", "pairs.score", "pairs.dtype", "header"])
 @pytest.mark.parametrize("how", ["missing", "dtype", "shape", "negative"])
 def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
-    arrays = stored(tmp_path / "a.npz")
+    arrays = saved(tmp_path / "a.npz")
     if how == "missing":
         del arrays[array]
     elif how == "dtype":
