@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import xcrepro as xc
 from benchmarks import cross_fit as benchmark
+from tests.refused import refused
 from xcrepro import calibrate
 from xcrepro.calibrate import Beta, HistogramBinning, Isotonic, Platt, VennAbers
 from xcrepro.errors import ArgumentError, DataError
@@ -546,7 +547,7 @@ def test_an_empty_fold_is_no_fault_but_nothing_to_learn_from_is():
     hits[:] = False
     with pytest.raises(ArgumentError, match="outside fold 3"):
         calibrate.cross_fit(scores, hits, folds=4)
-    with pytest.raises(ArgumentError, match="place 0 of the rows outside fold 3"):
+    with pytest.raises(ArgumentError, match=r"place 0 .*fold 3"):
         calibrate.cross_fit(scores, hits, folds=4, separate=True)
     assert (calibrate.cross_fit(np.full((6, 2), ABSENT), np.zeros((6, 2), bool), folds=3) == ABSENT).all()
 
@@ -660,9 +661,9 @@ def test_links_go_before_the_calibration():
     through = calibrate.cross_fit_top(Y, top, "isotonic", link=lambda s: calibrate.margin(s, "squared_hinge"))
     np.testing.assert_array_equal(through.ids, top.ids)
     for bad in ("sigmoid", 3):
-        with pytest.raises(ArgumentError, match="link must be None"):
+        with refused("link", repr(bad)):
             calibrate.cross_fit_top(Y, top, link=bad)
-    with pytest.raises(ArgumentError, match="keep the shape"):
+    with pytest.raises(ArgumentError, match="shape"):
         calibrate.cross_fit_top(Y, top, link=lambda s: s[:, :1])
 
 
@@ -770,14 +771,14 @@ def test_files_of_before_have_no_digest(tmp_path):
     content = json.loads(path.read_text()) | {"format": "xcrepro calibrator 1"}
     del content["sha256"]
     path.write_text(json.dumps(content))
-    with pytest.warns(UserWarning, match="saved before calibrators had digests"):
+    with pytest.warns(UserWarning, match="digests"):
         assert calibrate.load(path).predict([0.5]) == fitted.predict([0.5])
 
 
 @EACH
 def test_unfitted_calibrators_say_so(method, tmp_path):
     for call in (lambda: method.predict([0.5]), lambda: method.save(tmp_path / "x.json")):
-        with pytest.raises(ArgumentError, match="must be fitted"):
+        with pytest.raises(ArgumentError, match="fitted"):
             call()
     assert list(tmp_path.iterdir()) == []
 
@@ -933,5 +934,5 @@ def test_fit_top_is_the_fit_on_the_hits_of_a_topk(method):
     linked = calibrate.fit_top(Y, top, method, link=lambda values: values / 2)
     halved = fit(method, top.scores / 2, as_truth(Y).hits(top.ids))
     assert np.array_equal(linked.predict(scores / 2), halved.predict(scores / 2))
-    with pytest.raises(ArgumentError, match="must have a row for each of the 59 rows"):
+    with pytest.raises(ArgumentError, match="59 rows"):
         calibrate.fit_top(Y[:-1], top, method)

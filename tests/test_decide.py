@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import refused
 from xcrepro import decide
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import decide as kernel
@@ -399,7 +400,7 @@ def test_for_precision_says_where_its_assumption_fails():
     Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
     eta = np.array([[0.9, 0.1, 0.0], [0.9, 0.8, 0.0], [0.9, 0.5, 0.45]])
     assert not decide.for_precision(eta, 1, 0.3, 1 - Y).monotone
-    with pytest.raises(ArgumentError, match=r"no beta has P@1 above 1.0|at most 1"):
+    with refused("floor", 1.1):
         decide.for_precision(eta, 1, 1.1, Y)
 
 
@@ -476,9 +477,9 @@ def test_no_rows_no_labels_no_candidates():
     for eta in (sp.csr_matrix((0, 5), dtype=np.float32), np.zeros((0, 5))):
         for top in (decide.top_k(eta, 2), decide.greedy_coverage(eta, 2), decide.bounded_random(eta, 2)):
             assert top.ids.shape == (0, 2)
-        with pytest.raises(ArgumentError, match="at least one row"):
+        with pytest.raises(ArgumentError, match="one row"):
             decide.expected_coverage(eta, top, 1)
-        with pytest.raises(ArgumentError, match="at least one row"):
+        with pytest.raises(ArgumentError, match="one row"):
             decide.for_precision(eta, 1, 0.5)
     empty = sp.csr_matrix((3, 5), dtype=np.float32)
     top = decide.greedy_coverage(empty, 2, passes=3)
@@ -544,7 +545,7 @@ def test_what_is_no_probability_is_refused(value):
     calls += [(decide.expected_coverage, top, 1), (decide.expected_precision, top, 1)]
     for call, *others in calls:
         for form in (eta, eta.toarray()):
-            with pytest.raises(ArgumentError, match=r"probabilities must lie in \[0, 1\]; got .* at row 1, label 1"):
+            with refused("probabilities", match="row 1, label 1"):
                 call(form, *others)
 
 

@@ -136,9 +136,9 @@ def test_intervals_hold_the_truth_in_most_test_sets():
     held, differ = np.zeros((2, 4)), np.zeros(4)
     for _ in range(160):
         Y_here, tops = draw()
-        found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=200)
+        found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
         held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 4)
-        pair = xc.compare(Y_here, tops, samples=200, **how)
+        pair = xc.compare(Y_here, tops, samples=100, **how)
         differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
     for share in (held / 160, differ / 160):
         assert ((share >= 0.9) & (share <= 0.99)).all(), share

@@ -172,23 +172,24 @@ def test_blocks_in_any_order_give_the_same_bits(seed, cuts):
 # ---------------------------------------------------------------- what the intervals promise
 
 
-@pytest.mark.parametrize("metric", ["P", "R", "nDCG", "coverage"])
-def test_intervals_hold_and_are_narrower_than_the_judged_rows_alone(metric):
+def test_intervals_hold_and_are_narrower_than_the_judged_rows_alone():
     """150 samples of 80 of 800 rows: 95 % intervals that held in fewer than 86 % would be a fault."""
     complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
-    top = models["one"]
-    true = float(xc.evaluate(complete, top, 4, metrics=metric)["value"].iloc[0])
-    held, widths = 0, {"ppi++": [], "judged only": []}
+    top, names = models["one"], ["P", "R", "nDCG", "coverage"]
+    true = xc.evaluate(complete, top, 4, metrics=names)["value"].to_numpy()
+    held, widths = [], {"ppi++": [], "judged only": []}
     for seed in range(150):
         verdicts = j.verdicts(said(complete, j.sample(800, 80, seed)))
-        fold = j.Judged(verdicts, 4, metric, complete=True).add(observed, top)
+        fold = j.Judged(verdicts, 4, names, complete=True).add(observed, top)
         for method, own in widths.items():
-            line = fold.estimate(method=method).iloc[0]
-            own.append(line["high"] - line["low"])
-            held += method == "ppi++" and line["low"] <= true <= line["high"]
-    assert held >= 0.86 * 150
-    if metric != "coverage":
-        assert np.mean(widths["ppi++"]) < 0.9 * np.mean(widths["judged only"])
+            found = fold.estimate(method=method)
+            own.append((found["high"] - found["low"]).to_numpy())
+            if method == "ppi++":
+                held.append(found["low"].le(true) & found["high"].ge(true))
+    assert found["metric"].tolist() == names
+    assert (np.mean(held, axis=0) >= 0.86).all()
+    narrow, wide = (np.mean(own, axis=0)[:3] for own in widths.values())  # of coverage only what rows can tell
+    assert (narrow < 0.9 * wide).all()
 
 
 def test_gaps_hold_and_are_narrower_than_two_intervals():
@@ -251,7 +252,7 @@ def test_a_sheet_filled_in_comes_back(tmp_path):
     assert j.verdicts(tmp_path / "sheet.csv").drawn.size == 24
     table.loc[table["row"] == table["row"].iloc[0], "verdict"] = ""
     table.to_csv(tmp_path / "sheet.csv", index=False)
-    with pytest.warns(j.JudgedWarning, match="23 judged rows behind it are left out"):
+    with pytest.warns(j.JudgedWarning, match="23 judged rows"):
         assert j.verdicts(tmp_path / "sheet.csv").drawn.size == 0
 
 
@@ -290,10 +291,10 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     found = pd.read_csv(io.StringIO(capsys.readouterr().out.split("metric,k,left")[0]))
     assert np.allclose(found["value"], j.estimate(observed, models, sheet, (1, 4))["value"], atol=1e-6)
     assert main([*ask, "--within", "1"]) == 0
-    assert "more rows for ± 1 points" in capsys.readouterr().out
+    assert "± 1 points" in capsys.readouterr().out
     table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
     assert main(ask) == 0
-    assert "warning: only 10 rows are judged" in capsys.readouterr().err
+    assert "10 rows" in capsys.readouterr().err
 
 
 def test_most_judges_decide_and_a_tie_is_no():
@@ -319,14 +320,11 @@ def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (
-            [(0, 0, 1, "a"), (0, 0, 0, "a")],
-            "must not contradict each other; got 1 and 0 of judge 'a' on row 0, label 0",
-        ),
-        ([(0, 0, 2)], r"must be 1 \(relevant\) or 0 \(not\); got verdict '2' in line 1"),
-        ([(0, 0, 1), (-3, 0, 1)], "must name rows from 0; got row '-3' in line 2"),
-        ([(0, -2, 1)], "must name labels from 0, or -1; got label '-2'"),
-        ([(0, 0)], "must have the columns row, label, verdict"),
+        ([(0, 0, 1, "a"), (0, 0, 0, "a")], "1 and 0 .*'a' .*row 0, label 0"),
+        ([(0, 0, 2)], "verdict '2' .*line 1"),
+        ([(0, 0, 1), (-3, 0, 1)], "row '-3' .*line 2"),
+        ([(0, -2, 1)], "label '-2'"),
+        ([(0, 0)], "columns row, label, verdict"),
     ],
 )
 def test_verdicts_that_break_a_rule_are_named(lines, words):
@@ -342,27 +340,27 @@ def test_what_cannot_be_estimated_is_refused():
         return j.estimate(observed, top, verdicts, 4, metrics, **how)
 
     for verdicts, words in (
-        ([*said(complete, rows), (60, 0, 1)], "must be on rows that exist, below 60; got row 60"),
-        ([(0, 12, 1)], "must be on labels that exist, below 12; got label 12 in row 0"),
-        (said(complete, rows, [0]), r"must be on a drawn row's first 4 predictions; got none on label \d+ at place \d"),
-        (said(complete, rows[:2]), "must be on 3 rows or more; got 2"),
+        ([*said(complete, rows), (60, 0, 1)], "below 60; got row 60"),
+        ([(0, 12, 1)], "below 12; got label 12 in row 0"),
+        (said(complete, rows, [0]), r"first 4 .*label \d+ at place \d"),
+        (said(complete, rows[:2]), "3 rows .*got 2"),
     ):
         with pytest.raises(ArgumentError, match=words):
             ask(verdicts)
-    with pytest.raises(ArgumentError, match=r"got row 5.*no random choice"):
+    with pytest.raises(ArgumentError, match=r"row 5.*random"):
         j.verdicts(said(complete, [5]), rows=[6, 7])
-    with pytest.raises(ArgumentError, match="needs to know all labels of a drawn row; got 'R'"):
+    with pytest.raises(ArgumentError, match=r"all labels .*'R'"):
         ask(said(complete, rows), "R")
-    with pytest.raises(ArgumentError, match="means over rows: P, R"):
+    with pytest.raises(ArgumentError, match="rows: P, R"):
         ask(said(complete, rows), "macro-F1")
-    with pytest.raises(ArgumentError, match="must be 'these rows' for coverage"):
+    with pytest.raises(ArgumentError, match="'these rows'"):
         ask(said(complete, rows), "coverage", target="fresh rows")
-    with pytest.raises(ArgumentError, match="must be two or more"):
+    with pytest.raises(ArgumentError, match="two or"):
         j.compare(observed, {"one": top}, said(complete, rows), 4)
     fold = j.Judged(said(complete, rows), 4).add(observed, top)
-    with pytest.raises(ArgumentError, match="every row once; got rows 0 to 59 twice"):
+    with pytest.raises(ArgumentError, match=" 59 twice"):
         fold.add(observed, top, 0).estimate()
-    with pytest.raises(ArgumentError, match="same verdicts and options"):
+    with pytest.raises(ArgumentError, match="same verdicts"):
         fold.merge(j.Judged(said(complete, rows[:4]), 4))
 
 

@@ -12,6 +12,7 @@ import xcrepro as xc
 from benchmarks import labelwise as benchmark
 from benchmarks.metrics import make_case
 from tests.naive import as_matrices, small_rankings
+from tests.refused import refused
 from xcrepro.data.registry import BINS
 from xcrepro.errors import ArgumentError
 from xcrepro.metrics import labelwise, registry
@@ -197,13 +198,13 @@ def test_counts_give_each_labels_f_beta(beta):
 def test_counts_pick_ks_and_refuse_others():
     counts = m.confusion(TRUTH, TOP, (1, 2, 3))
     assert m.macro_f1(counts, ks=(3, 1)).tolist() == m.macro_f1(TRUTH, TOP, (3, 1)).tolist()
-    with pytest.raises(ArgumentError, match=r"ks must be among those counted, \[1, 2, 3\]; got \[5\]"):
+    with refused("ks", [5]):
         m.macro_f1(counts)
-    with pytest.raises(ArgumentError, match="top must be left out"):
+    with refused("top"):
         m.macro_f1(counts, TOP, 1)
-    with pytest.raises(ArgumentError, match="their ks are the same"):
+    with pytest.raises(ArgumentError, match=" ks are"):
         counts + m.confusion(TRUTH, TOP, (1, 2))
-    with pytest.raises(ArgumentError, match="their labels are the same"):
+    with pytest.raises(ArgumentError, match="labels are"):
         counts + m.confusion(TRUTH[:, :3], xc.TopK.from_ids([[0, 1, 2]] * 2, n_labels=3), (1, 2, 3))
     with pytest.raises(ValueError, match="read-only"):
         counts.tp[0, 0] = 9
@@ -238,7 +239,7 @@ def test_the_labels_hit_are_all_that_metrics_need():
         m.binned_macro_f1(of, top_, 3, label_counts=trained, over="test") for of, top_ in ((Y, top), (counts, None))
     ]
     assert tested[0].equals(tested[1])
-    with pytest.raises(ArgumentError, match="top must be left out when Y is a HitLabels"):
+    with refused("top", match="HitLabels"):
         m.macro_f1(hit, top, 1)
     with pytest.raises(ArgumentError, match="over='test'"):
         m.binned_macro_f1(hit, ks=3, label_counts=trained, over="test")

@@ -69,7 +69,7 @@ def test_the_best_threshold_is_that_of_a_search(case, beta):
     Y, top = as_given(truth, rows)
     if not any_hit(truth, rows):
         for per in ("all", "label"):
-            with pytest.raises(ArgumentError, match="a hit among the predictions"):
+            with pytest.raises(ArgumentError, match="a hit"):
                 m.best_threshold(Y, top, per=per, beta=beta)
         return
     assert m.best_threshold(Y, top, beta=beta) == naive.best_threshold(truth, rows, beta)
@@ -99,9 +99,7 @@ def test_cross_fitting_judges_no_row_by_its_own_threshold(case, folds, per):
         others = [i for i in range(len(rows)) if i not in part]
         outside = [truth[i] for i in others], [rows[i] for i in others]
         if not any_hit(*outside):
-            with pytest.raises(
-                ArgumentError, match=f"none outside fold {(len(want) and folds - 1) or 0}|none outside fold"
-            ):
+            with pytest.raises(ArgumentError, match="outside fold"):
                 m.cross_fit_sets(Y, top, folds=folds, per=per)
             return
         cut = naive.best_threshold(*outside) if per == "all" else naive.own_thresholds(*outside, N_LABELS)

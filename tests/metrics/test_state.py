@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import damaged, refused
 from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.folds.rows import poisson_weights
 from xcrepro.metrics import registry, state
@@ -210,13 +211,10 @@ def merged(**other):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (
-            {"ks": (1, 5)},
-            r"metrics \['P@1', 'P@3', 'PSP@1', 'PSP@3'\] here and \['P@1', 'P@5', 'PSP@1', 'PSP@5'\] there",
-        ),
-        ({"inverse_propensity": np.full(N_LABELS, 2.0)}, "inverse_propensity [0-9a-f]{16} here and [0-9a-f]{16} there"),
-        ({"bins": 15}, "bins 10 here and 15 there"),
-        ({"exact": True}, "exact False here and True there"),
+        ({"ks": (1, 5)}, r"metrics \[.*'PSP@3'\] .*'PSP@5'\]"),
+        ({"inverse_propensity": np.full(N_LABELS, 2.0)}, "inverse_propensity [0-9a-f]{16} .*[0-9a-f]{16}"),
+        ({"bins": 15}, "bins 10 .*15"),
+        ({"exact": True}, "exact False .*True"),
     ],
 )
 def test_states_of_other_options_are_refused(other, message):
@@ -240,11 +238,11 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     wide = sp.hstack([Y, sp.csr_matrix((60, 1))]).tocsr()
     more = xc.TopK(top.ids, top.scores, N_LABELS + 1)
     one = xc.State(1, "P").update(Y, top)
-    with pytest.raises(ArgumentError, match="40 labels in every block"):
+    with pytest.raises(ArgumentError, match="40 labels"):
         one.add(wide, more)
-    with pytest.raises(ArgumentError, match="n_labels 40 here and 41 there"):
+    with pytest.raises(ArgumentError, match=r"n_labels 40 .* 41 "):
         one.merge(xc.State(1, "P").update(wide, more))
-    with pytest.raises(ArgumentError, match="must be a State"):
+    with pytest.raises(ArgumentError, match="a State"):
         one.merge({})
     one.save(tmp_path / "a.npz")
     monkeypatch.setattr(xc, "__version__", "9.9")
@@ -256,9 +254,9 @@ def test_a_row_twice_is_refused_unless_allowed():
     Y, top, *_ = rows(12)
     one = xc.State(1, "P").update(Y, top, 100).add(Y, top, 0)
     for first, both in ((0, "0 to 59"), (59, "59 to 59"), (41, "41 to 59"), (130, "130 to 159")):
-        with pytest.raises(ArgumentError, match=f"rows {both} a second time"):
+        with pytest.raises(ArgumentError, match=f"rows {both} "):
             one.add(Y, top, first)
-    with pytest.raises(ArgumentError, match="rows 100 to 159 a second time"):
+    with pytest.raises(ArgumentError, match="rows 100 to 159 "):
         one.merge(xc.State(1, "P").update(Y, top, 100))
     assert one.n_rows == 120
     one.add(Y[:40], top.rows(slice(0, 40)), 60)
@@ -270,7 +268,7 @@ def test_no_rows_in_a_block_is_fine_in_all_an_error(tmp_path):
     Y, top, *_ = rows(13)
     none = slice(0, 0)
     nothing = xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y[none], top.rows(none), 5)
-    with pytest.raises(ArgumentError, match="at least one row"):
+    with pytest.raises(ArgumentError, match="one row"):
         nothing.compute()
     assert nothing.merge(xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y, top, 0)).n_rows == 60
     fresh = xc.State((1, 3), ["P", "coverage", "ECE"])
@@ -304,9 +302,9 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
     with pytest.raises(DataMissing, match="no-such"):
         xc.State.load(tmp_path / "no-such.npz")
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
-    with pytest.raises(DataError, match="no header of a state"):
+    with damaged("other.npz", match="header"):
         xc.State.load(tmp_path / "other.npz")
-    with pytest.raises(ArgumentError, match=r"must end in \.npz"):
+    with pytest.raises(ArgumentError, match=r"\.npz"):
         xc.State(1, "P").save(tmp_path / "state.txt")
 
 
@@ -334,13 +332,22 @@ def test_a_damaged_file_never_gives_another_result(tmp_path):
 @pytest.mark.parametrize("array", ["inverse_propensity", "label_counts"])
 def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
     """The file is whole, its checksums fit; the sums in it were weighted otherwise."""
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
-    with np.load(tmp_path / "a.npz") as stored:
-        arrays = dict(stored)
+    arrays = saved(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", **resealed(arrays | {array: arrays[array] + 1}))
-    with pytest.raises(DataError, match="arrays that do not belong to its header"):
+    with damaged("a.npz", match="belong"):
         xc.State.load(tmp_path / "a.npz")
+
+
+def stored(path) -> dict:
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def saved(path, **how) -> dict:
+    """The arrays of a file with a state of everything."""
+    Y, top, w, counts, n_relevant = rows(16)
+    empty(w, counts).add(Y, top, 0, n_relevant).save(path, **how)
+    return stored(path)
 
 
 def resealed(arrays: dict) -> dict:
@@ -351,10 +358,7 @@ def resealed(arrays: dict) -> dict:
 @pytest.mark.parametrize("compress", [False, True])
 def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
     """Archives that are whole, with other numbers in one array or in the header."""
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz", compress=compress)
-    with np.load(tmp_path / "a.npz") as stored:
-        arrays = dict(stored)
+    arrays = saved(tmp_path / "a.npz", compress=compress)
     header = json.loads(arrays["header"].tobytes())
     assert resealed(arrays)["header"].tolist() == arrays["header"].tolist()
     for name in arrays.keys() - {"header"}:
@@ -363,13 +367,13 @@ def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
             data[place] ^= 1
             changed = np.frombuffer(bytes(data), arrays[name].dtype).reshape(arrays[name].shape)
             np.savez(tmp_path / "b.npz", **arrays | {name: changed})
-            with pytest.raises(DataError, match="another content than was saved"):
+            with damaged("b.npz", match="another content"):
                 xc.State.load(tmp_path / "b.npz")
             data[place] ^= 1
     for name in header.keys() - {"format", "version"}:
         said = json.dumps(header | {name: "0"}).encode()
         np.savez(tmp_path / "b.npz", **arrays | {"header": np.frombuffer(said, np.uint8)})
-        with pytest.raises(DataError, match="another content than was saved"):
+        with damaged("b.npz", match="another content"):
             xc.State.load(tmp_path / "b.npz")
 
 
@@ -382,7 +386,7 @@ def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
     sums = fold._sums
     sums._totals[of_hits] *= -30 if metric == "abandonment" else 30
     made.save(tmp_path / "a.npz")
-    with pytest.raises(DataError, match=rf"{metric}@[13] = .*, which is a share"):
+    with damaged("a.npz", match=rf"{metric}@[13] = .* share"):
         xc.State.load(tmp_path / "a.npz")
 
 
@@ -392,33 +396,28 @@ def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
 def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     Y, top, *_ = rows(16)
     xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
-    with np.load(tmp_path / "a.npz") as stored:
-        arrays = dict(stored)
+    arrays = stored(tmp_path / "a.npz")
     header = json.loads(arrays["header"].tobytes()) | {name: value}
     np.savez(tmp_path / "a.npz", **state._sealed(header, arrays))
-    with pytest.raises(DataError, match="a state that cannot be"):
+    with damaged("a.npz", match="cannot be"):
         xc.State.load(tmp_path / "a.npz")
 
 
 def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
     Y, top, *_ = rows(16)
     xc.State(1, "P").update(Y, top).save(tmp_path / "a.npz")
-    with np.load(tmp_path / "a.npz") as stored:
-        arrays = dict(stored)
+    arrays = stored(tmp_path / "a.npz")
     header = {**json.loads(arrays["header"].tobytes()), "format": "xcrepro state 1"}
     del header["sha256"]
     np.savez(tmp_path / "a.npz", **arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
-    with pytest.raises(DataError, match=r"xcrepro state 1 of version .*Make it again with this version"):
+    with damaged("a.npz", match="state 1 .*again"):
         xc.State.load(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("array", ["rows.sums", "rows.n_rows", "pairs.count", "pairs.score", "pairs.dtype", "header"])
 @pytest.mark.parametrize("how", ["missing", "dtype", "shape", "negative"])
 def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
-    Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(tmp_path / "a.npz")
-    with np.load(tmp_path / "a.npz") as stored:
-        arrays = dict(stored)
+    arrays = saved(tmp_path / "a.npz")
     if how == "missing":
         del arrays[array]
     elif how == "dtype":
@@ -431,7 +430,7 @@ def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
         arrays[array] = arrays[array] - 10**6
     for same_digest in (True, False):
         np.savez(tmp_path / "b.npz", **(arrays if same_digest or array == "header" else resealed(arrays)))
-        with pytest.raises(DataError, match=r"b\.npz"):
+        with damaged("b.npz"):
             xc.State.load(tmp_path / "b.npz")
 
 
@@ -439,7 +438,7 @@ def test_of_an_iterable_needs_no_top():
     Y, top, *_ = rows(17)
     blocks = ((Y[i : i + 7], top.rows(slice(i, i + 7))) for i in range(0, 60, 7))
     assert state.of(blocks, metrics=["P", "smECE"]).compute().equals(state.of(Y, top, metrics=["P", "smECE"]).compute())
-    with pytest.raises(ArgumentError, match="top must be given with a single Y"):
+    with refused("top"):
         state.of(Y, metrics="P")
 
 
@@ -518,19 +517,16 @@ def test_intervals_merge_as_all_else_does(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda Y, top: xc.State(1, "coverage", samples=50),
-            "samples must go with a metric that is made of sums over rows",
-        ),
-        (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row must be given for samples"),
-        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples must be given up front"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top), "first_row must be given for cross-fitting"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top, 1), "must leave room for the block's 60 rows"),
-        (lambda Y, top: xc.State(1, "ACE").update(Y, top).cross_fit(1), "n_rows must be given up front"),
-        (lambda Y, top: xc.State(1, "P").update(Y, top).scores(1), "must name a metric that keeps the scores"),
-        (lambda Y, top: xc.State(1, "ACE").update(Y, top).scores(2), "k must be one of"),
-        (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "must name a label-wise metric"),
-        (lambda Y, top: xc.State(1, "ACE").bounds(), "at least one row"),
+        (lambda Y, top: xc.State(1, "coverage", samples=50), "samples .*sums"),
+        (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row .*samples"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples .*front"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top), "first_row .*cross-fitting"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top, 1), "block's 60 rows"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).cross_fit(1), "n_rows .*front"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).scores(1), "keeps .*scores"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).scores(2), "k must"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "label-wise"),
+        (lambda Y, top: xc.State(1, "ACE").bounds(), "one row"),
     ],
 )
 def test_what_was_not_kept_is_named(call, message):

@@ -7,7 +7,8 @@ number of threads or processes. :class:`xcrepro.State` holds the folds that its 
 
 Each fold has
 
-- ``add(block, weights=None)``: fold in a block; row i counts ``weights[i]`` times (whole numbers, 0 allowed), once by default;
+- ``add(block)``: fold in a block. Of rows and of labels also with ``weights`` for resampling: row i counts ``weights[i]`` times
+  (whole numbers, 0 allowed);
 - ``merge(other)``: fold in another fold of the same options (the State compares those);
 - ``arrays()`` -> dict of str to ndarray: everything it holds, in a canonical form, so that equal folds have equal bytes;
 - ``restore(arrays)``: the inverse, on a fresh fold of the same options; a ``ValueError`` that says what is wrong where arrays

@@ -60,15 +60,15 @@ class PairSums:
         }
         self._dtype: np.dtype | None = None
 
-    def add(self, block: Block, weights: np.ndarray | None = None) -> None:
-        """Fold in the pairs of a block; row i counts ``weights[i]`` times."""
+    def add(self, block: Block) -> None:
+        """Fold in the pairs of a block."""
         places = slice(0, int(self.ks[-1]))
         parts = block.scores[:, places], block.ids[:, places], block.found[:, places]
-        self._add(*parts, self._bucket, weights, block.first_row)
+        self._add(*parts, self._bucket, None, block.first_row)
 
     def add_pairs(self, scores: np.ndarray, hits: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k. Their kinds may not be mixed: edges
-        differ."""
+        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k; pair i counts ``weights[i]`` times.
+        The kinds of scores may not be mixed: edges differ."""
         self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), weights)
 
     def _add(self, scores, ids, found, bucket, weights, first_row: int | None = None) -> None:

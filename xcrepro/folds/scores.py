@@ -538,7 +538,7 @@ class ScoreCounts:
         # Of each fold and each stretch of places (from one k up to the next)
         self._pools = [[ScorePool(exact) for _ in self.ks] for _ in range(n_folds)]
 
-    def add(self, block: Block, weights: np.ndarray | None = None) -> None:
+    def add(self, block: Block) -> None:
         """Fold in a block."""
         k = int(self.ks[-1])
         scores, present = np.ascontiguousarray(block.scores[:, :k]), block.ids[:, :k] >= 0
@@ -554,9 +554,8 @@ class ScoreCounts:
             first = 0
             for pool, last in zip(self._pools[f], self.ks.tolist(), strict=True):
                 kept = slice(None) if full else present[lo:hi, first:last].ravel()
-                counts = None if weights is None else np.repeat(weights[lo:hi], last - first)[kept]
                 # A copy: what waits must not hold on to the whole block.
-                pool._wait(keys[lo:hi, first:last].flatten()[kept], counts)
+                pool._wait(keys[lo:hi, first:last].flatten()[kept], None)
                 first = last
 
     def merge(self, other: ScoreCounts) -> None:
