@@ -261,7 +261,7 @@ def test_input_may_come_in_any_form_and_is_left_alone(model):
     want = fitted(model).predict(X, 3)
     wide = X.copy()
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    forms = [sp.csr_array(X.astype(np.float64)), wide, sp.coo_matrix(X), X.toarray()]
+    forms = [X, sp.csr_array(X.astype(np.float64)), wide, sp.coo_matrix(X), X.toarray()]
     if model in ON_UNIT_ROWS:  # the forests' separators visit what is stored
         zero = sp.csr_matrix((np.append(X[4].data, 0.0), np.append(X[4].indices, 2), [0, 1]), shape=(1, 12))
         forms.append(sp.vstack([X[:4], zero, X[5:]]).tocsr())

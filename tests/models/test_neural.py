@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import xcrepro as xc
-from xcrepro.errors import DataError
-from xcrepro.models import base, neural
+from tests.refused import damaged
+from xcrepro.models import neural
 from xcrepro.models.adam import Adam
 from xcrepro.models.base import unit_rows
 from xcrepro.models.neural import NeuralOneVsAll
@@ -246,11 +245,6 @@ def test_predictions_are_the_network_written_out(data, models):
     np.testing.assert_allclose(top.scores, 1 / (1 + np.exp(np.sort(-z, axis=1)[:, :4])), rtol=1e-4)
 
 
-def test_dropout_changes_training(data):
-    fits = [NeuralOneVsAll(dim=16, epochs=2, dropout=d).fit(data.train.X, data.train.Y) for d in (0.0, 0.5)]
-    assert (fits[0].weights_["output"] != fits[1].weights_["output"]).any()
-
-
 def test_batch_of_all_rows_and_of_one():
     rng = np.random.default_rng(3)
     X = sp.random(12, 6, 0.6, "csr", np.float32, rng)
@@ -299,18 +293,11 @@ def test_one_label_and_more_places_than_labels():
     assert model.predict_proba(X, 3).nnz == 6
 
 
-def test_a_stored_model_that_does_not_fit_its_description_is_refused(tmp_path, data):
+def test_a_file_with_impossible_arrays_is_refused(tmp_path, data):
     model = NeuralOneVsAll(dim=4, epochs=1).fit(data.train.X, data.train.Y)
+    model.weights_["output"] = model.weights_["output"][:-1]
     model.save(tmp_path / "model")
-    arrays = dict(model.weights_, output=model.weights_["output"][:-1])
-    np.savez(tmp_path / "model" / "arrays.npz", **arrays)
-    with pytest.raises(DataError, match=r"arrays.npz is not what was saved"):
-        NeuralOneVsAll.load(tmp_path / "model")
-    # And where another hand sealed it anew.
-    about = json.loads((tmp_path / "model" / "model.json").read_text())
-    about |= {"files": base._digests(tmp_path / "model"), "sha256": ""}
-    (tmp_path / "model" / "model.json").write_text(base._sealed(json.dumps(about)))
-    with pytest.raises(DataError, match="output of float32 and shape"):
+    with damaged("model", match="output"):
         NeuralOneVsAll.load(tmp_path / "model")
 
 
