@@ -9,7 +9,7 @@ from xcrepro.models import progress
 
 def test_lines_come_late_and_seldom_and_say_when_it_ends(capsys):
     now = [0.0]
-    work = progress.Progress(100, "PLT, training tree 1 of 3", clock=lambda: now[0])
+    work = progress.Progress(100, "it", clock=lambda: now[0])
     said = []
     for second in range(1, 101):  # a hundredth a second
         now[0] = float(second)
