@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import hashlib
 import json
@@ -112,74 +113,49 @@ def test_set_params_takes_all_or_nothing():
     assert model.C == 2
 
 
-@pytest.mark.parametrize(
-    ("kinds", "name", "values"),
-    [
-        ((m.OneVsRest, m.NapkinPLT, m.PLT), "loss", ("hinge", None)),
-        ((m.NeuralOneVsAll,), "loss", ("hinge",)),
-        ((m.OneVsRest, m.DiSMEC, m.NapkinPLT), "C", (0, math.nan, "1")),
-        ((m.FastXML, m.PfastreXML, m.PLT, m.PDSparse, m.ProXML), "C", (0, math.nan, math.inf, "1")),
-        ((m.OneVsRest, m.DiSMEC, m.NapkinPLT, m.PLT), "eps", (-0.1, "0.1")),
-        ((m.OneVsRest, m.DiSMEC, m.NapkinPLT, m.PLT), "threshold", (-1,)),
-        ((m.OneVsRest, m.DiSMEC, m.NapkinPLT, m.PLT, m.FastXML), "seed", (-1, 1.5, None)),
-        ((m.NeuralOneVsAll, m.TwoTowers, m.LabelAttention, m.MLCSSP), "seed", (-1, 1.5, None)),
-        ((m.OneVsRest, m.NapkinPLT), "seed", (2**31,)),
-        ((m.NapkinPLT, m.PLT), "arity", (1,)),
-        ((m.NapkinPLT,), "max_leaves", (0,)),
-        ((m.NapkinPLT,), "ensemble", (True,)),
-        ((m.NapkinPLT,), "tree_type", ("oak",)),
-        ((m.PLT, m.FastXML), "trees", (0, 1.5)),
-        ((m.PLT, m.FastXML, m.ClusterNetwork), "max_leaf", (0, True)),
-        ((m.PLT,), "kmeans_eps", (-1.0,)),
-        ((m.FastXML,), "labels_per_leaf", (0,)),
-        ((m.FastXML,), "tol", (-1.0,)),
-        ((m.FastXML,), "bias", (math.nan,)),
-        ((m.FastXML,), "ideal", ("k",)),
-        ((m.PfastXML,), "A", (-1.0,)),
-        ((m.PfastXML,), "inverse_propensity", ([1.0, 0.0, 1.0, 1.0], [1.0])),
-        ((m.PfastreXML,), "alpha", (1.5,)),
-        ((m.PfastreXML,), "gamma", (-1.0, math.inf)),
-        ((m.NeuralOneVsAll, m.TwoTowers, m.LabelAttention, m.SLEEC), "dim", (0, 2.0)),
-        ((m.NeuralOneVsAll, m.LabelAttention), "epochs", (0,)),
-        ((m.NeuralOneVsAll, m.LabelAttention), "batch", (True,)),
-        ((m.NeuralOneVsAll, m.LabelAttention, m.ClusterNetwork), "dropout", (1.0, math.nan)),
-        ((m.NeuralOneVsAll, m.TwoTowers, m.LabelAttention, m.WSABIE), "learning_rate", (0, 1.5)),
-        ((m.TwoTowers,), "output", ("cosine",)),
-        ((m.TwoTowers,), "shortlist", (0, True)),
-        ((m.TwoTowers,), "refresh", (0,)),
-        ((m.TwoTowers,), "hard", (-1,)),
-        ((m.TwoTowers,), "temperature", (0, math.nan)),
-        ((m.TwoTowers,), "strength", (0, math.inf)),
-        ((m.LabelAttention,), "negatives", (0, 1.5)),
-        ((m.LabelAttention, m.ProXML), "steps", (0, None)),
-        ((m.NeuralOneVsAll,), "gamma", (-1, "2")),
-        ((m.NeuralOneVsAll,), "gamma_positive", (math.inf,)),
-        ((m.NeuralOneVsAll,), "gamma_negative", (-0.1,)),
-        ((m.NeuralOneVsAll,), "shift", (1.0,)),
-        ((m.ClusterNetwork,), "clusters", ("words",)),
-        ((m.ClusterNetwork,), "levels", (3,)),
-        ((m.ClusterNetwork,), "beam", (0,)),
-        ((m.ClusterNetwork,), "soft", (1.5,)),
-        ((m.GraphTowers,), "near", (0,)),
-        ((m.GraphTowers,), "words", (0,)),
-        ((m.GraphTowers,), "mix", (math.nan,)),
-        ((m.KNN,), "neighbours", (0,)),
-        ((m.SLEEC,), "sparsity", (-1,)),
-        ((m.LPSR,), "partitions", (0,)),
-        ((m.CPLST,), "components", (0,)),
-        ((m.CPLST,), "penalty", (0,)),
-        ((m.LEML,), "rounds", (0,)),
-        ((m.CS,), "sparsity", (0,)),
-    ],
-)
-def test_a_parameter_that_breaks_its_rule_is_named_by_fit(kinds, name, values):
-    for kind in kinds:
-        for value in values:
-            model = kind(**{name: value})
-            with refused(name):
-                model.fit(np.eye(4), np.eye(4))
-            with pytest.raises(m.NotFitted):  # nothing half-done
-                model.predict(np.eye(4))
+WRONG = {"int": (-1, 1.5, True, None), "float": (-1.0, math.nan, "1"), "str": ("oak", None)}
+WRONG["float | None"] = WRONG["float"]
+MAY_BE_0 = {"seed", "threshold", "kmeans_eps", "hard", "bias", "B", "alpha", "shift", "dropout", "sparsity", "mix"}
+MAY_BE_0 |= {"soft", "gamma", "gamma_positive", "gamma_negative"}
+BEYOND = [
+    ((m.OneVsRest, m.NapkinPLT), "seed", (2**31,)),
+    ((m.NapkinPLT, m.PLT), "arity", (1,)),
+    ((m.FastXML, m.PfastreXML, m.PLT), "C", (math.inf,)),
+    ((m.PfastXML,), "inverse_propensity", ([1.0, 0.0, 1.0, 1.0], [1.0])),
+    ((m.PfastreXML,), "alpha", (1.5,)),
+    ((m.PfastreXML,), "gamma", (math.inf,)),
+    ((m.NeuralOneVsAll, m.LabelAttention, m.ClusterNetwork), "dropout", (1.0,)),
+    ((m.NeuralOneVsAll, m.TwoTowers, m.LabelAttention, m.WSABIE), "learning_rate", (1.5,)),
+    ((m.NeuralOneVsAll,), "gamma_positive", (math.inf,)),
+    ((m.NeuralOneVsAll,), "shift", (1.0,)),
+    ((m.TwoTowers,), "strength", (math.inf,)),
+    ((m.ClusterNetwork,), "levels", (3,)),
+    ((m.ClusterNetwork,), "soft", (1.5,)),
+    ((m.CS,), "sparsity", (0,)),
+]
+
+
+def wrong_parameters():
+    """(class, parameter, value): what is of another type, too small, or too large."""
+    for kind in (getattr(m, name) for name in m.CLASSES):
+        for field in dataclasses.fields(kind):
+            zero = (0,) if field.type != "str" and field.name not in MAY_BE_0 else ()
+            for value in (*WRONG.get(field.type, ()), *zero) if field.init else ():
+                if (field.name, value) != ("bias", -1.0):
+                    yield kind, field.name, value
+    for kinds, name, values in BEYOND:
+        yield from ((kind, name, value) for kind in kinds for value in values)
+
+
+def test_a_parameter_that_breaks_its_rule_is_named_by_fit():
+    wrong = list(wrong_parameters())
+    assert len(wrong) > 500
+    for kind, name, value in wrong:
+        model = kind(**{name: value})
+        with refused(name):
+            model.fit(np.eye(4), np.eye(4))
+        with pytest.raises(m.NotFitted):  # nothing half-done
+            model.predict(np.eye(4))
 
 
 def test_scikit_learn_can_clone_it():

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import xcrepro as xc
+from tests.models.slopes import follow_the_slope
 from tests.refused import damaged, refused
 from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers, clustered, graph
 
@@ -52,18 +53,6 @@ def slow_loss(net, X, T, levels, beam):
     return total / len(X)
 
 
-def follow_the_slope(got, loss, net, rel, tolerance):
-    """Each gradient is the difference of the loss between two nets that differ in one weight."""
-    for name in got:
-        for place in np.ndindex(net[name].shape):
-            ends = []
-            for move in (1e-4, -1e-4):
-                moved = {one: net[one].astype(float) for one in got}
-                moved[name][place] += move
-                ends.append(loss(moved))
-            assert got[name][place] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=rel, abs=tolerance), (name, place)
-
-
 @pytest.mark.parametrize("levels", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_step_follows_the_slope_of_the_loss(levels, seed):
@@ -79,7 +68,7 @@ def test_the_step_follows_the_slope_of_the_loss(levels, seed):
     targets = clustered._targets(sp.csr_matrix(T, dtype=np.float32), PARENTS[levels])
     mask = np.ones((4, 3), np.float32)
     clustered.backpropagate(with_parents(net, levels), sp.csr_matrix(X), targets, mask, 1, update)
-    follow_the_slope(got, lambda moved: slow_loss(moved, X, T, levels, 1), net, 1e-3, 1e-4)
+    follow_the_slope(got, lambda moved: slow_loss(moved, X, T, levels, 1), net, 1e-4, rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +159,7 @@ def test_the_step_of_shares_follows_the_slope_of_the_loss(seed):
     given = sp.csr_matrix(X), sp.csr_matrix(T, dtype=np.float32), np.ones((4, 3), np.float32)
     clustered.backpropagate_shares(net, *given, beam, room, update)
     assert np.abs(got["share"]).max() > 1e-3
-    follow_the_slope(got, loss, net, 2e-3, 2e-4)
+    follow_the_slope(got, loss, net, 1e-4, rel=2e-3, abs=2e-4)
 
 
 def test_first_shares_by_counting():

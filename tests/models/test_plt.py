@@ -38,12 +38,15 @@ def unit(X) -> np.ndarray:
     return dense / np.where(length > 0, length, 1)
 
 
-def slow_proba(model: PLT, X) -> np.ndarray:
-    """Every label's probability, node by node from the stored weights; shares nothing with the search but the arrays."""
+def slow_proba(model: PLT, X, trees=None) -> np.ndarray:
+    """Every label's mean probability over trees, node by node from the stored weights; shares nothing with the search."""
     forest, x = model._forest, unit(X)
-    path = {v: np.ones(len(x)) for v in range(model.trees)}
+    trees = range(model.trees) if trees is None else trees
+    path = {v: np.ones(len(x)) for v in trees}
     total = np.zeros((len(x), model.n_labels_))
     for c, owner in enumerate(forest.owner.tolist()):
+        if owner not in path:  # another tree's
+            continue
         w = np.zeros((x.shape[1], forest.child_start[c + 1] - forest.child_start[c]))
         for i in range(forest.feature_start[c], forest.feature_start[c + 1]):
             for q in range(forest.weight_start[i], forest.weight_start[i + 1]):
@@ -55,7 +58,7 @@ def slow_proba(model: PLT, X) -> np.ndarray:
             path[v] = path[owner] * p
             if forest.label[v] >= 0:
                 total[:, forest.label[v]] += path[v]
-    return total / model.trees
+    return total / len(trees)
 
 
 def brute_force(scores: np.ndarray, k: int) -> np.ndarray:
@@ -149,41 +152,6 @@ def test_coverage_is_algorithm_1_over_all_probabilities(models, every, data, kin
     np.testing.assert_array_equal(proba, np.take_along_axis(eta.toarray(), want.ids, 1))
 
 
-def alone(model: PLT, tree: int) -> PLT:
-    """One tree of an ensemble as a model of its own: its chunks' arrays cut out, nodes numbered anew from its root."""
-    forest = model._forest
-    owner, start = forest.owner.tolist(), forest.child_start
-    number, chunks = {tree: 0}, []
-    for c, v in enumerate(owner):
-        if v in number:
-            chunks.append(c)
-            number |= {int(u): len(number) + i for i, u in enumerate(range(start[c], start[c + 1]))}
-    nodes = np.array(list(number))
-    parts = [np.arange(forest.feature_start[c], forest.feature_start[c + 1]) for c in chunks]
-    ends = [forest.weight_start[[forest.feature_start[c], forest.feature_start[c + 1]]] for c in chunks]
-    features, weights = np.concatenate(parts), np.concatenate([np.arange(*both) for both in ends])
-    place = {c: i for i, c in enumerate(chunks)} | {-1: -1}
-    leaf = np.array([[number.get(int(v), -1) for v in forest.leaf[tree]]], np.int32)
-    state = {
-        "chunk": np.array([place[int(c)] for c in forest.chunk[nodes]], np.int32),
-        "label": forest.label[nodes],
-        "above": np.array([place[int(c)] for c in forest.above[nodes]], np.int32),
-        "owner": np.array([number[owner[c]] for c in chunks], np.int32),
-        "child_start": 1 + np.cumsum([0, *(start[c + 1] - start[c] for c in chunks)]),
-        "leaf": leaf,
-        "feature_start": np.cumsum([0, *map(len, parts)]),
-        "features": forest.features[features],
-        "weight_start": np.cumsum([0, *(np.diff(forest.weight_start)[features])]),
-        "child": forest.child[weights],
-        "weight": forest.weight[weights],
-        "bias": forest.bias[nodes],
-    }
-    one = PLT(trees=1, loss=model.loss)
-    one._restore({**state, "n_points": model._n_points[chunks], "squared_hinge": np.array(model._squared_hinge)})
-    one.n_features_, one.n_labels_ = model.n_features_, model.n_labels_
-    return one
-
-
 @pytest.mark.parametrize(
     ("kind", "update", "beta"),
     [
@@ -195,38 +163,17 @@ def alone(model: PLT, tree: int) -> PLT:
     ],
 )
 def test_per_tree_is_the_mean_gain_of_trees_that_choose_alone(models, data, kind, update, beta):
-    model, X, k = models[kind], data.test.X[:60], 4
+    model, X, k = models[kind], data.test.X[:40], 4
     total = np.full((X.shape[0], model.n_labels_), -np.inf)
     for tree in range(model.trees):
-        eta = alone(model, tree).predict_proba(X, k=model.n_labels_)
-        top = xc.decide.greedy_coverage(eta, k, beta, update=update)
+        top = xc.decide.greedy_coverage(slow_proba(model, X, [tree]), k, beta, update=update)
         for row, (labels, gains) in enumerate(zip(top.ids, top.scores.astype(float), strict=True)):
             total[row, labels] = np.maximum(total[row, labels], 0) + gains / model.trees
     top = model.predict_coverage(X, k, beta, update=update, per_tree=True)
     want = brute_force(total, k)
     np.testing.assert_array_equal(top.ids, want)
-    np.testing.assert_array_equal(top.scores, np.take_along_axis(total, want, 1).astype(np.float32))
+    np.testing.assert_allclose(top.scores, np.take_along_axis(total, want, 1), rtol=2e-5)
     assert model.trees == 1 or (top.ids != model.predict_coverage(X, k, beta, update=update).ids).any()
-
-
-def test_coverage_covers_more_and_beta_leads_back(models, data):
-    model, truth = models[3, "logistic"], xc.truth.as_truth(data.test.Y)
-    found = {beta: model.predict_coverage(data.test.X, 3, beta) for beta in (0.0, 1.0, 1e9, np.inf)}
-    plain = model.predict(data.test.X, 3)
-
-    def covered(top):
-        return np.unique(top.ids[truth.hits(top.ids) > 0]).size
-
-    assert covered(found[0.0]) > covered(found[1.0]) > covered(plain)
-    np.testing.assert_array_equal(found[1e9].ids, plain.ids)
-    assert same_bits(found[np.inf], plain)
-
-
-def test_coverage_depends_on_the_order_of_rows_and_starts_anew_each_time(models, data):
-    model, X = models[1, "logistic"], data.test.X
-    first = model.predict_coverage(X, 5)
-    assert same_bits(model.predict_coverage(X, 5), first)
-    assert (model.predict_coverage(X[::-1], 5).ids[::-1] != first.ids).any()
 
 
 # ---------------------------------------------------------------------------------------------- training
@@ -393,11 +340,6 @@ def test_any_number_of_threads_trains_the_same_bits(data, monkeypatch, loss):
         model = PLT(trees=2, max_leaf=9, max_iter=3, loss=loss).fit(data.train.X[:200], data.train.Y[:200])
         bits.append(all_bits(model))
     assert bits[0] == bits[1] == bits[2] == bits[3]
-
-
-def test_the_trees_of_an_ensemble_differ(models):
-    first, second, _ = models[3, "logistic"]._forest.leaf
-    assert (first - first.min() != second - second.min()).any()
 
 
 def test_a_loaded_tree_has_the_same_structure(models, tmp_path):

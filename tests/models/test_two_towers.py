@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import xcrepro as xc
+from tests.models.slopes import follow_the_slope
 from tests.naive import same_bits
 from tests.refused import damaged, refused
 from xcrepro.kernels import two_towers as kernels
@@ -64,15 +65,11 @@ def test_the_step_follows_the_slope_of_the_loss(seed, temperature):
     table = near.astype(np.float64)
     assert loss == pytest.approx(slow_loss(table, X, words, Y, candidates, positives, temperature), rel=1e-4, abs=1e-5)
     got = np.vstack([X, words]).T @ np.vstack(gradients)
-    step, want = 1e-5, np.empty_like(table)
-    for place in np.ndindex(table.shape):
-        here, ends = table[place], []
-        for move in (step, -step):
-            table[place] = here + move
-            ends.append(slow_loss(table, X, words, Y, candidates, positives, temperature))
-        table[place] = here
-        want[place] = (ends[0] - ends[1]) / (2 * step)
-    np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-4)
+
+    def slow(moved):
+        return slow_loss(moved["table"], X, words, Y, candidates, positives, temperature)
+
+    follow_the_slope({"table": got}, slow, {"table": table}, 1e-5, rel=2e-3, abs=2e-4)
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
