@@ -9,54 +9,47 @@ from xcrepro.kernels import adam as kernel
 from xcrepro.models.adam import Adam
 
 
-def test_adam_is_the_printed_algorithm():
+def printed(weights, gradients):
+    """The weights after these steps, by the algorithm as Kingma and Ba print it."""
+    m, v = np.zeros(weights.shape), np.zeros(weights.shape)
+    for t, gradient in enumerate(gradients.astype(float), 1):
+        m = 0.9 * m + 0.1 * gradient
+        v = 0.999 * v + 0.001 * gradient**2
+        weights = weights - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    return weights
+
+
+def scalars(t):
+    """What the kernels take of step t."""
+    return (np.float32(value) for value in (0.1, 0.9, 0.999, 1 / (1 - 0.9**t), 1 / (1 - 0.999**t), 1e-8))
+
+
+def test_adam_is_the_printed_algorithm_and_on_the_rows_it_is_given():
     rng = np.random.default_rng(2)
-    weights = rng.normal(size=7).astype(np.float32)
-    first, second = np.zeros(7, np.float32), np.zeros(7, np.float32)
-    want, m, v = weights.astype(float), np.zeros(7), np.zeros(7)
-    f = np.float32
-    for t in range(1, 6):
-        gradient = rng.normal(size=7).astype(np.float32)
-        gradient[0] = 0
-        scales = f(1 / (1 - 0.9**t)), f(1 / (1 - 0.999**t))
-        kernel.flat(weights, gradient, first, second, f(0.1), f(0.9), f(0.999), *scales, f(1e-8))
-        m = 0.9 * m + 0.1 * gradient.astype(float)
-        v = 0.999 * v + 0.001 * gradient.astype(float) ** 2
-        want -= 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(weights, want, rtol=1e-5)
-    assert first[0] == second[0] == 0
+    start, gradients = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(5, 2, 3)).astype(np.float32)
+    gradients[:, 0, 0] = 0
+    for rows in (np.array([3, 1]), slice(0, 2)):
+        weights, (first, second) = start.copy(), np.zeros((2, 4, 3), np.float32)
+        for t, gradient in enumerate(gradients, 1):
+            if isinstance(rows, slice):
+                flat = (part.reshape(-1) for part in (weights[rows], gradient, first[rows], second[rows]))
+                kernel.flat(*flat, *scalars(t))
+            else:
+                kernel.rows(weights, rows, gradient, first, second, *scalars(t))
+        np.testing.assert_allclose(weights[rows], printed(start[rows].astype(float), gradients), rtol=1e-5)
+        others = np.delete(np.arange(4), rows)
+        np.testing.assert_array_equal(weights[others], start[others])
+        assert not first[others].any()
+        assert not second[others].any()
+        assert first[rows][0, 0] == second[rows][0, 0] == 0
 
 
 def test_moments_of_what_no_batch_touches_end_at_zero():
-    weights, gradient = np.ones(1, np.float32), np.ones(1, np.float32)
-    first, second = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    f = np.float32
+    weights, gradient, first, second = np.array([[1], [1], [0], [0]], np.float32)
     for _ in range(1000):
-        kernel.flat(weights, gradient, first, second, f(0.1), f(0.9), f(0.999), f(1), f(1), f(1e-8))
+        kernel.flat(weights, gradient, first, second, *scalars(9))
         gradient[:] = 0
     assert first[0] == 0
-
-
-def test_adam_is_the_printed_algorithm_on_the_rows_it_is_given():
-    rng = np.random.default_rng(2)
-    f = np.float32
-    weights = rng.normal(size=(4, 3)).astype(f)
-    first, second = np.zeros((2, 4, 3), f)
-    rows = np.array([3, 1])
-    want, m, v = weights[rows].astype(float), 0.0, 0.0
-    others = weights[[0, 2]].copy()
-    for t in range(1, 6):
-        gradient = rng.normal(size=(2, 3)).astype(f)
-        gradient[0, 0] = 0
-        scales = f(1 / (1 - 0.9**t)), f(1 / (1 - 0.999**t))
-        kernel.rows(weights, rows, gradient, first, second, f(0.1), f(0.9), f(0.999), *scales, f(1e-8))
-        m = 0.9 * m + 0.1 * gradient.astype(float)
-        v = 0.999 * v + 0.001 * gradient.astype(float) ** 2
-        want -= 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    np.testing.assert_allclose(weights[rows], want, rtol=1e-5)
-    np.testing.assert_array_equal(weights[[0, 2]], others)
-    assert not first[[0, 2]].any()
-    assert not second[[0, 2]].any()
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (5,)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests.naive import same_bits
-from xcrepro.errors import ArgumentError, DataError
+from tests.refused import refused
 from xcrepro.kernels import plt_search, plt_train
 from xcrepro.models import PLT, NotFitted, plt
 
@@ -36,12 +38,15 @@ def unit(X) -> np.ndarray:
     return dense / np.where(length > 0, length, 1)
 
 
-def slow_proba(model: PLT, X) -> np.ndarray:
-    """Every label's probability, node by node from the stored weights; shares nothing with the search but the arrays."""
+def slow_proba(model: PLT, X, trees=None) -> np.ndarray:
+    """Every label's mean probability over trees, node by node from the stored weights; shares nothing with the search."""
     forest, x = model._forest, unit(X)
-    path = {v: np.ones(len(x)) for v in range(model.trees)}
+    trees = range(model.trees) if trees is None else trees
+    path = {v: np.ones(len(x)) for v in trees}
     total = np.zeros((len(x), model.n_labels_))
     for c, owner in enumerate(forest.owner.tolist()):
+        if owner not in path:  # another tree's
+            continue
         w = np.zeros((x.shape[1], forest.child_start[c + 1] - forest.child_start[c]))
         for i in range(forest.feature_start[c], forest.feature_start[c + 1]):
             for q in range(forest.weight_start[i], forest.weight_start[i + 1]):
@@ -53,7 +58,7 @@ def slow_proba(model: PLT, X) -> np.ndarray:
             path[v] = path[owner] * p
             if forest.label[v] >= 0:
                 total[:, forest.label[v]] += path[v]
-    return total / model.trees
+    return total / len(trees)
 
 
 def brute_force(scores: np.ndarray, k: int) -> np.ndarray:
@@ -73,25 +78,23 @@ KINDS = [(1, "logistic"), (3, "logistic"), (2, "squared_hinge")]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_are_the_products_along_the_paths(models, data, kind):
-    X = data.test.X[:60]
+    X = data.test.X[:30]
     np.testing.assert_allclose(all_probabilities(models[kind], X), slow_proba(models[kind], X), rtol=2e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [1, 5, 50, 1000])
 def test_the_search_finds_what_scoring_all_labels_finds(models, every, data, kind, k):
-    model, X = models[kind], data.test.X
-    top, proba = model.predict(X, k, return_proba=True)
-    want = xc.TopK.from_scores(every[kind], k)
-    assert same_bits(top, want)
+    top, proba = models[kind].predict(data.test.X, k, return_proba=True)
+    assert same_bits(top, xc.TopK.from_scores(every[kind], k))
     assert (proba[top.ids >= 0] == top.scores[top.ids >= 0]).all()
     assert (proba[top.ids < 0] == 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights(models, every, data, kind):
-    model, X = models[kind], data.test.X[:120]
-    eta, rng = every[kind][:120].toarray().astype(np.float64), np.random.default_rng(5)
+    model, X = models[kind], data.test.X[:40]
+    eta, rng = every[kind][:40].toarray().astype(np.float64), np.random.default_rng(5)
     L = model.n_labels_
     plain = model.predict(X, 7)
     assert same_bits(model.predict(X, 7, weights=np.ones(L)), plain)
@@ -142,46 +145,11 @@ def test_ties_everywhere(seed, trees, arity, max_leaf, k):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "beta"), [(1, 0.0), (5, 0.0), (5, 0.25), (3, 1.0)])
 def test_coverage_is_algorithm_1_over_all_probabilities(models, every, data, kind, k, beta, update):
-    model, X, eta = models[kind], data.test.X[:120], every[kind][:120]
+    model, X, eta = models[kind], data.test.X, every[kind]
     want = xc.decide.greedy_coverage(eta, k, beta, update=update)
     top, proba = model.predict_coverage(X, k, beta, update=update, return_proba=True)
     assert same_bits(top, want)
     np.testing.assert_array_equal(proba, np.take_along_axis(eta.toarray(), want.ids, 1))
-
-
-def alone(model: PLT, tree: int) -> PLT:
-    """One tree of an ensemble as a model of its own: its chunks' arrays cut out, nodes numbered anew from its root."""
-    forest = model._forest
-    owner, start = forest.owner.tolist(), forest.child_start
-    number, chunks = {tree: 0}, []
-    for c, v in enumerate(owner):
-        if v in number:
-            chunks.append(c)
-            number |= {int(u): len(number) + i for i, u in enumerate(range(start[c], start[c + 1]))}
-    nodes = np.array(list(number))
-    parts = [np.arange(forest.feature_start[c], forest.feature_start[c + 1]) for c in chunks]
-    ends = [forest.weight_start[[forest.feature_start[c], forest.feature_start[c + 1]]] for c in chunks]
-    features, weights = np.concatenate(parts), np.concatenate([np.arange(*both) for both in ends])
-    place = {c: i for i, c in enumerate(chunks)} | {-1: -1}
-    leaf = np.array([[number.get(int(v), -1) for v in forest.leaf[tree]]], np.int32)
-    state = {
-        "chunk": np.array([place[int(c)] for c in forest.chunk[nodes]], np.int32),
-        "label": forest.label[nodes],
-        "above": np.array([place[int(c)] for c in forest.above[nodes]], np.int32),
-        "owner": np.array([number[owner[c]] for c in chunks], np.int32),
-        "child_start": 1 + np.cumsum([0, *(start[c + 1] - start[c] for c in chunks)]),
-        "leaf": leaf,
-        "feature_start": np.cumsum([0, *map(len, parts)]),
-        "features": forest.features[features],
-        "weight_start": np.cumsum([0, *(np.diff(forest.weight_start)[features])]),
-        "child": forest.child[weights],
-        "weight": forest.weight[weights],
-        "bias": forest.bias[nodes],
-    }
-    one = PLT(trees=1, loss=model.loss)
-    one._restore({**state, "n_points": model._n_points[chunks], "squared_hinge": np.array(model._squared_hinge)})
-    one.n_features_, one.n_labels_ = model.n_features_, model.n_labels_
-    return one
 
 
 @pytest.mark.parametrize(
@@ -195,55 +163,17 @@ def alone(model: PLT, tree: int) -> PLT:
     ],
 )
 def test_per_tree_is_the_mean_gain_of_trees_that_choose_alone(models, data, kind, update, beta):
-    model, X, k = models[kind], data.test.X[:60], 4
+    model, X, k = models[kind], data.test.X[:40], 4
     total = np.full((X.shape[0], model.n_labels_), -np.inf)
     for tree in range(model.trees):
-        eta = alone(model, tree).predict_proba(X, k=model.n_labels_)
-        top = xc.decide.greedy_coverage(eta, k, beta, update=update)
+        top = xc.decide.greedy_coverage(slow_proba(model, X, [tree]), k, beta, update=update)
         for row, (labels, gains) in enumerate(zip(top.ids, top.scores.astype(float), strict=True)):
             total[row, labels] = np.maximum(total[row, labels], 0) + gains / model.trees
     top = model.predict_coverage(X, k, beta, update=update, per_tree=True)
     want = brute_force(total, k)
     np.testing.assert_array_equal(top.ids, want)
-    np.testing.assert_array_equal(top.scores, np.take_along_axis(total, want, 1).astype(np.float32))
+    np.testing.assert_allclose(top.scores, np.take_along_axis(total, want, 1), rtol=2e-5)
     assert model.trees == 1 or (top.ids != model.predict_coverage(X, k, beta, update=update).ids).any()
-
-
-def test_the_number_of_threads_changes_no_choice_per_tree(models, data, monkeypatch):
-    found = []
-    for count in "1", "2":
-        monkeypatch.setenv("XCREPRO_THREADS", count)
-        for beta in (0.0, np.inf):
-            top = models[3, "logistic"].predict_coverage(data.test.X[:130], 3, beta, update="gain", per_tree=True)
-            found.append(top.ids.tobytes() + top.scores.tobytes())
-    assert found[:2] == found[2:]
-
-
-def test_coverage_covers_more_and_beta_leads_back(models, data):
-    model, Y = models[3, "logistic"], data.test.Y
-    found = {beta: model.predict_coverage(data.test.X, 3, beta) for beta in (0.0, 1.0, 1e9, np.inf)}
-    plain = model.predict(data.test.X, 3)
-
-    def covered(top):
-        rows, places = np.nonzero(xc.truth.as_truth(Y).hits(top.ids))
-        return np.unique(top.ids[rows, places]).size
-
-    def precision(top):
-        return xc.metrics.precision(Y, top, 3)[0]
-
-    assert covered(found[0.0]) > covered(found[1.0]) > covered(plain)
-    # The trees rank frequent labels too high on so few points: a little coverage gains precision as well.
-    assert precision(found[0.0]) < precision(found[1.0]) <= precision(plain) + 0.05
-    np.testing.assert_array_equal(found[1e9].ids, plain.ids)
-    assert found[np.inf].scores.tobytes() == plain.scores.tobytes()
-
-
-def test_coverage_depends_on_the_order_of_rows_and_starts_anew_each_time(models, data):
-    model, X = models[1, "logistic"], data.test.X
-    first = model.predict_coverage(X, 5)
-    assert model.predict_coverage(X, 5).ids.tobytes() == first.ids.tobytes()
-    backwards = model.predict_coverage(X[::-1], 5).ids[::-1]
-    assert (backwards != first.ids).any()
 
 
 # ---------------------------------------------------------------------------------------------- training
@@ -261,6 +191,10 @@ def weights_of(model, place):
     return found
 
 
+def near(got, peer):
+    np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+
+
 @pytest.mark.parametrize(("loss", "C"), [("logistic", 10.0), ("logistic", 0.3), ("squared_hinge", 1.0)])
 def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
     from sklearn.linear_model import LogisticRegression
@@ -274,7 +208,7 @@ def test_the_solvers_reach_scikit_learns_optimum(data, loss, C):
         peer = LogisticRegression if loss == "logistic" else LinearSVC
         peer = peer(C=C, tol=1e-9, max_iter=20000, **({"solver": "liblinear"} if loss == "logistic" else {}))
         peer.fit(unit(X), Y[:, label].toarray().ravel())
-        np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+        near(got, peer)
 
 
 @pytest.mark.parametrize("n_labels", [2, 5, 8, 19])
@@ -297,7 +231,7 @@ def test_children_side_by_side_reach_scikit_learns_optimum_too(n_labels, n_featu
             assert got[-1] == np.inf
             continue
         peer = LinearSVC(C=3.0, tol=1e-9, max_iter=20000).fit(unit(X), Y[:, place])
-        np.testing.assert_allclose(got, [*peer.coef_[0], peer.intercept_[0]], atol=2e-3 * abs(got).max())
+        near(got, peer)
 
 
 def test_the_node_problems_are_those_of_the_tree(models, data):
@@ -354,24 +288,14 @@ def test_clusters_are_found():
     features = sp.csr_matrix(unit(features)).astype(np.float32)
     for seed in range(5):
         first = np.random.default_rng(seed).choice(60, 2, replace=False)
-        gathered = plt_train.gather(
-            features.indptr.astype(np.int64), features.indices, features.data, np.arange(60), 40
-        )
+        gathered = plt_train.gather(*plt._rows(features)[:3], np.arange(60), 40)
         chosen = plt_train.cluster(*gathered, first, 1e-4, 100)
         assert (chosen == group).all() or (chosen == 1 - group).all(), seed
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(-3, 3), max_size=40))
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(-3, 3), max_size=40) | st.lists(st.floats(-2, 0), max_size=300))
 def test_rank_is_a_stable_argsort(values):
-    rank = np.empty(len(values), np.int64)
-    plt_train._rank(np.array(values, float), rank)
-    assert rank.tolist() == np.argsort(values, kind="stable").tolist()
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(-2, 0), max_size=300))
-def test_rank_of_stakes(values):
     values = np.array(values, float) + 0.0
     rank = np.empty(len(values), np.int32)
     plt_train._rank(values, rank)
@@ -414,13 +338,8 @@ def test_any_number_of_threads_trains_the_same_bits(data, monkeypatch, loss):
         monkeypatch.setenv("XCREPRO_THREADS", count)
         monkeypatch.setattr(plt, "_SHARES", shares)
         model = PLT(trees=2, max_leaf=9, max_iter=3, loss=loss).fit(data.train.X[:200], data.train.Y[:200])
-        bits.append({name: array.tobytes() for name, array in model._state().items()})
+        bits.append(all_bits(model))
     assert bits[0] == bits[1] == bits[2] == bits[3]
-
-
-def test_the_trees_of_an_ensemble_differ(models):
-    first, second, _ = models[3, "logistic"]._forest.leaf
-    assert (first - first.min() != second - second.min()).any()
 
 
 def test_a_loaded_tree_has_the_same_structure(models, tmp_path):
@@ -462,35 +381,36 @@ def test_labels_whose_points_have_no_features():
     np.testing.assert_allclose(all_probabilities(model, X), slow_proba(model, X), rtol=2e-5, atol=1e-9)
 
 
-def test_arguments_that_cannot_be(models, data):
-    model, X = models[1, "logistic"], data.test.X
-    L = model.n_labels_
-    with pytest.raises(ArgumentError, match=f"weights must hold one value for each of the {L} labels"):
-        model.predict(X, weights=np.ones(L - 1))
-    for value in (-1.0, np.nan, np.inf):
-        weights = np.ones(L)
-        weights[7] = value
-        with pytest.raises(ArgumentError, match=r"weights must be finite, 0 or more; got .* for label 7"):
-            model.predict(X, weights=weights)
-    for beta in (-0.1, np.nan, -np.inf, [1.0], "1"):
-        with pytest.raises(ArgumentError, match=r"beta must be a number .infinity allowed., at least 0"):
-            model.predict_coverage(X, beta=beta)
-    with pytest.raises(ArgumentError, match="did you mean 'gain'"):
-        model.predict_coverage(X, update="gains")
-    with pytest.raises(ArgumentError, match="return_proba must be False with per_tree"):
-        model.predict_coverage(X, per_tree=True, return_proba=True)
-    for k in (0, 2.0):
-        with pytest.raises(ArgumentError, match="k must be"):
-            model.predict_proba(X, k=k)
-    with pytest.raises(ArgumentError, match="X must have the"):
-        model.predict(X[:, :5])
-    for call in (PLT().predict, PLT().predict_proba, PLT().predict_coverage):
+@pytest.mark.parametrize(
+    ("call", "argument", "got"),
+    [
+        (lambda model, X: model.predict(X, weights=np.ones(3)), "weights", "an array of shape (3,)"),
+        *(
+            (lambda model, X, bad=bad: model.predict(X, weights=[1, bad] * (model.n_labels_ // 2)), "weights", got)
+            for bad, got in ((-1.0, "-1.0 for label 1"), (np.nan, "nan for label 1"), (np.inf, "inf for label 1"))
+        ),
+        *(
+            (lambda model, X, beta=beta: model.predict_coverage(X, beta=beta), "beta", repr(beta))
+            for beta in (-0.1, np.nan, -np.inf, [1.0], "1")
+        ),
+        (lambda model, X: model.predict_coverage(X, update="gains"), "update", "'gains'"),
+        (lambda model, X: model.predict_coverage(X, per_tree=True, return_proba=True), "return_proba", True),
+        (lambda model, X: model.predict_coverage(X, 0), "k", 0),
+        (lambda model, X: model.predict_proba(X, k=0), "k", 0),
+        (lambda model, X: model.predict_proba(X, k=2.0), "k", 2.0),
+        (lambda model, X: model.predict(X[:, :5]), "X", 5),
+    ],
+)
+def test_arguments_that_cannot_be(models, data, call, argument, got):
+    with refused(argument, got):
+        call(models[1, "logistic"], data.test.X)
+
+
+def test_what_is_not_fitted_says_so(data):
+    calls = PLT().predict, PLT().predict_proba, PLT().predict_coverage
+    for call in (*(partial(call, data.test.X) for call in calls), PLT().structure, lambda: PLT().n_nodes_):
         with pytest.raises(NotFitted):
-            call(X)
-    with pytest.raises(NotFitted):
-        PLT().structure()
-    with pytest.raises(NotFitted):
-        _ = PLT().n_nodes_
+            call()
 
 
 def test_the_bound_follows_what_was_chosen(models):
@@ -579,7 +499,7 @@ def test_a_flat_tree_is_one_vs_rest(data):
 
 @pytest.mark.parametrize("tree", ["random", "frequency", "flat"])
 def test_shapes_search_exactly_whatever_the_threads(data, tree, monkeypatch):
-    X, Y, queries = data.train.X[:200], data.train.Y[:200], data.test.X[:40]
+    X, Y, queries = data.train.X[:200], data.train.Y[:200], data.test.X[:15]
     tops = []
     for count in ("1", "2"):
         monkeypatch.setenv("XCREPRO_THREADS", count)
@@ -596,32 +516,29 @@ def all_bits(model: PLT) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in model._state().items()}
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("tree", ["k-means", "frequency"])
 def test_a_killed_training_goes_on_to_the_same_bits(data, tmp_path, monkeypatch, tree):
+    """Whatever else may befall a checkpoint, the tests of networks say."""
     X, Y = data.train.X[:200], data.train.Y[:200]
     model = PLT(trees=3, max_leaf=9, max_iter=3, tree=tree)
     want = all_bits(model.fit(X, Y))
-    train, trained = PLT._train, []
+    train, trained, folder = PLT._train, [], tmp_path / "new" / "trees"
 
     def dies_in_the_third(self, X, columns, tree, *rest):
         if tree == 2 and len(trained) == 2:
-            raise Killed
+            raise KeyboardInterrupt
         trained.append(tree)
         return train(self, X, columns, tree, *rest)
 
     monkeypatch.setattr(PLT, "_train", dies_in_the_third)
-    with pytest.raises(Killed):
-        model.fit(X, Y, checkpoint=tmp_path / "new" / "trees")
-    assert sorted(path.name for path in (tmp_path / "new" / "trees").iterdir()) == ["tree-0.npz", "tree-1.npz"]
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, checkpoint=folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["tree-0.npz", "tree-1.npz"]
     trained.append(None)
-    (tmp_path / "new" / "trees" / "tree-0.npz").unlink()
-    assert all_bits(model.fit(X, Y, checkpoint=tmp_path / "new" / "trees")) == want
+    (folder / "tree-0.npz").unlink()
+    assert all_bits(model.fit(X, Y, checkpoint=folder)) == want
     assert trained == [0, 1, None, 0, 2]  # the second was there
-    assert all_bits(model.fit(X, Y, checkpoint=str(tmp_path / "new" / "trees"))) == want
+    assert all_bits(model.fit(X, Y, checkpoint=str(folder))) == want
     assert len(trained) == 5
 
 
@@ -637,28 +554,15 @@ def test_trees_of_another_training_are_refused(data, tmp_path):
         (model, X * 2 + X.multiply(X), Y),
         (model, X, more.tocsr()),
     ):
-        with pytest.raises(ArgumentError, match=r"checkpoint must be a new folder.*tree-0\.npz of another training"):
+        with refused("checkpoint", match="tree-0.npz"):
             other.fit(features, labels, checkpoint=tmp_path)
-    path = tmp_path / "tree-0.npz"
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataError, match=r"tree-0\.npz.*no whole part of a training.*Remove it"):
-        model.fit(X, Y, checkpoint=tmp_path)
-
-
-def test_a_checkpoint_that_cannot_be_written_is_said_to_be_none(data, tmp_path, capsys):
-    (tmp_path / "file").write_text("in the way")
-    X, Y = data.train.X[:60], data.train.Y[:60]
-    model = PLT(trees=1, max_leaf=9, max_iter=2).fit(X, Y, checkpoint=tmp_path / "file")
-    assert "tree-0 is not kept" in capsys.readouterr().err
-    assert model.predict(X[:2]).ids.shape == (2, 5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("k", [1, 7, 300])
+@pytest.mark.parametrize("k", [1, 300])
 def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypatch):
     """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
-    weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:100]
+    weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:70]
     tops = []
     for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
         monkeypatch.setattr(plt, "_MANY", many)
@@ -675,8 +579,8 @@ def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypat
 @pytest.mark.parametrize("per_tree", [False, True])
 def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind, update, per_tree, monkeypatch):
     """Blocks on several threads, small and large, against the search that opens what it meets."""
-    X, tops = data.test.X[:100], []
-    for few, block, count in ((0, 64, "1"), (10**6, 64, "2"), (10**6, 3, "2")):
+    X, tops = data.test.X[:70], []
+    for few, block, count in ((0, 64, "1"), (0, 64, "2"), (10**6, 64, "2"), (10**6, 3, "2")):
         monkeypatch.setattr(plt, "_FEW_NODES", few)
         monkeypatch.setattr(plt, "_BLOCK", block)
         monkeypatch.setenv("XCREPRO_THREADS", count)

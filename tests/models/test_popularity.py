@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import xcrepro as xc
 from xcrepro.models import Popularity
 
 
@@ -38,12 +37,3 @@ def test_counts_that_share_a_float32_share_are_still_told_apart():
     top = model.predict(np.zeros((1, 2)), 2)
     assert top.ids.tolist() == [[1, 0]]
     assert top.scores.tolist() == [[1.0, 1.0]]
-
-
-def test_on_the_twin_the_head_is_all_it_finds(twin):
-    top = Popularity().fit(twin.train.X, twin.train.Y).predict(twin.test.X, 5)
-    assert len(np.unique(top.ids)) == 5
-    frequent = np.argsort(-twin.train.Y.sum(axis=0).A1, kind="stable")[:5]
-    assert top.ids[0].tolist() == frequent.tolist()
-    hit = twin.test.Y[:, frequent].toarray() > 0
-    np.testing.assert_allclose(xc.metrics.precision(twin.test.Y, top, (1, 5)), [hit[:, 0].mean(), hit.mean()])
