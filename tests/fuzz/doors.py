@@ -140,56 +140,60 @@ def small_blocks(path: Path) -> list:
         parsing.BLOCK_BYTES = before
 
 
-def of_format(kind: str, name: str) -> Callable[[Path], list]:
+def of_format(kind: str, name: str | None) -> Callable[[Path], list]:
     """A reader of :mod:`xcrepro.formats`, 12 labels."""
-    if kind == "truth":
-        return lambda path: plain(formats.read_truth(path, name, n_labels=12))
-    return lambda path: top_of(formats.read_predictions(path, name, n_labels=12))
+    show = {"truth": plain, "features": plain, "predictions": top_of}[kind]
+    return lambda path: show(getattr(formats, f"read_{kind}")(path, name, n_labels=12))
+
+
+def looked_at(kind: str, found) -> None:
+    """What nobody judges must at least be sound; a dataset is two matrices."""
+    for one in found if kind == "dataset" else [found]:
+        (top_of if kind == "predictions" else sound_matrix)(one)
 
 
 def detected(path: Path) -> None:
     """Whatever it is: as a command takes it, with names learnt from it."""
     format = formats.detect(path)
     for kind in formats.contents(path, format):
-        index = Index(learn_rows=True)
-        found = {"truth": formats.read_truth, "predictions": formats.read_predictions, "features": formats.read_features,
-                 "dataset": formats.read_dataset}[kind](path, format.name, index=index)  # fmt: skip
-        for one in found if kind == "dataset" else [found]:
-            if kind == "predictions":
-                top_of(one)
-            else:
-                sound_matrix(one)
+        looked_at(kind, getattr(formats, f"read_{kind}")(path, format.name, index=Index(learn_rows=True)))
 
 
-def any_form(rng: random.Random) -> bytes:
-    """Text of any of the forms."""
-    makers = (inputs.xc, inputs.matrix, inputs.jsonl, inputs.jsonl_labels, inputs.lists, inputs.pairs, inputs.csv,
-              inputs.trec_run, inputs.trec_qrels, inputs.arff)  # fmt: skip
-    return rng.choice(makers)(rng)
+def told(path: Path) -> None:
+    """An ``.npz`` by each of the formats that it may be said to have."""
+    claims = [
+        (name, kind) for name in ("topk", "npz", "npy", "calibration", "xc") for kind in formats.get(name).can("read")
+    ]
+    refused = 0
+    for name, kind in claims:
+        try:
+            looked_at(kind, getattr(formats, f"read_{kind}")(path, name, n_labels=12))
+        except XCError:
+            refused += 1
+    if refused == len(claims):
+        raise DataError(path, "none of them", "one")
 
 
-def any_predictions(rng: random.Random) -> bytes:
-    """Predictions in any of the forms that are text."""
-    return rng.choice((inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run))(rng)
+def dense(path: Path) -> None:
+    """An array of NumPy's or MATLAB's, as truth, features and predictions."""
+    for kind in ("truth", "features", "predictions"):
+        looked_at(kind, getattr(formats, f"read_{kind}")(path))
 
 
-def npz_of_any_form(rng: random.Random) -> dict[str, np.ndarray]:
-    """Arrays of any of the forms."""
-    makers = (
-        inputs.sparse_arrays,
-        inputs.top_arrays,
-        inputs.calibration_arrays,
-        inputs.pair_arrays,
-        inputs.dense_arrays,
-    )
-    return rng.choice(makers)(rng)
+def any_of(*makers: Callable) -> Callable:
+    """Inputs of any of these forms."""
+    return lambda rng: rng.choice(makers)(rng)
+
+
+PREDICTIONS = (inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run)
+TEXTS = (*PREDICTIONS, inputs.xc, inputs.jsonl_labels, inputs.trec_qrels, inputs.arff)
+ARRAYS = (inputs.sparse_arrays, inputs.top_arrays, inputs.calibration_arrays, inputs.pair_arrays, inputs.dense_arrays)
 
 
 def arff(path: Path) -> None:
     """Features and labels."""
     X, Y = formats.read_dataset(path, "arff")
-    sound_matrix(X)
-    sound_matrix(Y)
+    looked_at("dataset", (X, Y))
     if not np.isfinite(X.data).all():
         raise AssertionError("features that are not finite")
 
@@ -216,6 +220,10 @@ def annif(path: Path) -> None:
 
 _MODELS: list[dict[str, bytes]] = []
 _FEATURES = np.array([[0.5, 0.0, 1.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]], np.float32)
+_TRAINED = {"Popularity": {}, "OneVsRest": {}, "PLT": {}, "FastXML": {"trees": 2}, "PfastreXML": {"trees": 2},
+            "NeuralOneVsAll": {"dim": 3, "epochs": 1}, "TwoTowers": {"dim": 3, "epochs": 1},
+            "ClusterNetwork": {"dim": 3, "epochs": 1, "max_leaf": 2}, "GraphTowers": {"dim": 3, "epochs": 1},
+            "LabelAttention": {"dim": 3, "epochs": 1}}  # fmt: skip
 
 
 def prepare_models(folder: Path) -> None:
@@ -224,23 +232,11 @@ def prepare_models(folder: Path) -> None:
     X = np.repeat(_FEATURES, 8, axis=0) * rng.random((24, 4)).astype(np.float32)
     Y = np.repeat(np.eye(3, 6, dtype=np.float32), 8, axis=0)
     Y[::5, 4] = 1
-    for model in (
-        xc.models.Popularity(),
-        xc.models.OneVsRest(),
-        xc.models.PLT(),
-        xc.models.FastXML(trees=2),
-        xc.models.PfastreXML(trees=2),
-        xc.models.NeuralOneVsAll(dim=3, epochs=1),
-        xc.models.TwoTowers(dim=3, epochs=1),
-        xc.models.ClusterNetwork(dim=3, epochs=1, max_leaf=2),
-        xc.models.GraphTowers(dim=3, epochs=1),
-        xc.models.LabelAttention(dim=3, epochs=1),
-    ):
-        place = folder / type(model).__name__
-        model.fit(X, Y).save(place)
-        _MODELS.append(
-            {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        )
+    for name, given in _TRAINED.items():
+        place = folder / name
+        getattr(xc.models, name)(**given).fit(X, Y).save(place)
+        files = [path for path in place.rglob("*") if path.is_file()]
+        _MODELS.append({path.relative_to(place).as_posix(): path.read_bytes() for path in files})
 
 
 def model_folder(rng: random.Random) -> dict[str, bytes]:
@@ -290,12 +286,10 @@ _STATE: list[dict[str, np.ndarray]] = []
 
 def prepare_state(folder: Path) -> None:
     """A State with every fold once."""
-    Y = np.eye(4, 6)
     top = xc.TopK.from_scores(np.linspace(0, 1, 24).reshape(4, 6), k=3)
-    state = State(
-        [1, 3], ["P", "PSP", "macro-F1", "ECE", "ACE", "coverage (reachable)"], np.arange(1.0, 7.0), samples=4
-    )
-    state.add(Y, top, first_row=0).save(folder / "state.npz")
+    metrics = ["P", "PSP", "macro-F1", "ECE", "ACE", "coverage (reachable)"]
+    state = State([1, 3], metrics, np.arange(1.0, 7.0), samples=4)
+    state.update(np.eye(4, 6), top, first_row=0).save(folder / "state.npz")
     with np.load(folder / "state.npz") as stored:
         _STATE.append({name: stored[name] for name in stored.files})
 
@@ -322,20 +316,6 @@ def state(path: Path) -> None:
         found.merge(State.load(path, allow_repeats=True)).values()
 
 
-def npy(path: Path) -> None:
-    """A dense array, as truth, predictions and features."""
-    for kind in (formats.read_truth, formats.read_features):
-        sound_matrix(kind(path))
-    top_of(formats.read_predictions(path))
-
-
-def mat(path: Path) -> None:
-    """A matrix of MATLAB's, as truth, predictions and features."""
-    for kind in (formats.read_truth, formats.read_features):
-        sound_matrix(kind(path))
-    top_of(formats.read_predictions(path))
-
-
 def mat_bytes(rng: random.Random) -> bytes:
     """A ``.mat`` file, sparse or dense, packed or not."""
     rows, columns = rng.randint(1, 6), rng.randint(1, 6)
@@ -343,11 +323,6 @@ def mat_bytes(rng: random.Random) -> bytes:
     file = io.BytesIO()
     scipy.io.savemat(file, {"Y": rng.choice((values, sparse.csc_matrix(values)))}, do_compression=rng.random() < 0.5)
     return file.getvalue()
-
-
-def npy_bytes(rng: random.Random) -> bytes:
-    """An ``.npy`` file."""
-    return inputs.npy(inputs.dense_arrays(rng))
 
 
 def read_block(path: Path) -> list:
@@ -367,21 +342,6 @@ def streamed(path: Path) -> list | None:
     if isinstance(blocks[0], tuple):
         return both(*(sparse.vstack(parts, "csr") for parts in zip(*blocks, strict=True)))
     return plain(sparse.vstack(blocks, "csr"))
-
-
-def told(path: Path) -> None:
-    """An ``.npz`` by each of the formats that it may be said to have."""
-    refused = 0
-    for name in ("topk", "npz", "npy", "calibration", "xc"):
-        for kind in formats.get(name).can("read"):
-            try:
-                found = getattr(formats, f"read_{kind}")(path, name, n_labels=12)
-                for one in found if kind == "dataset" else [found]:
-                    (top_of if kind == "predictions" else sound_matrix)(one)
-            except XCError:
-                refused += 1
-    if refused == 12:
-        raise DataError(path, "none of them", "one")
 
 
 def unpacked(path: Path) -> dict[str, str]:
@@ -405,18 +365,17 @@ def unpacked(path: Path) -> dict[str, str]:
 
 def dataset_folder(rng: random.Random) -> dict[str, bytes]:
     """Somebody's dataset, with what says how it lies there."""
-    files = {
-        f"{part}.txt": b"%d 4 3\n" % n + b"".join(_row(rng) for _ in range(n))
-        for part, n in (("train", 4), ("test", 2))
-    }
+    said = 'name = "mine"\n[files]\ntrain = "train.txt"\ntest = "test.txt"\n'
+    if rng.randrange(2):
+        said += "[expected]\nn_features = 4\nn_labels = 3\nn_train = 4\nn_test = 2\n"
+    files = {"dataset.toml": said.encode()}
+    for part, n in (("train", 4), ("test", 2)):
+        files[f"{part}.txt"] = b"%d 4 3\n" % n + b"".join(_row(rng) for _ in range(n))
     if rng.randrange(3) == 0:
         files["labels.txt"] = b"a\nb\nc\n"
     if rng.randrange(4) == 0:
         files["bow_Yf.txt"] = b"3 4\n0:1\n\n2:0.5\n"
-    said = 'name = "mine"\n[files]\ntrain = "train.txt"\ntest = "test.txt"\n'
-    if rng.randrange(2):
-        said += "[expected]\nn_features = 4\nn_labels = 3\nn_train = 4\nn_test = 2\n"
-    return {**files, "dataset.toml": said.encode()}
+    return files
 
 
 def _row(rng: random.Random) -> bytes:
@@ -428,8 +387,7 @@ def load_folder(path: Path) -> None:
     """As a notebook with a folder does."""
     found = xc.load("mine", path=path)
     for part in (found.train, found.test):
-        sound_matrix(part.X)
-        sound_matrix(part.Y)
+        looked_at("dataset", (part.X, part.Y))
 
 
 def named_files(rng: random.Random) -> dict[str, bytes]:
@@ -483,18 +441,15 @@ def converted(path: Path) -> None:
             continue  # what the format has no room for: infinity, a row without predictions
         found = formats.read_predictions(place, name, top.k, n_labels=top.n_labels, n_rows=len(top))
         k = min(found.k, top.k)
-        same = np.array_equal(found.ids[:, :k], top.ids[:, :k]) and np.array_equal(
-            found.scores[:, :k], top.scores[:, :k]
-        )
-        if not same or (top.ids[:, k:] >= 0).any() or (found.n_labels, len(found)) != (top.n_labels, len(top)):
+        (width, ids, scores), (other, found_ids, found_scores) = top_of(top.head(k)), top_of(found.head(k))
+        if (width, ids, scores) != (other, found_ids, found_scores) or (top.ids[:, k:] >= 0).any():
             raise AssertionError(f"{name} gives {top_of(found)} for {top_of(top)}")
 
 
 def command_files(rng: random.Random) -> dict[str, bytes]:
     """A truth and predictions for it, in any forms."""
-    truth = rng.choice((inputs.label_matrix, inputs.trec_qrels, inputs.jsonl_labels, inputs.xc))(rng)
-    makers = (inputs.matrix, inputs.trec_run, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv)
-    return {"truth.data": truth, "pred.data": rng.choice(makers)(rng)}
+    truth = any_of(inputs.label_matrix, inputs.trec_qrels, inputs.jsonl_labels, inputs.xc)(rng)
+    return {"truth.data": truth, "pred.data": any_of(*PREDICTIONS)(rng)}
 
 
 def evaluated(path: Path) -> None:
@@ -529,23 +484,15 @@ def notebook_folder(rng: random.Random) -> dict[str, bytes]:
     """A notebook with parameters, or a lesson."""
     lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
     slide = {"slideshow": {"slide_type": "slide"}}
+    literals = "size = 'small'\nseed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None"
+    ran = {"execution_count": 1, "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}]}
     cells = [
-        ("markdown", "# Lesson 1: one", slide),
-        (
-            "code",
-            "size = 'small'\nseed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None",
-            {"tags": ["parameters"], **slide},
-        ),
-        ("code", ["print(1)\n", "x = 2"], {**slide, "papermill": {"status": "completed"}}),
-        ("markdown", "### BEGIN SOLUTION\nan answer\n### END SOLUTION\n# why", {**slide, **lesson}),
+        ("markdown", "# Lesson 1: one", slide, {}),
+        ("code", literals, {"tags": ["parameters"], **slide}, ran),
+        ("code", ["print(1)\n", "x = 2"], {**slide, "papermill": {"status": "completed"}}, ran),
+        ("markdown", "### BEGIN SOLUTION\nan answer\n### END SOLUTION\n# why", {**slide, **lesson}, {}),
     ]
-    made = [{"cell_type": kind, "source": text, "metadata": about} for kind, text, about in cells]
-    for cell in made:
-        if cell["cell_type"] == "code":
-            cell |= {
-                "execution_count": 1,
-                "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}],
-            }
+    made = [{"cell_type": kind, "source": text, "metadata": about, **more} for kind, text, about, more in cells]
     return {"01_one.ipynb": json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()}
 
 
@@ -634,15 +581,6 @@ def hierarchy(path: Path) -> list[list[int]]:
     return [sorted(above for above, _ in row) for row in rows_of(found)]
 
 
-def quietly(function: Callable[[Path], object]) -> Callable[[Path], None]:
-    """A reader whose result nobody looks at."""
-
-    def look(path: Path) -> None:
-        function(path)
-
-    return look
-
-
 DOORS = (
     Door("XC text", inputs.xc, lambda p: both(*read.read_xc(p, threads=1)), slow.xc, share=24),
     Door("XC text in small blocks", inputs.xc, small_blocks, slow.xc, share=4),
@@ -669,24 +607,24 @@ DOORS = (
          ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
     Door("archive unpacked", inputs.members, unpacked, slow.archive, ".zip", 6, False, inputs.mutated_members, inputs.zipped),
     Door("Annif folder", annif_folder, annif, None, "", 3, packs=False),
-    Door("any text, detected", any_form, detected, None, ".data", 24),
-    Door("label names", inputs.label_names, quietly(names.read_label_names), share=12),
+    Door("any text, detected", any_of(*TEXTS), detected, None, ".data", 24),
+    Door("label names", inputs.label_names, names.read_label_names, share=12),
     Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
-    Door("dataset.toml", inputs.dataset_toml, quietly(registry.read), None, ".toml", 8, packs=False),
-    Door("audit CSV", inputs.audit_csv, quietly(audit_results), None, ".csv", 4, packs=False),
-    Door("printed CSV", inputs.printed_csv, quietly(read_printed), None, ".csv", 1, packs=False),
+    Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
+    Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
+    Door("printed CSV", inputs.printed_csv, read_printed, None, ".csv", 1, packs=False),
     Door("result JSON", inputs.result_json, kept_result, None, ".json", 6, packs=False),
-    Door("tables compared", inputs.audit_csv, quietly(same.read), None, ".csv", 2, packs=False),
+    Door("tables compared", inputs.audit_csv, same.read, None, ".csv", 2, packs=False),
     Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
-    Door("predictions written again", any_predictions, converted, None, ".data", 3),
+    Door("predictions written again", any_of(*PREDICTIONS), converted, None, ".data", 3),
     Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),
     Door("names in files", named_files, named, None, "", 4, packs=False, change=inputs.one_or_two_files_changed),
     Door("raw text", raw_text, vectorized, None, ".jsonl", 1),
     Door("notebook", notebook_folder, notebook, None, "", 4, packs=False, change=a_notebook_changed),
     Door("parameters of a run", parameter_lines, given_parameters, None, ".txt", 4, packs=False),
     Door("report of before", report_folder, saved_report, None, "", 2, packs=False),
-    Door("recorded result", record_csv, quietly(recorded.read), None, ".csv", 4, packs=False),
+    Door("recorded result", record_csv, recorded.read, None, ".csv", 4, packs=False),
     Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
     Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),
     Door("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, ".npz", 8),
@@ -694,7 +632,7 @@ DOORS = (
          ".npz", 4),
     Door("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), slow.saved_pair, ".npz", 3),
     Door("npz, detected", inputs.dense_arrays, detected, None, ".npz", 4),
-    Door("npz, told what it is", npz_of_any_form, told, None, ".npz", 1),
+    Door("npz, told what it is", any_of(*ARRAYS), told, None, ".npz", 1),
     Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
     Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
     Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
@@ -704,13 +642,13 @@ DOORS = (
          ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
     Door("block: Zarr", inputs.block_arrays, read_block, slow.block,
          ".zarr", 1, False, inputs.mutated_for_zarr, inputs.zarr_block, "zarr"),
-    Door("npy", npy_bytes, npy, None, ".npy", 2, packs=False),
-    Door("mat", mat_bytes, mat, None, ".mat", 2, packs=False),
-    Door("npy: truth", inputs.dense_arrays, lambda p: plain(formats.read_truth(p, "npy")), slow.dense_truth,
+    Door("npy", lambda rng: inputs.npy(inputs.dense_arrays(rng)), dense, None, ".npy", 2, packs=False),
+    Door("mat", mat_bytes, dense, None, ".mat", 2, packs=False),
+    Door("npy: truth", inputs.dense_arrays, of_format("truth", "npy"), slow.dense_truth,
          ".npy", 2, False, None, inputs.npy),
-    Door("npy: features", inputs.dense_arrays, lambda p: plain(formats.read_features(p, "npy")), slow.dense_features,
+    Door("npy: features", inputs.dense_arrays, of_format("features", "npy"), slow.dense_features,
          ".npy", 2, False, None, inputs.npy),
-    Door("npy: scores", inputs.dense_arrays, lambda p: top_of(formats.read_predictions(p, "npy")), slow.dense_predictions,
+    Door("npy: scores", inputs.dense_arrays, of_format("predictions", "npy"), slow.dense_predictions,
          ".npy", 2, False, None, inputs.npy),
     Door("State", lambda rng: dict(_STATE[0]), state, None, ".npz", 1, change=a_state_changed),
     Door("saved model", model_folder, model, None, "", 1, packs=False, change=model_changed),

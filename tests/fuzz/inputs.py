@@ -2,71 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import decimal
 import gzip
 import hashlib
 import io
-import itertools
 import json
 import math
 import random
+import re
 import warnings
 import zipfile
 
 import numpy as np
+from scipy import sparse
 
 from xcrepro.paths import seal
 
 NUMBERS = [
-    "0",
-    "1",
-    "2",
-    "5",
-    "11",
-    "12",
-    "-1",
-    "007",
-    "1.5",
-    ".5",
-    "2.",
-    "1e3",
-    "1E-3",
-    "-0",
-    "0.0",
-    "+1",
-    "1e38",
-    "3.4028235e38",
-    "3.4028236e38",
-    "1e39",
-    "-1e39",
-    "1e-45",
-    "7e-46",
-    "1e-60",
-    "1e400",
-    "nan",
-    "inf",
-    "-inf",
-    "1e",
-    "1e+",
-    "-",
-    ".",
-    "16777217",
-    "0.1",
-    "1.00000017881393432617187499",
-    "9007199254740993",
-    "2147483646",
-    "2147483647",
-    "2147483648",
-    "4294967296",
-    "999999999999999999",
-    "1000000000000000000",
-    "9223372036854775807",
-    "18446744073709551616",
-    "1e99999",
-    "1e999999999999",
-    "0x10",
-    "1_0",
-    "١",
-]
+    "0", "1", "2", "5", "11", "12", "-1", "007", "1.5", ".5", "2.", "1e3", "1E-3", "-0", "0.0", "+1", "1e38",
+    "3.4028235e38", "3.4028236e38", "1e39", "-1e39", "1e-45", "7e-46", "1e-60", "1e400", "nan", "inf", "-inf", "1e", "1e+",
+    "-", ".", "16777217", "0.1", "1.00000017881393432617187499", "9007199254740993", "2147483646", "2147483647",
+    "2147483648", "4294967296", "999999999999999999", "1000000000000000000", "9223372036854775807", "18446744073709551616",
+    "1e99999", "1e999999999999", "0x10", "1_0", "١",
+]  # fmt: skip
 PIECES = [
     *(text.encode() for text in NUMBERS),
     *(bytes([byte]) for byte in (0, 9, 10, 11, 12, 13, 32, 34, 35, 39, 44, 58, 59, 64, 91, 92, 93, 123, 125, 127, 128, 255)),
@@ -92,24 +51,16 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
             del text[at:to]
         elif change == 2:
             text[at:at] = text[at:to]
-        elif change == 3:
-            text[at:at] = rng.choice(PIECES)
-        elif change == 4:
-            text[at:to] = rng.choice(PIECES)
+        elif change <= 4:
+            text[at : (at, to)[change == 4]] = rng.choice(PIECES)
         elif change == 5:
             del text[at:]
         elif change == 6 and other:
             begin = rng.randrange(len(other))
             text[at:to] = other[begin : begin + rng.choice((1, 4, 16, 64))]
-        elif change == 7:
-            number = rng.choice(NUMBERS).encode()
-            places = [i for i, byte in enumerate(text) if 48 <= byte <= 57]
-            if places:
-                begin = rng.choice(places)
-                end = begin
-                while end < len(text) and 48 <= text[end] <= 57:
-                    end += 1
-                text[begin:end] = number
+        elif change == 7 and (digits := [*re.finditer(rb"[0-9](?=([0-9]*))", text)]):
+            digit = rng.choice(digits)
+            text[digit.start() : digit.end(1)] = rng.choice(NUMBERS).encode()
         elif change == 8:
             lines = bytes(text).split(b"\n")
             lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
@@ -231,29 +182,30 @@ def _score(rng: random.Random) -> float:
     return rng.choice((0.5, 1, round(rng.random(), 3), rng.random(), -2.5, 1e-30))
 
 
+def _json_lines(records: list[dict]) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
 def jsonl_labels(rng: random.Random) -> bytes:
     """The repository's raw text."""
-    records = []
-    for row in range(rng.randrange(1, 5)):
-        labels = _labels(rng)
-        record = {"uid": f"r{row}", "title": "t", "target_ind": labels}
+    records = [{"uid": "r", "title": "t", "target_ind": _labels(rng)} for _ in range(rng.randrange(1, 5))]
+    for record in records:
         if rng.randrange(2):
-            record["target_rel"] = [rng.choice((1.0, 0, 0.25, 2)) for _ in labels]
-        records.append(record)
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
+            record["target_rel"] = [rng.choice((1.0, 0, 0.25, 2)) for _ in record["target_ind"]]
+    return _json_lines(records)
 
 
 def jsonl(rng: random.Random) -> bytes:
     """Predictions, an object a row."""
     records = []
     for row in range(rng.randrange(1, 5)):
-        labels = _labels(rng)
+        pairs = [(label, _score(rng)) for label in _labels(rng)]
         if rng.randrange(3):
-            records.append({"labels": labels, "scores": [_score(rng) for _ in labels]})
+            records.append({"labels": [label for label, _ in pairs], "scores": [score for _, score in pairs]})
         else:
-            results = [{"uri": f"http://x/{l}", "label": str(l), "score": _score(rng)} for l in labels]
+            results = [{"uri": f"http://x/{label}", "label": str(label), "score": score} for label, score in pairs]
             records.append({"document_id": f"d{row}", "results": results})
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
+    return _json_lines(records)
 
 
 def lists(rng: random.Random) -> bytes:
@@ -272,69 +224,54 @@ def pairs(rng: random.Random) -> bytes:
 
 def csv(rng: random.Random) -> bytes:
     """``row,label,score``."""
-    separator = rng.choice((",", "\t", ";"))
-    names = rng.choice((["row", "label", "score"], ["label", "row", "score", "note"]))
-    lines = [names]
+    separator, note = rng.choice(",\t;"), rng.randrange(2)
+    lines = [["label", "row", "score", "note"] if note else ["row", "label", "score"]]
     for row in range(rng.randrange(1, 4)):
         for label in _labels(rng) or [3]:
-            cells = {
-                "row": str(row),
-                "label": str(label),
-                "score": str(_score(rng)),
-                "note": rng.choice(("x", '"a b"', "")),
-            }
-            lines.append([cells[name] for name in names])
+            cells = [str(label), str(row), str(_score(rng)), rng.choice(("x", '"a b"', ""))]
+            lines.append(cells if note else [cells[1], cells[0], cells[2]])
     return ("\n".join(map(separator.join, lines)) + "\n").encode()
 
 
 def trec_run(rng: random.Random) -> bytes:
     """A run."""
-    return "".join(
-        f"{row} Q0 {label} {rank} {_score(rng)} tag\n"
-        for row in range(rng.randrange(1, 4)) for rank, label in enumerate(_labels(rng) or [3], 1)
-    ).encode()  # fmt: skip
+    lines = [
+        (row, place, label) for row in range(rng.randrange(1, 4)) for place, label in enumerate(_labels(rng) or [3])
+    ]
+    return "".join(f"{row} Q0 {label} {place + 1} {_score(rng)} tag\n" for row, place, label in lines).encode()
 
 
 def trec_qrels(rng: random.Random) -> bytes:
     """Qrels."""
-    return "".join(
-        f"{row} 0 {label} {rng.choice((1, 1, 2, 0, -1))}\n"
-        for row in range(rng.randrange(1, 4)) for label in _labels(rng) or [3]
-    ).encode()  # fmt: skip
+    lines = [(row, label) for row in range(rng.randrange(1, 4)) for label in _labels(rng) or [3]]
+    return "".join(f"{row} 0 {label} {rng.choice((1, 1, 2, 0, -1))}\n" for row, label in lines).encode()
 
 
 def arff(rng: random.Random) -> bytes:
-    """Two features, a nominal one, three labels at the end."""
+    """Two features, a nominal one or two, three labels at the end."""
+    more = rng.randrange(2)
     head = "@relation 'x: -C -3'\n@attribute a numeric\n@attribute 'b c' real\n@attribute n {low,high}\n"
-    head += rng.choice(("", "@attribute m {1,2.5}\n"))
-    n = 4 if "m {" in head else 3
-    head += "".join(f"@attribute label{l} {{0,1}}\n" for l in range(3)) + "\n@data\n"
-    rows = []
+    head += "@attribute m {1,2.5}\n" * more + "".join(f"@attribute label{l} {{0,1}}\n" for l in range(3)) + "\n@data\n"
     for _ in range(rng.randrange(4)):
-        cells = [number(rng), number(rng), rng.choice(("low", "high")), "2.5"][:n] + [
-            str(rng.randrange(2)) for _ in range(3)
-        ]
-        if rng.randrange(2):
-            rows.append(",".join(cells))
-        else:
-            rows.append("{" + ", ".join(f"{i} {cell}" for i, cell in enumerate(cells) if rng.randrange(2)) + "}")
-    return (head + "".join(row + "\n" for row in rows)).encode()
+        cells = [number(rng), number(rng), rng.choice(("low", "high")), *["2.5"] * more, *rng.choices("01", k=3)]
+        sparse = ", ".join(f"{i} {cell}" for i, cell in enumerate(cells) if rng.randrange(2))
+        head += (",".join(cells) if rng.randrange(2) else f"{{{sparse}}}") + "\n"
+    return head.encode()
 
 
 def label_names(rng: random.Random) -> bytes:
     """Names, in one of the forms that are known."""
     names = rng.sample(["cat", "dog", "tree", "Straße", "[x]", "12", "a b", "x,y"], rng.randrange(1, 6))
+    whole = (
+        names,
+        {name: label for label, name in enumerate(names)},
+        {str(label): name for label, name in enumerate(names)},
+    )
+    lines = ('{{"uid": "u{i}", "title": "{name}"}}', "<http://x/{i}>\t{name}", "u{i}->{name}", "{name}")
     form = rng.randrange(7)
-    if form == 0:
-        return json.dumps(names).encode()
-    if form == 1:
-        return json.dumps({name: label for label, name in enumerate(names)}).encode()
-    if form == 2:
-        return json.dumps({str(label): name for label, name in enumerate(names)}).encode()
-    if form == 3:
-        return "".join(json.dumps({"uid": f"u{i}", "title": name}) + "\n" for i, name in enumerate(names)).encode()
-    line = {4: "<http://x/{i}>\t{name}\n", 5: "u{i}->{name}\n", 6: "{name}\n"}[form]
-    return "".join(line.format(i=i, name=name) for i, name in enumerate(names)).encode()
+    if form < 3:
+        return json.dumps(whole[form]).encode()
+    return "".join(lines[form - 3].format(i=i, name=name) + "\n" for i, name in enumerate(names)).encode()
 
 
 def dataset_toml(rng: random.Random) -> bytes:
@@ -353,41 +290,26 @@ def dataset_toml(rng: random.Random) -> bytes:
 def audit_csv(rng: random.Random) -> bytes:
     """Somebody's results."""
     if rng.randrange(2):
-        rows = "".join(
-            f"m{i},{rng.randrange(99)}.{rng.randrange(100):02},{rng.randrange(60)}.5,{rng.randrange(50)}\n"
-            for i in range(3)
-        )
-        return ("method,P@1,P@3,nDCG@5\n" + rows).encode()
-    rows = "".join(
-        f"d,m,{name},{k},0.{rng.randrange(1000):03}\n"
-        for name in ("P", "nDCG", "PSP", "micro-F1", "Brier")
-        for k in (1, 3)
-    )
+        cells = [(i, rng.uniform(0, 99), rng.randrange(60), rng.randrange(50)) for i in range(3)]
+        return ("method,P@1,P@3,nDCG@5\n" + "".join(f"m{i},{a:.2f},{b}.5,{c}\n" for i, a, b, c in cells)).encode()
+    metrics = [(name, k) for name in ("P", "nDCG", "PSP", "micro-F1", "Brier") for k in (1, 3)]
+    rows = "".join(f"d,m,{name},{k},0.{rng.randrange(1000):03}\n" for name, k in metrics)
     return ("dataset,method,metric,k,value\n" + rows + "d,m,avg labels,,2.4\n").encode()
 
 
 def printed_csv(rng: random.Random) -> bytes:
     """Printed numbers."""
-    rows = "".join(
-        f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n"
-        for i in (1, 2)
-        for k, v in ((1, "54.2"), (3, "1,204"[2:]))
-    )
-    return ("source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n" + rows).encode()
+    head = "source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
+    cells = [(i, k, v) for i in (1, 2) for k, v in ((1, "54.2"), (3, "204"))]
+    return (head + "".join(f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n" for i, k, v in cells)).encode()
 
 
 def result_json(rng: random.Random) -> bytes:
     """A kept result."""
-    values = {"P@1": 0.5, "P@3": 0.4, "nDCG@3": 0.42, "macro-F1@5": None}
-    truth = {"fingerprint": "ab" * 8, "points": 10, "labels": 12, "pairs": 30}
     content = {
-        "name": "m",
-        "dataset": "d",
-        "values": values,
-        "truth": truth,
-        "options": {"A": 0.5},
-        "version": "0.1.0",
-        "note": "",
+        "values": {"P@1": 0.5, "P@3": 0.4, "nDCG@3": 0.42, "macro-F1@5": None},
+        "truth": {"fingerprint": "ab" * 8, "points": 10, "labels": 12, "pairs": 30},
+        **{"name": "m", "dataset": "d", "options": {"A": 0.5}, "version": "0.1.0", "note": ""},
     }
     if rng.randrange(2):
         content |= {"format": "xcrepro result 2"}
@@ -410,49 +332,27 @@ def calibrator_json(rng: random.Random) -> bytes:
 
 # -- arrays ---------------------------------------------------------------------------------------------------------
 
-_WHOLE = (np.int8, np.int32, np.int64, np.uint8, np.uint64, np.dtype(">i4"))
-_ANY = (
-    *_WHOLE,
-    np.float16,
-    np.float32,
-    np.float64,
-    np.longdouble,
-    np.bool_,
-    np.dtype(">f4"),
-    np.complex64,
-    np.dtype("U3"),
-    np.dtype("M8[s]"),
+_ANY = tuple(
+    map(np.dtype, ["i1", "i4", "i8", "u1", "u8", ">i4", "f2", "f4", "f8", "g", "?", ">f4", "c8", "U3", "M8[s]"])
 )
 _ODD = (-1, 0, 1, 2, 7, 100, 2**15, 2**31 - 1, 2**31, -(2**31), 2**40, 2**62, -(2**63), 2**63 - 1)
 
 
+def _csr(rng: random.Random, n: int, width: int) -> sparse.csr_matrix:
+    """Some stored values are 0."""
+    places = np.array([rng.randrange(3) == 0 for _ in range(n * width)], bool).reshape(n, width)
+    matrix = sparse.csr_matrix(places.astype(rng.choice((np.float32, np.float64, np.int64))))
+    matrix.data[:] = [rng.choice((1.0, 0.5, 2.0, 0.0)) for _ in matrix.data]
+    return matrix
+
+
 def sparse_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """A SciPy matrix as ``save_npz`` has it."""
-    n, width = rng.randrange(5), rng.randrange(1, 9)
-    rows = [sorted(rng.sample(range(width), rng.randrange(min(width, 4) + 1))) for _ in range(n)]
-    kind = rng.choice(("csr", "csr", "csc", "csc", "coo", "bsr", "dia"))
-    size = sum(map(len, rows))
-    data = np.array(
-        [rng.choice((1.0, 0.5, 2.0, 0.0)) for _ in range(size)], rng.choice((np.float32, np.float64, np.int64))
-    )
-    arrays = {"format": np.array(kind.encode()), "shape": np.array([n, width]), "data": data}
-    which = np.repeat(np.arange(n), [len(row) for row in rows]) if n else np.zeros(0, np.int64)
-    columns = np.array([column for row in rows for column in row], np.int32)
-    if kind == "coo":
-        return arrays | {"row": which.astype(np.int32), "col": columns}
-    if kind == "dia":
-        return arrays | {"data": np.ones((2, width)), "offsets": np.array([0, -1 if n else 1])}
-    if kind == "bsr":
-        return arrays | {"data": data.reshape(-1, 1, 1), "indices": columns, "indptr": np.cumsum([0, *map(len, rows)])}
-    if kind == "csc":
-        order = np.lexsort((which, columns))
-        lens = np.bincount(columns, minlength=width)
-        return arrays | {
-            "indices": which[order].astype(np.int32),
-            "indptr": np.append(0, np.cumsum(lens)),
-            "data": data[order],
-        }
-    return arrays | {"indices": columns, "indptr": np.cumsum([0, *map(len, rows)]).astype(np.int32)}
+    file, kind = io.BytesIO(), rng.choice(("csr", "csr", "csc", "csc", "coo", "bsr", "dia"))
+    sparse.save_npz(file, _csr(rng, rng.randrange(5), rng.randrange(1, 9)).asformat(kind), compressed=False)
+    file.seek(0)
+    with np.load(file) as stored:
+        return {name: stored[name] for name in stored.files}
 
 
 def top_arrays(rng: random.Random) -> dict[str, np.ndarray]:
@@ -478,27 +378,19 @@ def calibration_arrays(rng: random.Random) -> dict[str, np.ndarray]:
 
 def pair_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """What ``write_xc`` makes of an .npz name."""
-    n = rng.randrange(4)
-    arrays = {"pair": np.array("xcrepro pair 1")}
-    for name in ("X_", "Y_"):
-        lens = [rng.randrange(3) for _ in range(n)]
-        ids = np.array([i for size in lens for i in range(size)], np.int32)
-        own = {
-            "data": np.ones(len(ids), np.float32),
-            "indices": ids,
-            "indptr": np.cumsum([0, *lens]),
-            "shape": np.array([n, 3]),
+    n, arrays = rng.randrange(4), {"pair": np.array("xcrepro pair 1")}
+    for part in ("X", "Y"):
+        matrix = _csr(rng, n, 3)
+        arrays |= {
+            f"{part}_{name}": np.asarray(getattr(matrix, name)) for name in ("data", "indices", "indptr", "shape")
         }
-        arrays |= {name + part: array for part, array in own.items()}
     return arrays
 
 
 def dense_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """One array of two dimensions."""
-    shape = rng.randrange(4), rng.randrange(5)
-    return {
-        "arr_0": np.array([rng.choice((0.0, 1.0, -np.inf, 0.25)) for _ in range(shape[0] * shape[1])]).reshape(shape)
-    }
+    n, width = rng.randrange(4), rng.randrange(5)
+    return {"arr_0": np.array([rng.choice((0.0, 1.0, -np.inf, 0.25)) for _ in range(n * width)]).reshape(n, width)}
 
 
 def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -507,19 +399,16 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
     for _ in range(rng.choice((1, 1, 2, 3))):
         if not arrays:
             break
-        name = rng.choice(sorted(arrays))
+        name, change = rng.choice(sorted(arrays)), rng.randrange(10)
         array = np.array(arrays[name])
-        change = rng.randrange(10)
         with np.errstate(all="ignore"):
             if change <= 3 and array.size and array.dtype.kind in "iufb":
-                value = (
-                    rng.choice((*_ODD, rng.randrange(12)))
-                    if array.dtype.kind in "iub"
-                    else rng.choice((np.nan, np.inf, -np.inf, -1, 1e300, 0))
-                )
-                info = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
-                value = min(max(value, info.min), info.max) if info else value
-                array.reshape(-1)[rng.randrange(array.size)] = value
+                value = rng.choice((np.nan, np.inf, -np.inf, -1, 1e300, 0))
+                if array.dtype.kind != "f":
+                    value = rng.choice((*_ODD, rng.randrange(12)))
+                    limits = np.iinfo("i8" if array.dtype.kind == "b" else array.dtype)
+                    value = min(max(value, limits.min), limits.max)
+                array.flat[rng.randrange(array.size)] = value
                 arrays[name] = array
             elif change == 4 and array.dtype.kind in "iufb":
                 arrays[name] = array.astype(rng.choice(_ANY))
@@ -530,9 +419,7 @@ def mutated_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[st
             elif change == 7:
                 del arrays[name]
             elif change == 8:
-                arrays[name] = rng.choice(
-                    (array.reshape(-1), array.reshape(1, *array.shape), np.array(rng.choice(_ODD)), array.T)
-                )
+                arrays[name] = rng.choice((array.reshape(-1), array[None], np.array(rng.choice(_ODD)), array.T))
             elif change == 9:
                 arrays[rng.choice(("format", "data", "x", "ids", "coords"))] = array
     return arrays
@@ -588,19 +475,8 @@ def arff_and_xml(rng: random.Random) -> dict[str, bytes]:
     return {"a.arff": table, "a.xml": text.encode()}
 
 
-_MEMBERS = (
-    "train.txt",
-    "test.txt",
-    "a/train.txt",
-    "a/test.txt",
-    "a/",
-    "a/b/",
-    "a",
-    "A/Train.txt",
-    "./a",
-    "a//b",
-    "é.txt",
-)
+_MEMBERS = (*(f"{folder}{part}.txt" for folder in ("", "a/") for part in ("train", "test")),
+            "a/", "a/b/", "a", "A/Train.txt", "./a", "a//b", "é.txt")  # fmt: skip
 _STRANGE = ("../x", "/x", "a/../../x", "C:\\x", "C:x", "..\\x", "a\\b", "", ".", "..", "./", "/", "~/x", "a\nb", "a\x1b[m",
             "x" * 199, "x" * 201, "x" * 300, "é" * 101, "d/" * 19 + "x", "d/" * 20 + "x", "con", "a b", " ", "\u202ex",
             "__MACOSX/a", ".hidden", "a\x00b")  # fmt: skip
@@ -609,10 +485,8 @@ _KINDS = (0o100644, 0o100644, 0o040755, 0o120777, 0o010644, 0o020644, 0o060644, 
 
 def members(rng: random.Random) -> list[tuple]:
     """What an archive holds: (name, content, kind as Unix has it, way of packing)."""
-    found = []
-    for name in rng.sample(_MEMBERS[:4], rng.randrange(4)):
-        found.append((name, xc(rng), 0o100644 * rng.randrange(2), rng.choice((0, 8, 8))))
-    return found
+    names = rng.sample(_MEMBERS[:4], rng.randrange(4))
+    return [(name, xc(rng), 0o100644 * rng.randrange(2), rng.choice((0, 8, 8))) for name in names]
 
 
 def mutated_members(rng: random.Random, found: list[tuple]) -> list[tuple]:
@@ -655,13 +529,9 @@ def block_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     top = top_arrays(rng)
     n, n_labels = len(top["ids"]), int(top["n_labels"])
     rows = [sorted(rng.sample(range(n_labels), rng.randrange(min(n_labels, 3) + 1))) for _ in range(n)]
-    arrays = {
-        "format": np.array("xcrepro block 1"),
-        "truth_indptr": np.cumsum([0, *map(len, rows)]),
-        "truth_indices": np.array([label for row in rows for label in row], np.int32),
-        **top,
-        "first_row": np.array(rng.choice((-1, 0, 7))),
-    }
+    arrays = {"format": np.array("xcrepro block 1"), "first_row": np.array(rng.choice((-1, 0, 7))), **top}
+    arrays["truth_indptr"] = np.cumsum([0, *map(len, rows)])
+    arrays["truth_indices"] = np.array([label for row in rows for label in row], np.int32)
     if rng.randrange(3) == 0:
         arrays["n_relevant"] = np.array([len(row) + rng.randrange(2) for row in rows], np.float64)
     return arrays
@@ -672,15 +542,11 @@ def parquet_block(rng: random.Random):
     import pyarrow as pa
 
     arrays = block_arrays(rng)
-    ids, ends = arrays["ids"].tolist(), arrays["truth_indptr"].tolist()
-    present = [[label for label in row if label >= 0] for row in ids]
+    present = [[label for label in row if label >= 0] for row in arrays["ids"].tolist()]
     scores = [row[: len(labels)] for row, labels in zip(arrays["scores"].tolist(), present, strict=True)]
-    truth = [arrays["truth_indices"].tolist()[low:high] for low, high in itertools.pairwise(ends)]
-    columns = {
-        "truth": pa.array(truth, pa.list_(pa.int32())),
-        "labels": pa.array(present, pa.list_(pa.int32())),
-        "scores": pa.array(scores, pa.list_(pa.float32())),
-    }
+    truth = [row.tolist() for row in np.split(arrays["truth_indices"], arrays["truth_indptr"][1:-1])][: len(present)]
+    columns = {"truth": pa.array(truth, pa.list_(pa.int32())), "labels": pa.array(present, pa.list_(pa.int32()))}
+    columns["scores"] = pa.array(scores, pa.list_(pa.float32()))
     if "n_relevant" in arrays:
         columns["n_relevant"] = pa.array(arrays["n_relevant"])
     about = {"xcrepro": "xcrepro block 1", "k": str(arrays["ids"].shape[1])}
@@ -693,22 +559,18 @@ def parquet_table(rng: random.Random):
     import pyarrow as pa
 
     rows = [_labels(rng) for _ in range(rng.randrange(5))]
-    scored = rng.randrange(2)
-    text = rng.randrange(4) == 0
-    label = pa.string() if text else pa.int32()
-    rows = [list(map(str, labels)) if text else labels for labels in rows]
+    scored, kind = rng.randrange(2), pa.int32()
+    if rng.randrange(4) == 0:
+        rows, kind = [[*map(str, labels)] for labels in rows], pa.string()
     if rng.randrange(2):
-        columns = {"labels": pa.array(rows, pa.list_(label))}
+        columns = {"labels": pa.array(rows, pa.list_(kind))}
         if scored:
             columns["scores"] = pa.array([[_score(rng) for _ in labels] for labels in rows], pa.list_(pa.float64()))
         if rng.randrange(4) == 0:
-            columns["row"] = pa.array([f"r{row}" for row in range(len(rows))], pa.string())
+            columns["row"] = [f"r{row}" for row in range(len(rows))]
         return pa.table(columns)
-    pairs = [(row, one) for row, labels in enumerate(rows) for one in labels]
-    columns = {
-        "row": pa.array([row for row, _ in pairs], pa.int64()),
-        "label": pa.array([one for _, one in pairs], label),
-    }
+    pairs = [(row, label) for row, labels in enumerate(rows) for label in labels]
+    columns = {"row": pa.array([row for row, _ in pairs], "i8"), "label": pa.array([label for _, label in pairs], kind)}
     if scored:
         columns["score"] = pa.array([_score(rng) for _ in pairs], pa.float32())
     return pa.table(columns)
@@ -716,59 +578,58 @@ def parquet_table(rng: random.Random):
 
 def mutated_table(rng: random.Random, table):
     """One to three changes of a table's values, types, columns, rows and what is said about it."""
-    import decimal
-
     import pyarrow as pa
 
-    flat = (pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float64(), pa.string(), pa.bool_(), pa.binary(),
-            pa.large_string(), pa.decimal128(12, 2), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date64(), pa.null(),
-            pa.time32("s"), pa.duration("s"), pa.dictionary(pa.int32(), pa.string()))  # fmt: skip
-    odd = (None, -1, 2**31, 2**31 - 1, 2**40, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, math.nan, math.inf, -math.inf, 1e300, 1e39,
-           "3", "x", "007", "", "١", True, b"3", b"\xff", decimal.Decimal("3"), [3], [[3]], [], [None], [1, 1], [0.5],
-           {"a": 1}, 11, 12, 3)  # fmt: skip
     for _ in range(rng.choice((1, 1, 2, 3))):
-        name = rng.choice([*table.column_names, ""])
-        if name not in table.column_names or table.column_names.count(name) > 1:
-            about = {
-                key.decode(): value.decode("utf-8", "replace") for key, value in (table.schema.metadata or {}).items()
-            }
-            if about and rng.randrange(4):
-                key = rng.choice(sorted(about))
-                about[key] = rng.choice((*NUMBERS, "", "xcrepro block 1", "1" * 5000))
-                if rng.randrange(8) == 0:
-                    del about[key]
-                table = table.replace_schema_metadata(about)
-            continue
-        at, column, changed = table.column_names.index(name), table.column(name), table
-        change = rng.randrange(9)
-        try:
-            if change <= 3 and len(column):
-                values, row = column.to_pylist(), rng.randrange(len(column))
-                if isinstance(values[row], list) and values[row] and rng.randrange(4):
-                    values[row][rng.randrange(len(values[row]))] = rng.choice(odd)
-                else:
-                    values[row] = rng.choice(odd)
-                kind = column.type if rng.randrange(2) else None
-                changed = table.set_column(at, name, pa.array(values, kind))
-            elif change == 4:
-                kind = rng.choice(flat)
-                kind = rng.choice((pa.list_(kind), pa.large_list(kind))) if pa.types.is_nested(column.type) else kind
-                changed = table.set_column(at, name, column.cast(kind, safe=False))
-            elif change == 5:
-                changed = table.drop_columns([name])
-            elif change == 6:
-                other = rng.choice(("row", "label", "labels", "score", "scores", "truth", "x", name))
-                changed = table.append_column(other, column)
-            elif change == 7 and len(table):
-                row = rng.randrange(len(table))
-                changed = pa.concat_tables([table[:row], table[row + rng.randrange(2) :], table[: rng.randrange(2)]])
-            elif change == 8:
-                kind = pa.list_(column.type, 1) if rng.randrange(2) else pa.list_(column.type)
-                changed = table.set_column(at, name, pa.array([[value] for value in column.to_pylist()], kind))
+        # Not values that no column can hold together, or that no file can.
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+            changed = _table_changed(rng, table, rng.choice([*table.column_names, ""]))
             parquet(changed)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            continue  # values that no column can hold together, or that no file can
-        table = changed
+            table = changed
+    return table
+
+
+def _table_changed(rng: random.Random, table, name: str):
+    """A change of this column, or of what is said about the table where there is no such column."""
+    import pyarrow as pa
+
+    if table.column_names.count(name) != 1:
+        about = {key.decode(): value.decode("utf-8", "replace") for key, value in (table.schema.metadata or {}).items()}
+        if about and rng.randrange(4):
+            key = rng.choice(sorted(about))
+            about[key] = rng.choice((*NUMBERS, "", "xcrepro block 1", "1" * 5000))
+            if rng.randrange(8) == 0:
+                del about[key]
+        return table.replace_schema_metadata(about)
+    at, column, change = table.column_names.index(name), table.column(name), rng.randrange(9)
+    if change <= 3 and len(column):
+        values, row = column.to_pylist(), rng.randrange(len(column))
+        inside = isinstance(values[row], list) and values[row] and rng.randrange(4)
+        place, where = (values[row], rng.randrange(len(values[row]))) if inside else (values, row)
+        odd = (None, -1, 2**31, 2**31 - 1, 2**40, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, math.nan, math.inf, -math.inf, 1e300,
+               1e39, "3", "x", "007", "", "١", True, b"3", b"\xff", decimal.Decimal("3"), [3], [[3]], [], [None], [1, 1],
+               [0.5], {"a": 1}, 11, 12, 3)  # fmt: skip
+        place[where] = rng.choice(odd)
+        return table.set_column(at, name, pa.array(values, column.type if rng.randrange(2) else None))
+    if change == 4:
+        flat = (pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float64(), pa.string(), pa.bool_(), pa.binary(),
+                pa.large_string(), pa.decimal128(12, 2), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date64(), pa.null(),
+                pa.time32("s"), pa.duration("s"), pa.dictionary(pa.int32(), pa.string()))  # fmt: skip
+        kind = rng.choice(flat)
+        kind = rng.choice((pa.list_(kind), pa.large_list(kind))) if pa.types.is_nested(column.type) else kind
+        return table.set_column(at, name, column.cast(kind, safe=False))
+    if change == 5:
+        return table.drop_columns([name])
+    if change == 6:
+        return table.append_column(
+            rng.choice(("row", "label", "labels", "score", "scores", "truth", "x", name)), column
+        )
+    if change == 7 and len(table):
+        row = rng.randrange(len(table))
+        return pa.concat_tables([table[:row], table[row + rng.randrange(2) :], table[: rng.randrange(2)]])
+    if change == 8:
+        kind = pa.list_(column.type, 1) if rng.randrange(2) else pa.list_(column.type)
+        return table.set_column(at, name, pa.array([[value] for value in column.to_pylist()], kind))
     return table
 
 
@@ -784,12 +645,12 @@ def parquet(table) -> bytes:
 
 def mutated_for_zarr(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Changed arrays, as far as a Zarr group has room for them."""
-    numbers = {name: array for name, array in mutated_arrays(rng, arrays).items() if array.dtype.kind in "biuf"}
-    numbers = {name: array for name, array in numbers.items() if array.dtype.itemsize <= 8}
-    numbers = {
-        name: array for name, array in numbers.items() if (array.ndim == 0) == (name in ("n_labels", "first_row"))
-    }
-    return {**numbers, "format": np.array("xcrepro block 1")}
+    found = {"format": np.array("xcrepro block 1")}
+    for name, array in mutated_arrays(rng, arrays).items():
+        single = name in ("n_labels", "first_row")
+        if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and (array.ndim == 0) == single:
+            found[name] = array
+    return found
 
 
 def zarr_block(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:

@@ -40,28 +40,20 @@ def need(holds: bool) -> None:
 
 def float32(text: str) -> float:
     """The nearest float32 of a decimal number, ties to even; refused where that is infinite."""
-    rough = float(text)
-    if abs(rough) < 1e-60:
-        return math.copysign(0.0, -1 if text.startswith("-") else 1)
-    need(abs(rough) < 1e60)
-    number, sign = abs(Fraction(Decimal(text))), -1 if text.startswith("-") else 1
+    rough, sign = abs(float(text)), -1 if text.startswith("-") else 1
+    if rough < 1e-60:
+        return sign * 0.0
+    need(rough < 1e60)
+    number = abs(Fraction(Decimal(text)))
     need(number < TOO_LARGE)
-    exponent = max(math.frexp(float(number))[1] - 24, -149)
-    unit = Fraction(2) ** exponent
+    unit = Fraction(2) ** max(math.frexp(float(number))[1] - 24, -149)
     return sign * float(round(number / unit) * unit)  # round() of a Fraction: ties to even
 
 
-def is_number(text: str) -> bool:
-    """What the formats of others take as a number: no NaN, infinity spelt out."""
-    return (
-        re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)", text.lower())
-        is not None
-    )
-
-
 def real(text: str) -> float:
-    """A number of the formats of others."""
-    need(text.isascii() and is_number(text))
+    """A number of the formats of others: no NaN, infinity spelt out."""
+    form = r"[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf(inity)?)"
+    need(text.isascii() and re.fullmatch(form, text.lower()) is not None)
     value = float(text)
     need("i" in text.lower() or not math.isinf(value))
     return value
@@ -120,12 +112,8 @@ def xc(data: bytes) -> list:
     """``read_xc``: shapes and rows of X and Y."""
     (n, n_features, n_labels), lines = body(data, 3)
     rows = [row(line, True, n_labels, n_features) for line in lines]
-    return [
-        [n, n_features],
-        [n, n_labels],
-        [entries for _, entries in rows],
-        [[(y, 1.0) for y in labels] for labels, _ in rows],
-    ]
+    Y = [[(label, 1.0) for label in labels] for labels, _ in rows]
+    return [[n, n_features], [n, n_labels], [entries for _, entries in rows], Y]
 
 
 def matrix(data: bytes) -> list:
@@ -163,30 +151,24 @@ def ranked(rows: list, width: int, k: int) -> list:
     return [width, ids, values]
 
 
+def table(data: bytes) -> list[list[int]]:
+    """Lines of whole numbers, all of one length; empty lines and comments left out."""
+    rows = [line.split() for line in data.split(b"\n") if line.split() and not line.startswith(b"#")]
+    need(all(token.isdigit() and len(token) <= 18 for tokens in rows for token in tokens))
+    need(len({len(tokens) for tokens in rows}) < 2)
+    return [[int(token) for token in tokens] for tokens in rows]
+
+
 def filter_pairs(data: bytes) -> list:
     """``read_filter``."""
-    rows, columns = [], []
-    for line in data.split(b"\n"):
-        tokens = line.split()
-        if not tokens or line.startswith(b"#"):
-            continue
-        need(all(token.isdigit() and len(token) <= 18 for token in tokens) and len(tokens) == 2)
-        rows.append(int(tokens[0]))
-        columns.append(int(tokens[1]))
-    return [rows, columns]
+    rows = table(data)
+    need(all(len(numbers) == 2 for numbers in rows))
+    return [[row for row, _ in rows], [column for _, column in rows]]
 
 
 def split(data: bytes) -> list[int]:
     """``read_split_columns``, the first column."""
-    need(data != b"")
-    rows, width = [], None
-    for line in data.split(b"\n"):
-        tokens = line.split()
-        if not tokens or line.startswith(b"#"):
-            continue
-        need(all(token.isdigit() and len(token) <= 18 for token in tokens) and len(tokens) == (width or len(tokens)))
-        width = len(tokens)
-        rows.append(int(tokens[0]) - 1)
+    rows = [numbers[0] - 1 for numbers in table(data)]
     need(bool(rows) and min(rows) >= 0 and len({*rows}) == len(rows))
     return rows
 
@@ -210,7 +192,7 @@ def jsonl_labels(data: bytes) -> list:
         need(isinstance(values, list) and len(values) == len(names))
         need(all(type(label) is int and 0 <= label < 12 for label in names) and len({*names}) == len(names))
         need(all(type(value) in (int, float) and 0 <= value < TOO_LARGE for value in values))
-        pairs = sorted((label, float(np.float32(value))) for label, value in zip(names, values, strict=True))
+        pairs = sorted(zip(names, map(float, np.array(values, np.float32)), strict=True))
         rows.append([(label, value) for label, value in pairs if value > 0])
     return [[len(rows), 12], rows]
 
@@ -351,24 +333,21 @@ def csv(data: bytes, score: str = "score") -> list:
     return of_scores(gathered(found, None))
 
 
+def columns(data: bytes, n: int, value: int) -> list[tuple[int, int, float]]:
+    """(row, label, number) of a TREC file, whose lines have so many columns, the number in this one."""
+    lines = [text.split() for text in decoded(data) if text.split()]
+    need(all(len(cells) == n for cells in lines))
+    return [(whole(cells[0]), whole(cells[2]), real(cells[value])) for cells in lines]
+
+
 def trec_run(data: bytes) -> list:
     """``row Q0 label rank score tag``."""
-    found = []
-    for text in decoded(data):
-        if cells := text.split():
-            need(len(cells) == 6)
-            found.append((whole(cells[0]), whole(cells[2]), real(cells[4])))
-    return of_scores(gathered(found, None))
+    return of_scores(gathered(columns(data, 6, 4), None))
 
 
 def trec_qrels(data: bytes) -> list:
     """``row 0 label relevance``."""
-    found = []
-    for text in decoded(data):
-        if cells := text.split():
-            need(len(cells) == 4)
-            found.append((whole(cells[0]), whole(cells[2]), 1.0 if real(cells[3]) > 0 else 0.0))
-    return of_truth(gathered(found, None))
+    return of_truth(gathered([(row, label, max(value, 0.0)) for row, label, value in columns(data, 4, 3)], None))
 
 
 # -- arrays of an .npz ----------------------------------------------------------------------------------------------
@@ -418,6 +397,14 @@ def stored_matrix(arrays: dict[str, np.ndarray]) -> list:
     return [[n, width], rows]
 
 
+def places(labels: list[int], n_labels: int) -> list[int]:
+    """A row's labels, none twice; -1 stands behind them only."""
+    present = [label for label in labels if label >= 0]
+    need(labels == present + [-1] * (len(labels) - len(present)) and len({*present}) == len(present))
+    need(all(label < n_labels for label in present))
+    return present
+
+
 def saved_top(arrays: dict[str, np.ndarray]) -> list:
     """``TopK.load`` of what ``TopK.save`` wrote."""
     need({"ids", "scores", "n_labels"} <= {*arrays})
@@ -425,17 +412,10 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
         raise NoJudgement
     ids, values, n_labels = (arrays[name] for name in ("ids", "scores", "n_labels"))
     need(n_labels.shape == () and n_labels.dtype.kind in "iu" and 1 <= int(n_labels) <= MOST)
-    need(
-        fits(arrays)
-        and ids.ndim == 2
-        and ids.dtype.kind in "iu"
-        and values.shape == ids.shape
-        and values.dtype.kind == "f"
-    )
+    need(fits(arrays) and ids.ndim == 2 and values.shape == ids.shape)
+    need(ids.dtype.kind in "iu" and values.dtype.kind == "f")
     for labels, given in zip(ids.tolist(), values.tolist(), strict=True):
-        present = [label for label in labels if label >= 0]
-        need(all(-1 <= label < int(n_labels) for label in labels) and len({*present}) == len(present))
-        need(labels == present + [-1] * (len(labels) - len(present)))
+        places(labels, int(n_labels))
         need(not any(math.isnan(value) for value in given))
         need(all(low <= high for high, low in itertools.pairwise(given)))
         need(all((value <= LEAST) == (label < 0) for label, value in zip(labels, given, strict=True)))
@@ -445,26 +425,20 @@ def saved_top(arrays: dict[str, np.ndarray]) -> list:
 
 def calibration(arrays: dict[str, np.ndarray]) -> list:
     """The predictions of the calibration@k authors' file: ranked by score, ties to the lowest label."""
-    need({"scores", "prediction_ids", "true_positives", "labels"} <= {*arrays} and fits(arrays))
-    ids, scores, marked, pairs = (arrays[name] for name in ("prediction_ids", "scores", "true_positives", "labels"))
-    need(
-        ids.dtype.kind in "iu"
-        and scores.dtype.kind in "iuf"
-        and marked.dtype.kind in "biuf"
-        and pairs.dtype.kind in "iu"
-    )
+    names = ("prediction_ids", "scores", "true_positives", "labels")
+    need({*names} <= {*arrays} and fits(arrays))
+    ids, scores, marked, pairs = (arrays[name] for name in names)
+    need(all(arrays[name].dtype.kind in kinds for name, kinds in zip(names, ("iu", "iuf", "biuf", "iu"), strict=True)))
     need(pairs.ndim == 2 and pairs.shape[1] == 2 and ids.ndim == 2 and scores.shape == marked.shape == ids.shape)
     relevant = {(row, label) for row, label in pairs.tolist()}
     largest = max([0, *ids.reshape(-1).tolist(), *(label for _, label in relevant)])
     need(largest < MOST and all(0 <= row < len(ids) and label >= 0 for row, label in relevant))
     rows = []
     for row, (labels, values) in enumerate(zip(ids.tolist(), scores.astype(np.float64).tolist(), strict=True)):
-        present = [label for label in labels if label >= 0]
-        need(labels == present + [-1] * (len(labels) - len(present)) and len({*present}) == len(present))
-        given = values[: len(present)]
-        need(not any(math.isnan(value) for value in given))
+        present = places(labels, MOST)
+        need(not any(math.isnan(value) for value in values[: len(present)]))
         need([(row, label) in relevant for label in labels] == marked[row].astype(bool).tolist())
-        rows.append(list(zip(present, given, strict=True)))
+        rows.append(list(zip(present, values, strict=False)))
     return ranked(rows, largest + 1, ids.shape[1])
 
 
@@ -515,8 +489,7 @@ def arrays_named(arrays: dict[str, np.ndarray], *names: str) -> dict[str, np.nda
 def streamed_matrix(arrays: dict[str, np.ndarray]) -> list:
     """``blocks`` of a CSR matrix, in one piece; a matrix without rows has no block that would tell its width."""
     arrays = arrays_named(arrays, "format", "shape", "data", "indices", "indptr")
-    kind = arrays["format"].tolist()
-    need(kind in (b"csr", "csr"))
+    need(arrays["format"].tolist() in (b"csr", "csr"))
     return with_rows(stored_matrix(arrays))
 
 
@@ -624,40 +597,29 @@ def block_table(table) -> list:
     """A block as a table; lists of other kinds than ``list`` are the reader's to take or leave."""
     import pyarrow as pa
 
-    columns, about = columns_of(table), {}
-    for key, value in (table.schema.metadata or {}).items():
-        about[key.decode()] = value.decode()
+    columns = columns_of(table)
+    about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     need(about.get("xcrepro") == "xcrepro block 1" and {"truth", "labels", "scores"} <= {*columns})
-    for name, is_kind in (
-        ("truth", pa.types.is_integer),
-        ("labels", pa.types.is_integer),
-        ("scores", pa.types.is_floating),
-    ):
+    for name, is_kind in (("truth", "integer"), ("labels", "integer"), ("scores", "floating")):
         kind = table.schema.field(name).type
         if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
             raise NoJudgement
-        need(pa.types.is_list(kind) and is_kind(kind.value_type))
+        need(pa.types.is_list(kind) and getattr(pa.types, f"is_{is_kind}")(kind.value_type))
         need(all(isinstance(row, list) and None not in row for row in columns[name]))
     k, n_labels, first = (strictly_whole(about.get(name, "")) for name in ("k", "n_labels", "first_row"))
     need(1 <= n_labels <= MOST and -1 <= first < 2**63 and all(len(row) <= k for row in columns["labels"]))
     if k * max(1, len(table)) > 2**20 or k < 1:
         raise NoJudgement
-    need(all(len(labels) == len(scores) for labels, scores in zip(columns["labels"], columns["scores"], strict=True)))
     need(all(0 <= label < n_labels for row in columns["labels"] for label in row))  # -1 stands for no place here
-    size = len(table), k
-    ids, scores = np.full(size, -1, np.int64), np.full(size, -np.inf)
+    ids, scores = np.full((len(table), k), -1, np.int64), np.full((len(table), k), -np.inf)
     for row, (labels, values) in enumerate(zip(columns["labels"], columns["scores"], strict=True)):
+        need(len(labels) == len(values))
         ids[row, : len(labels)], scores[row, : len(labels)] = labels, values
     truth = [label for row in columns["truth"] for label in row]
     need(all(0 <= label < n_labels for label in truth))
-    arrays = {
-        "truth_indptr": np.cumsum([0, *map(len, columns["truth"])]),
-        "truth_indices": np.array(truth, np.int64),
-        "ids": ids,
-        "scores": scores,
-        "n_labels": np.array(n_labels),
-        "first_row": np.array(first),
-    }
+    arrays = {"ids": ids, "scores": scores, "n_labels": np.array(n_labels), "first_row": np.array(first)}
+    arrays["truth_indptr"] = np.cumsum([0, *map(len, columns["truth"])])
+    arrays["truth_indices"] = np.array(truth, np.int64)
     if "n_relevant" in columns:
         kind = table.schema.field("n_relevant").type
         need((pa.types.is_integer(kind) or pa.types.is_floating(kind)) and None not in columns["n_relevant"])
@@ -685,29 +647,25 @@ def arff(files: dict[str, bytes]) -> list:
     text = files["a.arff"]
     if text[:2] in (b"\x1f\x8b", b"PK") or re.search(rb"[^\x20-\x7e\t\r\n]", text):
         raise NoJudgement
-    relation, attributes, rows, at_data = "", [], [], False
-    for line in text.decode().split("\n"):
-        line = line.strip()
-        if not line or line.startswith("%"):
-            continue
-        first = line.split()[0]
-        if at_data:
-            rows.append(arff_row(line, attributes))
-        elif first.lower() == "@relation":
-            relation = line[len(first) :]
-        elif first.lower() == "@attribute":
-            attributes.append(arff_attribute(line[len(first) :]))
-        else:
-            need(first.lower() == "@data")
-            at_data = True
+    lines = [line.strip() for line in text.decode().split("\n")]
+    lines = [(line.split()[0].lower(), line) for line in lines if line and not line.startswith("%")]
+    words = [word for word, _ in lines]
+    need("@data" in words)
+    data = words.index("@data")
+    need({*words[:data]} <= {"@relation", "@attribute"})
+    attributes = [
+        arff_attribute(line.removeprefix(line.split()[0])) for word, line in lines[:data] if word == "@attribute"
+    ]
+    rows = [arff_row(line, attributes) for _, line in lines[data + 1 :]]
     names = [name for name, _ in attributes]
-    need(at_data and bool(names) and len({*names}) == len(names))
+    need(bool(names) and len({*names}) == len(names))
     if "a.xml" in files:
         labels = xml_labels(files["a.xml"])
         need(bool(labels) and len({*labels}) == len(labels) and {*labels} <= {*names})
         places = [names.index(label) for label in labels]
     else:
-        counted = re.search(r"-C\s+(-?[0-9]+)", relation)
+        relation = [line for word, line in lines[:data] if word == "@relation"][-1:]
+        counted = re.search(r"-C\s+(-?[0-9]+)", "".join(relation))
         n = int(counted[1]) if counted else 0
         need(0 < abs(n) <= len(names))
         places = [*range(n)] if n > 0 else [*range(len(names) + n, len(names))]
@@ -718,55 +676,34 @@ def arff(files: dict[str, bytes]) -> list:
     return [[len(rows), len(others)], [len(rows), len(places)], X, Y]
 
 
-def arff_words(text: str) -> tuple[list[tuple[str, bool]], str]:
-    """Words of a line, and where a comma stood behind each: (word without quotes, comma); and what could not be read."""
+WORD = r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^\s,{}'"%]+)"""
+
+
+def arff_words(text: str) -> list[tuple[str, bool]]:
+    """(word without quotes, whether a comma stands behind it), a line's each."""
     found, text = [], text.strip()
     while text:
-        if text[0] in "'\"":
-            end, word = 1, ""
-            while end < len(text) and text[end] != text[0]:
-                end += text[end] == "\\"
-                word += text[end : end + 1]
-                end += 1
-            if end >= len(text):
-                return found, text
-            text = text[end + 1 :]
-        else:
-            end = next((i for i, sign in enumerate(text) if sign in " \t\r,{}'\"%"), len(text))
-            if not end:
-                return found, text
-            word, text = text[:end], text[end:]
-        text = text.lstrip()
-        found.append((word, text.startswith(",")))
-        if text.startswith(","):
-            text = text[1:].lstrip()
-            if not text:
-                return found, ","  # nothing behind the last comma
-    return found, ""
+        match = re.match(WORD + r"\s*(,?)\s*", text)
+        need(match is not None)
+        text = text[match.end() :]
+        need(text != "" or not match[2])
+        word = match[1]
+        found.append((re.sub(r"\\(.)", r"\1", word[1:-1]) if word[0] in "'\"" else word, match[2] == ","))
+    return found
 
 
 def arff_cells(text: str) -> list[str]:
     """Words with a comma between each."""
-    words, left = arff_words(text)
-    need(left == "" and all(comma for _, comma in words[:-1]))
+    words = arff_words(text)
+    need(all(comma for _, comma in words[:-1]))
     return [word for word, _ in words]
 
 
 def arff_attribute(text: str) -> tuple[str, dict[str, float] | None]:
     """Name, and the numbers of a nominal attribute's values."""
-    need(text[:1] in (" ", "\t", "\r"))
-    text = text.strip()
-    if text[:1] in ("'", '"'):
-        quoted = re.match(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", text)
-        need(quoted is not None)
-        name, kind = quoted[0], text[len(quoted[0]) :]
-    else:
-        name = re.split(r"[\s,{}'\"%]", text, maxsplit=1)[0]
-        kind = text[len(name) :]
-    need(name != "" and kind[:1] in (" ", "\t", "\r"))
-    words, left = arff_words(name)
-    need(len(words) == 1 and left == "")
-    name, kind = words[0][0], kind.strip()
+    match = re.fullmatch(rf"[ \t\r]\s*{WORD}[ \t\r](.*)", text)
+    need(match is not None)
+    (name,), kind = arff_cells(match[1]), match[2].strip()
     if kind.startswith("{") and kind.endswith("}") and len(kind) > 1:
         values = arff_cells(kind[1:-1])
         need(bool(values) and len({*values}) == len(values))
@@ -798,15 +735,13 @@ def arff_row(line: str, attributes: list[tuple[str, dict[str, float] | None]]) -
         need(len(cells) == len(kinds))
         return [arff_value(cell, values) for cell, values in zip(cells, kinds, strict=True)]
     need(line.endswith("}") and len(line) > 1)
-    row, seen = [0.0 if values is None else next(iter(values.values())) for values in kinds], set()
-    inside = line[1:-1].strip()
-    words, left = arff_words(inside)
-    need(left == "" and len(words) % 2 == 0)
-    for (place, early), (cell, late) in zip(words[::2], words[1::2], strict=True):
-        need(not early and place.isdigit() and int(place) < len(kinds) and int(place) not in seen)
-        if len(seen) + 1 < len(words) // 2:
-            need(late)
-        seen.add(int(place))
+    row = [0.0 if values is None else next(iter(values.values())) for values in kinds]
+    words = arff_words(line[1:-1])
+    need(len(words) % 2 == 0 and all(comma == place % 2 for place, (_, comma) in enumerate(words[:-1])))
+    cells = [(place, cell) for (place, _), (cell, _) in zip(words[::2], words[1::2], strict=True)]
+    need(all(place.isdigit() and int(place) < len(kinds) for place, _ in cells))
+    need(len({int(place) for place, _ in cells}) == len(cells))
+    for place, cell in cells:
         row[int(place)] = arff_value(cell, kinds[int(place)])
     if re.search(r"['\"][0-9]+['\"]\s", line) or re.search(r"[0-9]['\"]", line):
         raise NoJudgement  # a column's number in quotes, or quotes at once behind it
