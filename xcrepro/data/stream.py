@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -147,10 +149,10 @@ def _split(piece: parsing.Piece, rows: int) -> tuple[parsing.Piece, parsing.Piec
 class _Member:
     """An array in an ``.npz``, read from its beginning on, a stretch at a time."""
 
-    def __init__(self, path, archive: zipfile.ZipFile, name: str) -> None:
+    def __init__(self, path, member: Callable[[str], BinaryIO], name: str) -> None:
         self.path, self.name = path, name
         try:
-            self.file = archive.open(f"{name}.npy")
+            self.file = member(f"{name}.npy")
         except KeyError:
             raise DataError(path, f"no array {name}", "the arrays of a CSR matrix") from None
         except RuntimeError as error:  # a password
@@ -184,20 +186,26 @@ class _Member:
 def _of_npz(path, rows: int, n_columns: int | None):
     names = npz_names(path)
     pair = "pair" in names
-    with damage(path), zipfile.ZipFile(path) as archive:
+    with damage(path), contextlib.ExitStack() as opened:
+        archive = opened.enter_context(zipfile.ZipFile(path))
+
+        def member(name: str) -> BinaryIO:
+            """Closed with the archive, which stays open as long as one of its members."""
+            return opened.enter_context(archive.open(name))
+
         if not pair:
             if "format" not in names:
                 do = "Of other arrays there is np.load; block files are read by xcrepro.scale.read_block"
                 raise DataError(path, f"arrays {sorted(names)}", "a SciPy matrix or what write_xc saves", do=do)
-            kind = _Member(path, archive, "format").whole().tolist()
+            kind = _Member(path, member, "format").whole().tolist()
             kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
             if kind != "csr":
                 do = "scipy.sparse.save_npz(path, matrix.tocsr())"
                 expected = "CSR, whose rows stand one after the other"
                 raise DataError(path, f"a matrix in {str(kind)[:60]}", expected, do=do)
-        elif (kind := str(_Member(path, archive, "pair").whole())) != read.PAIR_FORMAT:
+        elif (kind := str(_Member(path, member, "pair").whole())) != read.PAIR_FORMAT:
             raise DataError(path, f"a pair of the form {kind[:60]!r}", read.PAIR_FORMAT)
-        streams = [_Matrix(path, archive, name) for name in (("X_", "Y_") if pair else ("",))]
+        streams = [_Matrix(path, member, name) for name in (("X_", "Y_") if pair else ("",))]
         if len({stream.n_rows for stream in streams}) > 1:
             found = f"{[stream.n_rows for stream in streams]} rows of X and Y"
             raise DataError(path, found, "as many of one as of the other")
@@ -210,9 +218,9 @@ def _of_npz(path, rows: int, n_columns: int | None):
 class _Matrix:
     """A CSR matrix in an ``.npz``; the offsets are held, ids and values stream."""
 
-    def __init__(self, path, archive: zipfile.ZipFile, prefix: str) -> None:
+    def __init__(self, path, member: Callable[[str], BinaryIO], prefix: str) -> None:
         self.path = path
-        members = {name: _Member(path, archive, prefix + name) for name in ("shape", "indptr", "indices", "data")}
+        members = {name: _Member(path, member, prefix + name) for name in ("shape", "indptr", "indices", "data")}
         shape, indptr = members["shape"].whole(), members["indptr"].whole()
         self.indices, self.data = members["indices"], members["data"]
         whole = shape.dtype.kind in "iu" and indptr.dtype.kind in "iu"
