@@ -309,16 +309,14 @@ def _above(parents: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything about the labels before any point exists, by falling frequency, the general ones first. ``frequency`` is
-    how often a label comes by itself; ``by_topic[topic_starts[t] : topic_starts[t + 1]]`` are topic t's; ``topic`` is -1
-    for the general."""
+    """Everything about the labels before any point exists, by falling frequency, the general ones first."""
 
     propensity: np.ndarray
-    frequency: np.ndarray
+    frequency: np.ndarray  # how often a label comes by itself
     n_general: int
-    topic: np.ndarray
+    topic: np.ndarray  # -1 for the general
     topic_starts: np.ndarray
-    by_topic: np.ndarray
+    by_topic: np.ndarray  # [topic_starts[t] : topic_starts[t + 1]] are topic t's
     companion: np.ndarray
     follow: np.ndarray
     n_words: int

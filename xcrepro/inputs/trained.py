@@ -160,10 +160,8 @@ def _bytes(text: str) -> np.ndarray:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Others that want the same training wait; gives whether the cache can be written.
-
-    A shared cache that only its owner writes is read without a lock: what stands in it was moved there whole.
-    """
+    """Others that want the same training wait; gives whether the cache can be written."""
+    # A shared cache that only its owner writes is read without a lock: what stands in it was moved there whole.
     lock = extras.library("filelock").FileLock(folder.with_name(folder.name + ".lock"))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
