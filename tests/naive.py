@@ -295,7 +295,7 @@ def as_matrices(n_labels, truth, rows, k=5):
 
 
 def multilabel_problem(n=80, n_features=12, n_labels=9, seed=0):
-    """X with an empty row, Y with an empty row, label 3 never and label 5 always relevant, the last label never."""
+    """X with an empty row, Y with an empty row, label 3 and the last one never relevant."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, n_features)) * (rng.random((n, n_features)) < 0.5)
     X[4] = 0
