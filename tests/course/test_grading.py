@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,10 +13,11 @@ from tests.course.wrong_answers import TYPICAL, WRONG
 from xcrepro.course import copies
 from xcrepro.repro import notebooks
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed (the extra `course`)")
-
-# nbgrader's own; nothing of this project
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
+# Looked for and not imported: that takes seconds, in each process that collects the tests.
+pytestmark = [
+    pytest.mark.skipif(find_spec("nbgrader") is None, reason="nbgrader is not installed (the extra `course`)"),
+    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning"),  # nbgrader's own; nothing of this project
+]
 
 LESSONS = sorted(WRONG) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
 _REGION = re.compile(r"(### BEGIN SOLUTION\n).*?([ \t]*### END SOLUTION)", re.DOTALL)
