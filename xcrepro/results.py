@@ -77,7 +77,6 @@ def of(
     for argument, text in (("name", name), ("dataset", dataset)):
         if not text.strip() or len(text) > _LONGEST or not text.isprintable():
             raise ArgumentError(argument, f"must be a text of 1 to {_LONGEST} characters in one line", repr(text))
-    entry = datasets.find(dataset)
     truth = as_truth(Y)
     table = evaluate(truth, top, ks, inverse_propensity, label_counts, metrics=metrics)
     values = {f"{row.metric}@{row.k}": float(row.value) for row in table.itertuples()}
@@ -89,7 +88,13 @@ def of(
     }
     full = bool((top.ids[:, : int(table["k"].max())] >= 0).all())
     said = {**(options or {}), "every point has k predictions": full}
-    return Result(name.strip(), entry.name if entry else dataset.strip(), values, about, said, note=note)
+    return Result(name.strip(), _key(dataset), values, about, said, note=note)
+
+
+def _key(dataset: str) -> str:
+    """A dataset's name in the catalogue, or what it is called."""
+    entry = datasets.find(dataset)
+    return entry.name if entry else dataset.strip()
 
 
 def default_folder() -> Path:
@@ -120,11 +125,8 @@ def add(result: Result, folder: Path | None = None, force: bool = False) -> Path
 def _remembered(path: Path, content: Mapping[str, object]) -> bytes:
     """The history with one line more: also a result that is replaced later stays known."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    line = {
-        "added": now,
-        **{name: content[name] for name in ("dataset", "name", "version", "sha256", "note", "values")},
-    }
-    line["truth"] = content["truth"]["fingerprint"]
+    kept = {name: content[name] for name in ("dataset", "name", "version", "sha256", "note", "values")}
+    line = {"added": now, **kept, "truth": content["truth"]["fingerprint"]}
     before = path.read_bytes() if path.is_file() else b""
     return before + json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
@@ -142,8 +144,7 @@ def history(folder: Path | None = None, dataset: str | None = None, metrics: Seq
     path = (folder or default_folder()) / HISTORY
     if not path.is_file():
         raise DataMissing(f"{path}: no history yet; `xcrepro results add` writes one")
-    found, entry = [], None if dataset is None else datasets.find(dataset)
-    wanted = entry.name if entry else dataset
+    found, wanted = [], None if dataset is None else _key(dataset)
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         try:
             one = json.loads(line)
@@ -154,10 +155,7 @@ def history(folder: Path | None = None, dataset: str | None = None, metrics: Seq
         if wanted in (None, texts[1]):
             found.append((texts, values))
     columns = _columns(list(dict.fromkeys(name for _, values in found for name in values)), metrics)
-    rows = [
-        (*texts[:3], *(values.get(name, math.nan) * _in_units(name) for name in columns), texts[3][:8], texts[4][:8])
-        for texts, values in found
-    ]
+    rows = [(*texts[:3], *_in_percent(values, columns), texts[3][:8], texts[4][:8]) for texts, values in found]
     return pd.DataFrame(rows, columns=["added", "dataset", "method", *columns, "truth", "digest"])
 
 
@@ -214,8 +212,7 @@ def read_all(folder: Path | None = None, dataset: str | None = None) -> list[Res
         raise DataMissing(f"{folder}: no results yet; `xcrepro results add` puts one there")
     if dataset is None:
         return found
-    entry = datasets.find(dataset)
-    key = entry.name if entry else dataset
+    key = _key(dataset)
     if chosen := [result for result in found if result.dataset == key]:
         return chosen
     there = sorted({result.dataset for result in found})
@@ -239,16 +236,9 @@ def table(
     rows, notes = [], []
     for dataset in dict.fromkeys(result.dataset for result in results):
         of_it = [result for result in results if result.dataset == dataset]
-        rows += [
-            (
-                dataset,
-                result.name,
-                f"kit {result.version}",
-                *_in_percent(result, columns),
-                result.truth["fingerprint"][:8],
-            )
-            for result in of_it
-        ]
+        for result in of_it:
+            mark = result.truth["fingerprint"][:8]
+            rows.append((dataset, result.name, f"kit {result.version}", *_in_percent(result.values, columns), mark))
         notes += _apart(dataset, of_it)
         if printed:
             beside, note = _printed(dataset, of_it, columns)
@@ -278,12 +268,9 @@ def _columns(there: list[str], asked: Sequence[str]) -> list[str]:
     return chosen or there
 
 
-def _in_percent(result: Result, columns: list[str]) -> list[float]:
-    return [result.values.get(name, math.nan) * _in_units(name) for name in columns]
-
-
-def _in_units(column: str) -> int:
-    return 100 if _metric(column).unit == "fraction" else 1
+def _in_percent(values: Mapping[str, float], columns: list[str]) -> list[float]:
+    units = (100 if _metric(name).unit == "fraction" else 1 for name in columns)
+    return [values.get(name, math.nan) * unit for name, unit in zip(columns, units, strict=True)]
 
 
 def _apart(dataset: str, results: list[Result]) -> list[str]:

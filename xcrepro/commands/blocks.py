@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from xcrepro.commands import propensities
+from xcrepro.commands import shared
 from xcrepro.errors import ArgumentError
 
 ENGINES = ("serial", "joblib", "dask")
@@ -30,26 +30,24 @@ def add_arguments(sub) -> None:
         metavar="PATTERN",
         help="in place of truth and predictions: block files of `xcrepro write-blocks`, a folder, or 'dir/*.npz'",
     )
-    add_engine(sub, "with --blocks: ")
-    sub.add_argument(
-        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
-    )
+    add_engine(sub)
     sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
-    sub.add_argument(
-        "--samples", type=int, default=0, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
-    )
+    sub.add_argument("--samples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)")
 
 
-def add_engine(sub, before: str = "") -> None:
-    """Arguments that say where work is done."""
-    sub.add_argument("--engine", choices=ENGINES, help=f"{before}where the work is done, default serial")
+def add_engine(sub) -> None:
+    """Arguments that say where work on blocks is done, and what is kept of it."""
+    sub.add_argument("--engine", choices=ENGINES, help="with --blocks: where the work is done, default serial")
     sub.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
     )
     sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
+    sub.add_argument(
+        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
+    )
 
 
-_GOES_WITH = ("engine", "scheduler", "workers", "resume", "allow_repeats", "samples")
+_ENGINE = ("engine", "scheduler", "workers", "resume")
 
 
 def asked(arguments) -> bool:
@@ -58,33 +56,27 @@ def asked(arguments) -> bool:
         for name in ("truth", "predictions"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
-        for name in ("filter", "truth_from", "from_format", "rows", "labels", "split", "points", "per_label"):
-            if getattr(arguments, name) is not None:
-                do = "say it when the blocks are written"
-                raise ArgumentError(
-                    f"--{name.replace('_', '-')}", "does not go with --blocks", getattr(arguments, name), do
-                )
+        whole = ("filter", "truth_from", "from_format", "rows", "labels", "split", "points", "per_label")
+        shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
         return True
     for name in ("truth", "predictions"):
         if getattr(arguments, name) is None:
             raise ArgumentError(name, "must be given, or --blocks", None)
-    for name in _GOES_WITH:
-        if getattr(arguments, name):
-            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with --blocks", getattr(arguments, name))
+    shared.refuse(arguments, (*_ENGINE, "allow_repeats", "samples"), "goes with --blocks")
     return False
 
 
 def engine_of(arguments) -> dict:
-    """``engine``, ``client`` and ``workers`` of :func:`add_engine`."""
+    """``engine``, ``client``, ``workers`` and ``resume`` of :func:`add_engine`."""
     if arguments.scheduler is not None and arguments.engine != "dask":
         raise ArgumentError("--scheduler", "goes with --engine dask", arguments.scheduler)
-    return {"engine": arguments.engine or "serial", "client": arguments.scheduler, "workers": arguments.workers}
+    about = shared.taken(arguments, "workers", "resume")
+    return {"engine": arguments.engine or "serial", "client": arguments.scheduler, **about}
 
 
 def evaluate(arguments) -> int:
     """``evaluate --blocks``."""
     from xcrepro import scale
-    from xcrepro.repro import tables
 
     found = [path for pattern in arguments.blocks for path in scale.block_paths(pattern)]
     weights, counts = _weights(arguments)
@@ -93,33 +85,21 @@ def evaluate(arguments) -> int:
         tuple(arguments.k),
         weights,
         counts,
-        metrics=arguments.metrics,
         **engine_of(arguments),
-        resume=arguments.resume,
-        allow_repeats=arguments.allow_repeats,
+        **shared.taken(arguments, "metrics", "allow_repeats", "ties"),
         progress=True,
-        samples=arguments.samples,
-        ties=arguments.ties,
+        samples=arguments.samples or 0,
     )
     table = state.compute()
     if arguments.samples:
         table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
-    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=6))
+    shared.print_table(table, arguments.csv, 6)
     return 0
 
 
 _REPORT_ONLY = (
-    "filter",
-    "labels",
-    "others",
-    "no_price",
-    "calibrator",
-    "split",
-    "points",
-    "texts",
-    "metrics",
-    "per_point",
-    "code",
+    *("filter", "labels", "others", "no_price", "calibrator", "split"),
+    *("points", "texts", "metrics", "per_point", "code"),
 )
 
 
@@ -129,19 +109,13 @@ def report_asked(arguments) -> bool:
         given = [arguments.truth, *arguments.predictions]
         if arguments.truth is not None:
             raise ArgumentError("truth and predictions", "must not be given with --blocks, which hold both", given)
-        for name in _REPORT_ONLY:
-            if getattr(arguments, name):
-                raise ArgumentError(
-                    f"--{name.replace('_', '-')}", "does not go with --blocks", getattr(arguments, name)
-                )
+        shared.refuse(arguments, _REPORT_ONLY, "does not go with --blocks")
         return True
     if arguments.truth is None or not arguments.predictions:
         raise ArgumentError(
             "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
         )
-    for name in ("engine", "scheduler", "workers", "resume", "calibration", "n_labels"):
-        if getattr(arguments, name):
-            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with --blocks", getattr(arguments, name))
+    shared.refuse(arguments, (*_ENGINE, "calibration", "n_labels"), "goes with --blocks")
     return False
 
 
@@ -163,12 +137,8 @@ def report(arguments) -> int:
         tuple(arguments.k),
         weights,
         counts,
-        calibration=arguments.calibration,
+        **shared.taken(arguments, "calibration", "seed", "confidence", "title"),
         samples=1000 if arguments.samples is None else arguments.samples,
-        seed=arguments.seed,
-        confidence=arguments.confidence,
-        title=arguments.title,
-        resume=arguments.resume,
         progress=True,
         **engine_of(arguments),
     )
@@ -185,21 +155,15 @@ def _weights(arguments):
     from xcrepro import formats
 
     train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
-    return propensities.weights(arguments, train)[:2]
+    return shared.weights(arguments, train)[:2]
 
 
 def _write(arguments) -> int:
     from xcrepro import scale
 
-    paths = scale.write_blocks(
-        arguments.truth,
-        arguments.predictions,
-        arguments.out,
-        arguments.rows,
-        arguments.k,
-        format=arguments.format,
-        first_row=arguments.first_row,
-    )
+    source = arguments.truth, arguments.predictions, arguments.out
+    about = shared.taken(arguments, "rows", "k", "format", "first_row")
+    paths = scale.write_blocks(*source, **about)
     print(f"{len(paths)} blocks in {arguments.out}")
     print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")
     return 0

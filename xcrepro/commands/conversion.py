@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+
+from xcrepro.commands import shared
 
 
 def add(command) -> None:
@@ -24,7 +25,9 @@ def add(command) -> None:
     sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
     sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
-    sub.add_argument("--list", action=_ListFormats, nargs=0, help="show the formats there are, and stop")
+    sub.add_argument(
+        "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
+    )
 
     sub = command("vectorize", _vectorize, "a dataset from raw text: JSON lines with texts and labels, tf-idf features")
     sub.add_argument("source", type=Path, metavar="FILE.jsonl", help="an object a point: title, content, text; labels")
@@ -65,17 +68,12 @@ def names_of(arguments) -> dict:
     }
 
 
-class _ListFormats(argparse.Action):
-    """Print the formats and leave, as ``--help`` does."""
+def _formats():
+    import pandas as pd
 
-    def __call__(self, parser, *_) -> None:
-        import pandas as pd
+    from xcrepro import formats
 
-        from xcrepro import formats
-        from xcrepro.repro import tables
-
-        print(tables.show(pd.DataFrame(formats.table())))
-        parser.exit()
+    return pd.DataFrame(formats.table())
 
 
 def _convert(arguments) -> int:
@@ -88,8 +86,7 @@ def _convert(arguments) -> int:
         arguments.to_format,
         arguments.kind,
         arguments.k,
-        n_rows=arguments.n_rows,
-        n_features=arguments.n_features,
+        **shared.taken(arguments, "n_rows", "n_features"),
         **names_of(arguments),
     )
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")
@@ -105,18 +102,11 @@ def _vectorize(arguments) -> int:
     done = vectorize(
         arguments.source,
         arguments.out,
-        test=arguments.test,
-        test_share=arguments.test_share,
-        validation_share=arguments.validation_share,
-        seed=arguments.seed,
+        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key"),
+        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name"),
         text_keys=arguments.text,
-        label_key=arguments.label_key,
         label_names=None if arguments.labels is None else read_label_names(arguments.labels),
-        min_df=arguments.min_df,
-        ngrams=arguments.ngrams,
-        max_features=arguments.max_features,
         sublinear=not arguments.raw_counts,
-        name=arguments.name,
     )
     points = ", ".join(f"{count:,} {part}" for part, count in done.points.items())
     print(f"{done.name}: {points} points; {done.n_features:,} features, {done.n_labels:,} labels")

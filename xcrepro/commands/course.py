@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.commands import shared
+
 
 def add(command) -> None:
     sub = command("course", _course, "write the course's notebooks for students, for a teacher, or as slides")
@@ -46,7 +48,7 @@ def _make(arguments) -> int:
     from xcrepro.reports import board
 
     names = ("dataset", "deadline", "points", "scale", "rule", "strength", "metrics", "seed")
-    made = board.make(arguments.folder, **{name: getattr(arguments, name) for name in names})
+    made = board.make(arguments.folder, **shared.taken(arguments, *names))
     print(f"{made / 'public'} is for the students; put what they hand in into {made / 'submissions'}/STUDENT/")
     return 0
 

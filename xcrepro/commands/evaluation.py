@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
-from xcrepro.commands import blocks, conversion, propensities
+from xcrepro.commands import blocks, conversion, shared
 from xcrepro.errors import ArgumentError
 
 PLACES_TO_DIAGNOSE = 5
@@ -39,7 +38,9 @@ def add(command) -> None:
         help="what labels of equal scores are worth: ranked by lowest id, the mean over all orders, or also the lowest and the "
         "highest value and how many rows ties decide",
     )
-    sub.add_argument("--list", action=_ListMetrics, nargs=0, help="show the metrics there are, and stop")
+    sub.add_argument(
+        "--list", action=shared.Listing, nargs=0, const=_metrics, help="show the metrics there are, and stop"
+    )
     sub.add_argument(
         "--train-truth",
         type=Path,
@@ -59,7 +60,6 @@ def add(command) -> None:
     sub.add_argument(
         "--per-label",
         action="store_true",
-        default=None,
         help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
     )
     sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
@@ -108,30 +108,23 @@ def add(command) -> None:
     sub.add_argument("--fractions", action="store_true", help="the numbers are fractions, not percent")
 
 
-class _ListMetrics(argparse.Action):
-    """Print the metrics and leave, as ``--help`` does."""
+def _metrics():
+    from xcrepro.metrics import registry
 
-    def __call__(self, parser, *_) -> None:
-        from xcrepro.metrics import registry
-        from xcrepro.repro import tables
-
-        print(tables.show(registry.table()))
-        parser.exit()
+    return registry.table()
 
 
 def _evaluate(arguments) -> int:
-
     from xcrepro import formats
     from xcrepro.data.names import LabelNames
     from xcrepro.data.splits import read_filter
     from xcrepro.formats.index import Index
     from xcrepro.metrics import confusion, corrected_ece, registry
     from xcrepro.metrics.evaluate import evaluate
-    from xcrepro.repro import tables
 
     ds = None if blocks.asked(arguments) else _dataset(arguments)
     if ds is None:
-        propensities.check(arguments)
+        shared.with_train_truth(arguments)
     if arguments.blocks:
         return blocks.evaluate(arguments)
     names = conversion.names_of(arguments)
@@ -145,14 +138,14 @@ def _evaluate(arguments) -> int:
     weights = counts = train = None
     if ds is not None:
         train = ds.train.Y
-        weights, counts, *_ = propensities.weights(arguments, train, ds)
+        weights, counts, *_ = shared.weights(arguments, train, ds)
     elif arguments.train_truth is not None:
         train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
         train = formats.read_truth(arguments.train_truth, index=train_index)
         if train.shape[1] != truth.shape[1]:
             rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
             raise ArgumentError("--train-truth", rule, train.shape[1], do)
-        weights, counts, *_ = propensities.weights(arguments, train)
+        weights, counts, *_ = shared.weights(arguments, train)
     given = weights is not None, counts is not None
     metrics = arguments.metrics or registry.default(*given, ties=arguments.ties)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
@@ -166,14 +159,11 @@ def _evaluate(arguments) -> int:
         table = confusion(truth, top, max(arguments.k)).table(max(arguments.k), found)
         table = table[(table["true"] > 0) | (table["predicted"] > 0)]
         table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
-        print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table[:20], decimals=3))
+        shared.print_table(table if arguments.csv else table[:20], arguments.csv, 3)
         return 0
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
-    if arguments.csv:
-        print(tables.csv_text(table).rstrip())
-        return 0
-    print(tables.show(table, decimals=6))
-    for k in table.loc[table["metric"] == "ECE", "k"]:
+    shared.print_table(table, arguments.csv, 6)
+    for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
         print(
             f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to {found.high:.6f}); "
@@ -188,13 +178,9 @@ def _dataset(arguments):
     from xcrepro.data.load import load
 
     if arguments.truth.exists() or registry.find(str(arguments.truth)) is None:
-        for name in ("split", "points"):
-            if (given := getattr(arguments, name)) is not None:
-                raise ArgumentError(f"--{name}", "goes with a dataset's name as truth", given)
+        shared.refuse(arguments, ("split", "points"), "goes with a dataset's name as truth")
         return None
-    for name in ("train_truth", "truth_from"):
-        if (given := getattr(arguments, name)) is not None:
-            raise ArgumentError(f"--{name.replace('_', '-')}", "goes with a truth that is a file", given)
+    shared.refuse(arguments, ("train_truth", "truth_from"), "goes with a truth that is a file")
     return load(str(arguments.truth), split=arguments.split or 0, points=arguments.points)
 
 

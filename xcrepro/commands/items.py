@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.commands import shared
 from xcrepro.errors import ArgumentError
 
 
@@ -119,13 +120,19 @@ def _list(_) -> int:
     return 0
 
 
+def _once(given) -> dict[str, str]:
+    """Parameters of ``-p``, each named once."""
+    found = dict(given)
+    if len(found) != len(given):
+        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in given])
+    return found
+
+
 def _run(arguments) -> int:
     from xcrepro import paths
     from xcrepro.repro import manifest, recording, runner
 
-    if len({name for name, _ in arguments.p}) != len(arguments.p):
-        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
-    parameters = {name: recording.value(text) for name, text in arguments.p}
+    parameters = {name: recording.value(text) for name, text in _once(arguments.p).items()}
     if arguments.data is not None and not arguments.record:
         raise ArgumentError("--data", "goes with --record", "none")
     if arguments.record or parameters.get("split") == recording.MEAN:
@@ -136,15 +143,8 @@ def _run(arguments) -> int:
         )
     report = runner.run(
         arguments.items,
-        arguments.size,
-        force=arguments.force,
-        jobs=arguments.jobs,
         parameters=parameters,
-        write_back=arguments.write_back,
-        dry=arguments.dry,
-        long=arguments.long,
-        engine=arguments.engine,
-        scheduler=arguments.scheduler,
+        **shared.taken(arguments, "size", "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
     )
     return 0 if report.ok else 1
 
@@ -152,18 +152,10 @@ def _run(arguments) -> int:
 def _sweep(arguments) -> int:
     from xcrepro.repro import recording, sweep, tables
 
-    if len({name for name, _ in arguments.p}) != len(arguments.p):
-        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in arguments.p])
     done = sweep.sweep(
         arguments.item,
-        {name: sweep.values_of(text, recording.value) for name, text in arguments.p},
-        size=arguments.size,
-        engine=arguments.engine,
-        scheduler=arguments.scheduler,
-        jobs=arguments.jobs,
-        force=arguments.force,
-        over=arguments.over,
-        confidence=arguments.confidence,
+        {name: sweep.values_of(text, recording.value) for name, text in _once(arguments.p).items()},
+        **shared.taken(arguments, "size", "engine", "scheduler", "jobs", "force", "over", "confidence"),
     )
     for part, table in done.tables.items():
         shown = done.means.get(part, table)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from xcrepro.commands import shared
+
 
 def add(command) -> None:
     sub = command("judge", None, "judge a few random rows, and estimate metrics on the complete truth")
@@ -67,7 +69,6 @@ def _estimate(arguments) -> int:
     import warnings
 
     from xcrepro.metrics import judged
-    from xcrepro.repro import tables
 
     truth, tops, _ = _read(arguments)
     with warnings.catch_warnings(record=True) as doubts:
@@ -79,7 +80,7 @@ def _estimate(arguments) -> int:
     for text in dict.fromkeys(str(each.message) for each in doubts):
         print(f"warning: {text}", file=sys.stderr)
     for table in found:
-        print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=4))
+        shared.print_table(table, arguments.csv, 4)
     if arguments.within is not None:
         more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]
         print(f"{max(more)} more rows for ± {arguments.within:g} points: sample -n {said.drawn.size + max(more)}")

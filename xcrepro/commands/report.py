@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from xcrepro.commands import blocks
+from xcrepro.commands import blocks, shared
 
 
 def add(command) -> None:
@@ -28,10 +28,7 @@ def add(command) -> None:
         metavar="NAME=PATTERN",
         help="in place of both: a model's block files (`xcrepro write-blocks`); the report has what follows from blocks alone",
     )
-    blocks.add_engine(sub, "with --blocks: ")
-    sub.add_argument(
-        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
-    )
+    blocks.add_engine(sub)
     sub.add_argument(
         "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
     )
@@ -93,25 +90,14 @@ def _report(arguments) -> int:
     made = reports.report(
         arguments.truth,
         arguments.predictions,
-        train_truth=arguments.train_truth,
-        A=arguments.A,
-        B=arguments.B,
+        **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
+        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence", "code"),
         ks=tuple(arguments.k),
-        title=arguments.title,
         label_names=arguments.labels or (),
         texts=arguments.texts or (),
         exclude=arguments.filter,
-        split=arguments.split,
-        points=arguments.points,
-        others=arguments.others,
         price=not arguments.no_price,
         calibrator=arguments.calibrator or "isotonic",
-        metrics=arguments.metrics,
-        per_point=arguments.per_point,
-        samples=arguments.samples,
-        seed=arguments.seed,
-        confidence=arguments.confidence,
-        code=arguments.code,
         command=shlex.join(["xcrepro", *sys.argv[1:]]),
         progress=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from xcrepro.arguments import real_number
-from xcrepro.commands import evaluation, propensities
+from xcrepro.commands import evaluation, shared
 from xcrepro.errors import ArgumentError
 
 _MOST = 20  # cells that are shown of a comparison
@@ -126,13 +126,12 @@ def _tables(place: Path) -> dict:
 
 
 def _add(arguments) -> int:
-
     from xcrepro import formats, results
     from xcrepro.data import registry as datasets
     from xcrepro.data.splits import read_filter
     from xcrepro.metrics import registry
 
-    propensities.check(arguments)
+    shared.with_train_truth(arguments)
     truth = formats.read_truth(arguments.truth)
     options = dict.fromkeys(("A", "B", "train points", "train pairs"))
     weights = counts = train = None
@@ -140,7 +139,7 @@ def _add(arguments) -> int:
         train = formats.read_truth(arguments.train_truth)
         if train.shape[1] != truth.shape[1]:
             raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
-        weights, counts, A, B = propensities.weights(arguments, train, datasets.find(arguments.dataset))
+        weights, counts, A, B = shared.weights(arguments, train, datasets.find(arguments.dataset))
         options |= {"A": A, "B": B, "train points": train.shape[0], "train pairs": train.nnz}
     metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
@@ -151,18 +150,9 @@ def _add(arguments) -> int:
     top = formats.read_predictions(arguments.predictions, k=places, exclude=exclude, **named)
     if doubts := evaluation.warn(truth, top, train, exclude, metrics):
         options[results.DOUBTS] = doubts
-    result = results.of(
-        arguments.name,
-        arguments.dataset,
-        truth,
-        top,
-        tuple(arguments.k),
-        weights,
-        counts,
-        metrics=metrics,
-        options=options,
-        note=arguments.note,
-    )
+    about = {"metrics": metrics, "options": options, **shared.taken(arguments, "name", "dataset", "note")}
+    about |= {"inverse_propensity": weights, "label_counts": counts}
+    result = results.of(Y=truth, top=top, ks=tuple(arguments.k), **about)
     path = results.add(result, arguments.folder, arguments.force)
     print(f"{path}: {len(result.values)} values, on truth {result.truth['fingerprint'][:8]}")
     return 0
@@ -170,7 +160,6 @@ def _add(arguments) -> int:
 
 def _show(arguments) -> int:
     from xcrepro import paths, results
-    from xcrepro.repro import tables
 
     if arguments.history:
         table, notes = results.history(arguments.folder, arguments.dataset, arguments.metrics), []
@@ -184,8 +173,7 @@ def _show(arguments) -> int:
             part.write_text(html.results(table, notes), encoding="utf-8")
         print(f"wrote {arguments.html}")
         return 0
-    print(tables.csv_text(table).rstrip() if arguments.csv else tables.show(table, decimals=2))
-    if not arguments.csv:
-        for note in notes:
-            print(note)
+    shared.print_table(table, arguments.csv)
+    for note in [] if arguments.csv else notes:
+        print(note)
     return 0

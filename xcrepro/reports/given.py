@@ -76,11 +76,11 @@ class Given:
     @cached_property
     def with_probabilities(self) -> list[str]:
         """The models all of whose scores lie in [0, 1], so that they can be read as probabilities."""
-
-        def sound(top: TopK) -> bool:
-            return is_probability(top) and (top.ids >= 0).any()
-
-        return [model for model, runs in self.runs.items() if all(map(sound, runs.values()))]
+        return [
+            model
+            for model, runs in self.runs.items()
+            if all(is_probability(top) and (top.ids >= 0).any() for top in runs.values())
+        ]
 
     def name(self, label: int) -> str:
         """A label's name, or its number."""
@@ -214,12 +214,9 @@ def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=N
     for name, file in formats.model_files(*paths).items():
         top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
         if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
-            there, wanted = (
-                f"{len(top):,} points and {top.n_labels:,}",
-                f"{truth.n_rows:,} points and {truth.n_labels:,}",
-            )
-            do = "Predict every test point and label, in the order of the truth"
-            raise DataError(file, f"predictions for {there} labels", f"the truth's {wanted} labels", do=do)
+            there = f"predictions for {len(top):,} points and {top.n_labels:,} labels"
+            wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
+            raise DataError(file, there, wanted, do="Predict every test point and label, in the order of the truth")
         found[name] = top
     return found
 

@@ -39,7 +39,7 @@ class Grid:
 
     def __repr__(self) -> str:
         texts = [[" ".join(filter(None, (cell.text, cell.small))) for cell in row] for row in self.rows]
-        kinds = ["float" if self.numeric(i) else "text" for i in range(len(self.columns))]
+        kinds = ["float" if number else "text" for number in self.numeric]
         return repr(tables.Shown(self.columns, kinds, texts))
 
     def _repr_html_(self) -> str:
@@ -47,9 +47,10 @@ class Grid:
 
         return html.table(self)
 
-    def numeric(self, column: int) -> bool:
-        """Whether a column is one of numbers."""
-        return any(row[column].number is not None for row in self.rows)
+    @property
+    def numeric(self) -> list[bool]:
+        """Of each column, whether it is one of numbers."""
+        return [any(row[at].number is not None for row in self.rows) for at in range(len(self.columns))]
 
 
 def of_metrics(caption: str, metrics: pd.DataFrame, pairs: pd.DataFrame, name: str, ks: Sequence[int]) -> Grid:

@@ -35,8 +35,7 @@ def script() -> str:
 
 def table(grid: Grid) -> str:
     """A whole table in a box of its own that scrolls both ways, its head and its first column staying in sight."""
-    numeric = [grid.numeric(i) for i in range(len(grid.columns))]
-    kinds = [' class="n"' if number else "" for number in numeric]
+    kinds = [' class="n"' if number else "" for number in grid.numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(grid.columns, kinds, strict=True))
     rows = ["<tr>" + "".join(map(_cell, row, kinds)) + "</tr>" for row in grid.rows]
     body, caption = "\n".join(rows), escape(grid.caption)

@@ -56,11 +56,14 @@ def _sign(sign: str) -> str:
 
 def tabular(grid: Grid, origin: str = "") -> str:
     """A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals small."""
-    shape = "".join("r" if grid.numeric(i) else "l" for i in range(len(grid.columns)))
+    shape = "".join("r" if number else "l" for number in grid.numeric)
     lines = [" & ".join(map(_cell, row)) + r" \\" for row in grid.rows]
-    marks = [cell for row in grid.rows for cell in row]
     foot = [f"Data: {origin}."] if origin else []
-    foot += ["Circle: chance may keep it from being the best."] if any(cell.unclear for cell in marks) else []
+    foot += (
+        ["Circle: chance may keep it from being the best."]
+        if any(cell.unclear for row in grid.rows for cell in row)
+        else []
+    )
     span = len(grid.columns)
     return "\n".join(
         [

@@ -355,10 +355,8 @@ def to_html(notebook, title: str, code: bool = False) -> str:
     body, _ = exporter.from_notebook_node(nbformat.from_dict({**notebook, "cells": _shown(notebook.cells)}))
     head, *parts = body.split("<h2>")
     body = head + "".join(f'<h2 id="part-{at}">{part}' for at, part in enumerate(parts))
-    names = [part[: part.index("</h2>")] for part in parts]
-    nav = "".join(f'<li><a href="#part-{at}">{name}</a></li>' for at, name in enumerate(names))
-    main = f'<h1>{html.escape(title)}</h1>\n<nav aria-label="Parts"><ul>{nav}</ul></nav>\n{body}'
-    return html.page(title, f'<main class="xcrepro-report" lang="en">\n{main}\n</main>')
+    links = (f'<li><a href="#part-{at}">{part[: part.index("</h2>")]}</a></li>' for at, part in enumerate(parts))
+    return html.titled(title, f'<nav aria-label="Parts"><ul>{"".join(links)}</ul></nav>', body)
 
 
 def _shown(cells: Sequence) -> list:

@@ -42,21 +42,12 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
     return text.lstrip("+-") if not text.strip("+-0.") else text
 
 
-def _measure(metric: str) -> str:
-    return {"%": "points"}.get(unit(metric), unit(metric))
-
-
-def better(metric: str) -> str:
-    """``"higher"`` or ``"lower"``."""
-    return metric_named(metric).better
-
-
 def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
     """The model with the best value, the first of equal ones; empty where none is known."""
     part = metrics[(metrics["metric"] == metric) & (metrics["k"] == k)].dropna(subset="value")
     if not len(part):
         return ""
-    at = part["value"].idxmin() if better(metric) == "lower" else part["value"].idxmax()
+    at = part["value"].idxmin() if metric_named(metric).better == "lower" else part["value"].idxmax()
     return str(part.loc[at, "model"])
 
 
@@ -97,11 +88,10 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     # The other that is hardest to tell from the best decides.
     nearest = others.assign(unknown=others["p"].isna(), size=others["value"].abs())
     nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
-    sign = -1 if better(metric) == "lower" else 1
+    sign, where = (-1, "below") if metric_named(metric).better == "lower" else (1, "above")
     low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
     apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
-    away = f"{apart} {_measure(metric)} [{ends[0]}, {ends[1]}]"
-    where = "below" if better(metric) == "lower" else "above"
+    away = f"{apart} {unit(metric).replace('%', 'points')} [{ends[0]}, {ends[1]}]"
     # The reader is told of which errors this is.
     said = chance(nearest["p"]) + ", over test points"
     if "stderr runs" in pairs:
@@ -116,8 +106,7 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
 
 def with_interval(row: pd.Series, metric: str) -> str:
     """``61.2 % [60.1, 62.3]``; an interval that begins at 0 says only what the value is at most."""
-    behind = {"%": " %", "labels": " labels", "nats": " nats"}[unit(metric)]
-    text = number(row["value"], metric) + behind
+    text = f"{number(row['value'], metric)} {unit(metric)}"
     return text if np.isnan(row["low"]) else f"{text} [{ends(row['low'], row['high'], metric)}]"
 
 
