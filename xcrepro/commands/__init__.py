@@ -5,15 +5,5 @@ Importing one imports no library, so that ``xcrepro --help`` is quick.
 
 from xcrepro.commands import blocks, cache, conversion, course, datasets, evaluation, items, judge, report, results
 
-GROUPS = (
-    items,
-    datasets,
-    conversion,
-    evaluation,
-    blocks,
-    judge,
-    report,
-    results,
-    cache,
-    course,
-)  # the order of ``xcrepro --help``
+GROUPS = (items, datasets, conversion, evaluation, blocks, judge, report, results, cache, course)
+"""In the order of ``xcrepro --help``."""

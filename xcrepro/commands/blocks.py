@@ -97,10 +97,7 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = (
-    *("filter", "labels", "others", "no_price", "calibrator", "split"),
-    *("points", "texts", "metrics", "per_point", "code"),
-)
+_REPORT_ONLY = "filter labels others no_price calibrator split points texts metrics per_point code".split()
 
 
 def report_asked(arguments) -> bool:
