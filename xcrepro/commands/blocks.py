@@ -97,7 +97,8 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_REPORT_ONLY = "filter labels others no_price calibrator split points texts metrics per_point code".split()
+_OF_FILES = ("filter", "labels", "others", "calibrator", "split", "points", "texts")
+_REPORT_ONLY = (*_OF_FILES, "no_price", "metrics", "per_point", "code")
 
 
 def report_asked(arguments) -> bool:
