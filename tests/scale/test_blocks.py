@@ -276,7 +276,9 @@ def test_the_command_line(data, tmp_path, capsys):
         (["evaluate", "a", "b", "--resume", "c"], "--resume goes with --blocks"),
         (["evaluate", "a", "--blocks", "c"], "truth must not be given with --blocks"),
         (["evaluate", "--blocks", "nothing/*.npz"], "no block file"),
-        (["evaluate", "--blocks", ".", "--filter", "f"], "--filter does not go with --blocks"),
+        (["evaluate", "--blocks", ".", "--filter", "f"], "--filter does not"),
+        (["evaluate", "--blocks", ".", "--from", "csv"], "--from does not"),
+        (["report", "--blocks", "a=.", "--with", "d", "--out", "o"], "--with does not"),
     ],
 )
 def test_the_command_line_refuses(arguments, message, capsys, tmp_path, monkeypatch):

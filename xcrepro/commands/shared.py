@@ -29,11 +29,15 @@ def taken(arguments, *names: str) -> dict:
     return {name: getattr(arguments, name) for name in names}
 
 
+_SPELT = {"others": "--with", "from_format": "--from"}
+"""Options that are called otherwise where they are typed."""
+
+
 def refuse(arguments, names, rule: str, do: str = "") -> None:
     """Refuse the first of these options that was given."""
     for name, value in taken(arguments, *names).items():
         if value is not None and value is not False and value != []:
-            raise ArgumentError(f"--{name.replace('_', '-')}", rule, value, do)
+            raise ArgumentError(_SPELT.get(name, f"--{name.replace('_', '-')}"), rule, value, do)
 
 
 def print_table(table, csv: bool, decimals: int = 2) -> None:
