@@ -58,9 +58,9 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
         elif change == 6 and other:
             begin = rng.randrange(len(other))
             text[at:to] = other[begin : begin + rng.choice((1, 4, 16, 64))]
-        elif change == 7 and (digits := [*re.finditer(rb"[0-9](?=([0-9]*))", text)]):
-            digit = rng.choice(digits)
-            text[digit.start() : digit.end(1)] = rng.choice(NUMBERS).encode()
+        elif change == 7 and (digits := [place for place, byte in enumerate(text) if 48 <= byte <= 57]):
+            number = re.compile(rb"[0-9]+").match(text, rng.choice(digits))
+            text[number.start() : number.end()] = rng.choice(NUMBERS).encode()
         elif change == 8:
             lines = bytes(text).split(b"\n")
             lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
