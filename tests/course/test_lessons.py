@@ -205,5 +205,5 @@ def test_lessons_count_from_one(save, small):
 def test_a_project_without_lessons_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
     monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
-    with pytest.raises(DataMissing, match="holds no lessons"):
+    with pytest.raises(DataMissing, match="no lessons"):
         lessons.find()

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from tests.refused import damaged, refused
 from xcrepro import TopK, formats
 from xcrepro.data.names import LabelNames
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
@@ -143,7 +144,7 @@ def test_any_scores_come_back_to_the_bit(tmp_path, rows):
     if not any(rows):
         top = TopK.from_scores(sparse.csr_matrix((len(rows), 10)), k)
         formats.write_predictions(tmp_path / "empty.run", top)
-        with pytest.raises(DataError, match="an empty file"):
+        with pytest.raises(DataError, match="empty file"):
             formats.read_predictions(tmp_path / "empty.run", "trec")
         return
     for name in ("pairs", "lists", "jsonl", "csv", "trec"):
@@ -179,9 +180,9 @@ def test_names_of_rows_and_labels_are_looked_up(tmp_path, name):
     found = formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1", "q2"])
     assert found.ids.tolist() == ids
     assert found.n_labels == 3
-    with pytest.raises(DataError, match=r"label 'd2', expected one of the 2 label names"):
+    with pytest.raises(DataError, match="'d2'"):
         formats.read_predictions(path, label_names=["d0", "d1"], row_ids=["q1", "q2"])
-    with pytest.raises(DataError, match=r"row 'q2', expected one of the 1 row ids"):
+    with pytest.raises(DataError, match="'q2'"):
         formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1"])
     with pytest.raises(DataError, match=r"--labels, label_names="):
         formats.read_predictions(path, row_ids=["q1", "q2"])
@@ -192,17 +193,17 @@ def test_numbers_are_ids_unless_a_label_is_called_by_one(tmp_path):
     path.write_text("0 Q0 1 1 0.5 t\n")
     assert formats.read_predictions(path, label_names=["a", "b"]).ids.tolist() == [[1]]
     assert formats.read_predictions(path, label_names=["1", "b"]).ids.tolist() == [[0]]
-    with pytest.raises(DataError, match="label '1', expected one of the 2 label names"):
+    with pytest.raises(DataError, match="label '1'"):
         formats.read_predictions(path, label_names=["7", "b"])
     path.write_text("0 Q0 b 1 0.5 t\n")
-    with pytest.raises(DataError, match="the name 'b', which two labels have"):
+    with pytest.raises(DataError, match="name 'b'"):
         formats.read_predictions(path, label_names=["b", "b"])
 
 
 def test_rows_are_not_moved_by_a_gap(tmp_path):
     path = tmp_path / "a.run"
     path.write_text("0 Q0 1 1 0.5 t\n2 Q0 1 1 0.5 t\n")
-    with pytest.raises(DataError, match=r"nothing for row 1, but for row 2.*--n-rows"):
+    with pytest.raises(DataError, match=r"row 1, .*row 2.*--n-rows"):
         formats.read_predictions(path)
     assert formats.read_predictions(path, n_rows=4).ids.tolist() == [[1], [-1], [1], [-1]]
     path.write_text("a Q0 1 1 0.5 t\n")
@@ -219,7 +220,7 @@ def test_a_truth_teaches_the_rows_of_its_predictions(tmp_path):
     index.stop_learning(truth.shape[0])
     assert formats.read_predictions(tmp_path / "a.run", index=index).ids.tolist() == [[0], [-1], [2]]
     (tmp_path / "a.run").write_text("q7 Q0 2 1 0.5 t\n")
-    with pytest.raises(DataError, match=r"row 'q7', expected one of the 3 row ids"):
+    with pytest.raises(DataError, match="'q7'"):
         formats.read_predictions(tmp_path / "a.run", index=index)
     # A truth that calls its rows by their places does not.
     (tmp_path / "a.json").write_text("[[1], [0, 2], []]")
@@ -238,7 +239,7 @@ def test_raw_text_of_the_repository_and_annifs_documents_are_truth(tmp_path):
     )
     assert formats.read_truth(path, label_names=NAMES).nonzero()[1].tolist() == [0, 3]
     path.write_text('{"labels": [1], "scores": [0.5]}\n')
-    with pytest.raises(DataError, match=r"line 1: found 'scores', which predictions have"):
+    with pytest.raises(DataError, match=r"line 1: .*'scores'"):
         formats.read_truth(path)
 
 
@@ -251,7 +252,7 @@ def test_lists_are_truth_or_ranking(tmp_path):
     assert formats.contents(path, formats.get("lists")) == ("predictions",)
     assert formats.read_predictions(path, n_labels=2).ids.tolist() == [[-1, -1], [0, 1]]
     path.write_text("[[1], [[1, 0.5]]]")
-    with pytest.raises(DataError, match="one kind throughout"):
+    with pytest.raises(DataError, match="one kind"):
         formats.read_predictions(path)
 
 
@@ -266,7 +267,7 @@ def test_annif_folder(tmp_path):
     truth = formats.read_truth(tmp_path, label_names=NAMES)
     assert [row.nonzero()[1].tolist() for row in truth] == [[], [0, 2], [6]]  # a has no subject file
     assert formats.read_predictions(tmp_path, label_names=NAMES).ids.tolist() == [[4, 1], [-1, -1], [-1, -1]]
-    with pytest.raises(DataError, match=r"b\.tsv, line 1: found label 'label no. 2'"):
+    with damaged("b.tsv", 1, match="'label no. 2'"):
         formats.read_truth(tmp_path)
 
 
@@ -294,7 +295,7 @@ def test_arff_sparse_dense_nominal(tmp_path):
     assert X.toarray().tolist() == [[0.5, 0, 1], [0, 1, 0], [-2.5, 0, 1]]
     assert index.label_names.names == ("the 'first'", "second")
     path.write_text(ARFF.replace("-C 2", "").replace("second {1,0}", "second numeric"))
-    with pytest.raises(DataError, match="nothing that says which of 5 attributes are labels"):
+    with pytest.raises(DataError, match="5 attributes"):
         formats.read_dataset(path)
     assert formats.read_truth(path, n_labels=1).toarray().tolist() == [[1], [0], [1]]
     (tmp_path / "names.xml").write_text(
@@ -398,19 +399,19 @@ def test_a_truth_to_write_may_be_lists(tmp_path, truth):
 def test_arguments_are_named(tmp_path, truth, top):
     with pytest.raises(DataMissing):
         formats.read_truth(tmp_path / "none.txt")
-    with pytest.raises(ArgumentError, match="did you mean 'trec'\\?"):
+    with pytest.raises(ArgumentError, match="'trec'"):
         formats.read_truth(tmp_path / "none.txt", "trecs")
-    with pytest.raises(ArgumentError, match=r"path must end in one of .*\.qrels"):
+    with refused("path", match=r"\.qrels"):
         formats.write_truth(tmp_path / "a.doc", truth)
-    with pytest.raises(ArgumentError, match=r"format must be one that writes truth; got pairs .*these do: xc"):
+    with refused("format", match="xc"):
         formats.write_truth(tmp_path / "a.txt", truth, "omikuji")
-    with pytest.raises(ArgumentError, match="label_names must fit what is written, 7; got 2"):
+    with refused("label_names", 2, match="7"):
         formats.write_truth(tmp_path / "a.csv", truth, label_names=["a", "b"])
-    with pytest.raises(ArgumentError, match="must have no blanks in a TREC file"):
+    with pytest.raises(ArgumentError, match="TREC file"):
         formats.write_predictions(tmp_path / "a.run", top, label_names=NAMES.names)
-    with pytest.raises(ArgumentError, match="label_names must fit what is written, 7; got 2"):
+    with refused("label_names", 2, match="7"):
         formats.write_dataset(tmp_path / "a.arff", truth, truth, label_names=["a", "b"])
-    with pytest.raises(ArgumentError, match="must be one of n_labels"):
+    with pytest.raises(ArgumentError, match="n_labels"):
         formats.read_truth(tmp_path / "a.csv", "csv", n_label=3)
     assert list(tmp_path.iterdir()) == []
 

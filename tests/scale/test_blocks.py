@@ -17,7 +17,7 @@ from scipy import sparse
 import xcrepro as xc
 from tests.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
-from xcrepro.errors import ArgumentError, DataError, DataMissing
+from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.extras import LibraryMissing
 from xcrepro.folds.rows import poisson_weights
 from xcrepro.scale import BlocksFailed
@@ -181,19 +181,19 @@ def test_functions_must_return_pairs_and_have_names_to_be_resumed(tmp_path):
         xc.scale.evaluate([lambda: 3])
     with pytest.raises(BlocksFailed, match=r"mine: ZeroDivisionError"):
         xc.scale.evaluate({"mine": lambda: 1 / 0})
-    with pytest.raises(ArgumentError, match="resume needs blocks with names"):
+    with pytest.raises(ArgumentError, match="resume needs"):
         xc.scale.evaluate([lambda: 3], resume=tmp_path)
 
 
 def test_another_number_of_labels(paths, tmp_path):
     Y, top = make(5, 1, n_labels=200)
     other = xc.scale.write_block(tmp_path / "narrow.npz", Y, top, 700)
-    with pytest.raises(BlocksFailed, match=r"narrow.npz: Y must have 300 labels in every block; got 200"):
+    with pytest.raises(BlocksFailed, match=r"narrow.npz: Y .*300 labels.*200"):
         xc.scale.evaluate([*paths, other])
 
 
 def test_no_pattern_matches(tmp_path):
-    with pytest.raises(DataMissing, match="no block file"):
+    with pytest.raises(DataMissing, match="no block"):
         xc.scale.evaluate(tmp_path / "*.npz")
     with pytest.raises(ArgumentError, match=r"must end in .npz, .parquet, .zarr"):
         xc.scale.write_block(tmp_path / "a.csv", *make(3, 0))
@@ -226,7 +226,7 @@ def test_files_that_do_not_belong_together(tmp_path):
     Y, top = make(60, 0)
     xc.data.write.write_sparse(tmp_path / "truth.txt", Y[:50])
     xc.data.write.write_sparse(tmp_path / "scores.txt", top.to_csr())
-    with pytest.raises(DataError, match=r"truth.txt: found 50 rows, expected as many as of the other file"):
+    with pytest.raises(DataError, match=r"truth.txt: .*50 rows"):
         xc.scale.write_blocks(tmp_path / "truth.txt", tmp_path / "scores.txt", tmp_path / "b", rows=20)
 
 
@@ -317,7 +317,7 @@ def test_a_report_over_blocks(data, tmp_path, capsys):
     assert [pairs["low"], pairs["high"]] == pytest.approx(np.quantile(differences, [0.025, 0.975]))
     short = xc.scale.write_blocks(Y[:300], top.rows(slice(300)), tmp_path / "short", rows=300)
     assert main([*about, f"short={short[0]}", "--out", str(tmp_path / "new")]) == 2
-    assert "must have the rows of 'mine'" in capsys.readouterr().err
+    assert "rows of 'mine'" in capsys.readouterr().err
     assert main(["report", "--out", str(tmp_path / "new")]) == 2
     assert "or --blocks" in capsys.readouterr().err
 

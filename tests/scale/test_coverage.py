@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.errors import ArgumentError
 
 
@@ -70,11 +71,11 @@ def test_engines_agree(chances, tmp_path, client):
 def test_what_is_refused(chances, tmp_path):
     bad = chances.copy()
     bad.data[0] = 1.5
-    with pytest.raises(ArgumentError, match=r"block mine: probabilities must lie in \[0, 1\]; got 1.5 at row 0"):
+    with pytest.raises(ArgumentError, match=r"block mine: probabilities .*1\.5 at row 0"):
         xc.scale.greedy_coverage({"mine": lambda: bad}, 3, tmp_path)
-    with pytest.raises(ArgumentError, match="must have the 400 labels of the others"):
+    with pytest.raises(ArgumentError, match="400 labels"):
         xc.scale.greedy_coverage([lambda: chances, lambda: chances[:, :9]], 3, tmp_path, at_once=1)
-    with pytest.raises(ArgumentError, match="blocks must be one or more"):
+    with refused("blocks"):
         xc.scale.greedy_coverage([], 3, tmp_path)
     with pytest.raises(ArgumentError, match="at_once"):
         xc.scale.greedy_coverage([lambda: chances], 3, tmp_path, at_once=0)

@@ -250,7 +250,7 @@ def test_a_scheduler_that_is_lost_on_the_way_is_an_error_in_seconds(paths, tmp_p
         threading.Thread(target=kill_when_begun).start()
         address = json.loads(about.read_text())["address"]
         blocks = {path.name: functools.partial(_told_and_slow, mark, path) for path in paths}
-        with pytest.raises(XCError, match="the connection to the Dask scheduler is lost: is it still running"):
+        with pytest.raises(XCError, match="scheduler is lost"):
             xc.scale.evaluate(blocks, engine="dask", client=address, **options())
         assert mark.exists()
     finally:
@@ -273,7 +273,7 @@ def _alive(pid: int) -> bool:
 def test_an_unreachable_scheduler_is_an_error_in_seconds(paths):
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
     began = time.monotonic()
-    with pytest.raises(XCError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+    with pytest.raises(XCError, match=r"tcp://127\.0\.0\.1:9"):
         xc.scale.evaluate(paths, engine="dask", client="tcp://127.0.0.1:9")
     assert time.monotonic() - began < 40
 
