@@ -17,7 +17,7 @@ from scipy import sparse
 import xcrepro as xc
 from tests.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
-from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.errors import ArgumentError, DataError, DataMissing
 from xcrepro.extras import LibraryMissing
 from xcrepro.folds.rows import poisson_weights
 from xcrepro.scale import BlocksFailed
