@@ -14,10 +14,11 @@ from xcrepro.course import copies
 from xcrepro.repro import notebooks
 
 # Looked for and not imported: that takes seconds, in each process that collects the tests.
-pytestmark = [
-    pytest.mark.skipif(find_spec("nbgrader") is None, reason="nbgrader is not installed (the extra `course`)"),
-    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning"),  # nbgrader's own; nothing of this project
-]
+pytestmark = (
+    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # nbgrader's own; nothing of this project
+    if find_spec("nbgrader")
+    else pytest.mark.skip(reason="nbgrader is not installed (the extra `course`)")
+)
 
 LESSONS = sorted(WRONG) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
 _REGION = re.compile(r"(### BEGIN SOLUTION\n).*?([ \t]*### END SOLUTION)", re.DOTALL)
