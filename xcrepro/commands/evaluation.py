@@ -177,7 +177,7 @@ def _dataset(arguments):
     from xcrepro.data import registry
     from xcrepro.data.load import load
 
-    if arguments.truth.exists() or registry.find(str(arguments.truth)) is None:
+    if arguments.truth.exists() or not registry.is_name(str(arguments.truth)):
         shared.refuse(arguments, ("split", "points"), "goes with a dataset's name as truth")
         return None
     shared.refuse(arguments, ("train_truth", "truth_from"), "goes with a truth that is a file")

@@ -37,7 +37,7 @@ def _read(arguments) -> tuple:
     from xcrepro.data import registry
 
     ds = None
-    if not Path(arguments.truth).exists() and registry.find(arguments.truth) is not None:
+    if not Path(arguments.truth).exists() and registry.is_name(arguments.truth):
         ds = load(arguments.truth, points=arguments.points)
     truth = formats.read_truth(Path(arguments.truth)) if ds is None else ds.test.Y
     how = {"k": max(arguments.k), "n_labels": truth.shape[1]}

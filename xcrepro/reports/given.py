@@ -171,7 +171,7 @@ def _truth(truth, split: int | None, points: int | None) -> tuple[object, str]:
         return formats.read_truth(path), path.name
     if path.is_dir():
         return load(path.resolve().name, path), ""
-    if registry.find(str(truth)) is None and (path.suffix or len(path.parts) > 1):
+    if not registry.is_name(str(truth)) and (path.suffix or len(path.parts) > 1):
         raise DataMissing(f"{path}: no such file; give a file of labels, a dataset's folder, or its name")
     return load(str(truth)), ""
 

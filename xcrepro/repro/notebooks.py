@@ -95,11 +95,13 @@ def plain(value: object) -> object:
 
 
 def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
-    """Names and default values of the notebook's one parameters cell."""
+    """Names and default values of the notebook's parameters cell; none where it has no such cell."""
     notebook = read(path) if notebook is None else notebook
     cells = [cell for cell in code_cells(notebook) if "parameters" in tags(cell)]
-    if len(cells) != 1:
-        raise DataError(path, f"{len(cells)} code cells tagged `parameters`", "exactly one")
+    if not cells:
+        return {}
+    if len(cells) > 1:
+        raise DataError(path, f"{len(cells)} code cells tagged `parameters`", "one, or none where nothing can be set")
     expected = "only lines `name = literal` in the parameters cell"
     found: dict = {}
     try:
@@ -124,7 +126,8 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
         value = plain(value)
         if name not in defaults:
             hint = did_you_mean(name, list(defaults), 1)
-            raise ArgumentError("parameters", f"must be among {', '.join(defaults)} of {where}", repr(name), hint)
+            among = f"must be among {', '.join(defaults)} of" if defaults else "must be left out: nothing can be set in"
+            raise ArgumentError("parameters", f"{among} {where}", repr(name), hint)
         default = defaults[name]
         if default is None or value is None or type(value) is type(default):
             continue
