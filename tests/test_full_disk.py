@@ -149,7 +149,7 @@ def item(home: Path, turn: int) -> None:
     (made := project(home)).root = home
     if turn == 1 or not (home / "notebooks/demo/one.ipynb").exists():
         made.add("one", "pass")
-    it = repro.item("demo/one", {"size": "small"})
+    it = repro.item("demo/one", {})
     table = pd.DataFrame({"k": [1, 3, 5], "P": [0.5 * turn, 0.25, 0.125 / 3]})
     with figures.new() as (fig, ax):
         ax.plot(table["k"], table["P"])
@@ -164,9 +164,7 @@ def stamp(home: Path, turn: int) -> None:
         made.entries = {}
         made.add("one", "pass")
     entry = manifest.load()["demo/one"]
-    stamps.write_at(
-        stamps.path(entry, "small"), stamps.made(entry, {"parameters": {"size": "small", "seed": turn}}, [], [])
-    )
+    stamps.write_at(stamps.path(entry), stamps.made(entry, {"parameters": {"seed": turn}}, [], []))
 
 
 def record(home: Path, turn: int) -> None:

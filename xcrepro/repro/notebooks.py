@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from xcrepro.arguments import did_you_mean
@@ -14,6 +15,10 @@ from xcrepro.errors import ArgumentError, DataError
 
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 """A picture that Markdown shows: its file is the first group, or the second."""
+
+
+_LINK = re.compile(r"(?P<before>\]\(|<img[^>]*\bsrc=[\"'])(?P<target>[^)\"'\s#]+)")
+"""A link or a picture of Markdown, up to the end of its file's name."""
 
 
 def read(path: str | os.PathLike) -> dict:
@@ -81,6 +86,19 @@ def functions(path: str | os.PathLike) -> dict:
             if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
                 exec(compile(ast.Module([node], []), str(path), "exec"), found)
     return found
+
+
+def relinked(text: str, home: Path, place: Path, others: Mapping[Path, Path]) -> str:
+    """A text whose relative links led from the folder ``home``, for ``place``; ``others``: file -> the one instead."""
+
+    def link(found: re.Match) -> str:
+        target = Path(os.path.normpath(home / found["target"]))
+        target = others.get(target, target)
+        if ":" in found["target"] or not target.exists():
+            return found[0]
+        return found["before"] + Path(os.path.relpath(target, place)).as_posix()
+
+    return _LINK.sub(link, text)
 
 
 def code_hash(notebook: dict) -> str:

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -326,6 +327,7 @@ class _Scheduler:
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id
         fault, notes = child.fault(), child.notes()
+        _settle(job, child.executed, notes.get("output", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         if not fault and job.official and self.compare_notebooks:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
@@ -352,6 +354,34 @@ class _Scheduler:
         print(line + (f"  ({result.why})" if result.why and result.outcome != "failed" else ""), flush=True)
         for text in result.said if result.outcome != "differs" else ():  # the report's end has those
             print(f"    {text}", flush=True)
+
+
+def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
+    """Let an executed copy speak for itself: its links lead somewhere from where it lies, and one with other parameters than
+    the committed run's says so on its first screen, with its own pictures."""
+    try:
+        ran = notebooks.read(executed)
+    except (OSError, XCError):
+        return
+    figures = job.entry.home / "figures" / Path(job.entry.id).parent
+    own = {} if job.official else {figures / Path(file).name: Path(file) for file in outputs if file.endswith(".png")}
+    for cell in ran["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = notebooks.text(cell["source"])
+            cell["source"] = notebooks.relinked(text, job.entry.notebook.parent, executed.parent, own)
+    if not job.official:
+        official = job.entry.official()
+        differ = [name for name, value in job.values.items() if value != official[name]]
+        set_to, instead = (", ".join(f"`{name} = {of[name]!r}`" for name in differ) for of in (job.values, official))
+        about = f"with {set_to} (committed: {instead})" if differ else "with the committed parameters"
+        picture = "this run's" if figures / f"{job.entry.notebook.stem}.png" in own else "the committed run's"
+        words = (
+            f"**A run of your own**, {about}. The tables and verdicts below are this run's, and the picture on this screen is "
+            f"{picture}. The sentences, with the numbers in them, are about the committed run."
+        )
+        ran["cells"].insert(0, {"cell_type": "markdown", "id": "own-run", "metadata": {}, "source": words})
+    with paths.atomic_path(executed) as part:
+        part.write_text(json.dumps(ran, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def _past(outcome: str) -> str:
