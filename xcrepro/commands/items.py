@@ -25,7 +25,7 @@ def add(command) -> None:
     sub.add_argument(
         "--record",
         action="store_true",
-        help="on real data (-p dataset NAME -p folder DIR): commit the numbers to data/recorded; -p split mean: the mean of "
+        help="on real data (-p dataset NAME, and -p folder DIR where the cache has them not): commit the numbers to data/recorded; -p split mean: the mean of "
         "all splits",
     )
     sub.add_argument(
@@ -180,7 +180,7 @@ def _record(arguments, parameters: dict) -> int:
     if arguments.data is None:
         if not arguments.items:
             raise ArgumentError("--record", "needs named items, or --data", "none", "xcrepro run ITEM ... --record")
-        recordings = [recording.of(entry, parameters, count_splits) for entry in named]
+        recordings = [recording.of(entry, _with_folder(parameters, entry.root), count_splits) for entry in named]
     else:
         if parameters:
             raise ArgumentError("--data", "goes without -p", list(parameters), "the manifest has the parameters")
@@ -193,6 +193,19 @@ def _record(arguments, parameters: dict) -> int:
         return 0
     with runner.alone(paths.project_root()):
         return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+
+
+def _with_folder(parameters: dict, root: Path) -> dict:
+    """And the folder in which the real data of the named dataset lie, where none is given."""
+    from xcrepro.data import load, registry
+    from xcrepro.repro import recorded
+
+    name = parameters.get("dataset")
+    if parameters.get("folder") or recorded.own_data(name, root) or (entry := registry.find(name)) is None:
+        return parameters
+    load.require(name)
+    load.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
+    return {**parameters, "dataset": entry.name, "folder": str(load.home_of(name))}
 
 
 def _new(arguments) -> int:

@@ -65,7 +65,7 @@ def pick(
 
 
 def home(dataset: str, folder: str | os.PathLike = "") -> Path | None:
-    """The folder with the files of a dataset that :func:`pick` takes; None of synthetic data."""
+    """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and where it has none yet."""
     if folder or registry.synthetic(dataset) is not None:
         return Path(folder).expanduser() if folder else None
     return home_of(dataset)
