@@ -25,8 +25,8 @@ def add(command) -> None:
     sub.add_argument(
         "--record",
         action="store_true",
-        help="on real data (-p dataset NAME, and -p folder DIR where the cache has them not): commit the numbers to data/recorded; -p split mean: the mean of "
-        "all splits",
+        help="on real data (-p dataset NAME, and -p folder DIR where they are not in the cache): commit the numbers to "
+        "data/recorded; -p split mean: the mean of all splits",
     )
     sub.add_argument(
         "--data",
