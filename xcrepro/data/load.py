@@ -208,10 +208,13 @@ def require(name: str) -> None:
         raise DataMissing(_what_to_do(entry, "is not on this machine"))
 
 
-def home_of(name: str) -> Path | None:
-    """The folder in which :func:`load` finds a dataset's files by its name alone; None where there is none yet."""
-    folder = _available_folder(registry.get(name))
-    return folder and next(iter(_find_named(registry.get(name), folder, archived=True).values())).parent
+def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
+    """The folder in which :func:`load` finds a dataset's files; None where there is none yet, and of what comes with the kit."""
+    entry, _ = _entry_of(name, path)
+    if path is None and "committed" in entry.archive:
+        return None
+    folder = Path(path).expanduser() if path is not None else _available_folder(entry)
+    return folder and next(iter(_find_named(entry, folder, archived=path is None).values())).parent
 
 
 def count_splits(name: str, path: str | os.PathLike | None) -> int:

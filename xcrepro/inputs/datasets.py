@@ -65,10 +65,8 @@ def pick(
 
 
 def home(dataset: str, folder: str | os.PathLike = "") -> Path | None:
-    """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and where it has none yet."""
-    if folder or registry.synthetic(dataset) is not None:
-        return Path(folder).expanduser() if folder else None
-    return home_of(dataset)
+    """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and of what comes with the kit."""
+    return home_of(dataset, folder or None) if registry.synthetic(dataset) is None else None
 
 
 def _held_to_record(ds: Dataset) -> Dataset:
