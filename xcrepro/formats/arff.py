@@ -237,6 +237,11 @@ def _xml_beside(file: Path) -> Path:
     return Path(os.fspath(file).removesuffix(".gz").removesuffix(".arff") + ".xml")
 
 
+def beside(path: str | os.PathLike) -> tuple[Path, ...]:
+    """What is written beside a file."""
+    return (_xml_beside(Path(path)),)
+
+
 def _xml_labels(path: Path) -> list[str]:
     with open_source(path) as stream:
         text = stream.read()

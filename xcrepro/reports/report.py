@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib.util
 import io
 import json
@@ -52,6 +53,11 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, models={self.about['models']}, parts={list(self.parts)})"
+
+    def _about_with_digests(self) -> bytes:
+        """What the report was made from, with what tells later whether somebody wrote into its files."""
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items() if name != FILE}
+        return (json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False) + "\n").encode()
 
     @property
     def title(self) -> str:
@@ -128,7 +134,7 @@ class Report:
         target = Path(folder).expanduser()
         check_target(target, self.about["digest"], force)
         with atomic_folder(target) as home:
-            for name, content in self.files.items():
+            for name, content in (self.files | {FILE: self._about_with_digests()}).items():
                 (home / name).parent.mkdir(exist_ok=True)
                 (home / name).write_bytes(content)
         return target / "report.html"
@@ -272,6 +278,11 @@ def report(
         "others": [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others],
         "doubts": [str(getattr(one, "message", one)) for one in warnings],
     }
+    if handed["others"]:
+        wanted = compute.compared(given, values["ks"], values["metrics"])
+        rows = [(model, *one, 0.0) for model in given.models for one in wanted]
+        own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
+        compute.ranks_over({given.title: own}, handed["others"], wanted)  # refuses what cannot be ranked together
     if progress:
         print(f"running {NOTEBOOK} on {given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
     made = _run(values, handed, code)
@@ -483,9 +494,25 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
         found = _about(target) if target.is_dir() else None
         if found is None:
             raise ArgumentError("out", "must be a new folder, or hold a report", target, "nothing is overwritten")
+        own = _written_into(target, found.get("files"))
+        if own:
+            do = "take another folder, or move it away: what people wrote is not replaced"
+            raise ArgumentError("out", "must hold nothing but a report as it was written", target / own, do)
         if digest and not force and found.get("digest") != digest:
             do = "take another folder, or replace it with --force (force=True)"
             raise ArgumentError("out", "must not hold a report of other input", target, do)
+
+
+def _written_into(folder: Path, digests: Mapping[str, str] | None) -> str:
+    """The first file of a report's folder that is not as the report wrote it; reports of old versions have no digests."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in Path(name).parts)  # a system's, an editor's
+        if digests is None or name == FILE or hidden:
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() != digests.get(name):
+            return name
+    return ""
 
 
 @contextlib.contextmanager
