@@ -8,7 +8,9 @@ SciPy's constructors look at the ends of ``indptr`` and at lengths, not at what 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -54,6 +56,9 @@ def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
     value = plain(name, value)
     if sparse.issparse(value):
         return checked_csr(name, value)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        do = "say what they are: matrix.filled(0), or scores.filled(-np.inf) for what is not predicted"
+        raise ArgumentError(name, "must have no masked values", f"{int(np.ma.getmaskarray(value).sum()):,}", do)
     rule = f"must be a sparse matrix or a 2-D array of numbers, rows = points, columns = {columns}"
     kind = type(value).__name__
     try:
@@ -63,6 +68,64 @@ def checked_matrix(name: str, value, columns: str = "labels", do: str = ""):
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         raise ArgumentError(name, rule, f"{kind} of shape {given.shape} and dtype {given.dtype}", do)
     return given
+
+
+def positives(name: str, value):
+    """scikit-learn's ``predict_proba`` of several outputs, an array (n, 2) for each label, as one array (n, L) of the chance
+    that the label is there; all else as it is."""
+    arrays = value if isinstance(value, (list, tuple)) else [value]
+    if not arrays or not all(isinstance(one, np.ndarray) and one.dtype.kind == "f" for one in arrays):
+        return value
+    if len(arrays) == 1 and isinstance(value, np.ndarray):
+        arrays = list(value) if value.ndim == 3 else []
+    if not arrays or any(one.ndim != 2 or len(one) != len(arrays[0]) for one in arrays):
+        return value
+    for label, one in enumerate(arrays):
+        if one.shape[1] != 2 or not np.allclose(one.sum(axis=1), 1.0, atol=1e-3):
+            rule = "must hold for each label an array (n, 2), the chances of 0 and 1"
+            got = f"shape {one.shape} for label {label}" + (
+                ", rows that do not add up to 1" if one.shape[1] == 2 else ""
+            )
+            raise ArgumentError(
+                name, rule, got, "a label with one class alone has one column: put the chance of 1 together by hand"
+            )
+    return np.column_stack([one[:, 1] for one in arrays])
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What a table with names (a pandas DataFrame) calls its columns and rows."""
+
+    columns: Any
+    index: Any
+
+    def refuse_other_order(self, name: str, of: str, others: Names) -> None:
+        """Refuse two tables whose names say that the same column, or row, does not stand at the same place in both."""
+        for axis, do in (("columns", "scores = scores[Y.columns]"), ("index", "scores = scores.loc[Y.index]")):
+            ours, theirs = getattr(self, axis), getattr(others, axis)
+            if len(ours) != len(theirs) or ours.equals(theirs):
+                continue
+            same = set(ours) == set(theirs)
+            # Rows that were never named are numbered from 0, which says nothing of those that were.
+            if not same and "RangeIndex" in {type(ours).__name__, type(theirs).__name__}:
+                continue
+            place = {text: at for at, text in enumerate(theirs)}
+            if moved := [text for at, text in enumerate(ours) if place.get(text, at) != at]:
+                given, wanted = place[moved[0]], list(ours).index(moved[0])
+                what = f"{axis.removesuffix('s')} {moved[0]!r} at place {given} and not at {wanted}"
+                raise ArgumentError(
+                    name, f"must have its {axis} in the order of {of}", what, f"sort one by the other: {do}"
+                )
+
+
+def names_of(name: str, value) -> Names | None:
+    """The names of a DataFrame; None of what has none. A column or row twice is refused."""
+    if not (hasattr(value, "columns") and hasattr(value, "index") and hasattr(value, "iloc")):
+        return None
+    if not value.columns.is_unique:
+        twice = value.columns[value.columns.duplicated()][0]
+        raise ArgumentError(name, "must have each column once", f"{twice!r} twice", "drop or rename one")
+    return Names(value.columns, value.index)
 
 
 def row_of(indptr: np.ndarray, place: int) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ from xcrepro.errors import ArgumentError, DataError
 from xcrepro.kernels import sets as sets_kernel
 from xcrepro.kernels import topk as kernel
 from xcrepro.kernels import truth as truth_kernel
-from xcrepro.matrices import checked_matrix, csr_from_arrays, row_of
+from xcrepro.matrices import Names, checked_matrix, csr_from_arrays, names_of, positives, row_of
 from xcrepro.paths import atomic_path
 from xcrepro.truth import Truth, as_truth
 
@@ -47,6 +47,8 @@ class TopK:
         Falling along each row; minus infinity where ``ids`` is -1. Read-only.
     n_labels : int
         L, the number of labels there are (ids are below it).
+    names : optional
+        What a DataFrame of scores called its columns and rows: a truth with other names is refused.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class TopK:
     ids: np.ndarray
     scores: np.ndarray
     n_labels: int
+    names: Names | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.ids, self.scores):
@@ -89,7 +92,7 @@ class TopK:
         TopK
             It shares its arrays with this one.
         """
-        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels)
+        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels, self.names)
 
     def rows(self, which) -> TopK:
         """Some of the rows.
@@ -140,7 +143,7 @@ class TopK:
         ids, scores = empty_places(len(self), self.k)
         given = self.ids, self.scores, cuts
         threads.over_rows(len(self), lambda lo, hi: sets_kernel.above(*given, lo, hi, ids, scores), min_rows=4096)
-        return TopK(ids, scores, self.n_labels)
+        return TopK(ids, scores, self.n_labels, self.names)
 
     # ------------------------------------------------------------------ from scores
 
@@ -151,7 +154,7 @@ class TopK:
         Parameters
         ----------
         scores : sparse matrix or array_like, shape (n, L)
-            Any SciPy format, any real dtype. Higher is better.
+            Any SciPy format, any real dtype. Higher is better. Also scikit-learn's list of arrays (n, 2), one for each label.
         k : int
             How many labels to keep, at least 1.
         exclude : tuple of (rows, labels), optional
@@ -182,6 +185,8 @@ class TopK:
         """
         k = whole_number("k", k, 1)
         do = "lists of (label, score) pairs go to TopK.from_pairs, ranked ids to TopK.from_ids"
+        scores = positives("scores", scores)
+        names = names_of("scores", scores)
         values = checked_matrix("scores", scores, do=do)
         if sparse.issparse(values):
             return cls._from_csr(values, k, exclude)
@@ -194,7 +199,7 @@ class TopK:
         # A dense row is long, so even a few of them are worth a thread.
         faults = threads.over_rows(n, lambda lo, hi: kernel.dense(values, lo, hi, ids, best), min_rows=512)
         _raise_first(faults, lambda place: divmod(place, n_labels))
-        return cls(_held(ids, best, values.dtype), best, n_labels)
+        return cls(_held(ids, best, values.dtype), best, n_labels, names)
 
     @classmethod
     def _from_csr(cls, matrix: sparse.csr_matrix, k: int, exclude) -> TopK:
@@ -607,6 +612,8 @@ def check_pair(truth: Truth, top: TopK) -> None:
         raise ArgumentError("top", rule, f"{len(top)} rows", "compare the splits")
     if truth.n_labels != top.n_labels:
         raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
+    if truth.names is not None and top.names is not None:
+        truth.names.refuse_other_order("top", "Y", top.names)
 
 
 def empty_places(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ The caller's matrix is never changed; a clean one is used as it is, without a co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,7 @@ from scipy import sparse
 from xcrepro import threads
 from xcrepro.errors import ArgumentError
 from xcrepro.kernels import truth as kernel
-from xcrepro.matrices import checked_matrix, row_of
+from xcrepro.matrices import Names, checked_matrix, names_of, row_of
 
 _ROWS_A_THREAD = 2**17  # a few nanoseconds a row: below twice as many a second thread costs more than it gains
 
@@ -37,11 +37,14 @@ class Truth:
     indices : ndarray of int, shape (number of relevant pairs,)
     n_labels : int
         L.
+    names : optional
+        What a DataFrame called its columns and rows.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     n_labels: int
+    names: Names | None = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -118,6 +121,7 @@ def as_truth(Y, name: str = "Y") -> Truth:
     """
     if isinstance(Y, Truth):
         return Y
+    names = names_of(name, Y)
     Y = checked_matrix(name, Y, do="build a scipy.sparse.csr_matrix from your label lists")
     if not sparse.issparse(Y):
         if Y.dtype.kind == "f" and np.isnan(Y).any():
@@ -136,8 +140,8 @@ def as_truth(Y, name: str = "Y") -> Truth:
             got = f"{Y.data[place]} at row {row_of(Y.indptr, place)}, label {Y.indices[place]}"
             raise ArgumentError(name, rule, got, "mend that entry; no row was used")
     if all(state == kernel.CLEAN for state, _ in found):
-        return Truth(Y.indptr, Y.indices, n_labels)
+        return Truth(Y.indptr, Y.indices, n_labels, names)
     clean = sparse.csr_matrix((data > 0, Y.indices, Y.indptr), shape=Y.shape, copy=True)
     clean.eliminate_zeros()
     clean.sum_duplicates()
-    return Truth(clean.indptr, clean.indices, n_labels)
+    return Truth(clean.indptr, clean.indices, n_labels, names)

@@ -23,8 +23,29 @@ FORMS = {
     "list": ('["cats",\n "dogs"]', ("cats", "dogs"), ()),
     "name to id": ('{"dogs": 1, "cats": 0}', ("cats", "dogs"), ()),
     "id to name": ('{"1": "dogs", "0": "cats"}', ("cats", "dogs"), ()),
-    "no map: a gap": ("0\tcats\n2\tdogs\n", ("0\tcats", "2\tdogs"), ()),
+    "a table": ("id,name\n1,dogs\n0,cats\n", ("cats", "dogs"), ()),
+    "a table with tabs": ("id\tname\n0\tcats\n1\tdogs\n", ("cats", "dogs"), ()),
+    "names, then ids": ("Name;Class_ID\ncats;0\ndogs;1\n", ("cats", "dogs"), ()),
+    "Annif's CSV": ("uri,label_en\n<http://a>,cats\n<http://b>,dogs\n", ("cats", "dogs"), ("http://a", "http://b")),
+    "ids out of order": ('id,uri,name\n1,b,"dogs, all"\n0,a,cats\n', ("cats", "dogs, all"), ("a", "b")),
+    "no header": ("0,cats\n1,dogs\n", ("cats", "dogs"), ()),
+    "no header, ids last": ("cats;1\ndogs;0\n", ("dogs", "cats"), ()),
+    "names with commas": ("cats, black\ndogs, white\n", ("cats, black", "dogs, white"), ()),
+    "names with numbers": ("1, 2 or more\n3, 4 or more\n", ("1, 2 or more", "3, 4 or more"), ()),
 }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0\tcats\n2\tdogs\n", "cats\tfelis\ndogs\tcanis\n", "id,name\n1,cats\n2,dogs\n", "name,name\ncats,a\n",
+     "name\ncats\n", "label\ncats\n", "id\n0\n1\n", "@prefix a: <http://a> .\na:x a:y a:z .\n",
+     "<?xml version='1.0'?>\n<a/>\n"],
+)  # fmt: skip
+def test_what_is_no_list_of_names_is_no_list_of_lines(tmp_path, text):
+    path = tmp_path / "names"
+    path.write_text(text)
+    with pytest.raises(DataError, match="names"):
+        read_label_names(path)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
+from tests.refused import damaged
 from xcrepro import published
 from xcrepro.__main__ import main
 from xcrepro.data import registry
@@ -100,6 +101,10 @@ PLANTED = [
     ("macro", {("macro_F1", 3): "99.00"}, "macro_F1@3"),
     ("brier_and_error", {("Brier", 3): "0.01", ("ECE", 3): "40.00"}, "Brier@3"),
     ("one_hit_a_place", {("P", 3): "99.99", ("P", 1): "1.00"}, "P@3"),
+    ("possible", {("N", 3): "130"}, "N@3"),
+    ("possible", {("macro_F1", 5): "100.006"}, "macro_F1@5"),
+    ("possible", {("PSP", 1): "-0.1"}, "PSP@1"),
+    ("possible", {("avg_labels", 0): "-2"}, "avg_labels"),
 ]
 
 
@@ -579,7 +584,26 @@ def test_own_results_are_fractions_or_percent(write):
     assert audit_results(write(table))[["method", "column", "expected"]].values.tolist() == [
         ["M", "P@3", "at most 0.7017"]
     ]
-    assert audit_results(write(table + "N,50.0,40.0\n")).empty
+    found = audit_results(write(table + "N,50.0,40.0\n"))  # 0.9 % is possible, but it is rather 0.9
+    assert found[["method", "column", "check"]].values.tolist() == [["M", "P@3", "one unit in a file"]]
+    assert audit_results(write("method,P@1,P@3\nM,0.10,1.20\nN,50.0,40.0\n")).empty
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [("P@1", "-5"), ("nDCG@3", "130"), ("PSP@1", "130"), ("R@5", "130"), ("macro-F1@5", "130"), ("micro-F1@5", "-1"),
+     ("coverage@5", "101"), ("PSnDCG@5", "-0.1"), ("ECE@5", "100.5"), ("served@1", "-1")],
+)  # fmt: skip
+def test_what_no_share_can_be_is_found_first_of_all(write, name, printed):
+    found = audit_results(write(f"method,P@2,{name}\nM,2.0,{printed}\n"))
+    assert found.iloc[0][["check", "printed"]].tolist() == ["possible", printed]
+
+
+def test_a_column_twice_is_no_table(write):
+    for header in ("metric,k,value,value", "metric,k,K,value", "method,method,P@1"):
+        text = header + "\n" + ",".join(["P", "1", "1", "2"][: header.count(",") + 1]) + "\n"
+        with damaged("results.csv", 1):
+            audit_results(write(text))
 
 
 def test_own_results_of_the_package(write):

@@ -45,7 +45,7 @@ def made(small):
 
 def run_here(values, home):
     """The notebook's cells, run in this process: no kernel has to start."""
-    notebook, names, shown = nbformat.read(paths.committed(reports.NOTEBOOK), 4), {}, []
+    notebook, names, shown = reports.for_readers(paths.committed(reports.NOTEBOOK)), {}, []
 
     def show(what, raw=False, metadata=None, **_) -> None:
         data = what if raw else {"text/html": what._repr_html_()}
@@ -54,10 +54,17 @@ def run_here(values, home):
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr("IPython.display.display", show)
         for cell in notebook.cells:
-            if cell.cell_type == "code" and "example" not in cell.metadata.get("tags", []):
+            if cell.cell_type == "code":
                 shown.clear()
-                exec(compile(cell.source, cell.id, "exec"), names)
-                cell.outputs = list(shown)
+                fault = []
+                try:
+                    exec(compile(cell.source, cell.id, "exec"), names)
+                except Exception as error:
+                    if "raises-exception" not in cell.metadata.get("tags", []):
+                        raise
+                    words = {"ename": type(error).__name__, "evalue": str(error), "traceback": []}
+                    fault.append(nbformat.v4.new_output("error", **words))
+                cell.outputs = [*shown, *fault]
                 if "parameters" in cell.metadata.get("tags", []):
                     names |= values
     return notebook

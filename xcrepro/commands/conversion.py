@@ -25,6 +25,7 @@ def add(command) -> None:
     sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
     sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
+    sub.add_argument("--force", action="store_true", help="replace OUT where it is there already")
     sub.add_argument(
         "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
     )
@@ -86,6 +87,7 @@ def _convert(arguments) -> int:
         arguments.to_format,
         arguments.kind,
         arguments.k,
+        replace=arguments.force,
         **shared.taken(arguments, "n_rows", "n_features"),
         **names_of(arguments),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xcrepro.commands import shared
 from xcrepro.errors import ArgumentError
 
 
@@ -46,6 +47,7 @@ def add(command) -> None:
         "the point's text",
     )
     sub.add_argument("--truth", type=Path, help="whose shape the texts and names must have")
+    sub.add_argument("--force", action="store_true", help="replace a file that is there already")
 
 
 def _make_filter(arguments) -> int:
@@ -53,6 +55,7 @@ def _make_filter(arguments) -> int:
     from xcrepro.data import filters
     from xcrepro.data.names import read_label_names
 
+    shared.refuse_existing("OUT", arguments.out, arguments.force)
     shape = None if arguments.truth is None else formats.read_truth(arguments.truth).shape
     texts, names = filters.read_texts(arguments.texts, arguments.rule), read_label_names(arguments.labels)
     rows, labels = filters.make_filter(texts, names, arguments.rule, shape=shape)

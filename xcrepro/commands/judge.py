@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from xcrepro.commands import shared
+from xcrepro.errors import ArgumentError, DataError
 
 
 def add(command) -> None:
@@ -22,7 +23,12 @@ def add(command) -> None:
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
     drawn.add_argument("--seed", type=int, default=0, help="default 0")
     drawn.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line; default the dataset's")
-    drawn.add_argument("--out", type=Path, required=True, help="the sheet, a CSV file: write 1 or 0 under verdict")
+    drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
+    drawn.add_argument(
+        "--add",
+        action="store_true",
+        help="keep all that the sheet --out holds, and add the lines that it lacks at its end",
+    )
     found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
     found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
     found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
@@ -51,18 +57,59 @@ def _sample(arguments) -> int:
     from xcrepro.metrics import judged
     from xcrepro.paths import atomic_path
 
+    if arguments.out.exists() != arguments.add:
+        given = _filled(arguments.out) if arguments.out.exists() else f"{arguments.out}, which is not there"
+        rule = "must be there, for --add to add to it" if arguments.add else "must not be there yet"
+        do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
+        raise ArgumentError("--out", rule, given, do)
     truth, tops, names = _read(arguments)
     names = names if arguments.labels is None else read_label_names(arguments.labels).names
     rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
     table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
+    before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
     with atomic_path(arguments.out) as part:
-        table.to_csv(part, index=False, lineterminator="\n")
+        part.write_bytes(before + table.to_csv(index=False, header=not before, lineterminator="\n").encode())
+    if before:
+        said = f"{len(table)} lines added at the end, {int((table['verdict'] == '').sum())} to judge"
+        print(f"{arguments.out}: {said}; what was there is as it was")
+        return 0
     blank = int((table["verdict"] == "").sum())
     print(
         f"{arguments.out}: {rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
     )
     print(f"Then: xcrepro judge estimate ... --verdicts {arguments.out}")
     return 0
+
+
+def _filled(sheet: Path) -> str:
+    """A sheet, and how many verdicts people wrote into it."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(sheet, dtype=str, keep_default_na=False, index_col=False)
+        written = ~table["verdict"].str.strip().eq("") & ~table["judge"].isin(["observed", "nothing predicted"])
+        return f"{sheet}, which holds {int(written.sum())} verdicts"
+    except (ValueError, KeyError, OSError):
+        return str(sheet)
+
+
+def _lacking(sheet: Path, table, rows) -> tuple[bytes, object]:
+    """The bytes of a sheet, and the lines of ``table`` for pairs that it lacks, in its columns."""
+    import pandas as pd
+
+    do = "Only a sheet of this command can be added to"
+    try:
+        before = sheet.read_bytes()
+        there = pd.read_csv(sheet, dtype=str, keep_default_na=False, index_col=False)
+        known = set(zip(there["row"].astype(int), there["label"].astype(int), strict=True))
+    except (ValueError, KeyError) as error:
+        raise DataError(sheet, str(error), "a CSV file with the header row,label,verdict,judge", do=do) from None
+    if odd := sorted({row for row, _ in known} - set(rows.tolist())):
+        found, expected = f"row {odd[0]}", "rows that are drawn now as well"
+        raise DataError(sheet, found, expected, do="Take the seed of that draw, and no smaller -n")
+    new = [pair not in known for pair in zip(table["row"], table["label"], strict=True)]
+    table = table[new].reindex(columns=[*there.columns], fill_value="")
+    return before + (b"" if before.endswith(b"\n") else b"\n"), table
 
 
 def _estimate(arguments) -> int:

@@ -100,11 +100,11 @@ def _report(arguments) -> int:
         calibrator=arguments.calibrator or "isotonic",
         command=shlex.join(["xcrepro", *sys.argv[1:]]),
         progress=True,
+        **shared.taken(arguments, "out", "force"),
     )
-    path = made.save(arguments.out, force=arguments.force)
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)
-    for sentence in made.sentences("ranking"):
+    for sentence in made.sentences("ranking") if "ranking" in made.parts else ():
         print(sentence)
-    print(f"wrote {path}")
+    print(f"wrote {arguments.out / 'report.html'}")
     return 0

@@ -56,6 +56,7 @@ def add(command) -> None:
     show.add_argument("--history", action="store_true", help="what was added when, with digests; replaced results too")
     show.add_argument("--csv", action="store_true", help="as CSV, at full precision")
     show.add_argument("--html", type=Path, metavar="FILE", help="write a page that sorts by a click")
+    show.add_argument("--force", action="store_true", help="with --html: replace a page that is there already")
     for each in (one, show):
         each.add_argument(
             "--folder", type=Path, help="where results are kept, default results/ of the project, or here"
@@ -161,6 +162,8 @@ def _add(arguments) -> int:
 def _show(arguments) -> int:
     from xcrepro import paths, results
 
+    if arguments.html is not None:
+        shared.refuse_existing("--html", arguments.html, arguments.force)
     if arguments.history:
         table, notes = results.history(arguments.folder, arguments.dataset, arguments.metrics), []
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from xcrepro.errors import ArgumentError
@@ -38,6 +39,12 @@ def refuse(arguments, names, rule: str, do: str = "") -> None:
     for name, value in taken(arguments, *names).items():
         if value is not None and value is not False and value != []:
             raise ArgumentError(_SPELT.get(name, f"--{name.replace('_', '-')}"), rule, value, do)
+
+
+def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -> None:
+    """Refuse to write over a file, which people may have made."""
+    if not force and os.path.isfile(path):
+        raise ArgumentError(option, "must not be there yet", os.fspath(path), "take another name, or give --force")
 
 
 def print_table(table, csv: bool, decimals: int = 2) -> None:

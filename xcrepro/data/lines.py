@@ -38,8 +38,10 @@ def raw_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
 
 
 def json_lines(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
-    """The objects of JSON lines with the numbers of their lines."""
+    """The objects of JSON lines with the numbers of their lines; blank lines are passed over."""
     for line, text in text_lines(path):
+        if not text.strip():
+            continue
         record = json_of(text)
         if not isinstance(record, dict):
             raise DataError(path, shown(text), "one whole JSON object a line", line=line)
@@ -69,6 +71,20 @@ def shown(value: object) -> str:
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     text = text if len(text) <= 60 else text[:57] + "..."
     return repr(text) if isinstance(value, str) else text
+
+
+_TRUE = frozenset(("true", "t", "yes", "y", "present", "relevant", "positive", "on"))
+_FALSE = frozenset(("false", "f", "no", "n", "absent", "irrelevant", "negative", "off"))
+
+
+def logical(text: str) -> float | None:
+    """1 or 0 of a word that says yes or no, in any case; None of any other text.
+
+    >>> logical("TRUE"), logical("absent"), logical("maybe")
+    (1.0, 0.0, None)
+    """
+    word = text.strip().casefold()
+    return 1.0 if word in _TRUE else 0.0 if word in _FALSE else None
 
 
 # Each digit can be taken in one way only, so that the time grows with the length and not with its square.

@@ -11,14 +11,18 @@ a name                            ``Y.txt`` of raw text, PECOS' ``output-items.t
 ``<uri><TAB>name``                Annif's subject vocabulary; line n is label n - 1
 a JSON object with ``title``      ``lbl.json.gz`` of the LF datasets; its ``uid`` is a code
 one JSON list, or object          names in the order of the ids; name to id, or id to name
+``id,name`` or ``name,id``        a table without a header, ids 0 to L - 1; commas, semicolons or tabs between
+a table with a header             ``name`` (or ``label``, ``label_en``, ``title``), and beside it ``id``, or ``uri`` or ``code``
 ================================  =====================================================================================
 
-A form counts only where every line has it; otherwise the line as a whole is the name. Names need not be unique (titles of
-products are not): only who looks one up that two labels have is refused.
+A form counts only where every line has it; otherwise the line as a whole is the name, but what looks like another table, a
+header alone, or RDF is refused. Names need not be unique (titles of products are not): only who looks one up that two labels
+have is refused.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from dataclasses import dataclass
@@ -68,7 +72,7 @@ class LabelNames:
 def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> LabelNames:
     """Read a file of label names (see the module for the forms), of ``n_labels`` labels if that is given."""
     lines = [text for _, text in text_lines(path)]
-    found = _json(path, lines) or _columns(lines) or LabelNames(tuple(lines))
+    found = _json(path, lines) or _columns(lines) or _table(path, lines) or _plain(path, lines)
     for text in (*found.names, *found.codes):
         check_text(path, None, text)
     if n_labels is not None and len(found) != n_labels:
@@ -97,6 +101,71 @@ def write_label_names(path: str | os.PathLike, names: LabelNames) -> None:
         lines = texts
     with atomic_path(path) as part:
         part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _cells(lines: list[str], separator: str) -> list[list[str]] | None:
+    """The cells of a table in which each line has as many, two at least; None of anything else."""
+    try:
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error:
+        return None
+    return rows if len(rows) == len(lines) and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 else None
+
+
+def _table(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
+    """Names of a table with commas, tabs or semicolons: under a header, or two columns of which one holds the ids."""
+    for separator in ("\t", ",", ";") if lines else ():
+        if (rows := _cells(lines, separator)) is None:
+            continue
+        header = [cell.strip().casefold() for cell in rows[0]]
+        names = [at for at, cell in enumerate(header) if re.fullmatch(_NAMED, cell)]
+        if names and all(
+            re.fullmatch(rf"{_NAMED}|{_IDS}|{_CODES}|notation|count|description", cell) for cell in header
+        ):
+            return _under(path, header, rows[1:], names)
+        if len(header) == 2 and len(rows) > 1:
+            for ids, texts in ((0, 1), (1, 0)):
+                if all(re.fullmatch(r"\d{1,18}", row[ids]) for row in rows):
+                    found = _by_id([(int(row[ids]), row[texts]) for row in rows])
+                    if found is not None:
+                        return LabelNames(found)
+        if separator == "\t":
+            do = "Name the columns in the first line, name and perhaps id or uri, or leave one name a line"
+            raise DataError(path, f"columns with tabs, {shown(lines[0])}", "columns that are known", line=1, do=do)
+    return None
+
+
+_NAMED, _IDS, _CODES = r"(label_)?name|title|label|(pref)?label_[a-z]{2,3}", r"(label_?|class_?)?id|index", r"uri|code"
+
+
+def _under(path: str | os.PathLike, header: list[str], rows: list[list[str]], names: list[int]) -> LabelNames:
+    if len(set(header)) < len(header):
+        raise DataError(path, f"the columns {', '.join(header)}", "each once", line=1)
+    ids = [at for at, cell in enumerate(header) if re.fullmatch(_IDS, cell)]
+    codes = [at for at, cell in enumerate(header) if re.fullmatch(_CODES, cell)]
+    texts = [row[names[0]] for row in rows]
+    held = [row[codes[0]].strip().removeprefix("<").removesuffix(">") for row in rows] if codes else [""] * len(rows)
+    if ids:
+        cells = [row[ids[0]].strip() for row in rows]
+        both = list(zip(texts, held, strict=True))
+        numbers = [int(cell) if re.fullmatch(r"\d{1,18}", cell) else -1 for cell in cells]
+        if (found := _by_id(list(zip(numbers, both, strict=True)))) is None:
+            given = f"the ids {shown(', '.join(cells[:5]))}"
+            raise DataError(path, given, f"each id from 0 to {len(rows) - 1} once", do="Are they counted from 1?")
+        texts, held = [text for text, _ in found], [code for _, code in found]
+    return LabelNames(tuple(texts), tuple(held) if codes and all(held) else ())
+
+
+def _plain(path: str | os.PathLike, lines: list[str]) -> LabelNames:
+    """A name a line, unless the first line says that these are no names."""
+    first = lines[0].strip() if lines else ""
+    if re.match(r"@prefix\b|@base\b|PREFIX\b|<\?xml|<rdf:|<!DOCTYPE", first):
+        do = "A vocabulary in RDF: save it as <uri><TAB>name, one a line (annif index-vocab reads the same)"
+        raise DataError(path, shown(first), "label names", line=1, do=do)
+    if len(lines) > 1 and re.fullmatch(rf"({_NAMED}|{_IDS}|labels|names|class|classes)([,;]\w+)*", first.casefold()):
+        do = "Remove it; if it is a name, give the names as one JSON list"
+        raise DataError(path, shown(first), "a name; it looks like the header of a column", line=1, do=do)
+    return LabelNames(tuple(lines))
 
 
 def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
@@ -138,7 +207,7 @@ def _mapping(path: str | os.PathLike, table: dict) -> LabelNames:
     return LabelNames(names)
 
 
-def _by_id(pairs: list[tuple[int, str]]) -> tuple[str, ...] | None:
+def _by_id(pairs: list[tuple[int, object]]) -> tuple | None:
     """The names in the order of their ids; None where ids have a gap or come twice."""
     by_id = dict(pairs)
     if sorted(by_id) != list(range(len(pairs))):

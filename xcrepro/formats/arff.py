@@ -2,8 +2,9 @@
 
 Which attributes are labels says, in this order: ``NAME.xml`` of ``NAME.arff``; the only XML file of the folder; ``-C n`` in the
 relation's name (the first n attributes; negative: the last n, as Mulan has them); ``n_labels`` (the last so many). Labels are 0
-or 1. A nominal feature whose values are numbers has these, any other the place of its value, from 0. In a sparse row what is
-left out is 0, or the first value of a nominal attribute. A missing value (``?``), texts and dates are refused.
+or 1, or words that say so (true, no, present). A nominal feature whose values are numbers has these, words for true and false
+are 1 and 0, and any other has the place of its value, from 0. In a sparse row what is left out is 0, or the first value of a
+nominal attribute. A missing value (``?``), texts and dates are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro.data.lines import real, shown, text_lines
+from xcrepro.data.lines import logical, real, shown, text_lines
 from xcrepro.data.names import LabelNames
 from xcrepro.data.parsing import FIRST_TOO_LARGE
 from xcrepro.data.sources import open_source
@@ -28,7 +29,7 @@ from xcrepro.matrices import checked_csr
 from xcrepro.paths import atomic_path
 from xcrepro.truth import as_truth
 
-_WORD = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s,{}'\"%]+"
+_WORD = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|(?:\\.|[^\s,{}'\"%\\])+"
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD})\s+(.*)", re.IGNORECASE)
 _CELL = re.compile(rf"\s*({_WORD})\s*(?:,|$)")
 _SPARSE = re.compile(rf"\s*(\d+)\s+({_WORD})\s*(?:,|$)")
@@ -40,6 +41,7 @@ class Attribute(NamedTuple):
     name: str
     values: dict[str, float] | None  # of a nominal one: text -> number
     default: float  # what a sparse row leaves out
+    by_place: bool = False  # whether these numbers are nothing but places in the list of values
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -73,6 +75,9 @@ def read_dataset(path: str | os.PathLike, index: Index) -> tuple[sparse.csr_matr
         index.n_labels = len(labels)
     elif len(index.label_names) != len(labels):
         raise DataError(path, f"{len(labels)} labels", f"{len(index.label_names)}, as there are label names")
+    if words := [attributes[column] for column in labels if attributes[column].by_place]:
+        found = f"the label {shown(words[0].name)} with the values {shown(', '.join(words[0].values))}"
+        raise DataError(path, found, "0 and 1, or words such as true and false", do="Write it with {0,1}")
     features = np.setdiff1d(np.arange(len(attributes)), labels)
     columns = matrix.tocsc()
     Y = columns[:, labels].tocsr()
@@ -133,13 +138,15 @@ def _attribute(path: str | os.PathLike, line: int, text: str) -> Attribute:
         values = _cells(kind[1:-1])
         if not values or len(set(values)) < len(values):
             raise DataError(path, shown(kind), "{value, value, ...}, each value once", line=line)
-        try:
-            numbers = [real(path, line, value, "") for value in values]
-        except DataError:
-            numbers = [float(place) for place in range(len(values))]
+        numbers, by_place = [logical(value) for value in values], False
+        if None in numbers or len(set(numbers)) < len(numbers):  # two words for one truth are two values
+            try:
+                numbers = [real(path, line, value, "") for value in values]
+            except DataError:
+                numbers, by_place = [float(place) for place in range(len(values))], True
         for value, number in zip(values, numbers, strict=True):
             _check_float32(path, line, number, f"the value {shown(value)} of {shown(name)}")
-        return Attribute(name, dict(zip(values, numbers, strict=True)), numbers[0])
+        return Attribute(name, dict(zip(values, numbers, strict=True)), numbers[0], by_place)
     if kind.lower().split()[:1] not in (["numeric"], ["real"], ["integer"]):
         raise DataError(path, f"an attribute of type {shown(kind)}", "numeric, or {value, value}", line=line)
     return Attribute(name, None, 0.0)
@@ -200,8 +207,10 @@ def _cells(text: str, pattern: re.Pattern = _CELL) -> list | None:
 
 
 def _plain(word: str) -> str:
-    """A word without its quotes."""
-    return re.sub(r"\\(.)", r"\1", word[1:-1]) if word[:1] in ("'", '"') else word
+    """A word without its quotes, and without the signs that guard others."""
+    if word[:1] in ("'", '"'):
+        return re.sub(r"\\(.)", r"\1", word[1:-1])
+    return re.sub(r"\\(['\"\\%,{} ])", r"\1", word)
 
 
 def _quoted(name: str) -> str:
@@ -215,7 +224,8 @@ def _label_columns(path: str | os.PathLike, relation: str, attributes: list[Attr
         beside = sorted(file.parent.glob("*.xml"))
     if len(beside) == 1 and beside[0].is_file():
         columns = {attribute.name: column for column, attribute in enumerate(attributes)}
-        names = _xml_labels(beside[0])
+        # Mulan's XML files spell a guarded quote as the ARFF file does.
+        names = [name if name in columns else _plain(name) for name in _xml_labels(beside[0])]
         if missing := [name for name in names if name not in columns]:
             found = f"the label {shown(missing[0])}"
             raise DataError(
@@ -235,6 +245,11 @@ def _label_columns(path: str | os.PathLike, relation: str, attributes: list[Attr
 def _xml_beside(file: Path) -> Path:
     """``NAME.xml`` of ``NAME.arff`` or ``NAME.arff.gz``."""
     return Path(os.fspath(file).removesuffix(".gz").removesuffix(".arff") + ".xml")
+
+
+def beside(path: str | os.PathLike) -> tuple[Path, ...]:
+    """What is written beside a file."""
+    return (_xml_beside(Path(path)),)
 
 
 def _xml_labels(path: Path) -> list[str]:

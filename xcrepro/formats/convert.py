@@ -33,6 +33,7 @@ def convert(
     *,
     label_names: LabelNames | None = None,
     row_ids: tuple[str, ...] | None = None,
+    replace: bool = True,
     **sizes: int | None,
 ) -> Converted:
     """Write a file anew in another format.
@@ -48,6 +49,8 @@ def convert(
         How many predictions to keep; None: all.
     label_names, row_ids
         As for :class:`~xcrepro.formats.index.Index`.
+    replace : bool
+        Whether files that are there may be written over: the target and what is written beside it.
     **sizes
         ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them.
 
@@ -77,6 +80,12 @@ def convert(
         raise ArgumentError("k", f"goes with predictions, not with {kind}", k)
     if os.path.exists(target) and not os.path.isdir(target) and os.path.samefile(source, target):
         raise ArgumentError("target", "must be another file than the source", os.fspath(target))
+    if not replace:
+        beside = getattr(writer.module, "beside", lambda _: ())(target)
+        for file in (target, _labels_beside(target), *beside):
+            if os.path.isfile(file):
+                do = "take another name, or give --force (replace=True)"
+                raise ArgumentError("target", "must not be there yet", os.fspath(file), do)
     index = Index(label_names=label_names, row_ids=row_ids, **sizes)
     options = {"k": k} if kind == "predictions" else {}
     found = getattr(formats, f"read_{kind}")(source, reader.name, **options, index=index)
@@ -84,7 +93,7 @@ def convert(
     getattr(formats, f"write_{kind}")(target, *values, writer.name, index=index)
     labels = None
     if index.label_names is not None and kind != "features" and not writer.names:
-        labels = os.fspath(target).rstrip("/") + ".labels.txt"
+        labels = _labels_beside(target)
         write_label_names(labels, index.label_names)
     shapes = {"truth": ("labels",), "features": ("features",), "dataset": ("features", "labels")}
     if kind == "predictions":
@@ -95,6 +104,11 @@ def convert(
             for part, what in zip(values, shapes[kind], strict=True)
         )
     return Converted(kind, reader.name, writer.name, words, labels)
+
+
+def _labels_beside(target: str | os.PathLike) -> str:
+    """Where label names go that the target's format has no room for."""
+    return os.fspath(target).rstrip("/") + ".labels.txt"
 
 
 def _kind(source, target, reader: formats.Format, to_format: str | None, kind: str | None) -> str:

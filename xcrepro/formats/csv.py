@@ -1,7 +1,7 @@
 """A table with a pair a line: the columns ``row`` and ``label``, and of predictions ``score``; further columns are ignored.
 
 Commas, tabs or semicolons separate, as the first line says. In a truth a column ``relevance`` may say which pairs count:
-those above 0.
+those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scipy import sparse
 
-from xcrepro.data.lines import real, shown, text_lines
+from xcrepro.data.lines import logical, real, shown, text_lines
 from xcrepro.errors import DataError
 from xcrepro.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.formats.index import Index
@@ -48,7 +48,9 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     for line, record in _records(path, "row", "label"):
         if "score" in record:
             raise DataError(path, "a column 'score'", "a truth: row, label and perhaps relevance", line=1)
-        relevance = real(path, line, record.get("relevance", "1"), "the relevance")
+        text = record.get("relevance", "1")
+        relevance = logical(text)
+        relevance = real(path, line, text, "the relevance") if relevance is None else relevance
         entries.add(line, index.row(path, line, record["row"]), record["label"], relevance)
     return entries.truth()
 
@@ -68,7 +70,8 @@ def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[
     rest = (text + "\n" for _, text in lines)
     table = csv.reader(rest, delimiter=_separator(first), skipinitialspace=True, strict=True)
     columns = _columns(first.encode())
-    if missing := [name for name in wanted if columns.count(name) != 1]:
+    known = (*wanted, *(name for name in ("score", "relevance", "rank") if name in columns))
+    if missing := [name for name in known if columns.count(name) != 1]:
         raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)
     while True:
         try:

@@ -11,7 +11,7 @@ from xcrepro.data.sources import in_known_types, npz_arrays, require_file
 from xcrepro.errors import ArgumentError, DataError
 from xcrepro.formats.entries import of_file, ranked
 from xcrepro.formats.index import Index
-from xcrepro.matrices import MAX_COLUMNS, checked_matrix
+from xcrepro.matrices import MAX_COLUMNS, checked_matrix, positives
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
 from xcrepro.truth import as_truth
@@ -67,7 +67,7 @@ def _array(path: str | os.PathLike) -> np.ndarray:
             do = "Make or fetch it again"
             raise DataError(path, f"no readable .npy file ({error})", "an array without objects", do=do) from None
     with of_file(path):
-        array = checked_matrix("matrix", array)
+        array = checked_matrix("matrix", positives("matrix", array))
     if max(array.shape) > MAX_COLUMNS or (not array.size and len(array) > _MOST_EMPTY):  # it may claim any shape then
         expected = f"at most {MAX_COLUMNS:,} rows and columns, {_MOST_EMPTY:,} rows without any"
         raise DataError(path, f"an array of shape {array.shape}", expected)

@@ -1,8 +1,9 @@
 """Parquet, with pyarrow (``pip install 'xcrepro[formats]'``).
 
 Either a row of the table is a row of the data: ``labels``, a list, of predictions beside it ``scores``, a list of the same
-length; or a row of the table is a pair: ``row``, ``label``, of predictions ``score``. Of a table of lists the rows stand in
-order, unless row ids are given: then its column ``row`` says which row each is.
+length; or a row of the table is a pair: ``row``, ``label``, of predictions ``score``; of a truth perhaps ``relevance``, and
+those above 0, or true, count. Of a table of lists the rows stand in order, unless row ids are given: then its column ``row``
+says which row each is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from xcrepro.formats.entries import Entries, predicted, relevant
 from xcrepro.formats.index import Index
 from xcrepro.paths import atomic_path
 from xcrepro.predictions import TopK
+
+_KNOWN = ("row", "label", "labels", "score", "scores", "relevance", "rank")
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -52,6 +55,8 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     entries, n, file = Entries(path, index), 0, _open(path)
     columns = set(file.schema_arrow.names)
+    if twice := [name for name in _KNOWN if file.schema_arrow.names.count(name) > 1]:
+        raise DataError(path, f"the column {twice[0]} more than once", "each column once")
     lists = "labels" in columns
     wanted = ["labels"] if lists else ["row", "label"]
     wanted += (["scores"] if lists else ["score"]) * scored
@@ -59,13 +64,15 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
         raise DataError(path, f"the columns {shown(', '.join(sorted(columns)))}", f"also {', '.join(missing)}")
     if not scored and columns & {"score", "scores"}:
         raise DataError(path, "a column of scores, which predictions have", "a truth: labels, or row and label")
-    for n, record in enumerate(_records(path, file, [*wanted, *({"row"} & columns - {*wanted})]), 1):
+    wanted += sorted({"row", *([] if lists or scored else ["relevance"])} & columns - {*wanted})
+    for n, record in enumerate(_records(path, file, wanted), 1):
         where = f"in row {n - 1} of the table"
         if not lists:
             if type(record["row"]) not in (str, int):
                 raise DataError(path, f"row {shown(record['row'])} {where}", "a row number or a row id")
             row = index.row(path, None, record["row"])
-            _add(entries, where, row, [record["label"]], [record["score"]] if scored else [1.0])
+            number = record["score"] if scored else _relevance(path, where, record.get("relevance", 1))
+            _add(entries, where, row, [record["label"]], [number])
             continue
         row, labels = entries.place(None, n - 1, record.get("row")), record["labels"]
         scores = record["scores"] if scored else [1.0] * (len(labels) if isinstance(labels, list) else 0)
@@ -75,6 +82,15 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     if lists:
         entries.has_rows(n)
     return entries
+
+
+def _relevance(path: str | os.PathLike, where: str, value: object) -> float:
+    """A number, or true or false."""
+    if isinstance(value, bool):
+        return float(value)
+    if type(value) not in (int, float) or not value >= 0:
+        raise DataError(path, f"relevance {shown(value)} {where}", "a number, 0 or more, or true or false")
+    return float(value)
 
 
 def _add(entries: Entries, where: str, row: int, labels: list, scores: list) -> None:

@@ -150,6 +150,7 @@ def verdicts(given, rows=None) -> Verdicts:
         table = pd.DataFrame(tuples, columns=["row", "label", "verdict", "judge"][: max(map(len, tuples), default=3)])
     if not {"row", "label", "verdict"} <= {*table.columns}:
         raise ArgumentError("verdicts", "must have the columns row, label, verdict", [*table.columns])
+    lines = table.index + (2 if isinstance(given, str | os.PathLike) else 1)  # below a file's header
     table = table.reindex(columns=["row", "label", "verdict", "judge"], fill_value="").reset_index(drop=True)
     for name, least, most, rule in (
         ("row", 0, 2**31, "must name rows from 0"),
@@ -160,7 +161,10 @@ def verdicts(given, rows=None) -> Verdicts:
         good = numbers.between(least, most) & (numbers % 1 == 0)
         if not good.all():
             at = int(np.argmin(good))
-            raise ArgumentError("verdicts", rule, f"{name} {str(table[name][at])!r} in line {at + 1}")
+            found = f"{name} {str(table[name][at])!r}"
+            if isinstance(given, str | os.PathLike):
+                raise DataError(given, found, f"verdicts that {rule.removeprefix('must ')}", line=int(lines[at]))
+            raise ArgumentError("verdicts", rule, f"{found} in line {at + 1}")
         table[name] = numbers.astype(np.int64)
     real = table[table["label"] != DRAWN]
     real = real.drop_duplicates(["row", "label", "judge", "verdict"])
@@ -199,7 +203,7 @@ def _read(path: Path) -> pd.DataFrame:
             f"{path}: row {order[len(kept)]} has a blank verdict, so {len(wasted)} judged rows behind it are left out. "
         )
         warnings.warn(text + "Judge rows in the order of the sheet, else they are no random choice", JudgedWarning, 4)
-    return table[table["row"].isin(kept)].reset_index(drop=True)
+    return table[table["row"].isin(kept)]
 
 
 def agreement(given) -> pd.DataFrame:

@@ -17,6 +17,8 @@ import numpy as np
 from xcrepro import arithmetic
 
 TINY = 1e-9
+RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_F1", "macro_P", "macro_R")
+ERRORS = ("ECE", "ACE", "Brier")
 
 
 @dataclass(frozen=True)
@@ -373,9 +375,24 @@ def brier_and_error(row: Row) -> Iterator[Fault]:
                 yield row.fault("Brier", k, f"at least {row.text(least)}", why)
 
 
+def possible(row: Row) -> Iterator[Fault]:
+    """Every rate lies between 0 and 1 (100 %), and an average number of labels is not below 0.
+
+    P, R, coverage, abandonment and Brier are means of shares; F1, nDCG, PSP and PSnDCG are shares of the best there can be (PSP
+    in its published form, a ratio); calibration errors are means of differences of two shares.
+    """
+    for (name, k), cell in row.cells.items():
+        if name not in (*RATES, *ERRORS, "avg_labels"):
+            continue  # a time or a size
+        most = math.inf if name == "avg_labels" else row.one
+        if cell.low > most + TINY or cell.high < -TINY:
+            bound = "at least 0" if most == math.inf else row.span(0.0, most)
+            yield row.fault(name, k, bound, f"{column(name, k)} is a share, or a mean of shares, of what there is.")
+
+
 IDENTITIES: dict[str, Check] = {
     check.__name__: check
-    for check in (first_place, hits_grow, one_hit_a_place, ndcg_bounds, psndcg_bounds, abandonment, micro_f1,
+    for check in (possible, first_place, hits_grow, one_hit_a_place, ndcg_bounds, psndcg_bounds, abandonment, micro_f1,
                   average_labels, macro, brier_and_error)
 }  # fmt: skip
 """The checks of one row, by name; what ``xcrepro audit`` runs on anybody's results."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from xcrepro.errors import DataError, DataMissing
 from xcrepro.metrics import registry
-from xcrepro.published.checks import Cell, Fault, Row, column, faults, micro_f1
+from xcrepro.published.checks import ERRORS, RATES, Cell, Fault, Row, column, faults, micro_f1
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_RATES = ("P", "N", "PSP", "PSN", "R", "Cov", "Abandonment", "micro_F1", "macro_F1", "macro_P", "macro_R")
-_CHECKED = (*_RATES, "ECE", "ACE", "Brier")
+_CHECKED = (*RATES, *ERRORS)
 NAMES = {spelling: code for spelling, code in registry.codes().items() if code in _CHECKED}
 NAMES |= {"avglabels": "avg_labels", "averagelabels": "avg_labels"}
 """Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter): those of
@@ -40,13 +39,14 @@ def audit_results(path: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     rows, others = _read(Path(path))
-    rates = [c.high for cells in rows.values() for (name, _), c in cells.items() if name in _RATES]
+    rates = [c.high for cells in rows.values() for (name, _), c in cells.items() if name in RATES]
     one = 100.0 if any(rate > 1.000001 for rate in rates) else 1.0
     found = [
         (*labels, fault.column, fault.printed, fault.expected, fault.check, fault.why)
         for labels, cells in rows.items()
         for fault in faults(Row(cells, one))
     ]
+    found += [(*labels, *given) for labels, cells in rows.items() for given in _fractions(cells, one)]
     table = pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
     checked = dict.fromkeys(column(*known) for cells in rows.values() for known in cells)
     table.attrs |= {"checked": list(checked), "not checked": others}
@@ -62,6 +62,15 @@ def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fa
     return [fault for fault in faults(Row(cells, 1.0)) if full_rows or fault.check != micro_f1.__name__]
 
 
+def _fractions(cells: Mapping[tuple[str, int], Cell], one: float) -> Iterator[tuple[str, ...]]:
+    """A row of rates at most 1 in a file of percent."""
+    rates = {known: cell for known, cell in cells.items() if known[0] in RATES}
+    if one > 1 and len(rates) > 1 and 0 < max(cell.high for cell in rates.values()) <= 1:
+        known, cell = max(rates.items(), key=lambda item: item[1].high)
+        why = "Every rate of this row is at most 1, where the rest of the file is in percent. Are these fractions?"
+        yield column(*known), cell.printed, "percent", "one unit in a file", why
+
+
 def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], Cell]], list[str]]:
     """The rows, and the names of metrics that were not understood."""
     with io.StringIO(_text(path), newline="") as file:
@@ -69,6 +78,10 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
         header = [name.strip() for name in next(lines, [])]
         places = {name.casefold(): i for i, name in enumerate(header)}
         tidy = "metric" in places and "value" in places
+        names = [name.casefold() for name in header]
+        used = (*_LABELS, *(("metric", "k", "value") if tidy else ()))
+        if twice := [name for name in used if names.count(name) > 1]:
+            raise DataError(path, f"the column {twice[0]} {names.count(twice[0])} times", "each column once", line=1)
         wide = {i: known for i, name in enumerate(header) if (known := _metric(name))} if not tidy else {}
         if not tidy and not wide:
             raise DataError(

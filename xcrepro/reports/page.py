@@ -58,7 +58,6 @@ class Page:
         """A section: its tidy table, tables as people read them, sentences computed from it, its figure and what that shows."""
         said = [text for text in said if text]
         self.tables[name] = table
-        self.parts[name] = {"said": said, "tables": [grid.name for grid in grids], "figure": figure is not None}
         self.write(f"csv/{name}.csv", table)
         if figure:
             picture = figures.render(*figure, origin=self.given.origin, suffixes=(".svg",))[".svg"]
@@ -69,6 +68,8 @@ class Page:
             self.write(f"latex/{grid.name}.tex", latex.tabular(grid, self.given.origin).encode())
             file = next((file for file in (f"csv/{grid.name}.csv", f"csv/{name}.csv") if self._has(file)), "")
             _show(dataclasses.replace(grid, file=file))
+        # Last, so that a part that failed is not said to be there.
+        self.parts[name] = {"said": said, "tables": [grid.name for grid in grids], "figure": figure is not None}
 
     def _has(self, file: str) -> bool:
         return self.out is not None and (self.out / file).is_file()
@@ -88,8 +89,8 @@ class Page:
     def end(self, options: dict[str, object], doubts: Sequence[str], notes: Sequence[str], command: str = "") -> None:
         """What the report was made from and with: shown, and kept beside it."""
         given = self.given
-        found = pd.concat([one["metric"] for one in self.tables.values() if "metric" in one])
-        used = [METRICS[name] for name in METRICS if name in set(found)]
+        found = {name for one in self.tables.values() if "metric" in one for name in one["metric"]}
+        used = [METRICS[name] for name in METRICS if name in found]
         versions = {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
         versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
         truth, digest = diagnose.recognise(given.truth, given.dataset).text, given.digest()

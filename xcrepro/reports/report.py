@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib.util
 import io
 import json
@@ -25,11 +26,13 @@ from xcrepro.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.reports import compute, html
 from xcrepro.reports.given import Given, collect
-from xcrepro.reports.page import FILE, FORMAT
+from xcrepro.reports.page import FILE, FORMAT, Said
 
 NOTEBOOK = "notebooks/kit/your_predictions.ipynb"
 ABOUT_THE_EXAMPLE = ("answer", "conclusion", "example", "parameters")
 """Tags of cells that are about the committed run, and on no page of a reader's own."""
+PART = "part"
+"""The tag of cells without which there is still a report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,11 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, models={self.about['models']}, parts={list(self.parts)})"
+
+    def _about_with_digests(self) -> bytes:
+        """What the report was made from, with what tells later whether somebody wrote into its files."""
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items() if name != FILE}
+        return (json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False) + "\n").encode()
 
     @property
     def title(self) -> str:
@@ -126,7 +134,7 @@ class Report:
         target = Path(folder).expanduser()
         check_target(target, self.about["digest"], force)
         with atomic_folder(target) as home:
-            for name, content in self.files.items():
+            for name, content in (self.files | {FILE: self._about_with_digests()}).items():
                 (home / name).parent.mkdir(exist_ok=True)
                 (home / name).write_bytes(content)
         return target / "report.html"
@@ -158,6 +166,8 @@ def report(
     warnings: Sequence[object] = (),
     command: str = "",
     progress: bool = False,
+    out: str | os.PathLike | None = None,
+    force: bool = False,
 ) -> Report:
     """Everything there is to measure of one or several models on one truth: the notebook ``kit/your_predictions``, run on it.
 
@@ -216,11 +226,13 @@ def report(
         What made it, shown at its foot.
     progress : bool
         Say on stderr what is being done.
+    out : path, optional
+        The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
 
     Raises
     ------
     ArgumentError, DataError, DataMissing
-        For input that cannot belong together.
+        For input that cannot belong together, and a folder that holds something else.
     LibraryMissing
         Where matplotlib, papermill or nbconvert is not installed.
 
@@ -256,6 +268,8 @@ def report(
         "models": [],
     }
     compute.compared(given, values["ks"], values["metrics"])
+    if out is not None:
+        check_target(out, given.digest(), force)
     # What leads to the same run where the reader has files; what is in memory is only handed over.
     asked = {"truth": truth, "train_truth": train_truth, "labels": label_names, "texts": texts, "exclude": exclude}
     values |= {name: _path(value) for name, value in asked.items() if isinstance(value, str | os.PathLike)}
@@ -264,11 +278,18 @@ def report(
         "others": [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others],
         "doubts": [str(getattr(one, "message", one)) for one in warnings],
     }
+    if handed["others"]:
+        wanted = compute.compared(given, values["ks"], values["metrics"])
+        rows = [(model, *one, 0.0) for model in given.models for one in wanted]
+        own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
+        compute.ranks_over({given.title: own}, handed["others"], wanted)  # refuses what cannot be ranked together
     if progress:
         print(f"running {NOTEBOOK} on {given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
     made = _run(values, handed, code)
     if progress:
         print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
+    if out is not None:
+        made.save(out, force)
     return made
 
 
@@ -296,6 +317,8 @@ def _run(values: Mapping[str, object], handed: Mapping[str, object], code: bool)
         (home / "handed").write_bytes(pickle.dumps(dict(handed)))
         notebook = execute({**values, "out": str(out), "handed": str(home / "handed")}, home)
         about = json.loads((out / FILE).read_text(encoding="utf-8"))
+        about["warnings"] += said_of_missing(notebook)
+        (out / FILE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         files = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     files["report.html"] = to_html(notebook, f"Report: {about['title']}", code).encode()
     for cell in notebook["cells"]:
@@ -312,14 +335,13 @@ def execute(values: Mapping[str, object], home: Path):
 
     from xcrepro.repro import children
 
-    source = paths.committed(NOTEBOOK)
-    if not source.is_file():
-        raise DataMissing(f"{source}: a report needs the project's notebooks, as a clone and the wheel have them")
-    executed, log = home / "report.ipynb", home / "log"
+    source, executed, log = home / "source.ipynb", home / "report.ipynb", home / "log"
+    committed = paths.committed(NOTEBOOK)
+    nbformat.write(for_readers(committed), source)
     quick = ["--no-progress-bar", "--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
     arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
     # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
-    environment = {**os.environ, "XCREPRO_ROOT": str(source.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
+    environment = {**os.environ, "XCREPRO_ROOT": str(committed.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
     process = children.start_here(arguments, environment, log)
     try:
         import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs
@@ -327,9 +349,63 @@ def execute(values: Mapping[str, object], home: Path):
         process.wait()
     finally:
         children.stop([process])
-    if process.returncode:
-        raise XCError(f"the notebook failed; its last words: {log.read_text(errors='replace').strip()[-800:]}")
-    return nbformat.read(executed, 4)
+    # papermill ends with 1 after any error, also one after which the cells ran on.
+    notebook = nbformat.read(executed, 4) if executed.is_file() else None
+    if notebook is None or (process.returncode and not _whole(notebook)):
+        found = [] if notebook is None else [error for _, error in _errors(notebook)]
+        words = f"{found[0].ename}: {found[0].evalue}" if found else log.read_text(errors="replace").strip()
+        raise XCError(f"the notebook failed; its last words: {words[-800:]}")
+    notebook.cells = [cell for cell in notebook.cells if not _marks_an_error(cell)]
+    return notebook
+
+
+def for_readers(path: Path):
+    """The notebook without the checks of the committed run, going on where a part of it fails."""
+    import nbformat
+
+    if not path.is_file():
+        raise DataMissing(f"{path}: a report needs the project's notebooks, as a clone and the wheel have them")
+    notebook = nbformat.read(path, 4)
+    notebook.cells = [c for c in notebook.cells if c.cell_type != "code" or "example" not in c.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if PART in cell.metadata.get("tags", []):
+            cell.metadata.tags.append("raises-exception")  # for papermill: the next cells run all the same
+    return notebook
+
+
+def _errors(notebook) -> list[tuple]:
+    """The cells that failed, each with its error."""
+    return [(cell, out) for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+def _marks_an_error(cell) -> bool:
+    return any(tag.startswith("papermill-error") for tag in cell.metadata.get("tags", []))
+
+
+def _whole(notebook) -> bool:
+    """Whether every cell ran, and all that failed are parts."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    failed = [cell for cell, _ in _errors(notebook)]
+    return all(cell.execution_count for cell in code) and all(PART in cell.metadata.get("tags", []) for cell in failed)
+
+
+def said_of_missing(notebook) -> list[str]:
+    """Put a sentence where a part failed, in place of its traceback; return these sentences."""
+    import nbformat
+
+    said, heading = [], ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            heading = next((line[3:] for line in cell.source.splitlines() if line.startswith("## ")), heading)
+            continue
+        for at, out in enumerate(cell.get("outputs", [])):
+            if out.output_type == "error":
+                follows = bool(said) and out.ename == "NameError"  # it needs what an earlier part did not make
+                why = "it needs a part that is missing" if follows else f"{out.ename}: {out.evalue.strip()}"
+                said.append(f"{heading!r} is not whole: {why}.")
+                data = {"text/html": Said(said[-1:])._repr_html_(), "text/plain": said[-1]}
+                cell.outputs[at] = nbformat.v4.new_output("display_data", data)
+    return said
 
 
 _TEMPLATE = """
@@ -418,9 +494,25 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
         found = _about(target) if target.is_dir() else None
         if found is None:
             raise ArgumentError("out", "must be a new folder, or hold a report", target, "nothing is overwritten")
+        own = _written_into(target, found.get("files"))
+        if own:
+            do = "take another folder, or move it away: what people wrote is not replaced"
+            raise ArgumentError("out", "must hold nothing but a report as it was written", target / own, do)
         if digest and not force and found.get("digest") != digest:
             do = "take another folder, or replace it with --force (force=True)"
             raise ArgumentError("out", "must not hold a report of other input", target, do)
+
+
+def _written_into(folder: Path, digests: Mapping[str, str] | None) -> str:
+    """The first file of a report's folder that is not as the report wrote it; reports of old versions have no digests."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in Path(name).parts)  # a system's, an editor's
+        if digests is None or name == FILE or hidden:
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() != digests.get(name):
+            return name
+    return ""
 
 
 @contextlib.contextmanager
