@@ -160,7 +160,7 @@ def test_a_split_by_time(tmp_path, date, seed):
         write(tmp_path / "raw.jsonl", rows), tmp_path / "own", test_share=0.2, validation_share=0.1, by="when", min_df=1
     )
     parts, when = parts_of(tmp_path / "own"), {row["id"]: row["when"] for row in rows}
-    assert sorted(sum(parts.values(), [])) == list(range(60))
+    assert sorted(i for ids in parts.values() for i in ids) == list(range(60))
     assert max(when[i] for i in parts["train"]) < min(when[i] for i in parts["validation"])
     assert max(when[i] for i in parts["validation"]) < min(when[i] for i in parts["test"])
     # As many as were asked for, and those of the same time.
