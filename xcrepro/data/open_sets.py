@@ -73,6 +73,8 @@ HOMES = {
     "gutenberg": Home("data/gutenberg", "titles", "headings", ("title", "author"), {"time": _SPLITS}),
     "cooking": Home("data/cooking", "questions", "tags", ("title",), {"tutorial": 0}),
 }
+NAMED = tuple(name for home in HOMES.values() for name in home.splits)
+"""Splits that have a name."""
 MIN_RECORDS = {"tib": 3, "gutenberg": 2, "cooking": 2}
 """A word counts if it is in so many records: of TIB all that there are, of the others the training records."""
 
