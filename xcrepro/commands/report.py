@@ -53,7 +53,9 @@ def add(command) -> None:
         "--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map; default the dataset's"
     )
     sub.add_argument("--texts", type=Path, metavar="FILE", help="a line for each test point: its id, title or text")
-    sub.add_argument("--split", type=int, help="of a dataset given by its name: which split, default 0")
+    sub.add_argument(
+        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
+    )
     sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
     sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
     sub.add_argument(

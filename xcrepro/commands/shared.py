@@ -30,6 +30,11 @@ def taken(arguments, *names: str) -> dict:
     return {name: getattr(arguments, name) for name in names}
 
 
+def split_of(text: str) -> int | str:
+    """A split's number or name, as it is typed."""
+    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
+
+
 _SPELT = {"others": "--with", "from_format": "--from"}
 """Options that are called otherwise where they are typed."""
 

@@ -14,6 +14,7 @@ import re
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,8 +65,9 @@ def load(
     name: str,
     path: str | os.PathLike | None = None,
     *,
-    split: int = 0,
+    split: int | str = 0,
     points: int | None = None,
+    fields: Sequence[str] | None = None,
     check: str | bool = "repository",
     A: float | None = None,
     B: float | None = None,
@@ -92,12 +94,17 @@ def load(
         and beside them ``lbl_X_Xf.txt``, the labels' words (``label_features``), where there is one;
         with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
         subfolder that does. A second candidate for a file is refused rather than guessed at.
-    split : int
-        Which column of the split files, from 0 (they have ten); other layouts have only split 0.
+    split : int or str
+        Which column of the split files, from 0 (they have ten); other layouts have only split 0. ``"time"`` of
+        ``"gutenberg"``: its test books were released after its training books. Split 0 of ``"cooking"`` is the fastText
+        tutorial's, 1 to 10 are random.
     points : int, optional
-        Of ``"tib"``, the open dataset that comes with the package: that many of its records, 20 at least, a random subsample
-        whose order is fixed, so that a larger one holds all of a smaller one. Labels that are on none of them are left out.
-        Three quarters of them are train points, a fifth test points, the rest validation points. None: all.
+        Of the open datasets that come with the package (``"tib"``, ``"gutenberg"``, ``"cooking"``): that many of their
+        records, 20 at least, a random subsample whose order is fixed, so that a larger one holds all of a smaller one.
+        Labels that are on none of them are left out. Three quarters of them are train points, a fifth test points, the rest
+        validation points. None: all.
+    fields : sequence of str, optional
+        Of ``"gutenberg"``: whose words are the features, ``("title",)`` by default, or ``("title", "author")``.
     check : str or bool
         The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
         dataset); another of its sources, e.g. ``"jain16:table2"``; or False for none.
@@ -143,20 +150,24 @@ def load(
     ('Hadoop', 'SQL Server 2012')
     """
     if (original := registry.synthetic(name)) is not None:
-        return _synthetic(original, {"path": path, "points": points, "split": split or None}, A, B)
+        return _synthetic(original, {"path": path, "points": points, "split": split or None, "fields": fields}, A, B)
     entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
-    split = whole_number("split", split)
-    if entry.splits is not None and split >= entry.splits:
+    is_open = path is None and "committed" in entry.archive
+    if not (is_open and isinstance(split, str)):
+        split = whole_number("split", split)
+    if isinstance(split, int) and entry.splits is not None and split >= entry.splits:
         raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
     usual = {"A": (A, entry.A), "B": (B, entry.B)}
     A, B = (own if given is None else real_number(name, given, at_least=0) for name, (given, own) in usual.items())
-    if path is None and "committed" in entry.archive:
-        from xcrepro.data import tib
+    if is_open:
+        from xcrepro.data import open_sets
 
-        return tib.load(entry, A, B, split, points)
-    if points is not None:
-        raise ArgumentError("points", "must be None but for 'tib', the dataset that comes with the package", points)
+        return open_sets.load(entry, A, B, split, points, fields)
+    for argument, given in (("points", points), ("fields", fields)):
+        if given is not None:
+            rule = "must be None but for the datasets that come with the package"
+            raise ArgumentError(argument, rule, given, f"these are {', '.join(registry.committed_names())}")
     folder = Path(path).expanduser() if path is not None else _available_folder(entry)
     if folder is None:
         folder = _home(entry)

@@ -369,6 +369,11 @@ def synthetic(name: object) -> str | None:
     return rest.strip() if blank and first.lower() == "synthetic" else None
 
 
+def committed_names() -> list[str]:
+    """The datasets that come with the package, in full."""
+    return [name for name, entry in package().items() if "committed" in entry.archive]
+
+
 def is_name(name: str) -> bool:
     """Whether ``name`` is a dataset's of the catalogue, or asks for synthetic data of one."""
     original = synthetic(name)

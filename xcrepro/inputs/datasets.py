@@ -33,7 +33,7 @@ def pick(
     scale: float = 1.0,
     seed: int = 0,
     folder: str | os.PathLike = "",
-    split: int | None = None,
+    split: int | str | None = None,
     A: float | None = None,
     B: float | None = None,
     points: int | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.data import load, registry
+from xcrepro.data import load, open_sets, registry
 from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import baselines, datasets
@@ -108,7 +108,7 @@ _RULES: dict[str, Rule] = {
     "model": lambda name, value: _models(name, [value]),
     "folder": _folder,
     "predictions": _predictions,
-    "split": _unless((None, "mean"), _count(0)),
+    "split": _unless((None, "mean", *open_sets.NAMED), _count(0)),
     "A": _unless((None,), _number(above=0)),
     "B": _unless((None,), _number(at_least=0)),
     "draws": _count(2),
