@@ -93,15 +93,18 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     """The training of one baseline (:func:`recipe`) on the train split of a dataset, shared by all who ask."""
     model, X, Y = recipe(name, ds, seed), ds.train.X, ds.train.Y
     if not needs_label_features(name):
-        return trained.training(model, X, Y)
+        return trained.training(model, X, Y, of=ds.name)
     if ds.label_features is None:
         rule = "must be of baselines that do without words of the labels, which this dataset does not have"
         raise ArgumentError("names", rule, repr(name), "take a dataset of the group label-features, or leave it out")
     if name in READERS:
-        return trained.training(model, X, Y, label_features=ds.label_features)
+        return trained.training(model, X, Y, of=ds.name, label_features=ds.label_features)
     as_points = sparse.identity(Y.shape[1], np.float32, "csr")
     return trained.training(
-        model, sparse.vstack([X, ds.label_features], format="csr"), sparse.vstack([Y, as_points], format="csr")
+        model,
+        sparse.vstack([X, ds.label_features], format="csr"),
+        sparse.vstack([Y, as_points], format="csr"),
+        of=ds.name,
     )
 
 
