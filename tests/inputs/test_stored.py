@@ -149,7 +149,7 @@ def test_confirming_names_what_differs(project, data, monkeypatch, capsys):  # n
     path = project / stored.FOLDER / entry.file
     top = TopK.load(path)
     scores = top.scores.copy()
-    scores[4, 1] = np.nextafter(scores[4, 1], np.float32(np.inf))
+    scores[4, 0] = np.nextafter(scores[4, 0], np.float32(np.inf))
     TopK(top.ids, scores, top.n_labels).save(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     stored.write_index(path.with_name(stored.INDEX), [dataclasses.replace(entry, sha256=digest)])

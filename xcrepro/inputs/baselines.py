@@ -17,7 +17,9 @@ from xcrepro.predictions import TopK, read_calibration_npz
 from xcrepro.truth import Truth, as_truth
 
 PLACES = 100
-"""Labels a point that are kept of every model's predictions."""
+"""Labels per point among which rules choose, and as many as k may be."""
+SHOWN = 5
+"""Labels per point that most tables read."""
 
 # Called with the dataset (for its propensities' A and B) and the seed.
 RECIPES: dict[str, Callable[[Dataset, int], models.Model]] = {
@@ -114,7 +116,7 @@ def needs_label_features(name: str) -> bool:
 
 
 def predictions(
-    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
+    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = SHOWN
 ) -> dict[str, TopK]:
     """Model -> the ``places`` best labels of each test point: saved predictions first, then the baselines (by default all).
 
