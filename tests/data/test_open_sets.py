@@ -499,7 +499,12 @@ def test_the_numbers_of_the_readme_of_texts(root, name):
     assert f"{labels.most_common(1)[0][1]:,}" == f"{of_most:,}"
     sizes = {path.name: path.stat().st_size for path in (root / "data" / name).iterdir()}
     licence = {"LICENSE"} if name == "cooking" else set()
-    assert set(sizes) == {"README.md", open_sets.SUMS, *licence, *(f"{file}.gz" for file in open_sets.HOMES[name].files)}
+    assert set(sizes) == {
+        "README.md",
+        open_sets.SUMS,
+        *licence,
+        *(f"{file}.gz" for file in open_sets.HOMES[name].files),
+    }
     assert sum(sizes.values()) < 3.5e6
 
 

@@ -66,7 +66,7 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
 
 
 def predictions(
-    ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
+    ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.SHOWN
 ) -> dict[str, TopK]:
     """:func:`xcrepro.inputs.baselines.predictions` of ``models``, by default all of :data:`MODELS`."""
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
@@ -117,14 +117,16 @@ def _near_probability(top: TopK) -> bool:
     return bool(((scores >= -ROUNDING) & (scores <= 1 + ROUNDING)).all())
 
 
-def held_out(ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "") -> dict[str, TopK]:
+def held_out(
+    ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "", places: int = baselines.SHOWN
+) -> dict[str, TopK]:
     """Model -> predictions for ``ds.validation``, to fit a map of scores on; empty if the dataset has no such points."""
     if ds.validation is None or ds.validation.X is None:
         return {}
     files = _files(given)
     ours = [name for name in names if name not in files and (name in baselines.RECIPES or name in baselines.VARIANTS)]
     X = ds.validation.X
-    return {name: baselines.training(name, ds, seed).predictions(X, baselines.PLACES) for name in ours}
+    return {name: baselines.training(name, ds, seed).predictions(X, places) for name in ours}
 
 
 def recalibrated(
