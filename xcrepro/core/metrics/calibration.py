@@ -26,21 +26,31 @@ An empty bin has weight 0.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, distributions, threads
+from xcrepro.core import distributions, threads
 from xcrepro.core.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import KS, Block
-from xcrepro.core.folds.pairs import BINS, CAP, CLOSED, COUNT, HITS, MAX_BINS, SCORE, SQUARE, Pairs, PairSums, bin_edges
-from xcrepro.core.folds.scores import ScorePool, check_scores, gap_error
+from xcrepro.core.folds.pairs import BINS, CAP, CLOSED, MAX_BINS, Pairs, PairSums, bin_edges
+from xcrepro.core.folds.scores import ScorePool, check_scores
 from xcrepro.core.folds.sums import ratio
 from xcrepro.core.kernels import calibration as kernel
 from xcrepro.core.matrices import checked_matrix
+from xcrepro.core.metrics import registry, state
+from xcrepro.core.metrics.formulas import (
+    BrierParts,
+    CorrectedECE,
+    binned_error,
+    brier_of,
+    check_any,
+    corrected_of,
+    decomposition,
+    nll_of,
+)
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
@@ -133,28 +143,6 @@ def ece(
     (0.25, 0.0325, 0.85)
     """
     return binned_error(_sums(scores, hits, k, bins, closed).table, norm, half, debias)
-
-
-class CorrectedECE(NamedTuple):
-    """What is left of an ECE when the noise of few hits is taken off; all fractions.
-
-    Attributes
-    ----------
-    ece : float
-        As measured (:func:`ece`).
-    floor : float
-        What a perfectly calibrated model with these scores would print on average.
-    corrected : float
-        The ECE less what noise adds to it.
-    low, high : float
-        An interval for the error without noise.
-    """
-
-    ece: float
-    floor: float
-    corrected: float
-    low: float
-    high: float
 
 
 def corrected_ece(
@@ -250,21 +238,6 @@ def brier(scores, hits, k: int | None = None) -> float:
     0.185
     """
     return brier_of(_sums(scores, hits, k, 1))
-
-
-class BrierParts(NamedTuple):
-    """Brier = uncertainty - resolution + reliability + within_variance - within_covariance."""
-
-    uncertainty: float
-    resolution: float
-    reliability: float
-    within_variance: float = 0.0
-    within_covariance: float = 0.0
-
-    @property
-    def brier(self) -> float:
-        """The parts put together."""
-        return self.uncertainty - self.resolution + self.reliability + self.within_variance - self.within_covariance
 
 
 def brier_decomposition(
@@ -524,8 +497,6 @@ def calibration_table(
     2  Brier  1  0.1850
     3  Brier  2  0.2067
     """
-    from xcrepro.core.metrics import registry, state
-
     known = registry.names("pairs", "scores")
     names = known if metrics is None else some_of("metrics", metrics, known)
     return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).compute()
@@ -617,86 +588,6 @@ def _check_no_k(k: int | None) -> None:
         raise ArgumentError(
             "k", "goes with a truth and its TopK", f"{k} with scores and hits", "cut the pairs yourself"
         )
-
-
-def check_any(found: Pairs) -> Pairs:
-    """Refuse what holds no pair."""
-    if not found.n:
-        raise ArgumentError("top", "must hold at least one prediction", "none")
-    return found
-
-
-def brier_of(pairs: Pairs) -> float:
-    """The Brier score of sums."""
-    return pairs.squared_error / pairs.n
-
-
-def nll_of(pairs: Pairs) -> float:
-    """The NLL of sums."""
-    return pairs.log_loss / pairs.n
-
-
-def decomposition(pairs: Pairs) -> BrierParts:
-    """The parts of the Brier score of sums, with their bins."""
-    table = pairs.table[:, pairs.table[COUNT] > 0]
-    n, hits, score, square, both = table
-    p, y, base = score / n, hits / n, pairs.hits / pairs.n
-    weight = n / pairs.n
-    return BrierParts(
-        uncertainty=float(base * (1.0 - base)),
-        resolution=float((weight * (y - base) ** 2).sum()),
-        reliability=float((weight * (p - y) ** 2).sum()),
-        within_variance=float((square - score * p).sum() / pairs.n),
-        within_covariance=float(2.0 * (both - hits * p).sum() / pairs.n),
-    )
-
-
-def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
-    """See :func:`ece`; ``table`` is that of :class:`xcrepro.core.folds.pairs.Pairs`: COUNT, HITS and SCORE are read."""
-    return gap_error(table[COUNT], table[HITS], table[SCORE], norm, half, debias)
-
-
-def floor_of(table: np.ndarray) -> float:
-    """The floor of :func:`corrected_ece`; ``table`` is that of :class:`xcrepro.core.folds.pairs.Pairs`."""
-    noise = np.sqrt(np.maximum(table[SCORE] - table[SQUARE], 0.0))  # n_b times the standard deviation of the bin's gap
-    return float(np.sqrt(2.0 / np.pi) * noise.sum() / table[COUNT].sum())
-
-
-def corrected_of(table: np.ndarray, confidence: float | None = None) -> CorrectedECE:
-    """See :func:`corrected_ece`; without ``confidence`` the ends of the interval are NaN."""
-    error, floor = binned_error(table), floor_of(table)
-    z = np.nan if confidence is None else distributions.normal_quantile((1.0 + confidence) / 2.0)
-    table = table[:, table[COUNT] > 0]
-    low, corrected, high = (
-        np.nan if np.isnan(level) else _without_noise(table, error, level) for level in (z, 0.0, -z)
-    )
-    return CorrectedECE(error, floor, corrected, low, high)
-
-
-def _without_noise(table: np.ndarray, error: float, level: float) -> float:
-    """t times the measured ECE, for the t with which that is so many standard deviations above its expectation; by halving."""
-    n, hits, score = table[COUNT], table[HITS], table[SCORE]
-    weight, gap, share = n / n.sum(), np.abs(score - hits) / n, (hits + score / n) / (n + 1.0)
-    spread = np.sqrt(np.maximum(share * (1.0 - share) / n, 1e-300))  # of the mean hit, drawn a little to the mean score
-
-    def off(t: float) -> float:
-        """The measured ECE less what true gaps t times the measured ones lead to expect, in standard deviations."""
-        x = t * gap / spread
-        mean = spread * (
-            np.sqrt(2.0 / np.pi) * arithmetic.exp(-0.5 * x**2) + x * (1.0 - 2.0 * distributions.normal(-x))
-        )
-        variance = np.maximum((t * gap) ** 2 + spread**2 - mean**2, 0.0)
-        return float((error - (weight * mean).sum()) / math.sqrt((weight**2 * variance).sum() + 1e-300))
-
-    if off(0.0) <= level:
-        return 0.0
-    low, high = 0.0, 1.0
-    while off(high) > level and high < 2.0**40:
-        low, high = high, 2.0 * high
-    for _ in range(45):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if off(middle) > level else (low, middle)
-    return min(low * error, 1.0)
 
 
 def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.ndarray) -> np.ndarray:

@@ -19,10 +19,11 @@ from xcrepro.core.folds.labels import HitLabels
 from xcrepro.core.folds.sums import ExactSums
 from xcrepro.core.kernels import labelwise as kernel
 from xcrepro.core.matrices import checked_matrix
-from xcrepro.core.metrics import labelwise
+from xcrepro.core.metrics import labelwise, state
+from xcrepro.core.metrics.formulas import reachable_labels
 from xcrepro.core.metrics.labelwise import Counts, averaged_labels, hit_labels, label_mean
 from xcrepro.core.predictions import TopK
-from xcrepro.core.truth import Truth, as_truth
+from xcrepro.core.truth import as_truth
 
 _ROWS = 16_384  # rows whose label pairs are looked at together
 
@@ -65,14 +66,7 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
         return label_mean(hit_labels(Y, top, ks), kernel.COVERED, over)
     if isinstance(Y, Counts | HitLabels):
         raise ArgumentError("Y", "must be the truth itself with over='reachable'", type(Y).__name__, "pass Y and top")
-    from xcrepro.core.metrics import state  # which stands on the formula below
-
     return state.of(Y, top, ks, ["coverage (reachable)"]).values()["coverage (reachable)"]
-
-
-def covered_of_reachable(hit: HitLabels, truths: list[Truth]) -> np.ndarray:
-    """Labels covered over labels reachable; ``truths``: the blocks of rows that were counted."""
-    return hit.sums()[kernel.COVERED] / np.maximum(_reachable(truths, hit.ks), 1)
 
 
 def reachable(Y, ks=KS) -> np.ndarray:
@@ -96,18 +90,7 @@ def reachable(Y, ks=KS) -> np.ndarray:
     >>> reachable(np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), ks=(1, 2, 3))
     array([2, 3, 3])
     """
-    return _reachable([as_truth(Y)], cut_offs(ks))
-
-
-def _reachable(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
-    shape = (sum(truth.n_rows for truth in truths), truths[0].n_labels)
-    indices = np.concatenate([truth.indices for truth in truths])
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
-    by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
-    by_label = by_row.tocsc()
-    rising = np.unique(ks)
-    found = kernel.reachable(by_row.indptr, by_row.indices, by_label.indptr, by_label.indices, rising)
-    return found[np.searchsorted(rising, ks)]
+    return reachable_labels([as_truth(Y)], cut_offs(ks))
 
 
 def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str = "all") -> np.ndarray:

@@ -23,8 +23,7 @@ from xcrepro.core.folds.sums import ratio
 from xcrepro.core.folds.ties import IN_ORDER
 from xcrepro.core.kernels import labelwise as label_kernel
 from xcrepro.core.kernels import ranking as kernel
-from xcrepro.core.metrics import calibration, labelwise
-from xcrepro.core.metrics.coverage import covered_of_reachable
+from xcrepro.core.metrics import formulas, labelwise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +185,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _labels("coverage", "coverage, eq. 13", _label_mean(label_kernel.COVERED), printed_as=("Cov", "coverage")),
     _labels("coverage (test)", "napkinXC", _label_mean(label_kernel.COVERED, "test")),
     _labels("label entropy", "coverage, eq. 15 and 16", labelwise.entropy, unit="nats", averages=""),
-    Metric("coverage (reachable)", "truths", covered_of_reachable, "jain16, table 4 (c)", default=False,
+    Metric("coverage (reachable)", "truths", formulas.covered_of_reachable, "jain16, table 4 (c)", default=False,
            printed_as=("Cov_norm",)),
     # sums over rows of weights, inverse propensities
     _rows("PSP", "xcrepo; jain16, section 7", _ratio(kernel.PS_HITS, kernel.BEST_HITS), printed_as=("PSP",)),
@@ -205,29 +204,29 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("PS-F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.PS_F_PRINTED), default=False),
     Metric("binned macro-F1", "bins", _by_bin, "reeval, eq. 2", averages="labels"),
     # (score, hit) pairs
-    _pairs("ECE", "calibration, eqs. 7 and 8", lambda p: calibration.binned_error(p.table), printed_as=("ECE",)),
+    _pairs("ECE", "calibration, eqs. 7 and 8", lambda p: formulas.binned_error(p.table), printed_as=("ECE",)),
     _pairs("ECE over", "calibration, eq. 8, of the bins whose scores are too high",
-           lambda p: calibration.binned_error(p.table, half="over")),
+           lambda p: formulas.binned_error(p.table, half="over")),
     _pairs("ECE under", "calibration, eq. 8, of the bins whose scores are too low",
-           lambda p: calibration.binned_error(p.table, half="under")),
-    _pairs("ECE l2", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: calibration.binned_error(p.table, "l2")),
-    _pairs("ECE l2 debiased", "Kumar, Liang and Ma 2019", lambda p: calibration.binned_error(p.table, "l2", debias=True)),
-    _pairs("ECE max", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: calibration.binned_error(p.table, "max")),
+           lambda p: formulas.binned_error(p.table, half="under")),
+    _pairs("ECE l2", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: formulas.binned_error(p.table, "l2")),
+    _pairs("ECE l2 debiased", "Kumar, Liang and Ma 2019", lambda p: formulas.binned_error(p.table, "l2", debias=True)),
+    _pairs("ECE max", "calibration, footnote 1; Vaicenavicius et al. 2019", lambda p: formulas.binned_error(p.table, "max")),
     _pairs("ECE floor", "the mean ECE of a perfectly calibrated model (corrected_ece)",
-           lambda p: calibration.floor_of(p.table), ""),
+           lambda p: formulas.floor_of(p.table), ""),
     _pairs("ECE corrected", "ECE without the noise of its hits (corrected_ece)",
-           lambda p: calibration.corrected_of(p.table).corrected),
+           lambda p: formulas.corrected_of(p.table).corrected),
     *(_pairs(f"ECE corrected {end}", f"the {end} end of its 95 % interval (corrected_ece)",
-             lambda p, end=end: getattr(calibration.corrected_of(p.table, 0.95), end))
+             lambda p, end=end: getattr(formulas.corrected_of(p.table, 0.95), end))
       for end in ("low", "high")),
     _pairs("ACE", "Nixon et al. 2019", lambda s, p: s.ace(p.bins), fold="scores", printed_as=("ACE",)),
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
-    _pairs("Brier", "calibration, eq. 11", calibration.brier_of, printed_as=("Brier",)),
+    _pairs("Brier", "calibration, eq. 11", formulas.brier_of, printed_as=("Brier",)),
     *(_pairs(part.replace("_", " "), "Murphy 1973; Stephenson, Coelho and Jolliffe 2008",
-             lambda p, part=part: getattr(calibration.decomposition(p), part), better)
+             lambda p, part=part: getattr(formulas.decomposition(p), part), better)
       for part, better in (("uncertainty", ""), ("resolution", "higher"), ("reliability", "lower"),
                            ("within_variance", ""), ("within_covariance", ""))),
-    _pairs("NLL", "calibration, figures 17 to 19; log loss", calibration.nll_of, unit="nats"),
+    _pairs("NLL", "calibration, figures 17 to 19; log loss", formulas.nll_of, unit="nats"),
     _pairs("confidence", "mean score", lambda p: p.score / p.n, ""),
     _pairs("accuracy", "mean hit", lambda p: p.hits / p.n, "higher"),
     _pairs("pairs", "how many", lambda p: float(p.n), "", unit="pairs"),

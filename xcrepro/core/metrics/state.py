@@ -25,7 +25,7 @@ from xcrepro.core.folds.rows import RowSums, poisson_weights
 from xcrepro.core.folds.scores import CrossFitted, ScoreCounts, ScorePool
 from xcrepro.core.folds.ties import ORDERS, TiedSums
 from xcrepro.core.folds.truths import TruthRows
-from xcrepro.core.metrics import calibration, labelwise, registry
+from xcrepro.core.metrics import formulas, labelwise, registry
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
 
@@ -363,7 +363,7 @@ class State:
                 values = []
                 for k in at.tolist():
                     if k not in pairs:
-                        pairs[k] = calibration.check_any(self._folds["pairs"].at(k))
+                        pairs[k] = formulas.check_any(self._folds["pairs"].at(k))
                     if metric.fold == "scores" and k not in pools:
                         pools[k] = self._folds["scores"].pool(k)
                     values.append(metric.formula(*([pools[k]] if metric.fold == "scores" else []), pairs[k]))
