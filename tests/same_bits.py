@@ -21,14 +21,15 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import models
-from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, propensity
-from xcrepro.core.data import twin
+from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, propensity, served
+from xcrepro.core.data import tfidf, twin
 from xcrepro.tools import vectorize
 
 ROOMS = {
     "arithmetic": "core.arithmetic",
     "calibrate": "core.calibrate",
     "data.twin": "core.data.twin",
+    "data.tfidf": "core.data.tfidf",
     "data.vectorize": "tools.vectorize",
     "decide": "core.decide",
     "distributions": "core.distributions",
@@ -114,7 +115,8 @@ MODELS = {
 
 def public() -> set[str]:
     """Every name that must have a case or a reason."""
-    found = {f"models.{name}" for name in models.CLASSES} | {f"metrics.{name}" for name in metrics.__all__}
+    measures = {*metrics.__all__, *served.names(metrics.__name__)} - {"judged"}  # a room of its own
+    found = {f"models.{name}" for name in models.CLASSES} | {f"metrics.{name}" for name in measures}
     for room, place in ROOMS.items():
         module = importlib.import_module(f"xcrepro.{place}")
         own = {
@@ -222,9 +224,9 @@ CASES: dict[str, Callable[[Data], object]] = {
     ],
     "data.twin.expected_observed_counts": lambda d: twin.expected_observed_counts("wiki10-31k", 0.1),
     "data.vectorize.vectorize": vectorized,
-    "data.vectorize.rarity": lambda d: vectorize.rarity(d.train.X),
-    "data.vectorize.weighed": lambda d: [
-        vectorize.weighed(abs(d.train.X.tocsr()) + d.train.X.tocsr().sign(), vectorize.rarity(d.train.X), sublinear)
+    "data.tfidf.rarity": lambda d: tfidf.rarity(d.train.X),
+    "data.tfidf.weighed": lambda d: [
+        tfidf.weighed(abs(d.train.X.tocsr()) + d.train.X.tocsr().sign(), vectorize.rarity(d.train.X), sublinear)
         for sublinear in (True, False)
     ],
     "decide.top_k": lambda d: decide.top_k(d.eta, 5),

@@ -9,38 +9,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from xcrepro._names import WHERE
+from xcrepro.core.version import __version__ as __version__
 
-# public name -> the module that it is, or that holds it
-_WHERE = {
-    "read_xc": "xcrepro.core.data.read",
-    "write_xc": "xcrepro.core.data.write",
-    "load": "xcrepro.core.data.load",
-    "twin": "xcrepro.core.data.twin",
-    "Dataset": "xcrepro.core.data.dataset",
-    "Split": "xcrepro.core.data.dataset",
-    "TopK": "xcrepro.core.predictions",
-    "evaluate": "xcrepro.core.metrics.evaluate",
-    "compare": "xcrepro.core.metrics.compare",
-    "judged": "xcrepro.tools.judged",
-    "claims": "xcrepro.repro.published.claims",
-    "report": "xcrepro.tools.reports.report",
-    "Report": "xcrepro.tools.reports.report",
-    "State": "xcrepro.core.metrics.state",
-    "calibrate": "xcrepro.core.calibrate",
-    "data": "xcrepro.core.data",
-    "decide": "xcrepro.core.decide",
-    "diagnose": "xcrepro.tools.diagnose",
-    "errors": "xcrepro.core.errors",
-    "formats": "xcrepro.core.formats",
-    "metrics": "xcrepro.core.metrics",
-    "models": "xcrepro.models",
-    "propensity": "xcrepro.core.propensity",
-    "published": "xcrepro.repro.published",
-    "results": "xcrepro.tools.results",
-    "scale": "xcrepro.tools.scale",
-}
-__all__ = sorted(_WHERE)
+__all__ = sorted(WHERE)
+
+for _wing in ("repro", "tools"):  # each says what it serves under names of the core
+    importlib.import_module(f"xcrepro.{_wing}")
 
 if TYPE_CHECKING:
     from xcrepro import models
@@ -61,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str):
-    if name not in _WHERE:
+    if name not in WHERE:
         raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
-    module = importlib.import_module(_WHERE[name])
+    module = importlib.import_module(WHERE[name])
     value = getattr(module, name, module)
     globals()[name] = value
     return value

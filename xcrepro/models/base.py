@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-import xcrepro
 from xcrepro.core import arithmetic, threads
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.sources import npz_arrays, save_npz
@@ -24,6 +23,7 @@ from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.core.matrices import checked_matrix, row_of
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
+from xcrepro.core.version import __version__
 
 _ABOUT = "model.json"
 _ARRAYS = "arrays.npz"
@@ -199,7 +199,7 @@ class Model:
                 "parameters": self.get_params(),
                 "n_features": self.n_features_,
                 "n_labels": self.n_labels_,
-                "xcrepro": xcrepro.__version__,
+                "xcrepro": __version__,
                 "files": _digests(part),
             }
             text = json.dumps(about, indent=1, default=lambda value: value.item())

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import xcrepro
+from xcrepro._names import WHERE
+from xcrepro.core import served
 
-PACKAGE = Path(xcrepro.__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 _SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
 _LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
 
@@ -34,6 +35,8 @@ def digests(modules: Iterable[Path], whole: tuple[str, ...] = ()) -> dict[Path, 
         if folder in whole and folder not in opened:
             opened.add(folder)
             named += tuple(part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
+            room = f"{PACKAGE.name}.{folder.replace('/', '.')}"
+            named += tuple(part for name in served.names(room) for part in _files(served.place(room, name)))
         waiting += {*named} - {*found, *waiting}
     return found
 
@@ -60,17 +63,22 @@ def imported(tree: ast.AST, code: str) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name == xcrepro.__name__:
+                if alias.name == PACKAGE.name:
                     # `import xcrepro as xc`: what is taken from it, by the attributes' names.
                     called = alias.asname or alias.name
-                    names |= {f"{xcrepro.__name__}.{name}" for name in re.findall(rf"\b{called}\.(\w+)", code)}
+                    names |= {f"{PACKAGE.name}.{name}" for name in re.findall(rf"\b{called}\.(\w+(?:\.\w+)?)", code)}
                 names.add(alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "served.find":
+            names |= {".".join(word.value for word in node.args if isinstance(word, ast.Constant))}
     for name in names:
         first, _, rest = name.partition(".")
-        if first == xcrepro.__name__:
-            yield from _files(xcrepro._WHERE.get(rest) or name)
+        if first == PACKAGE.name and rest:
+            public, dot, inside = rest.partition(".")
+            name = f"{WHERE.get(public, f'{first}.{public}')}{dot}{inside}"
+            room, _, last = name.rpartition(".")
+            yield from _files(served.place(room, last) or name)
 
 
 def _files(module: str) -> Iterator[Path]:

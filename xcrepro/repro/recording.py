@@ -15,10 +15,10 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import xcrepro
 from xcrepro.core import paths
 from xcrepro.core.arguments import did_you_mean
 from xcrepro.core.errors import ArgumentError, DataMissing, XCError, system_fault
+from xcrepro.core.version import __version__
 from xcrepro.repro import children, closure, manifest, recorded, runner, stamps
 
 MEAN = "mean"
@@ -199,7 +199,7 @@ def collect(recording: Recording, force: bool = False) -> recorded.Record:
         recording.dataset,
         str(recording.split),
         str(recording.splits),
-        xcrepro.__version__,
+        __version__,
         recording.command,
     )
     return recorded.Record(dict(zip(recorded.FIELDS, provenance, strict=True)), recorded.mean(found))

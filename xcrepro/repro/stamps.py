@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import xcrepro
 from xcrepro.core import paths
 from xcrepro.repro import closure, manifest, notebooks, recorded
 
@@ -53,7 +52,7 @@ def sources(entry: manifest.Entry) -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Version of Python and of every installed distribution that the package and its notebooks need, directly or not."""
     found: dict[str, str] = {"python": platform.python_version()}
-    waiting = [xcrepro.__name__]
+    waiting = ["xcrepro"]
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:
@@ -63,7 +62,7 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue  # for another system, say
         found[name] = distribution.version
-        own = ("notebooks", "download", "report") if name == xcrepro.__name__ else ()
+        own = ("notebooks", "download", "report") if name == "xcrepro" else ()
         required = [
             text
             for text in distribution.requires or []

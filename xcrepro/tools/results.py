@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import xcrepro
 from xcrepro.core import paths
 from xcrepro.core.arguments import did_you_mean
 from xcrepro.core.data import registry as datasets
@@ -26,6 +25,7 @@ from xcrepro.core.metrics import registry
 from xcrepro.core.metrics.evaluate import evaluate
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.core.version import __version__
 from xcrepro.repro.published import record
 from xcrepro.repro.published.results import LARGEST, audit_values
 from xcrepro.tools.diagnose import fingerprint
@@ -56,7 +56,7 @@ class Result:
     values: dict[str, float]
     truth: dict[str, object]
     options: dict[str, object] = dataclasses.field(default_factory=dict)
-    version: str = xcrepro.__version__
+    version: str = __version__
     note: str = ""
 
 

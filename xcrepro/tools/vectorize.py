@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, extras
+from xcrepro.core import extras
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.data.lines import check_text, json_lines, shown
 from xcrepro.core.data.names import LabelNames, write_label_names
+from xcrepro.core.data.tfidf import rarity, weighed
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
@@ -284,21 +285,6 @@ def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features,
     rare = rarity(train)
     found = {part: weighed(of, rare, sublinear) for part, of in counts.items()}
     return found, vectorizer.get_feature_names_out().tolist()
-
-
-def rarity(counts: sparse.csr_matrix) -> np.ndarray:
-    """Smoothed inverse document frequency (D,) of each term: 1 + log((1 + n) / (1 + how many points have the term))."""
-    return 1.0 + arithmetic.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1])))
-
-
-def weighed(counts: sparse.csr_matrix, rarity: np.ndarray, sublinear: bool = True) -> sparse.csr_matrix:
-    """tf-idf: the counts, or 1 + their logs, times the rarity of their terms, in rows of unit length; an empty row
-    stays empty."""
-    counts.sort_indices()
-    value = (1.0 + arithmetic.log(counts.data) if sublinear else counts.data) * rarity[counts.indices]
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    length = np.sqrt(np.bincount(row, value * value, counts.shape[0]))
-    return sparse.csr_matrix(((value / length[row]).astype(np.float32), counts.indices, counts.indptr), counts.shape)
 
 
 def _label_matrix(points: _Points, names: LabelNames) -> sparse.csr_matrix:

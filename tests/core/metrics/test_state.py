@@ -245,7 +245,7 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ArgumentError, match="a State"):
         one.merge({})
     one.save(tmp_path / "a.npz")
-    monkeypatch.setattr(xc, "__version__", "9.9")
+    monkeypatch.setattr("xcrepro.core.metrics.state.__version__", "9.9")
     with pytest.raises(DataError, match=r"of version 9\.9"):
         xc.State.load(tmp_path / "a.npz")
 

@@ -26,7 +26,7 @@ def test_the_first_cell_for_colab_is_python_and_installs_only_what_is_missing(ro
 
 
 def test_the_wheel_of_the_first_cell_is_this_version(root):
-    version = re.search(r'__version__ = "(.*?)"', (root / "xcrepro/__init__.py").read_text())[1]
+    version = re.search(r'__version__ = "(.*?)"', (root / "xcrepro/core/version.py").read_text())[1]
     page = (root / "docs/teach.md").read_text(encoding="utf-8")
     assert set(re.findall(r"xcrepro-([\d.]+)-py3", page)) == {version}
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from xcrepro import TopK
 from xcrepro.__main__ import main
+from xcrepro.core.data import fingerprints
 from xcrepro.tools import diagnose
-from xcrepro.tools.diagnose import fingerprints
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from xcrepro.core import served
+
 _NAMES = {
     "read": ("read_xc", "read_sparse", "read_labels", "read_split", "read_jsonl_labels"),
     "write": ("write_xc", "write_sparse"),
@@ -11,7 +13,6 @@ _NAMES = {
     "stream": ("blocks",),
 }
 _WHERE = {name: f"xcrepro.core.data.{module}" for module, names in _NAMES.items() for name in names}
-_WHERE |= dict.fromkeys(("make_filter", "read_texts", "write_filter"), "xcrepro.tools.filters")
 _MODULES = ("dataset", "load", "read", "registry", "splits", "twin", "write")
 
 
@@ -20,8 +21,8 @@ def __getattr__(name: str):
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name in _MODULES:
         return importlib.import_module(f"xcrepro.core.data.{name}")
-    raise AttributeError(f"module 'xcrepro.data' has no attribute {name!r}")
+    return served.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_MODULES})
+    return sorted({*globals(), *_WHERE, *_MODULES, *served.names(__name__)})

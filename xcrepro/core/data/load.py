@@ -18,13 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from xcrepro.core import extras, paths
+from xcrepro.core import extras, paths, served
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.registry import FILE_SETS, Entry
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
-from xcrepro.repro.inputs import download
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -636,6 +635,7 @@ def _fetch(
     entry: Entry, *, split: int, source: str | None, force: bool, progress: bool
 ) -> tuple[Split, Split, tuple[str, ...]]:
     """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
+    download = served.find("xcrepro.core.data", "download")
     home = _home(entry)
     record = _record_of(entry)
     own = _own_archive(entry)

@@ -28,10 +28,10 @@ from xcrepro.core.data.names import read_label_names
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import open_source
+from xcrepro.core.data.tfidf import rarity, weighed
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.paths import committed, faults_named, write_together
-from xcrepro.tools.vectorize import rarity, weighed
 
 SUMS = "SHA256SUMS"
 WRONG_NAMES = ("4114528-8",)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from xcrepro.core import served
 from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.data.sources import npz_names, open_source, require_file
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 KINDS = ("truth", "predictions", "features", "dataset")
 """What a file may hold; a dataset is features and labels in one."""
 _HEAD_BYTES = 1 << 16
-_FURTHER = "annif", "arff", "lists", "mat", "npy", "parquet", "trec"
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class Format:
     @property
     def module(self) -> ModuleType:
         """Its functions: ``read_truth``, ``write_predictions``, ..."""
-        room = "xcrepro.tools.formats" if self.name in _FURTHER else __name__
-        return importlib.import_module(f"{room}.{self.name}")
+        return importlib.import_module(served.place(__name__, self.name) or f"{__name__}.{self.name}")
 
     def can(self, verb: str) -> tuple[str, ...]:
         """The kinds of content that it can ``"read"`` or ``"write"``."""

@@ -1,5 +1,6 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
+from xcrepro.core import served
 from xcrepro.core.metrics.calibration import (
     BrierParts,
     CorrectedECE,
@@ -66,30 +67,23 @@ from xcrepro.core.metrics.significance import (
     macro_t_test,
     paired_bootstrap,
 )
-from xcrepro.tools import judged as judged
-from xcrepro.tools.confused import Confused, confused_labels
-from xcrepro.tools.sets import ThresholdCurve, aurc, best_threshold, cross_fit_sets, risk_coverage, threshold_curve
 
 __all__ = [
     "METRICS",
     "Bootstrap",
     "BrierParts",
     "Comparison",
-    "Confused",
     "CorrectedECE",
     "Counts",
     "Interval",
     "SharedErrorsWarning",
     "TTest",
-    "ThresholdCurve",
     "abandonment",
     "ace",
     "adg",
     "alpha_coverage",
-    "aurc",
     "average_precision",
     "best_macro_f1",
-    "best_threshold",
     "binned_macro_f1",
     "brier",
     "brier_decomposition",
@@ -97,12 +91,10 @@ __all__ = [
     "compare",
     "compare_all",
     "confidence_intervals",
-    "confused_labels",
     "confusion",
     "corrected_ece",
     "coverage",
     "coverage_error",
-    "cross_fit_sets",
     "diversity",
     "ece",
     "evaluate",
@@ -131,9 +123,15 @@ __all__ = [
     "reachable",
     "recall",
     "reliability",
-    "risk_coverage",
     "sampled_coverage",
     "smooth_ece",
     "table",
-    "threshold_curve",
 ]
+
+
+def __getattr__(name: str):
+    return served.find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *served.names(__name__)})

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import xcrepro
 from xcrepro.core.arguments import check_rows, label_values, one_of, real_number, whole_number
 from xcrepro.core.data.sources import in_known_types, npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError
@@ -28,6 +27,7 @@ from xcrepro.core.folds.truths import TruthRows
 from xcrepro.core.metrics import formulas, labelwise, registry
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
+from xcrepro.core.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -617,7 +617,7 @@ class State:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
         return {
             "format": _FORMAT,
-            "version": xcrepro.__version__,
+            "version": __version__,
             "metrics": [f"{metric.name}@{k}" for metric, at in self._wanted for k in at.tolist()],
             "n_labels": self._n_labels,
             **self._calibration,
@@ -696,8 +696,8 @@ class State:
             kept = header["format"], header["version"]
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise DataError(path, f"no header of a state ({error!r})", "what State.save writes") from error
-        if kept != (_FORMAT, xcrepro.__version__):
-            expected = f"{_FORMAT} of version {xcrepro.__version__}"
+        if kept != (_FORMAT, __version__):
+            expected = f"{_FORMAT} of version {__version__}"
             raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
         # Before anything is made of its numbers: they say how much memory that takes.
         if header.get("sha256") != json.loads(_sealed(header, arrays)["header"].tobytes())["sha256"]:

@@ -10,13 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import models
-from xcrepro.core import formats
+from xcrepro.core import formats, served
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.predictions import TopK, read_calibration_npz
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.repro.inputs import trained
-from xcrepro.tools import diagnose
 
 PLACES = 100
 """Labels per point among which rules choose, and as many as k may be."""
@@ -179,6 +178,7 @@ def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
 
 def _warned(file: Path, top: TopK, ds: Dataset) -> TopK:
     """Say what does not fit; a bad model is no error, so nothing is refused."""
+    diagnose = served.find("xcrepro.repro.inputs", "diagnose")
     for finding in diagnose.check(ds.test.Y, top, Y_train=ds.train.Y):
         warnings.warn(f"{file.name}: {finding}", stacklevel=4)
     return top

@@ -16,13 +16,12 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from xcrepro.core import propensity
-from xcrepro.core.data import registry
+from xcrepro.core.data import fingerprints, registry
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.load import home_of, load, require
 from xcrepro.core.data.twin import Twin, twin
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.repro.published import doubted, record
-from xcrepro.tools.diagnose import fingerprints
 
 PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
 """The repository's name of a metric -> this package's."""

@@ -6,6 +6,7 @@ definition that a number is of. ``claims`` gives what a document says in words, 
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
+from xcrepro.core import served
 from xcrepro.repro.published.audit import audit, doubted, shared
 from xcrepro.repro.published.claims import Claims, claims
 from xcrepro.repro.published.record import (
@@ -21,16 +22,13 @@ from xcrepro.repro.published.record import (
     wide,
     words,
 )
-from xcrepro.tools.explain import conclusion, explain
 
 __all__ = [
     "Claims",
     "about",
     "audit",
     "claims",
-    "conclusion",
     "doubted",
-    "explain",
     "find",
     "formulas",
     "listed_as",
@@ -43,3 +41,11 @@ __all__ = [
     "wide",
     "words",
 ]
+
+
+def __getattr__(name: str):
+    return served.find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *served.names(__name__)})

@@ -82,10 +82,9 @@ def _fetch(arguments) -> int:
 
 def _fingerprint(arguments) -> int:
     from xcrepro.core import formats
-    from xcrepro.core.data import open_sets, registry
+    from xcrepro.core.data import fingerprints, open_sets, registry
     from xcrepro.core.data.load import count_splits, load
     from xcrepro.tools import diagnose
-    from xcrepro.tools.diagnose import fingerprints
 
     if arguments.record and not arguments.dataset:
         raise ArgumentError("--record", "goes with --dataset", "none")

@@ -39,9 +39,9 @@ def add(command) -> None:
 
 def _read(arguments) -> tuple:
     """Truth, predictions by model, names of labels or None."""
-    from xcrepro import load
     from xcrepro.core import formats
     from xcrepro.core.data import registry
+    from xcrepro.core.data.load import load
 
     ds = None
     if not Path(arguments.truth).exists() and registry.is_name(arguments.truth):

@@ -4,7 +4,7 @@
 truth by its content, and ``recognise`` says of which dataset it is a split, or that it is a twin's, or nobody's.
 """
 
+from xcrepro.core.data.fingerprints import Recognised, fingerprint, recognise
 from xcrepro.tools.diagnose.alignment import Finding, check
-from xcrepro.tools.diagnose.fingerprints import Recognised, fingerprint, recognise
 
 __all__ = ["Finding", "Recognised", "check", "fingerprint", "recognise"]

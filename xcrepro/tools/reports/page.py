@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-import xcrepro
 from xcrepro.core.formats.csv import without_formulas
 from xcrepro.core.metrics.registry import METRICS
+from xcrepro.core.version import __version__
 from xcrepro.repro import figures
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import html, latex
@@ -91,7 +91,7 @@ class Page:
         given = self.given
         found = {name for one in self.tables.values() if "metric" in one for name in one["metric"]}
         used = [METRICS[name] for name in METRICS if name in found]
-        versions = {"xcrepro": xcrepro.__version__, "Python": platform.python_version()}
+        versions = {"xcrepro": __version__, "Python": platform.python_version()}
         versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
         truth, digest = diagnose.recognise(given.truth, given.dataset).text, given.digest()
         about = {"format": FORMAT, "title": given.title, "origin": given.origin, "models": given.models}

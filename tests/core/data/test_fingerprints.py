@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro.core.data import registry
+from xcrepro.core.data import fingerprints, registry
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.read import read_labels
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
 from xcrepro.repro.inputs import datasets
 from xcrepro.tools import diagnose
-from xcrepro.tools.diagnose import fingerprints
 
 
 def slow(rows: list[list[int]], n_labels: int) -> str:
