@@ -24,7 +24,7 @@ import xcrepro as xc
 from tests.repro.conftest import Project
 from xcrepro import formats, repro, results
 from xcrepro.commands import judge
-from xcrepro.data import download, tib
+from xcrepro.data import download, open_sets
 from xcrepro.data.names import LabelNames, write_label_names
 from xcrepro.data.vectorize import vectorize
 from xcrepro.diagnose import fingerprints
@@ -96,7 +96,7 @@ def open_dataset(home: Path, turn: int) -> None:
         (home / "tib").mkdir()
         subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     if turn == 2:
-        tib.build(records, subjects, home / "tib")
+        open_sets.build("tib", records, subjects, out=home / "tib")
 
 
 def kept_result(home: Path, turn: int) -> None:
