@@ -188,7 +188,7 @@ def judged_sheet(home: Path, turn: int) -> None:
         xc.write_xc(home / "truth.npz", X, Y)
         top.save(home / "top.npz")
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
-    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv"))
+    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
 
 
 def leaderboard(home: Path, turn: int) -> None:
