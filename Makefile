@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,course]'
 	@touch $@
 
-figures: $(READY)  ## every figure and table, offline, from the synthetic twins and the committed counts (LONG=1: the long ones too)
+figures: $(READY)  ## every figure and table, offline, from what comes with the kit (LONG=1: the long ones too)
 	@mkdir -p build
 	$(BIN)/python -m papermill notebooks/00_regenerate_all.ipynb build/00_regenerate_all.ipynb --log-output --no-progress-bar$(if $(LONG), -p long True)
 

@@ -209,7 +209,7 @@ def require(name: str) -> None:
 
 
 def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
-    """The folder in which :func:`load` finds a dataset's files; None where there is none yet, and of what comes with the kit."""
+    """The folder in which :func:`load` finds a dataset's files; None where none is yet, and of what comes with the kit."""
     entry, _ = _entry_of(name, path)
     if path is None and "committed" in entry.archive:
         return None

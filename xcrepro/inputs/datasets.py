@@ -65,7 +65,7 @@ def pick(
 
 
 def home(dataset: str, folder: str | os.PathLike = "") -> Path | None:
-    """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and of what comes with the kit."""
+    """The folder with the files that :func:`pick` takes; None of synthetic data and of what comes with the kit."""
     return home_of(dataset, folder or None) if registry.synthetic(dataset) is None else None
 
 
