@@ -271,8 +271,11 @@ def _whole_files(home: Home, folder: Path) -> dict[str, Path]:
 # ---------------------------------------------------------------- building
 
 
-def build_tib(records: str | os.PathLike, subjects: str | os.PathLike) -> dict[str, bytes]:
-    """The files of TIB from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name)."""
+def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLike) -> dict[str, bytes]:
+    """The files of TIB from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name).
+
+    ``room`` is a folder for what is written on the way.
+    """
     gnd = _subjects(subjects)
     ids = {number: label for label, number in enumerate(gnd)}
     found, pairs = [], []
@@ -288,15 +291,14 @@ def build_tib(records: str | os.PathLike, subjects: str | os.PathLike) -> dict[s
     words = _vocabulary(counts, all_words, MIN_RECORDS["tib"])
     row, label = np.array(pairs, np.int64).reshape(-1, 2).T
     Y = csr_matrix((np.ones(len(pairs), np.float32), (row, label)), (len(found), len(gnd)))
-    with tempfile.TemporaryDirectory() as room:
-        write_xc(Path(room, "tib.txt"), _columns(counts, all_words, words), Y)
-        plain = {"tib.txt": Path(room, "tib.txt").read_bytes()}
+    write_xc(room / "tib.txt", _columns(counts, all_words, words), Y)
+    plain = {"tib.txt": (room / "tib.txt").read_bytes()}
     names = [f"<{number}>\t{name}" for number, name in zip(gnd, _shown_names(gnd), strict=True)]
     letters = _random_letters(np.arange(len(found)))
     return plain | _plain({"words.txt": words, "label_names.txt": names, "splits.txt": letters})
 
 
-def build_gutenberg(records: str | os.PathLike) -> dict[str, bytes]:
+def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]:
     """The files of the catalogue of Project Gutenberg from JSON lines: id, title, author, headings and perhaps series.
 
     The order of the records is drawn once, so that the first n are a random sample. Records of one series are on one side
@@ -326,7 +328,7 @@ def build_gutenberg(records: str | os.PathLike) -> dict[str, bytes]:
     return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
 
 
-def build_cooking(questions: str | os.PathLike, numbers: str | os.PathLike) -> dict[str, bytes]:
+def build_cooking(_room: Path, questions: str | os.PathLike, numbers: str | os.PathLike) -> dict[str, bytes]:
     """The files of Cooking from the fastText tutorial's questions and their numbers on the site, a line each."""
     found = []
     for line, text in text_lines(questions):
@@ -360,12 +362,14 @@ BUILD: dict[str, Callable[..., dict[str, bytes]]] = {
 
 def build(name: str, *sources: str | os.PathLike, out: str | os.PathLike | None = None) -> Path:
     """Make an open dataset's files from its sources, all or none, in ``out`` or where they are committed."""
-    plain = BUILD[one_of("name", name, BUILD)](*sources)
+    make = BUILD[one_of("name", name, BUILD)]
     home = Path(out) if out is not None else committed(HOMES[name].folder)
-    sums = "".join(f"{hashlib.sha256(plain[file]).hexdigest()}  {file}\n" for file in HOMES[name].files)
-    packed = {home / f"{file}.gz": gzip.compress(plain[file], 9, mtime=0) for file in HOMES[name].files}
-    with faults_named(home):
-        home.mkdir(parents=True, exist_ok=True)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with faults_named(home), tempfile.TemporaryDirectory(prefix=f".{home.name}.", dir=home.parent) as room:
+        plain = make(Path(room), *sources)
+        sums = "".join(f"{hashlib.sha256(plain[file]).hexdigest()}  {file}\n" for file in HOMES[name].files)
+        packed = {home / f"{file}.gz": gzip.compress(plain[file], 9, mtime=0) for file in HOMES[name].files}
+        home.mkdir(exist_ok=True)
         write_together({home / SUMS: sums.encode(), **packed})
     return home
 

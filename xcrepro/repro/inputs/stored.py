@@ -144,6 +144,14 @@ def _say_once(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def describe() -> str:
+    """From which predictions figures are made, and how to make these: for the end of a run of all notebooks."""
+    entries = _entries()
+    open_ = sum(entry.code != entry.confirmed for entry in entries)
+    doubt = f", {open_} of them not made again since their code was edited" if open_ else ""
+    return f"made from {len(entries)} stored predictions of trained models in {FOLDER}{doubt}; `make train` trains them anew"
+
+
 # ---------------------------------------------------------------- confirming them
 
 
