@@ -22,17 +22,20 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.repro.conftest import Project
-from xcrepro import formats, repro, results
-from xcrepro.commands import judge
-from xcrepro.data import download, open_sets
-from xcrepro.data.names import LabelNames, write_label_names
-from xcrepro.data.vectorize import vectorize
-from xcrepro.diagnose import fingerprints
-from xcrepro.errors import XCError
-from xcrepro.inputs import twin_statistics
-from xcrepro.reports import board, report
+from xcrepro import repro
+from xcrepro.core import formats
+from xcrepro.core.data import open_sets
+from xcrepro.core.data.names import LabelNames, write_label_names
+from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
+from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
+from xcrepro.tools import results
+from xcrepro.tools.commands import judge
+from xcrepro.tools.course import board
+from xcrepro.tools.diagnose import fingerprints
+from xcrepro.tools.reports import report
+from xcrepro.tools.vectorize import vectorize
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 

@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.metrics import judged
-from xcrepro.reports import report as reports
+from xcrepro.tools import judged
+from xcrepro.tools.reports import report as reports
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_imports_run_one_way(root):
         above = {name.split(".")[0] for name in imported(path)} - {room}
         assert not above & never(room), f"{path} imports {above}"
         assert above <= ONLY.get(room, above), f"{path} imports {above}"
-    for path in files(root, "xcrepro/papers"):
+    for path in files(root, "xcrepro/repro/papers"):
         paper = path.parent.name
         assert not {n for n in imported(path) if n.startswith("papers.") and n.split(".")[1] != paper}, path
 
@@ -98,12 +98,12 @@ def test_every_item_is_one_name(root):
     items = manifest.load(root)
     for id, entry in items.items():
         paper, _, name = id.partition("/")
-        module = root / f"xcrepro/papers/{id}.py"
+        module = root / f"xcrepro/repro/papers/{id}.py"
         assert entry.tables(), f"{id} has no table under figures/"
         pictures = any(path.suffix == ".png" for path in entry.figures())
         if not module.is_file():
             continue  # what the notebook computes is held to what is committed, and to its statements
-        assert (root / f"tests/papers/{paper}/test_{name}.py").is_file(), id
+        assert (root / f"tests/repro/papers/{paper}/test_{name}.py").is_file(), id
         names = set()
         for node in tree(module).body:
             names |= {node.name} if isinstance(node, ast.FunctionDef) else set()
@@ -111,13 +111,13 @@ def test_every_item_is_one_name(root):
         assert any(re.fullmatch(r"compute(_\w+)?", name) for name in names), f"{id} computes nothing"
         assert pictures == any(re.fullmatch(r"plot(_\w+)?", name) for name in names), id
     for home, suffix, extra in (
-        ("xcrepro/papers", ".py", {"__init__", "_common"}),
+        ("xcrepro/repro/papers", ".py", {"__init__", "_common"}),
         ("notebooks", ".ipynb", set()),
-        ("tests/papers", ".py", {"conftest", "common"}),
+        ("tests/repro/papers", ".py", {"conftest", "common"}),
     ):
         for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
             if home == "notebooks" and (folder.name.startswith(".") or folder.name == guard.LESSONS):
-                continue  # lessons are no items: tests/course looks at them
+                continue  # lessons are no items: tests/tools/course looks at them
             known = {id.partition("/")[2] for id in items if id.partition("/")[0] == folder.name}
             files = [path for path in folder.iterdir() if path.name not in ("__pycache__", ".ipynb_checkpoints")]
             odd = [p.name for p in files if p.suffix != suffix or p.stem.removeprefix("test_") not in known | extra]

@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
 from tests.refused import damaged, refused
-from xcrepro import formats
-from xcrepro.data.lines import logical
+from xcrepro.core import formats
+from xcrepro.core.data.lines import logical
 
 # ---------------------------------------------------------------- values by their meaning
 

@@ -13,9 +13,9 @@ from typing import Self, TypeVar
 import numpy as np
 
 import xcrepro
-from xcrepro import paths
-from xcrepro.data.sources import npz_arrays
-from xcrepro.errors import ArgumentError, DataError, system_fault
+from xcrepro.core import paths
+from xcrepro.core.data.sources import npz_arrays
+from xcrepro.core.errors import ArgumentError, DataError, system_fault
 from xcrepro.models.base import Model
 
 _Part = TypeVar("_Part")

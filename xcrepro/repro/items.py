@@ -12,16 +12,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PAPERS = "xcrepro.papers"
-INPUTS = "xcrepro.inputs"
+PAPERS = "xcrepro.repro.papers"
+INPUTS = "xcrepro.repro.inputs"
 
 
 def folder(official: bool) -> Path:

@@ -1,7 +1,7 @@
 """Whether an item must run again, and why: one stamp per item, written last.
 
-What an item rests on in the package is the import closure of its module and notebook. ``data``, ``metrics``, ``models``
-and ``published`` count whole, because they look their parts up by name.
+What an item rests on in the package is the import closure of its module and notebook. What is in
+:data:`WHOLE` counts whole, because they look their parts up by name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import xcrepro
-from xcrepro import closure, paths
-from xcrepro.repro import manifest, notebooks, recorded
+from xcrepro.core import paths
+from xcrepro.repro import closure, manifest, notebooks, recorded
 
-WHOLE = ("data", "metrics", "models", "published")
-ENGINE = ("compare.py", "figures.py", "items.py", "recorded.py", "same.py", "tables.py")
+WHOLE = ("core/data", "core/metrics", "models", "repro/published")
+ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py")
 
 
 def short(root: Path, file: Path) -> str:
@@ -38,7 +38,7 @@ def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 
 def sources(entry: manifest.Entry) -> dict[str, str]:
     """File -> SHA-256 of the package's files that the item's numbers rest on."""
-    module = closure.PACKAGE / "papers" / f"{entry.id}.py"
+    module = closure.PACKAGE / "repro/papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     try:
         imported = [*closure.imported(ast.parse(code), code)]
