@@ -16,10 +16,11 @@ def add(command) -> None:
     sub.add_argument("truth", type=Path, help="a label file, or a file of features and labels; text or .npz (CSR)")
     sub.add_argument("predictions", type=Path, help="a score matrix, text or .npz (CSR); it streams, whatever its size")
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.<format>")
-    sub.add_argument("--rows", type=int, default=100_000, help="of a block, default 100000")
+    sub.add_argument("--block-rows", type=int, default=100_000, help="of a block, default 100000")
     sub.add_argument("-k", type=int, default=100, help="places of a row to keep, default 100")
     sub.add_argument("--format", choices=("npz", "parquet", "zarr"), default="npz", help="default npz")
     sub.add_argument("--first-row", type=int, default=0, help="of these rows among all, default 0")
+    shared.add_reading(sub)
 
 
 def add_arguments(sub) -> None:
@@ -156,11 +157,25 @@ def _weights(arguments):
     return shared.weights(arguments, train)[:2]
 
 
+def _streams(arguments) -> bool:
+    """Whether both files are of the forms that are read piece by piece, and nothing has to be looked up for them."""
+    from xcrepro import formats
+
+    asked = shared.taken(arguments, "labels", "rows", "n_labels", "truth_from", "from_format", "judged_only", "by_rank")
+    if any(asked.values()):
+        return False
+    files = arguments.truth, arguments.predictions
+    return all(not path.is_dir() and formats.detect(path).name in ("xc", "npz") for path in files)
+
+
 def _write(arguments) -> int:
     from xcrepro import scale
 
     source = arguments.truth, arguments.predictions, arguments.out
-    about = shared.taken(arguments, "rows", "k", "format", "first_row")
+    about = {"rows": arguments.block_rows, **shared.taken(arguments, "k", "format", "first_row")}
+    if not _streams(arguments):
+        found = shared.read(arguments, {"": arguments.predictions}, arguments.k)
+        source = found.truth, found.tops[""], arguments.out
     paths = scale.write_blocks(*source, **about)
     print(f"{len(paths)} blocks in {arguments.out}")
     print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")

@@ -231,16 +231,12 @@ def read_predictions(
     DataMissing, DataError, ArgumentError
         As :func:`read_truth`.
     """
-    if exclude is None:
-        return _read("predictions", path, format, index, named, k)
+    reader = detect(path) if format is None else get(format)
+    if exclude is None or reader.name not in ("xc", "npz"):
+        return _read("predictions", path, reader.name, index, named, k)
     from xcrepro.predictions import TopK
 
-    try:
-        return TopK.load(path, k, exclude=exclude)
-    except ArgumentError as error:
-        if error.argument != "exclude":
-            raise
-        return TopK.load(path, k)
+    return TopK.load(path, k, exclude=exclude)
 
 
 def model_name(path: str | os.PathLike) -> str:
@@ -250,11 +246,14 @@ def model_name(path: str | os.PathLike) -> str:
 
 
 def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
-    """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones."""
+    """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones; a folder
+    of Annif's documents is one model's."""
+    from xcrepro.formats import annif
+
     found: dict[str, Path] = {}
     for path in (Path(one).expanduser() for one in paths):
         files = [path]
-        if path.is_dir():
+        if path.is_dir() and not annif.sniff_folder(path):
             files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files or not files[0].exists():
             raise DataMissing(f"{path} holds no predictions: give a file, or a folder with a file a model")
