@@ -28,6 +28,7 @@ JOBS = (
     "models",
     "startup",
     "scale",
+    "minutes",
     "intervals",
     "judged",
     "times",

@@ -212,9 +212,9 @@ def rests_on(entry: Entry) -> list[str]:
 
 def takes(entry: Entry) -> list[str]:
     """What a reader may put in the place of an item's data: saved predictions, a real dataset."""
-    names = entry.official("small") or {}
+    names = entry.official()
     found = ["your predictions"] if "predictions" in names else []
-    found += ["a real dataset"] if {"folder", "dataset", "names"} & set(names) and entry.paper is not None else []
+    found += ["a real dataset"] if {"folder", "dataset", "names"} & set(names) else []
     return found
 
 

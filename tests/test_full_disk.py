@@ -24,7 +24,7 @@ import xcrepro as xc
 from tests.repro.conftest import Project
 from xcrepro import formats, repro, results
 from xcrepro.commands import judge
-from xcrepro.data import download, tib
+from xcrepro.data import download, open_sets
 from xcrepro.data.names import LabelNames, write_label_names
 from xcrepro.data.vectorize import vectorize
 from xcrepro.diagnose import fingerprints
@@ -96,7 +96,7 @@ def open_dataset(home: Path, turn: int) -> None:
         (home / "tib").mkdir()
         subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     if turn == 2:
-        tib.build(records, subjects, home / "tib")
+        open_sets.build("tib", records, subjects, out=home / "tib")
 
 
 def kept_result(home: Path, turn: int) -> None:
@@ -149,7 +149,7 @@ def item(home: Path, turn: int) -> None:
     (made := project(home)).root = home
     if turn == 1 or not (home / "notebooks/demo/one.ipynb").exists():
         made.add("one", "pass")
-    it = repro.item("demo/one", {"size": "small"})
+    it = repro.item("demo/one", {})
     table = pd.DataFrame({"k": [1, 3, 5], "P": [0.5 * turn, 0.25, 0.125 / 3]})
     with figures.new() as (fig, ax):
         ax.plot(table["k"], table["P"])
@@ -164,9 +164,7 @@ def stamp(home: Path, turn: int) -> None:
         made.entries = {}
         made.add("one", "pass")
     entry = manifest.load()["demo/one"]
-    stamps.write_at(
-        stamps.path(entry, "small"), stamps.made(entry, {"parameters": {"size": "small", "seed": turn}}, [], [])
-    )
+    stamps.write_at(stamps.path(entry), stamps.made(entry, {"parameters": {"seed": turn}}, [], []))
 
 
 def record(home: Path, turn: int) -> None:

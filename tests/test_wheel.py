@@ -109,7 +109,7 @@ def test_an_item_runs_outside_of_a_project(installed):
     assert f"no project here: this writes into {home}" in out
     assert "1 items: 1 ok" in out
     assert (home / "figures/xcrepo/code_list.png").stat().st_size > 10_000
-    executed = (home / "build/notebooks/small/xcrepo/code_list.ipynb").read_text()
+    executed = (home / "build/notebooks/xcrepo/code_list.ipynb").read_text()
     assert "values equal" in executed
     assert "all unchanged" in command(installed, "run", "xcrepo/code_list")
     # The notebooks that were installed are nobody's to change.
@@ -132,7 +132,7 @@ def test_a_started_folder_is_a_project(installed, tmp_path):
     assert "no project here" not in out
     assert "reeval/equations is not" in out
     assert own.read_text() == text
-    assert (folder / "build/notebooks/small/reeval/equations.ipynb").is_file()
+    assert (folder / "build/notebooks/reeval/equations.ipynb").is_file()
 
 
 def test_audit_and_evaluate(installed, tmp_path):

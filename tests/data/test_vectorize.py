@@ -129,3 +129,89 @@ def test_arguments_are_named(tmp_path, points):
     (tmp_path / "full" / "a").touch()
     with refused("out"):
         vectorize(source, tmp_path / "full")
+
+
+def parts_of(folder):
+    names = ("train", "validation", "test")
+    files = {name: folder / f"{name}_ids.txt" for name in names}
+    return {name: [int(text) for text in file.read_text().split()] for name, file in files.items() if file.is_file()}
+
+
+def dated(rng, n, date=lambda day: day):
+    return [
+        {
+            "id": i,
+            "title": "cats dogs",
+            "labels": ["x"],
+            "when": date(int(rng.integers(20))),
+            "series": int(rng.integers(60)),
+        }
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize(
+    "date", [lambda day: day, lambda day: day / 8, lambda day: f"2026-{1 + day // 9:02}-{10 + day % 9}"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_split_by_time(tmp_path, date, seed):
+    rows = dated(np.random.default_rng(seed), 60, date)
+    done = vectorize(
+        write(tmp_path / "raw.jsonl", rows), tmp_path / "own", test_share=0.2, validation_share=0.1, by="when", min_df=1
+    )
+    parts, when = parts_of(tmp_path / "own"), {row["id"]: row["when"] for row in rows}
+    assert sorted(i for ids in parts.values() for i in ids) == list(range(60))
+    assert max(when[i] for i in parts["train"]) < min(when[i] for i in parts["validation"])
+    assert max(when[i] for i in parts["validation"]) < min(when[i] for i in parts["test"])
+    # As many as were asked for, and those of the same time.
+    first = min(when[i] for i in parts["test"])
+    assert sum(when[i] > first for i in when) < 12 <= len(parts["test"])
+    assert done.left_out == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_in_one_part(tmp_path, seed):
+    rows = dated(np.random.default_rng(seed), 80)
+    source = write(tmp_path / "raw.jsonl", rows)
+    vectorize(source, tmp_path / "drawn", test_share=0.25, validation_share=0.1, group="series", min_df=1, seed=seed)
+    series, when = ({row["id"]: row[key] for row in rows} for key in ("series", "when"))
+    parts = parts_of(tmp_path / "drawn")
+    of = [{series[i] for i in ids} for ids in parts.values()]
+    assert sum(map(len, of)) == len(set.union(*of))
+    largest = max(Counter(series.values()).values())
+    assert 20 <= len(parts["test"]) < 20 + largest
+    done = vectorize(source, tmp_path / "both", test_share=0.5, by="when", group="series", min_df=1)
+    parts = parts_of(tmp_path / "both")
+    assert not {series[i] for i in parts["train"]} & {series[i] for i in parts["test"]}
+    cut = max(when[i] for i in parts["train"])
+    began = {series[i] for i in when if when[i] <= cut}
+    left = {*when} - {i for ids in parts.values() for i in ids}
+    assert left == {i for i in when if when[i] > cut and series[i] in began}
+    assert done.left_out == len(left) > 0
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (3, {"when": None}),
+        (4, {"when": "26 Nov 2026"}),
+        (2, {"when": "2026"}),
+        (5, {"when": True}),
+        (6, {"series": None}),
+    ],
+)
+def test_what_is_no_time_or_group_is_refused_by_line(tmp_path, line, change):
+    rows = dated(np.random.default_rng(0), 20)
+    rows[line - 1] |= change
+    source = write(tmp_path / "raw.jsonl", rows)
+    with damaged(source, line=line):
+        vectorize(source, tmp_path / "own", by="when", group="series")
+    assert not (tmp_path / "own").exists()
+
+
+def test_a_time_that_leaves_a_part_empty_is_refused(tmp_path):
+    source = write(tmp_path / "raw.jsonl", [{"title": "a", "labels": ["x"], "when": 1}] * 9)
+    with damaged(source):
+        vectorize(source, tmp_path / "own", by="when", min_df=1)
+    with refused("by and group"):
+        vectorize(source, tmp_path / "own", test=source, by="when")

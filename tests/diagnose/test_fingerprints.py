@@ -152,7 +152,9 @@ def test_committed_lines_are_in_order_and_known():
         assert entry.name == line.dataset
         assert line.part in fingerprints.PARTS
         assert all(len(digest) == 32 for digest in (line.fingerprint, line.rows, line.counts))
-        if line.part != "all":
+        if line.part != "all" and (
+            line.dataset not in {"gutenberg", "cooking"} or line.split == "0"
+        ):  # else of other sizes
             assert line.points == getattr(entry, f"n_{line.part}")
         assert line.labels == entry.n_labels
     assert len({line.fingerprint for line in lines}) == len(lines)

@@ -484,7 +484,7 @@ def notebook_folder(rng: random.Random) -> dict[str, bytes]:
     """A notebook with parameters, or a lesson."""
     lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
     slide = {"slideshow": {"slide_type": "slide"}}
-    literals = "size = 'small'\nseed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None"
+    literals = "seed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None"
     ran = {"execution_count": 1, "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}]}
     cells = [
         ("markdown", "# Lesson 1: one", slide, {}),
@@ -513,7 +513,7 @@ def notebook(path: Path) -> None:
 
 def parameter_lines(rng: random.Random) -> bytes:
     """``-p NAME VALUE``, a line each."""
-    values = {"size": "small", "dataset": "bibtex", "names": "['bibtex', 'delicious']", "models": "['PLT']", "ks": "[1, 3]",
+    values = {"dataset": "bibtex", "names": "['bibtex', 'delicious']", "models": "['PLT']", "ks": "[1, 3]",
               "seed": "0", "scale": "0.2", "folder": "None", "A": "0.55", "split": "mean", "k": "5", "model": "PLT",
               "predictions": "", "draws": "10", "scales": "[0.1, 0.2]"}  # fmt: skip
     return "".join(f"{name}={values[name]}\n" for name in rng.sample(sorted(values), rng.randrange(1, 5))).encode()

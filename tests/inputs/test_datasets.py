@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.refused import damaged, refused
+from tests.rehearsal import standins
 from xcrepro import propensity, twin, write_xc
+from xcrepro.data import load
 from xcrepro.data.dataset import Dataset
 from xcrepro.data.twin import Twin
 from xcrepro.errors import DataError, DataMissing
-from xcrepro.inputs import datasets
+from xcrepro.inputs import datasets, parameters
 from xcrepro.published import table
 
 TOML = """
@@ -65,8 +68,8 @@ def mine(tmp_path, monkeypatch, made) -> Path:
     return home
 
 
-def test_small_is_the_twin():
-    ds = datasets.pick("eurlex-4k", "small", 0.02, seed=3)
+def test_synthetic_data_are_asked_for_by_name():
+    ds = datasets.pick("synthetic eurlex-4k", 0.02, seed=3)
     assert isinstance(ds, Twin)
     assert (ds.train.X != twin("eurlex-4k", scale=0.02, seed=3).train.X).nnz == 0
     assert datasets.registry_name(ds) == "eurlex-4k"
@@ -76,23 +79,22 @@ def test_small_is_the_twin():
     assert renamed.title.partition(",")[0] == "Mine (synthetic)"  # as notebooks cut it
 
 
-def test_a_folder_is_the_readers_own_data_at_any_size(tmp_path, made):
+def test_a_folder_is_the_readers_own_data(tmp_path, made):
     write(tmp_path, made)
-    for size in ("small", "paper"):
-        ds = datasets.pick("any", size, folder=str(tmp_path))
-        assert not isinstance(ds, Twin)
-        assert (ds.train.Y != made.train.Y).nnz == 0
-        np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
-        assert datasets.registry_name(ds) == "any"
-        assert ds.origin.startswith("any (real data), ")  # of what nothing is printed about, this says nothing
-        assert ds.notes == ("'any' is not in the catalogue: nothing is printed about it",)
-        assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
+    ds = datasets.pick("any", folder=str(tmp_path))
+    assert not isinstance(ds, Twin)
+    assert (ds.train.Y != made.train.Y).nnz == 0
+    np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
+    assert datasets.registry_name(ds) == "any"
+    assert ds.origin.startswith("any (real data), ")  # of what nothing is printed about, this says nothing
+    assert ds.notes == ("'any' is not in the catalogue: nothing is printed about it",)
+    assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)
 
 
 def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
     small = twin("mine", 0.5, seed=2)
     assert (small.name, small.A, small.train.Y.shape[0]) == ("mine@0.5-seed2", 0.6, 122)
-    for ds in (datasets.pick("Mine-16", "paper"), datasets.pick("mine"), datasets.pick("mine", folder=mine)):
+    for ds in (datasets.pick("Mine-16"), datasets.pick("mine"), datasets.pick("mine", folder=mine)):
         assert (ds.name, ds.A, ds.B, ds.n_train, ds.comparable) == ("mine", 0.6, 2.6, 244, True)
         assert not ds.notes
     for each in (small, ds):
@@ -104,9 +106,11 @@ def test_a_dataset_toml_works_by_name_as_the_packages_do(mine):
         ]
 
 
-def test_a_dataset_toml_without_its_files_is_drawn(mine):
+def test_a_dataset_toml_without_its_files_is_drawn_only_by_name(mine):
     (mine / "train.txt").unlink()
-    assert datasets.pick("mine", "small", 0.5, seed=2).name == "mine@0.5-seed2"
+    with pytest.raises(DataMissing, match="Mine-16"):
+        datasets.pick("mine", 0.5, seed=2)
+    assert datasets.pick("synthetic mine", 0.5, seed=2).name == "mine@0.5-seed2"
 
 
 def test_printed_rows_of_a_reader_are_checked(mine):
@@ -122,7 +126,7 @@ def test_printed_rows_of_a_reader_are_checked(mine):
 
 def test_other_data_are_not_set_beside_printed_results(mine, made):
     (mine / "dataset.toml").write_text(toml(made, "9.99"))
-    ds = datasets.pick("mine", "paper")
+    ds = datasets.pick("mine")
     assert not ds.comparable
     assert ds.notes[0].startswith("avg_labels_per_point is")
     assert "(real data, not those that are printed), " in ds.origin
@@ -147,22 +151,80 @@ def test_a_folder_of_several_has_a_subfolder_for_each(mine):
 
 
 def test_what_is_on_this_machine(mine, monkeypatch, made):
-    assert datasets.load_available(["mine", "eurlex-4k"], "small") == datasets.load_available(["mine"], "paper") == []
-    assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "small", mine.parent)] == ["mine"]
     write(mine.parent / "datasets" / "mine", made)
-    assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], "paper")] == ["mine"]
+    assert datasets.load_available(["mine", "eurlex-4k"]) == []
+    assert [ds.name for ds in datasets.load_available(["mine", "eurlex-4k"], mine.parent)] == ["mine"]
 
 
-def test_paper_without_a_folder_is_the_cache(tmp_path, monkeypatch):
+# ---------------------------------------------------------------- a name means the real data
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory) -> Path:
+    """A cache into which a stand-in of EURLex-4K was fetched from where somebody saved its archive."""
+    cache = tmp_path_factory.mktemp("cache")
+    standins.put("eurlex-4k", cache)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XCREPRO_DATA", str(cache))
+        assert load.fetch("eurlex-4k", progress=False) == cache / "datasets" / "eurlex-4k"
+    return cache
+
+
+@pytest.mark.parametrize("name", ["eurlex-4k", "EURLex-4K", "eurlex"])
+def test_the_real_data_in_the_cache_are_taken(fetched, monkeypatch, name):
+    monkeypatch.setenv("XCREPRO_DATA", str(fetched))
+    ds = datasets.pick(name, scale=0.02)
+    assert (type(ds), ds.name, ds.origin) == (Dataset, "eurlex-4k", "EURLex-4K (real data), 3,809 test points")
+    assert (ds.train.Y.nnz + ds.test.Y.nnz, ds.comparable) == (standins.published("eurlex-4k").pairs, True)
+    assert datasets.home(name) == fetched / "datasets" / "eurlex-4k" / "Eurlex"
+    parameters.check({"dataset": name, "folder": ""})
+
+
+def test_an_archive_that_was_saved_by_hand_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
-    asked, loaded = [], twin("bibtex", scale=0.1)
-    monkeypatch.setattr(datasets, "load", lambda *given, **named: asked.append((given, named)) or loaded)
-    assert datasets.pick("bibtex", "paper", scale=0.1, seed=1) is loaded
-    datasets.pick("bibtex", "paper", split=3, A=0.6, B=2.6)
-    assert asked == [
-        (("bibtex", None), {"split": 0, "A": None, "B": None}),
-        (("bibtex", None), {"split": 3, "A": 0.6, "B": 2.6}),
-    ]
+    standins.put("eurlex-4k", tmp_path)
+    assert datasets.pick("eurlex-4k").n_train == 15_539
+    assert (tmp_path / "datasets/eurlex-4k/Eurlex/eurlex_train.txt").is_file()
+
+
+def test_a_folder_of_its_name_where_one_is_goes_first(tmp_path, monkeypatch, fetched):
+    monkeypatch.setenv("XCREPRO_DATA", str(fetched))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(fetched / "datasets/eurlex-4k/Eurlex", tmp_path / "eurlex-4k")
+    assert datasets.home("eurlex-4k") == tmp_path / "eurlex-4k"
+    shutil.rmtree(tmp_path / "eurlex-4k")
+    (tmp_path / "eurlex-4k").mkdir()
+    (tmp_path / "eurlex-4k" / "notes.txt").write_text("no data")
+    assert datasets.home("eurlex-4k") == fetched / "datasets/eurlex-4k/Eurlex"
+
+
+@pytest.mark.parametrize("ask", [datasets.pick, lambda name: parameters.check({"dataset": name, "folder": ""})])
+def test_where_they_are_nowhere_nothing_is_drawn_and_nothing_downloaded(tmp_path, monkeypatch, ask):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    monkeypatch.setattr("xcrepro.data.download.download", None)
+    with pytest.raises(DataMissing) as caught:
+        ask("eurlex-4k")
+    for words in ("xcrepro fetch eurlex-4k", f"{tmp_path}/datasets/eurlex-4k.zip", '"synthetic eurlex-4k"', "folder"):
+        assert words in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_real_data_and_synthetic_ones_have_their_own_arguments(tmp_path):
+    for argument, value in (("folder", str(tmp_path)), ("split", 1)):
+        with refused(argument, match="synthetic"):
+            datasets.pick("synthetic bibtex", 0.05, **{argument: value})
+    for argument, value in (("path", tmp_path), ("points", 100), ("split", 1)):
+        with refused(argument, match="synthetic"):
+            load.load("synthetic bibtex", **{argument: value})
+    for ask in (datasets.pick, load.load, twin, lambda name: parameters.check({"dataset": name})):
+        with refused("name", match="bibtex"):
+            ask("synthetic bibtecks")
+
+
+def test_load_and_twin_know_the_name():
+    ds = load.load("synthetic bibtex", A=0.6)
+    assert (ds.title, ds.A, ds.B, ds.name) == ("Bibtex (synthetic)", 0.6, 1.5, "bibtex@1.0-seed0")
+    assert twin("Synthetic Bibtex", 0.05).name == twin("bibtex", 0.05).name
 
 
 def test_a_run_has_one_split(tmp_path, made):
@@ -170,8 +232,6 @@ def test_a_run_has_one_split(tmp_path, made):
     assert datasets.pick("any", folder=tmp_path, split=0).n_train == made.n_train
     with refused("split", 1):
         datasets.pick("any", folder=tmp_path, split=1)
-    with refused("split", 1, match="twin"):
-        datasets.pick("bibtex", scale=0.05, split=1)
     for folder in ("", tmp_path):
         with refused("split", match="-p split mean"):
             datasets.pick("any", folder=folder, split="mean")
@@ -179,7 +239,7 @@ def test_a_run_has_one_split(tmp_path, made):
 
 def test_the_propensities_of_a_run_may_be_others(tmp_path, made):
     write(tmp_path, made)
-    for given in ({"dataset": "any", "folder": tmp_path}, {"dataset": "bibtex", "scale": 0.05}):
+    for given in ({"dataset": "any", "folder": tmp_path}, {"dataset": "synthetic bibtex", "scale": 0.05}):
         own, other = datasets.pick(**given), datasets.pick(**given, A=0.6, B=2.6)
         assert (own.A, own.B, other.A, other.B) == (0.55, 1.5, 0.6, 2.6)
         assert (own.train.Y != other.train.Y).nnz == 0

@@ -8,9 +8,8 @@ from xcrepro.errors import XCError
 from xcrepro.inputs import parameters
 
 USABLE = {
-    "size": "small",
-    "dataset": "bibtex",
-    "names": ["bibtex", "eurlex-4k"],
+    "dataset": "synthetic bibtex",
+    "names": ["tib", "synthetic eurlex-4k"],
     "scales": [0.2, 1],
     "scale": 0.5,
     "seed": 3,
@@ -36,9 +35,10 @@ def test_what_can_be_used_passes():
     ("name", "value", "said"),
     [
         ("dataset", "bibtecks", "bibtex"),
-        ("names", ["eurlex-4k", "no such"], "no such"),
+        ("dataset", "synthetic bibtecks", "bibtex"),
+        ("names", ["tib", "no such"], "no such"),
         ("names", [], "something"),
-        ("names", ["bibtex", "bibtex"], "nothing twice"),
+        ("names", ["tib", "tib"], "nothing twice"),
         ("scales", [0.2], "names, 2"),
         ("scales", [0.2, 0], "above 0"),
         ("ks", [1, 3, 5], "names, 2"),

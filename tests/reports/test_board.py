@@ -124,7 +124,7 @@ def test_the_rule_says_which_labels_go_missing(tmp_path, rule):
 
 def test_a_board_of_synthetic_data_has_their_complete_truth(tmp_path):
     how = {"deadline": DEADLINE, "seed": 1, "scale": 0.05}
-    made = board.make(tmp_path / "twin", "bibtex", **how)
+    made = board.make(tmp_path / "twin", "synthetic bibtex", **how)
     twin = xc.twin("bibtex", scale=0.05, seed=1)
     assert (hidden(made, "complete") != twin.test.Y_complete).nnz == 0
 

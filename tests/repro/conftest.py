@@ -46,10 +46,11 @@ class Project:
         path = self.root / "notebooks" / "manifest.toml"
         path.write_text(text)
 
-    def add(self, name: str, *cells: str | dict, parameters: str = 'size = "small"', **keys) -> Path:
-        """An item ``demo/<name>`` with these cells after its parameters; ``keys`` are TOML texts."""
+    def add(self, name: str, *cells: str | dict, parameters: str = "", **keys) -> Path:
+        """An item ``demo/<name>`` with these cells after its parameters, if it has any; ``keys`` are TOML texts."""
         path = self.root / "notebooks" / "demo" / f"{name}.ipynb"
-        sources = [code(parameters, "parameters"), *(code(c) if isinstance(c, str) else c for c in cells)]
+        sources = [code(parameters, "parameters")] if parameters else []
+        sources += [code(c) if isinstance(c, str) else c for c in cells]
         path.write_text(json.dumps(notebook(*sources)))
         lines = [f'["demo/{name}"]', f'title = "Item {name}"', *(f"{key} = {value}" for key, value in keys.items())]
         self.entries[name] = "\n".join(lines)

@@ -103,7 +103,6 @@ def test_beside_an_ece_stands_what_noise_leaves_of_it(tmp_path, capsys):
         (["evaluate", "none.npz", "none.npz", "--A", "1"], "--train-truth"),
         (["run", "-p", "seed", "1", "-p", "seed", "2"], "each parameter once"),
         (["run", "nothing"], "'nothing'"),
-        (["run", "--size", "large"], "'small', 'paper'"),
         (["fetch", "no-such-dataset"], "no-such-dataset"),
     ],
 )

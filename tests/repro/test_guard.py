@@ -28,13 +28,13 @@ def shown(count: int | None = None, **data: str) -> dict:
 @pytest.fixture
 def good(project):
     """A notebook with nothing wrong, as a dict to plant faults in; written by ``save``."""
-    project.add("one", paper="{ seed = 1 }")
+    project.add("one")
     project.figure("demo/one.png", "png")
     project.figure("demo/one.csv", "a\n1\n")
     project.figure("demo/one-part.csv", "a\n1\n")
     cells = [
         project.markdown("# A title\n\nSee the [glossary](../glossary.md)."),
-        project.code('size = "small"\nseed = 0', "parameters", count=1),
+        project.code("seed = 0", "parameters", count=1),
         project.code("item.made_from(ds)\nitem.check(a)\nitem.check(b, 'part')", count=2),
         project.code("print('1 of 1')", count=3, outputs=[stream("1 of 1\n")]),
         project.markdown("![What it shows](../../figures/demo/one.png)"),
@@ -74,13 +74,8 @@ def change(number: int, key: str, value: object):
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
-        (change(1, "metadata", {}), "0 code cells"),
         (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells"),
-        (source(1, 'size = "small"\nseed = int("0")'), "`name = literal`"),
-        (source(1, 'size = "small"\nseed = 1'), "paper.seed = 1"),
-        (source(1, 'size = "small"\nseed = "a"'), "parameter seed"),
-        (source(1, 'size = "paper"\nseed = 0'), 'size = "small"'),
-        (source(1, 'size = "small"'), "paper has 'seed'"),
+        (source(1, 'seed = int("0")'), "`name = literal`"),
         (source(2, "item.check(a)"), "no cell makes the table of 'part'"),
         (
             source(2, "print('1 of 1 agree')\nitem.check(b, 'part')"),
@@ -274,9 +269,8 @@ def test_one_bad_notebook_leaves_all_as_they_were(good):
 
 
 def test_parameters_of_a_notebook(project):
-    cell = project.code('size = "small"\nks = (1, 3)\nrate = -0.5\nfolder = None  # a comment', "parameters")
+    cell = project.code("ks = (1, 3)\nrate = -0.5\nfolder = None  # a comment", "parameters")
     assert notebooks.parameters("a", project.notebook(cell)) == {
-        "size": "small",
         "ks": [1, 3],
         "rate": -0.5,
         "folder": None,

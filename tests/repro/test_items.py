@@ -15,13 +15,12 @@ from xcrepro.repro import items, manifest
 ITEM = """
 ["demo/one"]
 title = "One"
-paper = { seed = 1 }
 """
 
 
 @pytest.fixture
 def listed(project):
-    parameters = 'size = "small"\nseed = 0\nfolder = ""'
+    parameters = 'seed = 0\nfolder = ""'
     project.add("one", parameters=parameters)
     project.add("two")
     project.manifest(ITEM)
@@ -29,7 +28,7 @@ def listed(project):
 
 
 def of(name: str = "demo/one", **values) -> items.Item:
-    return repro.item(name, {"size": "small", "seed": 0, "folder": "", "other": 1, **values})
+    return repro.item(name, {"seed": 0, "folder": "", "other": 1, **values})
 
 
 @pytest.mark.parametrize(
@@ -63,18 +62,10 @@ def test_faults_in_the_manifest(listed, text, words):
         manifest.load()
 
 
-@pytest.mark.parametrize(
-    ("paper", "words"),
-    [
-        ("{ sede = 1 }", "paper has 'sede'.* seed, folder"),
-        ('{ size = "paper" }', "paper has 'size'"),
-        ("{ seed = 0 }", r"paper\.seed = 0"),
-    ],
-)
-def test_paper_size_says_only_what_differs(listed, paper, words):
-    listed.manifest(ITEM.replace("{ seed = 1 }", paper))
-    with pytest.raises(manifest.ManifestError, match=words):
-        manifest.load()["demo/one"].official("paper")
+def test_a_notebook_without_parameters(listed):
+    listed.manifest(ITEM.replace("one", "two"))
+    item = repro.item("demo/two", {"seed": 3})
+    assert (item.official, item.parameters) == (True, {})
 
 
 def test_a_project_without_manifest(tmp_path, monkeypatch):
@@ -97,11 +88,9 @@ def test_order_and_selection(listed):
 
 def test_the_official_run_is_the_notebooks_own(listed, capsys):
     item = of()
-    assert (item.official, item.size, item.name("a")) == (True, "small", "demo/one:a")
-    assert item.parameters == {"size": "small", "seed": 0, "folder": ""}
+    assert (item.official, item.name("a")) == (True, "demo/one:a")
+    assert item.parameters == {"seed": 0, "folder": ""}
     assert item.folder == listed.root / "figures"
-    assert of(size="paper", seed=1).folder == listed.root / "build/figures/paper"
-    assert not of(size="paper").official
     for other in ({"seed": 1}, {"folder": "x"}):
         item = of(**other)
         assert not item.official
@@ -112,19 +101,17 @@ def test_the_official_run_is_the_notebooks_own(listed, capsys):
 
 
 def test_a_tuple_is_the_notebooks_list(listed):
-    listed.add("one", parameters='size = "small"\nseed = [0, 1]')
-    assert repro.item("demo/one", {"size": "small", "seed": (0, 1)}).official
+    listed.add("one", parameters="seed = [0, 1]")
+    assert repro.item("demo/one", {"seed": (0, 1)}).official
 
 
 def test_items_refuse(listed):
     with refused("id", "'demo/none'"):
         of("demo/none")
-    with refused("size", match="'small', 'paper'"):
-        of(size="large")
     with refused("parameter seed", match="int"):
         of(seed="one")
-    with pytest.raises(ArgumentError, match="size, seed, folder; got none named seed"):
-        repro.item("demo/one", {"size": "small"})
+    with pytest.raises(ArgumentError, match="seed, folder; got none named seed"):
+        repro.item("demo/one", {})
 
 
 # ---------------------------------------------------------------- what is committed stays where a run agrees with it

@@ -31,8 +31,8 @@ def nbval(project, root):
             code = notebooks.code_cells(notebook)
             for count, cell in enumerate(code, 1):
                 cell["execution_count"] = count
-            code[1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": said}] if said else []
-            code[3]["metadata"]["tags"] = ["nbval-ignore-output"]
+            code[0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": said}] if said else []
+            code[2]["metadata"]["tags"] = ["nbval-ignore-output"]
             path.write_text(tidy.tidied(notebook))
         command = [
             sys.executable,

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -24,10 +25,11 @@ FILES = sorted((ROOT / "data/recorded").glob("*/*/*.csv"))
 QUICK = {("jain16/table1_gains", "bibtex")}
 """Run by every `make test`; the others where XCREPRO_LONG is set."""
 
-PARAMETERS = 'size = "small"\ndataset = "toy"\nseed = 0\nfolder = ""\nsplit = None\npredictions = ""'
+PARAMETERS = 'dataset = "toy"\nseed = 0\nfolder = ""\nsplit = None\npredictions = ""'
 CELL = """
 import pandas as pd
 from pathlib import Path
+from types import SimpleNamespace
 from xcrepro import repro
 item = repro.item("demo/one", globals())
 shift = float(Path(folder, "number.txt").read_text()) if folder else 0.0
@@ -293,9 +295,13 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert "instead of ',1,P,1.33444,0.707107'" in capsys.readouterr().out
     assert path.read_bytes() == before
 
-    # In the notebook: the table of every dataset; it counts as an input of the item.
+    # In the notebook: the table of every dataset but the run's own; it counts as an input of the item.
     values = notebooks.parameters(project.root / "notebooks/demo/one.ipynb")
-    assert items.item("demo/one", values).recorded()["toy"]["P"].iloc[0] == 1.33333
+    assert items.item("demo/one", values).recorded() == {}
+    assert items.item("demo/one", values | {"dataset": "other"}).recorded()["toy"]["P"].iloc[0] == 1.33333
+    alias = items.item("demo/one", values | {"dataset": "Toy"})  # by another of its names
+    alias.made_from(SimpleNamespace(name="toy", origin="Toy", notes=()))
+    assert alias.recorded() == {}
     entry = manifest.load()["demo/one"]
     assert list(stamps.fingerprint(entry, values, {}, {})["recorded"]) == ["data/recorded/demo/one/toy.csv"]
 
@@ -360,7 +366,6 @@ def test_a_reader_is_told_at_the_command_line(toy, capsys):
         (["run", "--data", str(home)], "--record"),
         (["run", "demo/one", "--record"], "real data"),
         (["run", "--record", "--data", str(home), "-p", "seed", "1"], "without -p"),
-        (["run", "demo/one", "--record", "--size", "paper", "-p", "folder", str(home)], "small"),
     ):
         assert main(arguments) == 2
         assert words in capsys.readouterr().err
@@ -369,7 +374,7 @@ def test_a_reader_is_told_at_the_command_line(toy, capsys):
 
 
 def test_items_of_several_datasets_are_recorded_one_by_one(project, tmp_path):
-    project.add("two", parameters='size = "small"\nnames = ["a", "b"]\nscales = [1.0]\nks = [5]\nfolder = ""',
+    project.add("two", parameters='names = ["a", "b"]\nscales = [1.0]\nks = [5]\nfolder = ""',
                 recorded="{ a = { ks = [2] } }")  # fmt: skip
     (tmp_path / "a").mkdir()
     entry = manifest.load()["demo/two"]

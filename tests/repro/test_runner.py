@@ -38,8 +38,8 @@ item.save_table(table)
 
 
 def add_good(project):
-    project.add("train", TRAIN)
-    project.add("good", GOOD, parameters='size = "small"\nseed = 0', needs='["demo/train"]')
+    project.add("train", TRAIN, parameters="seed = 0")
+    project.add("good", GOOD, parameters="seed = 0", needs='["demo/train"]')
     project.figure("demo/good.csv", "k,P\n1,0.7\n3,0.25\n")
     (project.root / "data").mkdir()
     (project.root / "data/in.csv").write_text("0.5")
@@ -97,7 +97,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "[1/5] demo/" in printed
     for said in (
-        "In [3]: ValueError: planted\n  see build/notebooks/small/demo/bad.ipynb",
+        "In [2]: ValueError: planted\n  see build/notebooks/demo/bad.ipynb",
         "demo/after not run: it needs demo/bad",
         "figures/demo/forgets.csv is committed",
         "figures/demo/good.csv: line 2: '1,0.5' instead of '1,0.7'",
@@ -210,19 +210,19 @@ def stamped(demo, monkeypatch):
     monkeypatch.setattr(stamps, "sources", lambda entry: state["sources"])
 
     def look():
-        values = {"size": "small", "seed": state["seed"]}
+        values = {"seed": state["seed"]}
         return stamps.fingerprint(entry, values, state["versions"], {"demo/train": state["need"]})
 
     def reason(**changes):
         before = dict(state)
         state.update(changes)
-        said = stamps.reason(entry, stamps.read(entry, "small"), look())
+        said = stamps.reason(entry, stamps.read(entry), look())
         state.update(before)
         return said
 
     assert reason().startswith("no finished run")
     files = [str(demo.root / name) for name in ("data/in.csv", "figures/demo/good.csv")]
-    stamps.write_at(stamps.path(entry, "small"), stamps.made(entry, look(), files[:1], files[1:]))
+    stamps.write_at(stamps.path(entry), stamps.made(entry, look(), files[:1], files[1:]))
     assert reason() is None
     return demo, reason
 
@@ -255,7 +255,7 @@ def test_every_reason_is_told(stamped):
 def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
     _, reason = stamped
     entry = manifest.load()["demo/good"]
-    path = stamps.path(entry, "small")
+    path = stamps.path(entry)
     whole = path.read_text()
     fingerprint = json.loads(whole)["fingerprint"]
 
@@ -287,7 +287,7 @@ def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
 
 def test_what_was_read_is_known_from_the_run(accepted, capsys):
     """Inputs are recorded, not declared: the next run starts anew when one of them changes."""
-    stamp = stamps.read(manifest.load()["demo/good"], "small")
+    stamp = stamps.read(manifest.load()["demo/good"])
     assert list(stamp.inputs) == ["data/in.csv"]
     assert set(stamp.outputs) == {f"figures/demo/good{suffix}" for suffix in (".csv", ".md", ".tex")}
     # Accepting wrote the table, and what it wrote is no reason for another run.
@@ -316,7 +316,7 @@ def test_what_others_need_is_the_outcome_and_not_the_code(accepted):
     path = accepted.root / "notebooks/demo/train.ipynb"
     path.write_text(path.read_text().replace("from xcrepro", "# a word\\nfrom xcrepro"))
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "unchanged"}
-    path.write_text(path.read_text().replace('size = \\"small\\"', 'size = \\"small\\"\\nseed = 1'))
+    path.write_text(path.read_text().replace("seed = 0", "seed = 1"))
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
 
 
@@ -376,10 +376,8 @@ def test_versions_are_those_of_the_dependencies():
         ({"parameters": {"sede": 1}}, "parameters", "did you mean 'seed'"),
         ({"parameters": {"seed": "one"}}, "parameter seed", "int"),
         ({"parameters": {"seed": True}}, "parameter seed", "int"),
-        ({"parameters": {"size": "paper"}}, "parameters", "size"),
         ({"items": "demo/god"}, "items", "did you mean 'demo/good'"),
-        ({"items": "demo/bad", "size": "paper"}, "size", "demo/bad"),
-        ({"size": "large"}, "size", "'small', 'paper'"),
+        ({"items": "demo/bad", "parameters": {"seed": 1}}, "parameters", "nothing can be set in bad.ipynb"),
         ({"jobs": 0}, "jobs", "whole"),
     ],
 )
@@ -392,13 +390,46 @@ def test_refused_before_anything_starts(demo, monkeypatch, arguments, argument, 
 
 def test_refused_notebooks(project, monkeypatch):
     monkeypatch.setattr(runner, "Child", None)
-    project.add("one", parameters="seed = 0")
-    with pytest.raises(manifest.ManifestError, match=r"size = .small."):
-        runner.run()
     for cell in ("size = pick()", "pass  # nothing"):
         project.add("one", parameters=cell)
         with damaged("one.ipynb", match="parameters"):
             runner.run()
+
+
+OWN = """
+import pandas as pd
+import matplotlib.pyplot as plt
+from xcrepro import repro
+item = repro.item("demo/own", globals())
+fig, ax = plt.subplots()
+item.made_from("simulated")
+if seed < 2:
+    item.save_figure(fig, pd.DataFrame({"x": [seed]}))
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_executed_copy_speaks_for_itself(project, seed):
+    """Its links lead somewhere; one with other parameters says so first, and shows its own picture, if it has drawn one."""
+    linked = "![A](../../figures/demo/own.png) [b](../words.md#part), [c](https://x.org/y.md), <img src='no.png'>"
+    project.add("own", project.markdown(linked), OWN, parameters="seed = 0")
+    project.figure("demo/own.png", "committed")
+    (project.root / "notebooks/words.md").write_text("# part")
+    assert runner.run("demo/own", parameters={"seed": seed} if seed else None).results[0].outcome in ("ok", "differs")
+    home = "" if seed == 0 else f"other/seed={seed}"
+    executed = project.root / "build/notebooks" / home / "demo/own.ipynb"
+    cells = [notebooks.text(cell["source"]) for cell in notebooks.read(executed)["cells"]]
+    first = cells.pop(0) if seed else ""
+    assert first == "" or (f"`seed = {seed}`" in first and "`seed = 0`" in first)
+    text = next(cell for cell in cells if cell.startswith("![A]"))
+    links = [link.partition("#") for link in re.findall(r"(?:\]\(|src=')([^)']+)", text)]
+    assert [link[1:] for link in links] == [("", ""), ("#", "part"), ("", ""), ("", "")]
+    picture, words, *others = (link[0] for link in links)
+    wanted = "build/figures/other/seed=1/demo/own.png" if seed == 1 else "figures/demo/own.png"
+    assert (executed.parent / picture).resolve() == (project.root / wanted).resolve()
+    assert ("picture on this screen is this run's" in first) == (seed == 1)
+    assert (executed.parent / words).resolve() == (project.root / "notebooks/words.md").resolve()
+    assert others == ["https://x.org/y.md", "no.png"]
 
 
 def test_one_run_at_a_time(demo):
@@ -408,14 +439,10 @@ def test_one_run_at_a_time(demo):
     assert not (demo.root / "build" / "stamps").exists()
 
 
-def test_size_paper_leaves_out_what_does_not_offer_it(project, capsys):
+def test_the_list(project, capsys):
     project.add("one", "pass")
-    assert outcomes(runner.run(size="paper")) == {"one": "not offered"}
-    project.add("two", "pass", needs='["demo/one"]', paper="{}")
-    with pytest.raises(manifest.ManifestError, match=r"demo/two .* demo/one"):
-        runner.run("demo/two", size="paper")
     assert main(["list"]) == 0
-    assert "demo/one  small" in capsys.readouterr().out
+    assert capsys.readouterr().out == "demo/one  Item one\n"
 
 
 def fake_python(folder: Path, script: str) -> str:

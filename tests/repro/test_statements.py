@@ -50,7 +50,7 @@ def test_planted_faults(project, at, said, fault):
 def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, capsys):
     project.add("one")
     path = project.root / "notebooks/demo/one.ipynb"
-    path.write_text(json.dumps(cells(project, project.code('size = "small"\nseed = 0', "parameters", count=1))))
+    path.write_text(json.dumps(cells(project, project.code("seed = 0", "parameters", count=1))))
     values = notebooks.parameters(path)
     items.item("demo/one", values).statements(lambda: SAID)
     assert "; 3 statements" in capsys.readouterr().out
@@ -72,12 +72,12 @@ def test_a_former_id_answers_with_the_new_name(project):
     project.add("one", formerly='["demo/old"]')
     entries = manifest.load()
     assert manifest.find(entries, "demo/old") == ["demo/one"]
-    assert items.item("demo/old", {"size": "small", "seed": 0}).entry.id == "demo/one"
+    assert items.item("demo/old", {"seed": 0}).entry.id == "demo/one"
 
 
 def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
     monkeypatch.setenv("XCREPRO_ROOT", str(root))
     entry = manifest.load()["jain16/table3_table4"]
-    items.check_parameters(entry, entry.official("small"))
+    items.check_parameters(entry, entry.official())
     with refused("parameter scale", 2.0):
-        items.check_parameters(entry, entry.official("small") | {"scale": 2.0})
+        items.check_parameters(entry, entry.official() | {"scale": 2.0})

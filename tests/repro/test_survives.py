@@ -35,10 +35,10 @@ def pair(project, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
-        "notebooks/small/demo/one.ipynb",
-        "notebooks/small/demo/one.log",
-        "notebooks/small/demo/one.notes",
-        "stamps/small/demo/one.json",
+        "notebooks/demo/one.ipynb",
+        "notebooks/demo/one.log",
+        "notebooks/demo/one.notes",
+        "stamps/demo/one.json",
     ],
 )
 def test_a_folder_in_the_way_of_one_item_fails_that_item(pair, place, capsys):
@@ -55,12 +55,12 @@ def test_a_folder_in_the_way_of_one_item_fails_that_item(pair, place, capsys):
 
 def test_what_comes_into_the_way_while_an_item_runs_fails_that_item(pair, monkeypatch, tmp_path):
     """The stamp cannot be written; the notes are cut, as by a full disk."""
-    stamp = pair.root / "build/stamps/small/demo/one.json"
+    stamp = pair.root / "build/stamps/demo/one.json"
     plant = f'case "$4" in */one.ipynb) mkdir -p {stamp}/inside;; esac\n'
     monkeypatch.setattr(children.sys, "executable", fake_python(pair.root / "bin", EMPTY + plant))
     report = runner.run(jobs=1)
     assert outcomes(report) == {"one": "failed", "two": "ok"}
-    assert "build/stamps/small/demo/one.json" in report.failures()
+    assert "build/stamps/demo/one.json" in report.failures()
     (stamp / "inside").rmdir()
     stamp.rmdir()
 
@@ -69,8 +69,8 @@ def test_what_comes_into_the_way_while_an_item_runs_fails_that_item(pair, monkey
         monkeypatch.setattr(children.sys, "executable", fake_python(pair.root / "bin", EMPTY + cut))
         report = runner.run(jobs=1, force=True)
         assert outcomes(report) == {"one": "failed", "two": "ok"}, notes
-        assert "build/notebooks/small/demo/one.notes" in report.failures()
-        assert stamps.read(runner.manifest.load()["demo/one"], "small") is None
+        assert "build/notebooks/demo/one.notes" in report.failures()
+        assert stamps.read(runner.manifest.load()["demo/one"]) is None
 
 
 def test_a_process_that_cannot_be_started_fails_its_item(pair, monkeypatch):

@@ -26,7 +26,7 @@ item.save_table(table)
 
 @pytest.fixture
 def demo(project):
-    project.add("swept", NOTEBOOK, parameters='size = "small"\ndataset = "a"\nseed = 0')
+    project.add("swept", NOTEBOOK, parameters='dataset = "a"\nseed = 0')
     (project.root / "data").mkdir()
     (project.root / "data/in.csv").write_text("0.5")
     return project
@@ -50,9 +50,7 @@ def test_a_sweep(demo, engine, capsys):
     assert means[means["k"] == 1][["n", "mean"]].values.tolist() == [[2, 1.0]]
     assert not (demo.root / "figures").exists()  # the combination that is the item's own, too
     # What has ended is kept; what failed runs again; another input runs anew.
-    swept = sweep._runs(
-        manifest.load()["demo/swept"], {"size": "small", "dataset": "a", "seed": 0}, {"seed": [0, 1, 2]}
-    )
+    swept = sweep._runs(manifest.load()["demo/swept"], {"seed": [0, 1, 2]})
     entry, versions = manifest.load()["demo/swept"], stamps.versions()
 
     def reasons() -> dict:
@@ -82,7 +80,6 @@ def test_everything_is_checked_before_anything_runs(demo, monkeypatch):
         ({"sed": [0]}, "parameters"),
         ({"seed": ["x"]}, "parameter seed"),
         ({"seed": []}, "grid['seed']"),
-        ({"size": ["small"]}, "parameters"),
         ({"seed": [0, 0]}, "grid"),
     ):
         with refused(argument):

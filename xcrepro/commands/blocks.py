@@ -57,7 +57,7 @@ def asked(arguments) -> bool:
         for name in ("truth", "predictions"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
-        whole = ("filter", "truth_from", "from_format", "rows", "labels", "split", "points", "per_label")
+        whole = ("filter", "labels", *_READING, "split", "points", "per_label")
         shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
         return True
     for name in ("truth", "predictions"):
@@ -98,7 +98,8 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_OF_FILES = ("filter", "labels", "others", "calibrator", "split", "points", "texts")
+_READING = ("rows", "truth_from", "from_format", "judged_only", "by_rank", "one_based")
+_OF_FILES = ("filter", "labels", *_READING, "others", "calibrator", "split", "points", "texts")
 _REPORT_ONLY = (*_OF_FILES, "no_price", "metrics", "per_point", "code")
 
 
@@ -114,7 +115,7 @@ def report_asked(arguments) -> bool:
         raise ArgumentError(
             "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
         )
-    shared.refuse(arguments, (*_ENGINE, "calibration", "n_labels"), "goes with --blocks")
+    shared.refuse(arguments, (*_ENGINE, "calibration"), "goes with --blocks")
     return False
 
 

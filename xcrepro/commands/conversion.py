@@ -49,6 +49,8 @@ def add(command) -> None:
         "--validation-share", type=float, default=0.0, help="share of points to calibrate on, default none"
     )
     sub.add_argument("--seed", type=int, default=0, help="of the draw, default 0")
+    sub.add_argument("--by", metavar="KEY", help="key of a time: the latest points are the test points, none is drawn")
+    sub.add_argument("--group", metavar="KEY", help="key whose equal values are never in two parts, such as a series")
     sub.add_argument("--text", nargs="+", metavar="KEY", help="keys of the texts, default title content text")
     sub.add_argument("--label-key", metavar="KEY", help="key of the labels, default labels, target_ind or subjects")
     sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, which fix the ids; default by alphabet")
@@ -112,7 +114,7 @@ def _vectorize(arguments) -> int:
     done = vectorize(
         arguments.source,
         arguments.out,
-        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key"),
+        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key", "by", "group"),
         **shared.taken(arguments, "min_df", "ngrams", "max_features", "name"),
         text_keys=arguments.text,
         label_names=None if arguments.labels is None else read_label_names(arguments.labels),
@@ -122,5 +124,7 @@ def _vectorize(arguments) -> int:
     print(f"{done.name}: {points} points; {done.n_features:,} features, {done.n_labels:,} labels")
     if done.without_labels or done.without_features:
         print(f"{done.without_labels:,} points without a label, {done.without_features:,} without a term; they stay")
+    if done.left_out:
+        print(f"{done.left_out:,} points are in no part, because their group began before theirs")
     print(f"now: xc.load({done.name!r}, {str(arguments.out)!r})")
     return 0

@@ -31,7 +31,9 @@ def add(command) -> None:
     made.add_argument(
         "--deadline", required=True, help="such as 2027-01-31T18:00; later files are named and not ranked"
     )
-    made.add_argument("--dataset", default="tib", help="tib (default), or a name for synthetic data, such as eurlex-4k")
+    made.add_argument(
+        "--dataset", default="tib", help='tib (default), or synthetic data, such as "synthetic eurlex-4k"'
+    )
     made.add_argument("--points", type=int, help="of tib: how many records, default all")
     made.add_argument("--scale", type=float, default=0.1, help="of synthetic data: share of the points, default 0.1")
     made.add_argument("--rule", default="rare", help="which labels go missing: rare (default) or uniform")

@@ -94,6 +94,7 @@ def _fetch(arguments) -> int:
 
 def _fingerprint(arguments) -> int:
     from xcrepro import diagnose
+    from xcrepro.data import open_sets, registry
     from xcrepro.data.load import count_splits, load
     from xcrepro.diagnose import fingerprints
     from xcrepro.formats import reader
@@ -111,7 +112,9 @@ def _fingerprint(arguments) -> int:
         lines += [fingerprints.known(arguments.dataset, arguments.part, Y)] if arguments.record else []
     if arguments.dataset and not arguments.truth:
         count = count_splits(arguments.dataset, arguments.folder or None)
-        for split in range(count):
+        home = open_sets.HOMES.get(registry.get(arguments.dataset).name)
+        named = [] if arguments.folder or not home else [name for name, at in home.splits.items() if at >= count]
+        for split in (*range(count), *named):
             ds = load(arguments.dataset, arguments.folder, split=split)
             for line in fingerprints.of_dataset(ds, str(split) if count > 1 else ""):
                 print(f"{line.fingerprint}  {line.dataset}, {line.part} split {line.split}".rstrip())

@@ -55,7 +55,9 @@ def add(command) -> None:
         "for in a ranking",
     )
     shared.add_reading(sub)
-    sub.add_argument("--split", type=int, help="of a dataset given by its name: which split, default 0")
+    sub.add_argument(
+        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
+    )
     sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
     sub.add_argument(
         "--per-label",

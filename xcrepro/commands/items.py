@@ -12,11 +12,11 @@ def add(command) -> None:
     sub = command("start", _start, "copy the notebooks into a folder of your own, to read, run and change there")
     sub.add_argument("folder", type=Path, help="a folder that is not there yet, or is empty")
 
-    command("list", _list, "show the items: id, sizes, title")
+    command("list", _list, "show the items: id, title")
 
     sub = command("run", _run, "regenerate figures and tables, only what changed")
     sub.add_argument("items", nargs="*", help="ids or paper names; none: all but those that take long")
-    _size_and_jobs(sub)
+    _jobs(sub)
     sub.add_argument("--long", action="store_true", help="also those that take long")
     sub.add_argument("--force", action="store_true", help="also what is unchanged")
     sub.add_argument(
@@ -25,8 +25,8 @@ def add(command) -> None:
     sub.add_argument(
         "--record",
         action="store_true",
-        help="on real data (-p dataset NAME -p folder DIR): commit the numbers to data/recorded; -p split mean: the mean of "
-        "all splits",
+        help="on real data (-p dataset NAME, and -p folder DIR where they are not in the cache): commit the numbers to "
+        "data/recorded; -p split mean: the mean of all splits",
     )
     sub.add_argument(
         "--data",
@@ -48,7 +48,7 @@ def add(command) -> None:
         metavar=("NAME", "VALUES"),
         help="a parameter and its values: a,b,c or, of whole numbers, 0..9",
     )
-    _size_and_jobs(sub)
+    _jobs(sub)
     _engine(sub)
     sub.add_argument("--force", action="store_true", help="also what is unchanged")
     sub.add_argument("--over", default="seed", metavar="NAME", help="take means over this parameter, default seed")
@@ -64,12 +64,12 @@ def add(command) -> None:
     sub.add_argument("items", nargs="*", help="ids or paper names, or paths of lessons")
     sub.add_argument("--all", action="store_true", help="all items, and the lessons")
     sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
-    _size_and_jobs(sub)
+    _jobs(sub)
 
     sub = command(
         "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
     )
-    _size_and_jobs(sub)
+    _jobs(sub)
     sub.add_argument("--long", action="store_true", help="also items that take long")
 
     sub = command(
@@ -86,8 +86,7 @@ def add(command) -> None:
     sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
 
 
-def _size_and_jobs(sub) -> None:
-    sub.add_argument("--size", default="small", help="small (default: synthetic or committed data) or paper")
+def _jobs(sub) -> None:
     sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
 
 
@@ -116,7 +115,7 @@ def _list(_) -> int:
     entries = manifest.load()
     width = max(map(len, entries), default=0)
     for name, entry in entries.items():
-        print(f"{name:<{width}}  {'+'.join(entry.sizes):<11}  {'(long) ' if entry.long else ''}{entry.title}")
+        print(f"{name:<{width}}  {'(long) ' if entry.long else ''}{entry.title}")
     return 0
 
 
@@ -144,7 +143,7 @@ def _run(arguments) -> int:
     report = runner.run(
         arguments.items,
         parameters=parameters,
-        **shared.taken(arguments, "size", "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
+        **shared.taken(arguments, "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
     )
     return 0 if report.ok else 1
 
@@ -155,7 +154,7 @@ def _sweep(arguments) -> int:
     done = sweep.sweep(
         arguments.item,
         {name: sweep.values_of(text, recording.value) for name, text in _once(arguments.p).items()},
-        **shared.taken(arguments, "size", "engine", "scheduler", "jobs", "force", "over", "confidence"),
+        **shared.taken(arguments, "engine", "scheduler", "jobs", "force", "over", "confidence"),
     )
     for part, table in done.tables.items():
         shown = done.means.get(part, table)
@@ -178,12 +177,10 @@ def _record(arguments, parameters: dict) -> int:
     if arguments.record:
         manifest.require_project(entries, "keeping a record")
     named = [entries[name] for name in manifest.find(entries, arguments.items)]
-    if arguments.size != "small":
-        raise ArgumentError("--size", "must be small for runs on a folder of real data", arguments.size)
     if arguments.data is None:
         if not arguments.items:
             raise ArgumentError("--record", "needs named items, or --data", "none", "xcrepro run ITEM ... --record")
-        recordings = [recording.of(entry, parameters, count_splits) for entry in named]
+        recordings = [recording.of(entry, _with_folder(parameters, entry.root), count_splits) for entry in named]
     else:
         if parameters:
             raise ArgumentError("--data", "goes without -p", list(parameters), "the manifest has the parameters")
@@ -196,6 +193,19 @@ def _record(arguments, parameters: dict) -> int:
         return 0
     with runner.alone(paths.project_root()):
         return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+
+
+def _with_folder(parameters: dict, root: Path) -> dict:
+    """And the folder in which the real data of the named dataset lie, where none is given."""
+    from xcrepro.data import load, registry
+    from xcrepro.repro import recorded
+
+    name = parameters.get("dataset")
+    if parameters.get("folder") or recorded.own_data(name, root) or (entry := registry.find(name)) is None:
+        return parameters
+    load.require(name)
+    load.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
+    return {**parameters, "dataset": entry.name, "folder": str(load.home_of(name))}
 
 
 def _new(arguments) -> int:
@@ -220,9 +230,8 @@ def _accept(arguments) -> int:
     named = [item for item in arguments.items if item not in lessons]
     ok = True
     if named or arguments.all:
-        small = arguments.size == "small"
-        given = {"jobs": arguments.jobs, "accept": True, "write_back": small, "long": arguments.long}
-        ok = runner.run(named, arguments.size, **given).ok
+        given = {"jobs": arguments.jobs, "accept": True, "write_back": True, "long": arguments.long}
+        ok = runner.run(named, **given).ok
     for lesson in tidy.find(lessons) if lessons else ():
         fault = runner.accept_lesson(lesson)
         print(f"{lesson.name}  {fault or 'accepted'}", flush=True)
@@ -233,7 +242,7 @@ def _accept(arguments) -> int:
 def _check(arguments) -> int:
     from xcrepro.repro import guard, runner
 
-    report = runner.run(None, arguments.size, jobs=arguments.jobs, long=arguments.long)
+    report = runner.run(None, jobs=arguments.jobs, long=arguments.long)
     faults = guard.project()
     for name, problems in faults.items():
         for problem in problems:

@@ -32,6 +32,11 @@ def taken(arguments, *names: str) -> dict:
     return {name: getattr(arguments, name) for name in names}
 
 
+def split_of(text: str) -> int | str:
+    """A split's number or name, as it is typed."""
+    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
+
+
 _SPELT = {"others": "--with", "from_format": "--from"}
 """Options that are called otherwise where they are typed."""
 
@@ -92,7 +97,7 @@ def names_dataset(arguments) -> bool:
     path = Path(arguments.truth)
     if path.is_dir():
         return arguments.truth_from is None and not annif.sniff_folder(path)
-    return not path.exists() and arguments.truth_from is None and registry.find(str(path)) is not None
+    return not path.exists() and arguments.truth_from is None and registry.is_name(str(path))
 
 
 def read(arguments, files, k: int | None = None):

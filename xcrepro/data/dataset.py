@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -27,10 +27,33 @@ class Split:
         None where a source gives labels only.
     Y : csr_matrix of float32, (n, L)
         Ones, rows sorted by label id, no duplicates, no stored zeros.
+    texts : dict of str to ndarray of str, (n,)
+        The points' texts by field, such as ``"title"``, where the dataset has them; empty otherwise.
+    numbers : ndarray of int64, (n,), optional
+        What the points are called elsewhere, such as Project Gutenberg's numbers.
     """
 
     X: csr_matrix | None
     Y: csr_matrix
+    texts: dict[str, np.ndarray] = field(default_factory=dict, repr=False, kw_only=True)
+    numbers: np.ndarray | None = field(default=None, repr=False, kw_only=True)
+
+    def rows(self, which) -> Self:
+        """Some of the points.
+
+        Parameters
+        ----------
+        which : slice or array_like
+            A mask or indices.
+
+        Returns
+        -------
+        Split
+            With all that is known of these points, in the order of ``which``.
+        """
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        texts = {name: values[which] for name, values in own.pop("texts").items()}
+        return replace(self, texts=texts, **{name: part if part is None else part[which] for name, part in own.items()})
 
 
 @dataclass(frozen=True)

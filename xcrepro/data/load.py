@@ -6,12 +6,15 @@ that can differ from what was published.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import dataclasses
 import os
 import re
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,8 +65,9 @@ def load(
     name: str,
     path: str | os.PathLike | None = None,
     *,
-    split: int = 0,
+    split: int | str = 0,
     points: int | None = None,
+    fields: Sequence[str] | None = None,
     check: str | bool = "repository",
     A: float | None = None,
     B: float | None = None,
@@ -75,11 +79,12 @@ def load(
     ----------
     name : str
         A name of the catalogue (:mod:`xcrepro.data.registry` says how to add one), or any other together with ``path``:
-        data of your own, of which nothing is known.
+        data of your own, of which nothing is known. A name means the real data; ``"synthetic eurlex-4k"`` asks for
+        :func:`xcrepro.twin` of them at full scale.
     path : path, optional
-        The folder that holds the files; None: that of a ``dataset.toml`` of your own, or ``<cache>/datasets/<name>``
-        (:func:`xcrepro.paths.cache_dir`), which is filled from the archive first where it is not there yet (see
-        :func:`fetch`). A ``dataset.toml`` in it describes the data; else a folder holds ONE of
+        The folder that holds the files; None: that of a ``dataset.toml`` of your own, the folder ``<name>`` where you are,
+        or ``<cache>/datasets/<name>`` (:func:`xcrepro.paths.cache_dir`), which is filled from the archive first where it is
+        not there yet (see :func:`fetch`). A ``dataset.toml`` in it describes the data; else a folder holds ONE of
 
         - ``train.txt`` and ``test.txt``, or ``*_train.txt`` and ``*_test.txt``
         - ``trn_X_Xf.txt``, ``trn_X_Y.txt``, ``tst_X_Xf.txt``, ``tst_X_Y.txt``; the ``Y`` files alone give a dataset
@@ -89,12 +94,17 @@ def load(
         and beside them ``lbl_X_Xf.txt``, the labels' words (``label_features``), where there is one;
         with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
         subfolder that does. A second candidate for a file is refused rather than guessed at.
-    split : int
-        Which column of the split files, from 0 (they have ten); other layouts have only split 0.
+    split : int or str
+        Which column of the split files, from 0 (they have ten); other layouts have only split 0. ``"time"`` of
+        ``"gutenberg"``: its test books were released after its training books. Split 0 of ``"cooking"`` is the fastText
+        tutorial's, 1 to 10 are random.
     points : int, optional
-        Of ``"tib"``, the open dataset that comes with the package: that many of its records, 20 at least, a random subsample
-        whose order is fixed, so that a larger one holds all of a smaller one. Labels that are on none of them are left out.
-        Three quarters of them are train points, a fifth test points, the rest validation points. None: all.
+        Of the open datasets that come with the package (``"tib"``, ``"gutenberg"``, ``"cooking"``): that many of their
+        records, 20 at least, a random subsample whose order is fixed, so that a larger one holds all of a smaller one.
+        Labels that are on none of them are left out. Three quarters of them are train points, a fifth test points, the rest
+        validation points. None: all.
+    fields : sequence of str, optional
+        Of ``"gutenberg"``: whose words are the features, ``("title",)`` by default, or ``("title", "author")``.
     check : str or bool
         The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
         dataset); another of its sources, e.g. ``"jain16:table2"``; or False for none.
@@ -139,19 +149,25 @@ def load(
     >>> ds.label_names[:2]
     ('Hadoop', 'SQL Server 2012')
     """
+    if (original := registry.synthetic(name)) is not None:
+        return _synthetic(original, {"path": path, "points": points, "split": split or None, "fields": fields}, A, B)
     entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
-    split = whole_number("split", split)
-    if entry.splits is not None and split >= entry.splits:
+    is_open = path is None and "committed" in entry.archive
+    if not (is_open and isinstance(split, str)):
+        split = whole_number("split", split)
+    if isinstance(split, int) and entry.splits is not None and split >= entry.splits:
         raise ArgumentError("split", f"must be from 0 to {entry.splits - 1} for {entry.printed_name}", split)
     usual = {"A": (A, entry.A), "B": (B, entry.B)}
     A, B = (own if given is None else real_number(name, given, at_least=0) for name, (given, own) in usual.items())
-    if path is None and "committed" in entry.archive:
-        from xcrepro.data import tib
+    if is_open:
+        from xcrepro.data import open_sets
 
-        return tib.load(entry, A, B, split, points)
-    if points is not None:
-        raise ArgumentError("points", "must be None but for 'tib', the dataset that comes with the package", points)
+        return open_sets.load(entry, A, B, split, points, fields)
+    for argument, given in (("points", points), ("fields", fields)):
+        if given is not None:
+            rule = "must be None but for the datasets that come with the package"
+            raise ArgumentError(argument, rule, given, f"these are {', '.join(registry.committed_names())}")
     folder = Path(path).expanduser() if path is not None else _available_folder(entry)
     if folder is None:
         folder = _home(entry)
@@ -175,6 +191,41 @@ def load(
         validation=_validation(entry, folder, train),
         label_features=_label_features(entry, folder, train),
     )
+
+
+def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Dataset:
+    """A twin at full scale, with what is asked of its propensities; refused with what only real data have."""
+    from xcrepro.data.twin import twin
+
+    for argument, value in given.items():
+        if value is not None:
+            raise ArgumentError(
+                argument, "must be left out for synthetic data", value, f"real data are called {name!r}"
+            )
+    ds = twin(name)
+    return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
+
+
+def at_hand(name: str) -> bool:
+    """Whether the real data of a dataset of the catalogue are on this machine, so that :func:`load` downloads nothing."""
+    entry = registry.get(name)
+    return _available_folder(entry) is not None or _own_archive(entry).is_file()
+
+
+def require(name: str) -> None:
+    """DataMissing, with the ways to get them, where a dataset's real data are not on this machine."""
+    entry = registry.get(name)
+    if not at_hand(name):
+        raise DataMissing(_what_to_do(entry, "is not on this machine"))
+
+
+def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
+    """The folder in which :func:`load` finds a dataset's files; None where there is none, and of what comes with the kit."""
+    entry, _ = _entry_of(name, path)
+    if path is None and "committed" in entry.archive:
+        return None
+    folder = Path(path).expanduser() if path is not None else _available_folder(entry)
+    return folder and next(iter(_find_named(entry, folder, archived=path is None).values())).parent
 
 
 def count_splits(name: str, path: str | os.PathLike | None) -> int:
@@ -344,7 +395,18 @@ def _available_folder(entry: Entry) -> Path | None:
         return paths.committed(entry.archive["committed"])
     if lies_beside(entry):
         return entry.folder
+    here = Path.cwd() / entry.name
+    with contextlib.suppress(DataMissing):  # any other folder of this name is none of ours
+        _find(here)
+        return here
     return home if (home := _home(entry)).is_dir() else None
+
+
+def _own_archive(entry: Entry) -> Path:
+    """Where an archive lies that somebody saved by hand, whether it is there or not."""
+    saved = _home(entry).with_name(f"{entry.name}.zip")
+    beside = entry.folder / entry.archive["file"] if entry.folder and "file" in entry.archive else saved
+    return beside if not saved.is_file() else saved
 
 
 def lies_beside(entry: Entry) -> bool:
@@ -575,9 +637,7 @@ def _fetch(
     """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
     home = _home(entry)
     record = _record_of(entry)
-    own = home.with_name(f"{entry.name}.zip")
-    if not own.is_file() and entry.folder and "file" in entry.archive:
-        own = entry.folder / entry.archive["file"]
+    own = _own_archive(entry)
     if not own.is_file() and entry.proprietary:
         raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
     if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
@@ -637,16 +697,19 @@ def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
     return error
 
 
-def _what_to_do(entry: Entry, reason: str, url: str = PAGE) -> str:
+def _what_to_do(entry: Entry, reason: str, url: str = "") -> str:
     home, toml = _home(entry), entry.folder and entry.folder / registry.FILE
     wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
-    archive = f"save the archive from {url}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
+    archive = f"save the archive from {url or PAGE}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
+    if not url and entry.archive.keys() & {"key", "url"}:
+        archive = f"run: xcrepro fetch {entry.name}\n    which downloads it; without a network, {archive}"
     if toml and "url" not in entry.archive:
         archive = f"name the archive in {toml}: [archive] with url or file"
     return (
         f"{entry.printed_name} {reason}. Do one of these:\n"
         f"  - {archive}\n"
         f"  - put the files ({wanted})\n    into {entry.folder or home}{os.sep}\n"
-        f'  - name the folder that holds them: xcrepro.load("{entry.name}", path="...")\n'
-        f"XCREPRO_DATA sets the cache folder. Nothing is replaced by synthetic data; xcrepro.twin makes those."
+        f'  - name the folder that holds them: xcrepro.load("{entry.name}", path="..."), or -p folder DIR of a notebook\n'
+        f"XCREPRO_DATA sets the cache folder. Nothing is replaced by synthetic data; "
+        f'the name "synthetic {entry.name}" asks for those.'
     )

@@ -363,6 +363,23 @@ def nearest_names(name: str, cutoff: float = 0.5) -> str:
     return " or ".join(map(repr, list(close)[:3]))
 
 
+def synthetic(name: object) -> str | None:
+    """Of which dataset a name asks for synthetic data, ``"synthetic eurlex-4k"``; None of a name that means real data."""
+    first, blank, rest = name.strip().partition(" ") if isinstance(name, str) else ("", "", "")
+    return rest.strip() if blank and first.lower() == "synthetic" else None
+
+
+def committed_names() -> list[str]:
+    """The datasets that come with the package, in full."""
+    return [name for name, entry in package().items() if "committed" in entry.archive]
+
+
+def is_name(name: str) -> bool:
+    """Whether ``name`` is a dataset's of the catalogue, or asks for synthetic data of one."""
+    original = synthetic(name)
+    return find(name if original is None else original) is not None
+
+
 def find(name: str) -> Entry | None:
     """As :func:`get`, but None for a name that the catalogue does not have."""
     try:

@@ -114,7 +114,7 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     ----------
     name : str
         A dataset of the catalogue (``xcrepro.data.registry.names()``) whose numbers of points and labels and an average of
-        labels are known.
+        labels are known; ``"synthetic "`` before it says the same.
     scale : float
         Its share of the dataset's points, above 0 and at most 1; at least 100 train and 50 test points. A smaller twin is
         as a random subsample of the points: labels a point and each label's share of the points stay,
@@ -204,7 +204,8 @@ def twin(name: str, scale: float = 1.0, seed: int = 0, *, hierarchy: bool | None
     >>> bool((tw.train.Y > tw.train.Y_complete).nnz == 0 and tw.label_counts.min() > 0)
     True
     """
-    entry, scale = _asked(name, scale)
+    original = registry.synthetic(name)
+    entry, scale = _asked(name if original is None else original, scale)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", "must be a whole number from 0 to 2**63 - 1", repr(seed))
     if not (hierarchy is None or isinstance(hierarchy, bool)):

@@ -31,7 +31,8 @@ _ID_KEYS = ("uid", "id", "row", "document_id")
 
 
 class Vectorized(NamedTuple):
-    """What was written: the points of each part, and how many of all have no label, or none of the train points' terms."""
+    """What was written: the points of each part, how many of these have no label, or none of the train points' terms, and how
+    many points are in no part, because their group began before theirs."""
 
     name: str
     points: dict[str, int]
@@ -39,6 +40,7 @@ class Vectorized(NamedTuple):
     n_labels: int
     without_labels: int
     without_features: int
+    left_out: int = 0
 
 
 class _Points(NamedTuple):
@@ -46,6 +48,8 @@ class _Points(NamedTuple):
     labels: list[list[str | int]]
     ids: list[str]
     places: list[tuple[str, int]]  # file and line
+    times: list[str | float]
+    groups: list[str]
 
 
 def vectorize(
@@ -56,6 +60,8 @@ def vectorize(
     test_share: float = 0.2,
     validation_share: float = 0.0,
     seed: int = 0,
+    by: str | None = None,
+    group: str | None = None,
     text_keys: Sequence[str] | None = None,
     label_key: str | None = None,
     label_names: LabelNames | None = None,
@@ -73,7 +79,10 @@ def vectorize(
     calls the points, else their line numbers), and ``dataset.toml``, by which :func:`xcrepro.load` reads it.
 
     Without ``test``, a file of its own, the test points are ``test_share`` of ``source``, drawn at random; each part
-    keeps the file's order. ``text_keys`` are by default those of title, content and text that there are, joined by a
+    keeps the file's order. ``by`` names a field with a time, a number or a date such as 2026-11-26: the latest points are then
+    the test points, those before them validate, and points of one time are in one part. ``group`` names a field whose equal
+    values are never in two parts, such as issues of one series; with ``by``, a point is left out where its group began in an
+    earlier part. ``text_keys`` are by default those of title, content and text that there are, joined by a
     blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is: names, or ids from 0.
     ``label_names`` fix the ids, which else follow the alphabet, test points included. ``min_df`` is in how many train
     points a term must occur, ``ngrams`` the longest run of words that is a term; ``sublinear`` takes 1 + log of a
@@ -82,11 +91,17 @@ def vectorize(
     folder = Path(out)
     name = _name(folder, name)
     _check_options(test_share, validation_share, test, seed, min_df, ngrams, max_features)
-    points = {"train": _read(source, text_keys, label_key)}
+    points = {"train": _read(source, text_keys, label_key, by, group)}
     if test is not None:
+        if by is not None or group is not None:
+            raise ArgumentError("by and group", "must be None where the test points have a file", [by, group])
         points["test"] = _read(test, text_keys, label_key)
-    shares = {"test": test_share if test is None else 0.0, "validation": validation_share}
+    shares, n = (
+        {"test": test_share if test is None else 0.0, "validation": validation_share},
+        len(points["train"].texts),
+    )
     points |= _split(source, points["train"], shares, seed)
+    left_out = n + len(points["test"].texts) * (test is not None) - sum(len(of.texts) for of in points.values())
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("out", "must be a new or an empty folder", folder)
     names = label_names if label_names is not None else _names(list(points.values()))
@@ -108,6 +123,7 @@ def vectorize(
         len(names),
         sum(int((np.diff(y.indptr) == 0).sum()) for y in Y.values()),
         sum(int((np.diff(x.indptr) == 0).sum()) for x in X.values()),
+        left_out,
     )
 
 
@@ -137,8 +153,14 @@ def _check_options(test_share, validation_share, test, seed, min_df, ngrams, max
         whole_number("max_features", max_features, 1)
 
 
-def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: str | None) -> _Points:
-    points = _Points([], [], [], [])
+def _read(
+    path: str | os.PathLike,
+    text_keys: Sequence[str] | None,
+    label_key: str | None,
+    by: str | None = None,
+    group: str | None = None,
+) -> _Points:
+    points = _Points([], [], [], [], [], [])
     for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
         texts = [record.get(key) for key in keys]
@@ -157,7 +179,23 @@ def _read(path: str | os.PathLike, text_keys: Sequence[str] | None, label_key: s
         own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
         points.ids.append(check_text(path, line, re.sub(r"\s+", " ", str(own))))
         points.places.append((os.fspath(path), line))
+        if by is not None:
+            points.times.append(_time(path, line, record.get(by), by, points.times[:1]))
+        if group is not None:
+            if not isinstance(record.get(group), (str, int)):
+                raise DataError(path, f"{group} {shown(str(record.get(group)))}", "a text or whole number", line=line)
+            points.groups.append(str(record[group]))
     return points
+
+
+def _time(path: str | os.PathLike, line: int, value: object, by: str, before: list[str | float]) -> str | float:
+    """A number, or a date whose text sorts by time."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    if not number and not (isinstance(value, str) and re.match(r"\d{4}(-\d\d(-\d\d)?)?(?!\d)", value)):
+        raise DataError(path, f"{by} {shown(str(value))}", "a number, or a date such as 2026-11-26", line=line)
+    if before and isinstance(before[0], str) == number:
+        raise DataError(path, f"{by} {shown(str(value))}", "numbers or dates throughout", line=line)
+    return float(value) if number else value
 
 
 def _label(path: str | os.PathLike, line: int, label: object) -> str | int:
@@ -170,18 +208,48 @@ def _label(path: str | os.PathLike, line: int, label: object) -> str | int:
 
 
 def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict[str, _Points]:
-    """Parts drawn at random; "train" is what is left."""
+    """Parts drawn at random, or by time; "train" is what is left."""
     n = len(points.texts)
-    order, at, parts = np.random.default_rng(seed).permutation(n), 0, {}
-    for part, share in shares.items():
-        if share:
-            size = max(1, round(share * n))
-            parts[part], at = np.sort(order[at : at + size]), at + size
-    if at >= n:
+    part = _by_time(points.times, shares) if points.times else _at_random(points.groups, n, shares, seed)
+    if points.times and points.groups:
+        _, which = np.unique(points.groups, return_inverse=True)
+        began = np.zeros(which.max() + 1, np.int64)  # parts are numbered from the latest
+        np.maximum.at(began, which, part)
+        part = np.where(part < began[which], -1, part)
+    if not (part == len(shares)).any() or any(
+        share and not (part == i).any() for i, share in enumerate(shares.values())
+    ):
         do = "Give more points, or the test points in a file of their own (--test, test=)"
         raise DataError(source, f"{n} points", "enough for train points and each share", do=do)
-    parts["train"] = np.sort(order[at:])
-    return {part: _Points(*([column[row] for row in rows] for column in points)) for part, rows in parts.items()}
+    rows = {name: np.flatnonzero(part == i) for i, name in enumerate([*shares, "train"])}
+    chosen = {name: of for name, of in rows.items() if name == "train" or shares[name]}
+    return {name: _Points(*([of[row] for row in at] if of else [] for of in points)) for name, at in chosen.items()}
+
+
+def _at_random(groups: list[str], n: int, shares: dict[str, float], seed: int) -> np.ndarray:
+    """The number of each point's part, in the order of the shares, then train; a group is drawn whole."""
+    which = np.unique(groups, return_inverse=True)[1] if groups else np.arange(n)
+    order = np.random.default_rng(seed).permutation(which.max(initial=-1) + 1)
+    sizes, part, at = np.bincount(which), np.full(len(order), len(shares)), 0
+    for i, share in enumerate(shares.values()):
+        wanted = max(1, round(share * n)) if share else 0
+        while wanted > 0 and at < len(order):
+            part[order[at]] = i
+            wanted, at = wanted - sizes[order[at]], at + 1
+    return part[which]
+
+
+def _by_time(times: list[str | float], shares: dict[str, float]) -> np.ndarray:
+    """The number of each point's part: the latest first; points of one time have one part."""
+    found, which, counts = np.unique(np.array(times), return_inverse=True, return_counts=True)
+    after = len(times) - np.cumsum(counts)  # points that come later
+    part, begin = np.full(len(found), len(shares)), 0
+    for i, share in enumerate(shares.values()):
+        end = begin + round(share * len(times))
+        if share:
+            part[(after >= begin) & (after < max(end, begin + 1))] = i
+            begin = int((counts[part <= i]).sum())
+    return part[which]
 
 
 def _names(parts: list[_Points]) -> LabelNames:

@@ -132,8 +132,14 @@ def write(lines: Iterable[Known]) -> Path:
     with atomic_path(TABLE) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [f.name for f in fields(Known)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(map(asdict, sorted(kept + lines, key=lambda k: (k.dataset, int(k.split or 0), k.part))))
+        writer.writerows(map(asdict, sorted(kept + lines, key=_place)))
     return TABLE
+
+
+def _place(line: Known) -> tuple:
+    """Splits by number, then those that have a name."""
+    numbered = line.split.isdigit() or not line.split
+    return line.dataset, not numbered, int(line.split or 0) if numbered else 0, line.split, line.part
 
 
 def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recognised:

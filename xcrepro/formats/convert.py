@@ -52,7 +52,7 @@ def convert(
     replace : bool
         Whether files that are there may be written over: the target and what is written beside it.
     **options
-        ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them; ``unknown``, ``one_based``, ``by_rank``.
+        ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them; ``unknown``, ``by_rank``, ...
 
     Raises
     ------

@@ -63,7 +63,7 @@ def dataset_of(truth: str | os.PathLike, truth_format: str | None = None, split=
             if value is not None:
                 raise ArgumentError(name, "goes with a dataset's name as truth", value)
         return None
-    if registry.find(str(truth)) is None and (path.suffix or len(path.parts) > 1):
+    if not registry.is_name(str(truth)) and (path.suffix or len(path.parts) > 1):
         raise DataMissing(f"{path}: no such file; give a file of labels, a dataset's folder, or its name")
     return load(str(truth), split=split or 0, points=points)
 

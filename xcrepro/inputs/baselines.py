@@ -17,7 +17,9 @@ from xcrepro.predictions import TopK, read_calibration_npz
 from xcrepro.truth import Truth, as_truth
 
 PLACES = 100
-"""Labels a point that are kept of every model's predictions."""
+"""Labels per point among which rules choose, and as many as k may be."""
+SHOWN = 5
+"""Labels per point that most tables read."""
 
 # Called with the dataset (for its propensities' A and B) and the seed.
 RECIPES: dict[str, Callable[[Dataset, int], models.Model]] = {
@@ -93,15 +95,18 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     """The training of one baseline (:func:`recipe`) on the train split of a dataset, shared by all who ask."""
     model, X, Y = recipe(name, ds, seed), ds.train.X, ds.train.Y
     if not needs_label_features(name):
-        return trained.training(model, X, Y)
+        return trained.training(model, X, Y, of=ds.name)
     if ds.label_features is None:
         rule = "must be of baselines that do without words of the labels, which this dataset does not have"
         raise ArgumentError("names", rule, repr(name), "take a dataset of the group label-features, or leave it out")
     if name in READERS:
-        return trained.training(model, X, Y, label_features=ds.label_features)
+        return trained.training(model, X, Y, of=ds.name, label_features=ds.label_features)
     as_points = sparse.identity(Y.shape[1], np.float32, "csr")
     return trained.training(
-        model, sparse.vstack([X, ds.label_features], format="csr"), sparse.vstack([Y, as_points], format="csr")
+        model,
+        sparse.vstack([X, ds.label_features], format="csr"),
+        sparse.vstack([Y, as_points], format="csr"),
+        of=ds.name,
     )
 
 
@@ -111,7 +116,7 @@ def needs_label_features(name: str) -> bool:
 
 
 def predictions(
-    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = PLACES
+    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = SHOWN
 ) -> dict[str, TopK]:
     """Model -> the ``places`` best labels of each test point: saved predictions first, then the baselines (by default all).
 

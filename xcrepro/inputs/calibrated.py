@@ -37,9 +37,7 @@ ROUNDING = 1e-6
 
 def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:
     """The data with these train points alone; labels that none of them has observed fall out of both splits."""
-    parts = {field.name: getattr(ds.train, field.name) for field in dataclasses.fields(ds.train)}
-    columns = {name: None if part is None else part[rows] for name, part in parts.items()}
-    train = dataclasses.replace(ds.train, **columns)
+    train = ds.train.rows(rows)
     seen = np.flatnonzero(np.bincount(train.Y.indices, minlength=train.Y.shape[1]))
     return keep_labels(dataclasses.replace(ds, train=train), seen)
 
@@ -48,7 +46,8 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
     """The data with these labels alone, in the order of their ids here, with all points and what is known of the labels."""
 
     def split(part: Split) -> Split:
-        of_labels = [field.name for field in dataclasses.fields(part) if field.name != "X"]
+        of_points = {"X", "texts", "numbers"}
+        of_labels = [field.name for field in dataclasses.fields(part) if field.name not in of_points]
         return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
 
     names, codes = (tuple(of[label] for label in labels) if of else () for of in (ds.label_names, ds.label_codes))
@@ -67,7 +66,7 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
 
 
 def predictions(
-    ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.PLACES
+    ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.SHOWN
 ) -> dict[str, TopK]:
     """:func:`xcrepro.inputs.baselines.predictions` of ``models``, by default all of :data:`MODELS`."""
     return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
@@ -118,14 +117,16 @@ def _near_probability(top: TopK) -> bool:
     return bool(((scores >= -ROUNDING) & (scores <= 1 + ROUNDING)).all())
 
 
-def held_out(ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "") -> dict[str, TopK]:
+def held_out(
+    ds: Dataset, names: Sequence[str], seed: int = 0, given: str = "", places: int = baselines.SHOWN
+) -> dict[str, TopK]:
     """Model -> predictions for ``ds.validation``, to fit a map of scores on; empty if the dataset has no such points."""
     if ds.validation is None or ds.validation.X is None:
         return {}
     files = _files(given)
     ours = [name for name in names if name not in files and (name in baselines.RECIPES or name in baselines.VARIANTS)]
     X = ds.validation.X
-    return {name: baselines.training(name, ds, seed).predictions(X, baselines.PLACES) for name in ours}
+    return {name: baselines.training(name, ds, seed).predictions(X, places) for name in ours}
 
 
 def recalibrated(

@@ -55,9 +55,9 @@ def count(ds: Dataset, source: str, columns: Sequence[str]) -> dict[str, float |
     return {column: found[FIELDS[column]] for column in columns}
 
 
-def compare_files(source: str, columns: Sequence[str], folder: str, size: str) -> pd.DataFrame:
+def compare_files(source: str, columns: Sequence[str], folder: str) -> pd.DataFrame:
     """Every number of a table whose dataset is on this machine, counted in its files: dataset, quantity, printed, ours."""
-    here = load_available(registry.names(source), size, folder)
+    here = load_available(registry.names(source), folder)
     found = ((registry_name(ds), count(ds, source, columns)) for ds in here)
     return _compare(source, found)
 

@@ -1,4 +1,4 @@
-"""Which data an item runs on: a real dataset from the reader's folder or the cache, or its synthetic twin.
+"""Which data an item runs on: the real ones that a dataset's name means, or synthetic ones, asked for by name.
 
 ``folder`` is a dataset's own folder (:func:`pick`), or, if an item takes several datasets, a folder with a subfolder
 for each, named by its key in the catalogue (:func:`subfolder`, :func:`load_available`).
@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from xcrepro import paths, propensity
+from xcrepro import propensity
 from xcrepro.data import registry
 from xcrepro.data.dataset import Dataset
-from xcrepro.data.load import lies_beside, load
+from xcrepro.data.load import home_of, load, require
 from xcrepro.data.twin import Twin, twin
 from xcrepro.diagnose import fingerprints
 from xcrepro.errors import ArgumentError, DataError, DataMissing
@@ -30,20 +30,19 @@ PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
 
 def pick(
     dataset: str,
-    size: str = "small",
     scale: float = 1.0,
     seed: int = 0,
     folder: str | os.PathLike = "",
-    split: int | None = None,
+    split: int | str | None = None,
     A: float | None = None,
     B: float | None = None,
     points: int | None = None,
 ) -> Dataset:
-    """The real ``dataset`` if ``folder`` is given, at size paper, or if it is at hand anyway; else its synthetic twin.
+    """The real ``dataset``: from ``folder``, else where :func:`xcrepro.load` finds it; DataMissing where it is nowhere.
 
-    At hand are those that come with the package and the reader's own with a ``dataset.toml``. At size paper it comes
-    from the cache, downloading at need. ``scale`` and ``seed`` are the twin's (:func:`xcrepro.twin`), and ``points``
-    and the split, by default the first, are the real data's (:func:`xcrepro.load`).
+    Nothing is downloaded here. ``"synthetic eurlex-4k"`` asks for synthetic data, drawn at ``scale`` with ``seed``
+    (:func:`xcrepro.twin`); ``points`` (of those that come with the package) and the split, by default the first, are real
+    data's (:func:`xcrepro.load`).
     """
     if split == "mean":
         raise ArgumentError(
@@ -52,15 +51,22 @@ def pick(
             repr(split),
             "xcrepro run ITEM -p split mean -p folder DIR runs each",
         )
-    entry = registry.find(dataset)
-    if not folder and entry is not None and "committed" in entry.archive:
-        return load(dataset, split=split or 0, points=points, A=A, B=B)
-    if folder or size == "paper" or (entry is not None and lies_beside(entry)):
+    if (original := registry.synthetic(dataset)) is None:
+        if not folder:
+            require(dataset)
+            if "committed" in registry.get(dataset).archive:
+                return load(dataset, split=split or 0, points=points, A=A, B=B)
         return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
-    if split:
-        raise ArgumentError("split", "must be None or 0 for a twin, which has one split", split)
-    ds = twin(dataset, scale=scale, seed=seed)
+    for name, value in (("folder", folder), ("split", split)):
+        if value:
+            raise ArgumentError(name, "must be empty for synthetic data", value, f"real data are called {original!r}")
+    ds = twin(original, scale=scale, seed=seed)
     return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
+
+
+def home(dataset: str, folder: str | os.PathLike = "") -> Path | None:
+    """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and of what the kit brings."""
+    return home_of(dataset, folder or None) if registry.synthetic(dataset) is None else None
 
 
 def _held_to_record(ds: Dataset) -> Dataset:
@@ -88,12 +94,10 @@ def subfolder(folder: str | os.PathLike, dataset: str) -> str:
     return str(home)
 
 
-def load_available(datasets: Sequence[str], size: str, folder: str | os.PathLike = "") -> list[Dataset]:
-    """Those of ``datasets`` that are in ``folder``, or at size paper in the cache; nothing is downloaded."""
-    if not folder and size != "paper":
-        return []
-    home = Path(folder).expanduser() if folder else paths.cache_dir() / "datasets"
-    return [load(name, home / name) for name in datasets if (home / name).is_dir()]
+def load_available(datasets: Sequence[str], folder: str | os.PathLike = "") -> list[Dataset]:
+    """Those of ``datasets`` that have a subfolder in ``folder``; none where that is empty."""
+    parent = Path(folder).expanduser()
+    return [load(name, parent / name) for name in datasets if folder and (parent / name).is_dir()]
 
 
 def registry_name(ds: Dataset) -> str:

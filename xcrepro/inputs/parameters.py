@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.data import registry
+from xcrepro.data import load, open_sets, registry
 from xcrepro.data.lines import shown
 from xcrepro.errors import ArgumentError, DataMissing
 from xcrepro.inputs import baselines, datasets
@@ -17,15 +17,16 @@ Rule = Callable[[str, object], object]
 
 def check(values: Mapping[str, object]) -> None:
     """Refuse, in the notebook's own names, what a run could not use; parameters that have no rule here are not looked at."""
-    real = bool(values.get("folder")) or values.get("size") == "paper"
     for name, value in values.items():
         if rule := _RULES.get(name):
             rule(f"parameter {name}", value)
     for name in ("dataset", "names"):
         for key in _listed(values.get(name, [])):
             # With a folder any name may stand for the reader's own data.
-            if not real and registry.find(key) is None:
-                registry.get(key)
+            if (original := registry.synthetic(key)) is not None:
+                registry.get(original)
+            elif not values.get("folder"):
+                load.require(key)
             if name == "names" and values.get("folder"):
                 datasets.subfolder(values["folder"], key)
     for name, other in (("scales", "names"), ("ks", "names")):
@@ -107,7 +108,7 @@ _RULES: dict[str, Rule] = {
     "model": lambda name, value: _models(name, [value]),
     "folder": _folder,
     "predictions": _predictions,
-    "split": _unless((None, "mean"), _count(0)),
+    "split": _unless((None, "mean", *open_sets.NAMED), _count(0)),
     "A": _unless((None,), _number(above=0)),
     "B": _unless((None,), _number(at_least=0)),
     "draws": _count(2),

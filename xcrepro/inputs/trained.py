@@ -1,8 +1,9 @@
 """Fitted models and their predictions, kept in the cache so that all notebooks share one training.
 
 A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
-code that it runs through (:mod:`xcrepro.closure`), and the versions of the libraries that train. Where that is in the cache it
-is read; otherwise it is trained and stored, whole or not at all, while other processes that want the same one wait for it.
+code that it runs through (:mod:`xcrepro.closure`), and the versions of the libraries that train. Predictions that the
+repository has (:mod:`xcrepro.inputs.stored`) are read there, others in the cache. What is in neither is trained and kept in the
+cache, whole or not at all, while other processes that want the same one wait for it.
 """
 
 from __future__ import annotations
@@ -26,23 +27,30 @@ import numpy as np
 
 from xcrepro import closure, extras, paths
 from xcrepro.errors import DataError, system_fault
+from xcrepro.inputs import stored
 from xcrepro.models import base
 from xcrepro.models.base import Model
 from xcrepro.predictions import TopK
 from xcrepro.truth import Truth, as_truth
 
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "napkinxc")
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 _ABOUT = "training.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A model's training on one set of data, by :func:`training`; ``folder`` holds, or will hold, what comes of it."""
+    """A model's training on one set of data, by :func:`training`; ``folder`` holds, or will hold, what comes of it.
+
+    ``key`` and ``code`` are digests of parameters and data, and of the code that trains; ``of`` is the dataset's name.
+    """
 
     prototype: Model
     X: object
     truth: Truth
     folder: Path
+    key: str
+    code: str
+    of: str = ""
     further: dict = dataclasses.field(default_factory=dict)
 
     def model(self) -> Model:
@@ -54,7 +62,19 @@ class Training:
         """The fitted model's k best labels of each row, all of them where there are fewer; read or made likewise."""
         k = min(k, self.truth.n_labels)
         features = base.check_features(X)
-        path = self.folder / f"top{k}-{_content(features.indptr, features.indices, features.data)[:16]}.npz"
+        rows = _content(features.indptr, features.indices, features.data)[:16]
+        entry = stored.find(self.key, self.code, rows, k)
+        confirms = entry is not None and stored.to_confirm(entry)
+        if entry and not confirms and (top := stored.read(entry, _libraries())):
+            return top.head(k)
+        top = self._predictions(features, rows, k)
+        if confirms:
+            stored.confirm(entry, top, _libraries())
+        stored.note(self._described() | {"rows_of": rows}, top)
+        return top
+
+    def _predictions(self, features, rows: str, k: int) -> TopK:
+        path = self.folder / f"top{k}-{rows}.npz"
         with _locked(self.folder) as writable:
             if path.is_file():
                 try:
@@ -84,6 +104,22 @@ class Training:
         except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
+
+    def _described(self) -> dict:
+        """What the index of stored predictions says of it."""
+        usual = {field.name: field.default for field in dataclasses.fields(self.prototype)}
+        own = {name: value for name, value in self.prototype.get_params().items() if value != usual[name]}
+        told = ", ".join(f"{name}={value!r}" for name, value in own.items())
+        return {
+            "dataset": self.of or "data",
+            "model": f"{type(self.prototype).__name__}({told})",
+            "points": self.truth.n_rows,
+            "labels": self.truth.n_labels,
+            "seconds": round(self.about().get("train seconds", 0.0), 2),
+            "training": self.key,
+            "code": self.code,
+            "libraries": _libraries(),
+        }
 
     def _note(self, more: dict) -> None:
         text = json.dumps(self.about() | more, indent=1)
@@ -132,16 +168,15 @@ class Training:
             model.fit(self.X, self.truth, checkpoint=folder, **self.further)
 
 
-def training(prototype: Model, X, Y, **further) -> Training:
+def training(prototype: Model, X, Y, *, of: str = "", **further) -> Training:
     """The training of a model, in ``trained/<class>-<key>`` of the cache folder (``$XCREPRO_DATA``); nothing is trained yet.
 
-    ``further`` is what the model's ``fit`` takes besides, such as ``label_features`` of :class:`xcrepro.models.TwoTowers`.
-    ArgumentError where X, Y or one of these is none that ``fit`` takes.
+    ``of`` is the dataset's name, by which files are called. ``further`` is what the model's ``fit`` takes besides, such as
+    ``label_features`` of :class:`xcrepro.models.TwoTowers`. ArgumentError where X, Y or one of these is none that it takes.
     """
     features, relevant = base.check_features(X), as_truth(Y)
     name = type(prototype).__name__
-    about = {"class": name, "parameters": prototype.get_params(), "sources": _sources(type(prototype))}
-    text = _bytes(json.dumps(about, sort_keys=True, default=_plain))
+    text = json.dumps({"class": name, "parameters": prototype.get_params()}, sort_keys=True, default=_plain)
     shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
     points = features.indptr, features.indices, features.data
     checked = {one: base.check_features(matrix) for one, matrix in sorted(further.items())}
@@ -150,8 +185,11 @@ def training(prototype: Model, X, Y, **further) -> Training:
         for one, matrix in checked.items()
         for part in (_bytes(one), np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data)
     ]
-    key = _content(text, shapes, *points, relevant.indptr, relevant.indices, *besides)
-    return Training(prototype, features, relevant, paths.cache_dir() / "trained" / f"{name}-{key[:20]}", checked)
+    key = _content(_bytes(text), shapes, *points, relevant.indptr, relevant.indices, *besides)[:20]
+    code = code_of(type(prototype))
+    whole = hashlib.sha256(f"{key} {code} {_libraries()}".encode()).hexdigest()[:20]
+    folder = stored.apart(key) or paths.cache_dir() / "trained"
+    return Training(prototype, features, relevant, folder / f"{name}-{whole}", key, code, of, checked)
 
 
 def _bytes(text: str) -> np.ndarray:
@@ -211,10 +249,20 @@ def _content(*arrays: np.ndarray) -> str:
 
 @cache
 def _sources(kind: type[Model]) -> dict[str, str]:
-    """What a training of this class runs through: the code of its modules and of all that they import, and the libraries."""
+    """What a training of this class runs through: the code of its modules and of all that they import."""
     modules = [Path(sys.modules[cls.__module__].__file__) for cls in kind.__mro__ if cls is not object]
-    code = {"/".join(path.parts[-2:]): digest for path, digest in closure.digests(modules).items()}
-    return code | {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    return {"/".join(path.parts[-2:]): digest for path, digest in closure.digests(modules).items()}
+
+
+def code_of(kind: type[Model]) -> str:
+    """A digest of the code that a training of this class runs through."""
+    return hashlib.sha256(json.dumps(_sources(kind), sort_keys=True).encode()).hexdigest()[:12]
+
+
+@cache
+def _libraries() -> str:
+    """The libraries that train, with their versions."""
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES)
 
 
 def _plain(value):

@@ -93,8 +93,11 @@ def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFr
         if recorded.own_data(name):
             table["dataset"] = [one + WHOLE for one in table["dataset"]]
         there.append(table)
-    if "id" in here:  # what was found here from records of several splits says more than the splits' own outcomes
-        own = set(here.loc[here["source"] == _RECORDED, ["id", "dataset"]].itertuples(index=False, name=None))
+    if (
+        "id" in here
+    ):  # what was found here, of built-in counts or of records of several splits, goes before a record's own
+        own = here.loc[here["source"].isin([_LIVE, _RECORDED]), ["id", "dataset"]]
+        own = set(own.dropna().itertuples(index=False, name=None))
         there = [
             table[[pair not in own for pair in zip(table["id"], table["dataset"], strict=True)]]
             if "id" in table

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from xcrepro import diagnose, extras, formats, paths, propensity
 from xcrepro.arguments import one_of, real_number, whole_number
+from xcrepro.data import registry
 from xcrepro.data.load import load
 from xcrepro.data.names import LabelNames, read_label_names, write_label_names
 from xcrepro.data.read import read_xc
@@ -81,11 +82,11 @@ def make(
 ) -> Path:
     """Make a board in a new or empty folder: a split with labels taken out of it, the students' part, and the hidden one.
 
-    ``dataset`` is ``"tib"``, of whose records ``points`` are split anew, or a name of which :func:`xcrepro.twin` makes
-    synthetic data at this ``scale``. Labels go missing in train and test alike, by a ``rule`` (:data:`RULES`) of a
-    ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The first of the ``metrics``, each
-    with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``. Nothing is written where an
-    argument is refused.
+    ``dataset`` is ``"tib"``, of whose records ``points`` are split anew, or synthetic data, ``"synthetic eurlex-4k"``, drawn
+    at this ``scale``: the complete truth must be known. Labels go missing in train and test alike, by a ``rule``
+    (:data:`RULES`) of a ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The first of
+    the ``metrics``, each with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``. Nothing
+    is written where an argument is refused.
 
     >>> import tempfile
     >>> board = make(tempfile.mkdtemp(), points=400, deadline="2030-01-31T18:00+00:00", seed=1)
@@ -131,6 +132,11 @@ def _source(dataset: str, points: int | None, scale: float, seed: int):
         order = np.random.default_rng([seed, 0]).permutation(sum(part.Y.shape[0] for part in parts))
         X, Y = (sparse.vstack([getattr(part, of) for part in parts], format="csr")[order] for of in "XY")
         return ds.label_names, X, Y, order.size * 3 // 4, f"{ds.title}, split anew"
+    if registry.synthetic(dataset) is None:
+        do = f'"synthetic {dataset}" asks for synthetic data of its shape'
+        raise ArgumentError(
+            "dataset", "must be 'tib' or synthetic: the complete truth must be known", repr(dataset), do
+        )
     ds = twin(dataset, scale=scale, seed=seed)
     X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
     Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")

@@ -206,7 +206,7 @@ def _files(clone: Path, entries: Sequence[manifest.Entry], lessons: bool) -> tup
     for entry in entries:
         files = {stamps.short(clone, path) for path in (entry.notebook, *entry.figures())}
         compared |= files
-        if stamps.read(entry, "small") is None:
+        if stamps.read(entry) is None:
             print(f"{entry.id} did not run to its end")
             failed |= files
     for lesson in sorted((clone / "notebooks" / guard.LESSONS).glob("*.ipynb")) if lessons else ():

@@ -133,7 +133,7 @@ class Child:
         self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
         self.environment["XCREPRO_RECORD"] = str(self.notes_file)
         # Where the run writes them; in an installed wheel they are read elsewhere.
-        committed = job.entry.figures() if job.official and job.values["size"] == "small" else []
+        committed = job.entry.figures() if job.official else []
         self.committed = [self.root / "figures" / path.parent.name / path.name for path in committed]
         self.began = time.monotonic()
         self.attempts = 0

@@ -56,8 +56,7 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
         if entry is None:
             notebooks.parameters(path, notebook)
         else:
-            defaults = entry.official("small")
-            notebooks.check_values(entry.id, defaults, entry.official("paper") or {})
+            entry.official()
     except XCError as error:
         return [str(error)]
     return []

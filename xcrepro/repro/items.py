@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro import paths
-from xcrepro.arguments import one_of
 from xcrepro.errors import ArgumentError
 from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
 
@@ -25,21 +24,19 @@ PAPERS = "xcrepro.papers"
 INPUTS = "xcrepro.inputs"
 
 
-def folder(size: str, official: bool) -> Path:
+def folder(official: bool) -> Path:
     """Where a run's figures and tables go; ``$XCREPRO_FIGURES`` moves all, so that a test changes nothing that is committed."""
     root = paths.project_root()
     if moved := os.environ.get("XCREPRO_FIGURES"):
         return root / moved
-    if not official:
-        return root / "build" / "figures" / "other"
-    return root / "figures" if size == "small" else root / "build" / "figures" / size
+    return root / "figures" if official else root / "build" / "figures" / "other"
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
     """A figure or table being made. Get one with :func:`item`.
 
-    ``official`` says whether ``parameters`` are the manifest's for their size. Only then are results compared with what is
+    ``official`` says whether ``parameters`` are the notebook's own. Only then are results compared with what is
     committed, and only then do they go to ``figures/``.
     """
 
@@ -48,15 +45,12 @@ class Item:
     official: bool
     origins: list[str] = dataclasses.field(default_factory=list, repr=False)
     """What :meth:`made_from` was told, for feet of figures and tables."""
+    reads: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """The names of the datasets that :meth:`made_from` was told of."""
     made: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
     """Name of a table -> its CSV, of all that this run checked or saved."""
     moved: list[str] = dataclasses.field(default_factory=list, repr=False)
     """How files of this run differ from what is committed."""
-
-    @property
-    def size(self) -> str:
-        """The run's size, ``"small"`` or ``"paper"``."""
-        return self.parameters["size"]
 
     @property
     def module(self) -> ModuleType | None:
@@ -66,7 +60,7 @@ class Item:
     @property
     def folder(self) -> Path:
         """The folder under which this run writes ``<id>.csv`` and so on; a run with other parameters has one of its own."""
-        home = folder(self.size, self.official)
+        home = folder(self.official)
         if self.official or os.environ.get("XCREPRO_FIGURES"):
             return home
         return home / own_name(self.entry, self.parameters)
@@ -94,6 +88,7 @@ class Item:
                     self.origins.append(part)
                 else:
                     self.origins.append(part.origin)
+                    self.reads.append(part.name)
                     before = "" if getattr(part, "comparable", False) else "no printed results beside "
                     notes += [f"  {before}{part.name}: {note}" for note in part.notes]
         print("\n".join([f"Data: {self.origin}.", *notes]))
@@ -115,10 +110,6 @@ class Item:
                 recorded.note(part, table)
             if not quiet:
                 print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
-            return
-        if self.size != "small":
-            if not quiet:
-                print(f"{self.name(part)}: nothing is committed for size {self.size}")
             return
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
@@ -147,17 +138,16 @@ class Item:
         return paths.committed(f"figures/{self._file(part, suffix)}")
 
     def recorded(self, part: str | None = None, whole: bool = False, sds: bool = False) -> dict[str, pd.DataFrame]:
-        """What the item found on real data, as numbers: dataset -> table, without the real dataset that this run itself reads.
+        """What the item found on real data, as numbers: dataset -> table, without the dataset that this run itself reads.
 
         ``part`` is one of the recorded tables, by default the first. ``whole`` adds what was found on all records where
         this run reads only some of a dataset of the project. ``sds`` gives the standard deviations over the splits in
         place of the means.
         """
         chosen = self.parameters.get("names", self.parameters.get("dataset"))
-        real = self.parameters.get("folder") or self.size == "paper"
-        named = [chosen] if isinstance(chosen, str) else chosen or []
-        committed = [name for name in named if recorded.own_data(name, self.entry.root)]
-        own = named if real else [] if whole else committed
+        own = {*([chosen] if isinstance(chosen, str) else chosen or []), *self.reads}
+        if whole and not self.parameters.get("folder"):
+            own -= {name for name in own if recorded.own_data(name, self.entry.root)}
         found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
         frames = {name: recorded.frame(one, part, sds) for name, one in found.items() if name not in own}
         return {name: table for name, table in frames.items() if table is not None}
@@ -181,7 +171,7 @@ class Item:
         numbers of the cells tagged ``answer`` and ``conclusion``. What is not so is raised as ``StatementFault``. With other
         parameters than the committed ones nothing is compared, and the line says so.
         """
-        if not self.official or self.size != "small":
+        if not self.official:
             print(
                 f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
             )
@@ -207,7 +197,7 @@ class Item:
         contents = figures.render(fig, table, code, origin or self.origin)
         self._claim(table, part)
         self._write(contents, part)
-        figures.display(contents[".png"], self._link(fig, part) if self.official and self.size == "small" else "")
+        figures.display(contents[".png"], self._link(fig, part) if self.official else "")
 
     def _link(self, fig: Figure, part: str) -> str:
         """Markdown for the committed picture, from the notebook's place; its title is the text for who cannot see it."""
@@ -229,7 +219,7 @@ class Item:
         files = {suffix: self.folder / self._file(part, suffix) for suffix in contents}
         for file in files.values():
             record.note("output", str(file))
-        if not (self.official and self.size == "small"):
+        if not self.official:
             paths.write_together({files[suffix]: content for suffix, content in contents.items()})
             return ""
         differs = self._differs(contents, part)
@@ -286,7 +276,7 @@ def module_of(id: str) -> ModuleType | None:
 
 def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
     """A folder's name for a reader's own run: the parameters that are not the notebook's own."""
-    official = entry.official("small") or {}
+    official = entry.official()
 
     def words(name: str, value: object, short: bool) -> str:
         if short and name in ("folder", "predictions"):
@@ -310,7 +300,6 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
     """Refuse parameters that a run could not use, before it runs: by type, and by the rules of the item's module or of
     its data."""
     notebooks.check_values(entry.id, notebooks.parameters(entry.notebook), dict(values))
-    one_of("size", values["size"], manifest.SIZES)
     module = module_of(entry.id)
     if module is None and _takes_inputs(entry):
         importlib.import_module(f"{INPUTS}.parameters").check(values)
@@ -344,5 +333,5 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     values = {name: notebooks.plain(namespace[name]) for name in names}
     check_parameters(entry, values)
     # A sweep's runs are its own, also the one with the item's own parameters.
-    official = values == entry.official(values["size"]) and "XCREPRO_OWN" not in os.environ
+    official = values == entry.official() and "XCREPRO_OWN" not in os.environ
     return Item(entry, values, official)

@@ -1,7 +1,7 @@
 """The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
 
 An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, perhaps the module ``papers/paper/name.py``, and
-``figures/paper/name*``. Its parameters and their values at size small are those of the notebook's parameters cell.
+``figures/paper/name*``. Its parameters and their values are those of the notebook's parameters cell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from xcrepro.arguments import did_you_mean
 from xcrepro.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 
-SIZES = ("small", "paper")
 _LISTING = "notebooks/manifest.toml"
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9_]+")
 
@@ -41,7 +40,6 @@ class Entry:
     root: Path
     home: Path
     needs: tuple[str, ...] = ()
-    paper: dict | None = None
     long: bool = False
     seconds: int = 0
     recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
@@ -52,29 +50,9 @@ class Entry:
         """``notebooks/<id>.ipynb``."""
         return self.home / "notebooks" / f"{self.id}.ipynb"
 
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """The sizes that the item offers, the small one first."""
-        return SIZES if self.paper is not None else SIZES[:1]
-
-    def official(self, size: str) -> dict | None:
-        """All parameters of the official run at ``size``."""
-        values = notebooks.parameters(self.notebook)
-        if "size" not in values or values["size"] != "small":
-            raise ManifestError(f'{self.notebook}: the parameters cell must begin with size = "small"')
-        if size == "small":
-            return values
-        if self.paper is None:
-            return None
-        for name, value in self.paper.items():
-            if name == "size" or name not in values:
-                raise ManifestError(
-                    f"item {self.id}: paper has {name!r}; the notebook's parameters besides size are "
-                    f"{', '.join(name for name in values if name != 'size') or 'none'}"
-                )
-            if values[name] == value:
-                raise ManifestError(f"item {self.id}: paper.{name} = {value!r} is the notebook's own: leave it out")
-        return {**values, **self.paper, "size": size}
+    def official(self) -> dict:
+        """All parameters of the official run: those of the notebook's parameters cell, none where it has no such cell."""
+        return notebooks.parameters(self.notebook)
 
     def tables(self) -> list[Path]:
         """The committed tables of the item, ``figures/<id>*.csv``, that without a part first."""
@@ -111,7 +89,6 @@ def _load(root: Path, path: Path, _mtime: int, _size: int) -> dict[str, Entry]:
 _TYPES = {
     "title": (str, "a text"),
     "needs": (list, "a list of texts"),
-    "paper": (dict, "a table of parameters"),
     "long": (bool, "true or false"),
     "seconds": (int, "a whole number above 0"),
     "recorded": (dict, "a table of datasets, each a table of parameters"),
@@ -143,7 +120,6 @@ def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
         root,
         path.parent.parent,
         needs=tuple(table.get("needs", ())),
-        paper=table.get("paper"),
         long=table.get("long", False),
         seconds=table.get("seconds", 0),
         recorded=recorded,

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from xcrepro.arguments import did_you_mean
@@ -14,6 +15,10 @@ from xcrepro.errors import ArgumentError, DataError
 
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 """A picture that Markdown shows: its file is the first group, or the second."""
+
+
+_LINK = re.compile(r"(?P<before>\]\(|<img[^>]*\bsrc=[\"'])(?P<target>[^)\"'\s#]+)")
+"""A link or a picture of Markdown, up to the end of its file's name."""
 
 
 def read(path: str | os.PathLike) -> dict:
@@ -83,6 +88,19 @@ def functions(path: str | os.PathLike) -> dict:
     return found
 
 
+def relinked(text: str, home: Path, place: Path, others: Mapping[Path, Path]) -> str:
+    """A text whose relative links led from the folder ``home``, for ``place``; ``others``: file -> the one instead."""
+
+    def link(found: re.Match) -> str:
+        target = Path(os.path.normpath(home / found["target"]))
+        target = others.get(target, target)
+        if ":" in found["target"] or not target.exists():
+            return found[0]
+        return found["before"] + Path(os.path.relpath(target, place)).as_posix()
+
+    return _LINK.sub(link, text)
+
+
 def code_hash(notebook: dict) -> str:
     """SHA-256 over the code cells alone: prose and outputs do not change what a notebook computes."""
     sources = [text(cell["source"]) for cell in code_cells(notebook)]
@@ -95,11 +113,13 @@ def plain(value: object) -> object:
 
 
 def parameters(path: str | os.PathLike, notebook: dict | None = None) -> dict:
-    """Names and default values of the notebook's one parameters cell."""
+    """Names and default values of the notebook's parameters cell; none where it has no such cell."""
     notebook = read(path) if notebook is None else notebook
     cells = [cell for cell in code_cells(notebook) if "parameters" in tags(cell)]
-    if len(cells) != 1:
-        raise DataError(path, f"{len(cells)} code cells tagged `parameters`", "exactly one")
+    if not cells:
+        return {}
+    if len(cells) > 1:
+        raise DataError(path, f"{len(cells)} code cells tagged `parameters`", "one, or none where nothing can be set")
     expected = "only lines `name = literal` in the parameters cell"
     found: dict = {}
     try:
@@ -124,7 +144,8 @@ def check_values(where: str, defaults: dict, given: dict) -> None:
         value = plain(value)
         if name not in defaults:
             hint = did_you_mean(name, list(defaults), 1)
-            raise ArgumentError("parameters", f"must be among {', '.join(defaults)} of {where}", repr(name), hint)
+            among = f"must be among {', '.join(defaults)} of" if defaults else "must be left out: nothing can be set in"
+            raise ArgumentError("parameters", f"{among} {where}", repr(name), hint)
         default = defaults[name]
         if default is None or value is None or type(value) is type(default):
             continue

@@ -76,7 +76,7 @@ def _text(given: object) -> str:
 
 def command(entry: manifest.Entry, given: dict) -> str:
     """The command that records an item, in one form however it was typed."""
-    defaults = entry.official("small")
+    defaults = entry.official()
     kept = [
         name for name in defaults if name in ("dataset", "names") or given.get(name, defaults[name]) != defaults[name]
     ]
@@ -93,8 +93,8 @@ def parse(text: str) -> tuple[str, dict]:
 
 def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dict:
     """The parameters with which the manifest has an item recorded on a dataset."""
-    defaults, own = entry.official("small"), entry.recorded[dataset]
-    if odd := {"size", "dataset", "names", "folder", "predictions"} & own.keys():
+    defaults, own = entry.official(), entry.recorded[dataset]
+    if odd := {"dataset", "names", "folder", "predictions"} & own.keys():
         raise manifest.ManifestError(f"item {entry.id}: recorded.{dataset} must not hold {sorted(odd)[0]}")
     several = "names" in defaults
     where = (
@@ -110,7 +110,7 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
 
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
     """What ``given`` asks to be recorded; everything is checked here."""
-    values = runner.with_own(entry, entry.official("small"), given)
+    values = runner.with_own(entry, given)
     committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
     if not values.get("folder") and not committed:
         rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro import extras, paths, threads
-from xcrepro.arguments import one_of, whole_number
+from xcrepro.arguments import whole_number
 from xcrepro.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro import items as items_
 from xcrepro.repro import manifest, notebooks, same, stamps, tidy
@@ -102,12 +103,11 @@ class Report:
         return "all items are as committed"
 
 
-_ORDER = ("ok", "would run", "unchanged", "not offered", "left out", "differs", "not run", "failed")
+_ORDER = ("ok", "would run", "unchanged", "left out", "differs", "not run", "failed")
 
 
 def run(
     items: str | list[str] | None = None,
-    size: str = "small",
     force: bool = False,
     jobs: int | None = None,
     parameters: dict | None = None,
@@ -121,13 +121,12 @@ def run(
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
     Everything is checked before anything starts. After that an item that fails does not stop the others;
-    :meth:`Report.require` raises. Executed notebooks are ``build/notebooks/<size>/<id>.ipynb``, with a ``.log`` beside each.
+    :meth:`Report.require` raises. Executed notebooks are ``build/notebooks/<id>.ipynb``, with a ``.log`` beside each.
 
     Parameters
     ----------
     items : str or list of str, optional
         Ids or paper names, as a list or separated by commas; by default all that the manifest does not mark as long.
-    size : {"small", "paper"}
     force, dry : bool
         Also run what is unchanged; run nothing and say what would run and why.
     jobs : int, optional
@@ -138,7 +137,7 @@ def run(
     accept : bool
         The named items write what is to be committed instead of comparing with it.
     write_back : bool
-        Put the outputs, tidied, into the committed notebooks (size small only).
+        Put the outputs, tidied, into the committed notebooks.
     long : bool
         With all items, also those that are marked as long. One that is named, or needed, always runs.
     engine, scheduler : {"local", "dask"} and str, optional
@@ -146,23 +145,22 @@ def run(
     """
     root = paths.project_root()
     began = time.monotonic()
-    one_of("size", size, manifest.SIZES)
     if jobs is not None:
         whole_number("jobs", jobs, 1)
     check_engine(engine, scheduler)
     if accept and parameters:
         raise ArgumentError("accept", "is for items with their own parameters", f"{items!r}, {parameters!r}")
-    if write_back and (parameters or size != "small"):
-        raise ArgumentError("write_back", "is for the committed runs: size small, no parameters", size)
+    if write_back and parameters:
+        raise ArgumentError("write_back", "is for the committed runs, without parameters of your own", parameters)
     entries = manifest.load(root)
     if accept or write_back:
         manifest.require_project(entries, "accepting what items come to")
     named = manifest.find(entries, items)
     left = [] if items or long else [name for name in named if entries[name].long]
     named = [name for name in named if name not in left]
-    plan, results = _plan(entries, named, size, force or accept, parameters or {})
+    plan = _plan(entries, named, force or accept, parameters or {})
     left = [name for name in left if name not in plan]
-    results |= {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
+    results = {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
     with alone(root), places(engine, scheduler, jobs, len(plan)) as (at_once, threads_each, start):
@@ -210,48 +208,31 @@ def alone(root: Path) -> Iterator[None]:
         lock.release()
 
 
-def _plan(
-    entries: dict[str, manifest.Entry], named: list[str], size: str, force: bool, given: dict
-) -> tuple[dict[str, Job], dict[str, Result]]:
-    """The jobs in running order and the results of items that do not offer the size; all checks are here."""
+def _plan(entries: dict[str, manifest.Entry], named: list[str], force: bool, given: dict) -> dict[str, Job]:
+    """The jobs in running order; all checks are here."""
     plan: dict[str, Job] = {}
-    absent: dict[str, Result] = {}
     for name in manifest.with_needs(entries, named):
         entry = entries[name]
-        official, defaults = entry.official(size), entry.official("small")
-        if official is None:
-            absent[name] = Result(name, "not offered", f"has no size {size}")
-            continue
-        notebooks.check_values(entry.notebook.name, defaults, official)
+        official = entry.official()
         own = given if name in named else {}
-        values = with_own(entry, official, own)
+        values = with_own(entry, own)
         same = values == official
         if own:
             items_.check_parameters(entry, values)
-        label = size if same else f"other/{items_.own_name(entry, values)}"
+        label = "" if same else f"other/{items_.own_name(entry, values)}"
         executed = entry.root / "build" / "notebooks" / label / f"{name}.ipynb"
-        stamp = stamps.path(entry, size) if same else None
-        plan[name] = Job(entry, values, same, values != defaults, force and name in named, executed, stamp)
+        stamp = stamps.path(entry) if same else None
+        plan[name] = Job(entry, values, same, not same, force and name in named, executed, stamp)
     wanted = set(named)
     for name in reversed(plan):  # what one needs stands before it
         wanted |= set(plan[name].needs) if name in wanted else set()
-    plan = {name: job for name, job in plan.items() if name in wanted}
-    for name, job in plan.items():
-        for need in job.needs:
-            if need not in plan:
-                raise manifest.ManifestError(f"item {name} at size {size} needs {need}, which has no such size")
-    if named != list(entries) and not plan:
-        raise ArgumentError(
-            "size", f"must be one that {' or '.join(absent)} offers", repr(size), "run it at size small"
-        )
-    return plan, absent
+    return {name: job for name, job in plan.items() if name in wanted}
 
 
-def with_own(entry: manifest.Entry, official: dict, own: dict) -> dict:
+def with_own(entry: manifest.Entry, own: dict) -> dict:
     """All parameters of a run with some of a reader's own; refused where the notebook does not have them."""
-    if "size" in own:
-        raise ArgumentError("parameters", "must not hold size", repr(own["size"]), "it has its own argument")
-    notebooks.check_values(entry.notebook.name, entry.official("small"), own)
+    official = entry.official()
+    notebooks.check_values(entry.notebook.name, official, own)
     return {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
 
 
@@ -346,8 +327,9 @@ class _Scheduler:
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id
         fault, notes = child.fault(), child.notes()
+        _settle(job, child.executed, notes.get("output", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
-        if not fault and job.official and job.values["size"] == "small" and self.compare_notebooks:
+        if not fault and job.official and self.compare_notebooks:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
         outputs = notes.get("output", []) if job.official else job.kept
         stamp = None if fault else stamps.made(job.entry, child.fingerprint, notes.get("input", []), outputs)
@@ -356,7 +338,7 @@ class _Scheduler:
         self.digests[name] = stamp.digest() if stamp else ""
         outcome, why = ("failed", fault) if fault else ("differs" if moved else "ok", child.why)
         if not job.stamp and not fault:
-            kept = items_.folder(job.values["size"], False)
+            kept = items_.folder(False)
             kept = kept if "XCREPRO_FIGURES" in os.environ else kept / items_.own_name(job.entry, job.values)
             other = [*other, f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]
         said = (*moved, *other, *(f"drawn with other bytes: {text}" for text in notes.get("redrawn", [])))
@@ -372,6 +354,34 @@ class _Scheduler:
         print(line + (f"  ({result.why})" if result.why and result.outcome != "failed" else ""), flush=True)
         for text in result.said if result.outcome != "differs" else ():  # the report's end has those
             print(f"    {text}", flush=True)
+
+
+def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
+    """Let an executed copy speak for itself: its links lead somewhere from where it lies, and one with other parameters than
+    the committed run's says so on its first screen, with its own pictures."""
+    try:
+        ran = notebooks.read(executed)
+    except (OSError, XCError):
+        return
+    figures = job.entry.home / "figures" / Path(job.entry.id).parent
+    own = {} if job.official else {figures / Path(file).name: Path(file) for file in outputs if file.endswith(".png")}
+    for cell in ran["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = notebooks.text(cell["source"])
+            cell["source"] = notebooks.relinked(text, job.entry.notebook.parent, executed.parent, own)
+    if not job.official:
+        official = job.entry.official()
+        differ = [name for name, value in job.values.items() if value != official[name]]
+        set_to, instead = (", ".join(f"`{name} = {of[name]!r}`" for name in differ) for of in (job.values, official))
+        about = f"with {set_to} (committed: {instead})" if differ else "with the committed parameters"
+        picture = "this run's" if figures / f"{job.entry.notebook.stem}.png" in own else "the committed run's"
+        words = (
+            f"**A run of your own**, {about}. The tables and verdicts below are this run's, and the picture on this screen is "
+            f"{picture}. The sentences, with the numbers in them, are about the committed run."
+        )
+        ran["cells"].insert(0, {"cell_type": "markdown", "id": "own-run", "metadata": {}, "source": words})
+    with paths.atomic_path(executed) as part:
+        part.write_text(json.dumps(ran, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def _past(outcome: str) -> str:

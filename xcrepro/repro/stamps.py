@@ -103,9 +103,9 @@ def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], 
     }
 
 
-def path(entry: manifest.Entry, size: str) -> Path:
-    """Where the stamp of an item lies, ``build/stamps/<size>/<id>.json``, whether it is there or not."""
-    return entry.root / "build" / "stamps" / size / f"{entry.id}.json"
+def path(entry: manifest.Entry) -> Path:
+    """Where the stamp of an item lies, ``build/stamps/<id>.json``, whether it is there or not."""
+    return entry.root / "build" / "stamps" / f"{entry.id}.json"
 
 
 def made(
@@ -121,9 +121,9 @@ def write_at(file: Path, stamp: Stamp) -> None:
         part.write_text(json.dumps(dataclasses.asdict(stamp), indent=1), encoding="utf-8")
 
 
-def read(entry: manifest.Entry, size: str) -> Stamp | None:
+def read(entry: manifest.Entry) -> Stamp | None:
     """The stamp of the item's last finished run."""
-    return read_at(path(entry, size))
+    return read_at(path(entry))
 
 
 def read_at(file: Path) -> Stamp | None:

@@ -56,7 +56,6 @@ def sweep(
     item: str,
     grid: Mapping[str, Sequence],
     *,
-    size: str = "small",
     engine: str = "local",
     scheduler: str | None = None,
     jobs: int | None = None,
@@ -71,10 +70,7 @@ def sweep(
     if len(names) != 1:
         raise ArgumentError("item", "must be one item", ", ".join(names), "a sweep each")
     entry = entries[names[0]]
-    official = entry.official(size)
-    if official is None:
-        raise ArgumentError("size", f"must be one that {entry.id} offers", repr(size))
-    runs = _runs(entry, official, grid)
+    runs = _runs(entry, grid)
     home = root / "build" / "sweeps" / entry.id
     jobs_ = [_job(root, home / name, entry, values, force) for name, values in runs.items()]
     with runner.alone(root):
@@ -94,14 +90,14 @@ def sweep(
     return Sweep(home, found, means, outcomes)
 
 
-def _runs(entry: manifest.Entry, official: dict, grid: Mapping[str, Sequence]) -> dict[str, dict]:
+def _runs(entry: manifest.Entry, grid: Mapping[str, Sequence]) -> dict[str, dict]:
     """Name -> all parameters, for each combination; everything is checked."""
     runs = {}
     for name, values in grid.items():
         if not values:
             raise ArgumentError(f"grid[{name!r}]", "must be one value or more", "none")
     for combination in itertools.product(*grid.values()):
-        values = runner.with_own(entry, official, dict(zip(grid, combination, strict=True)))
+        values = runner.with_own(entry, dict(zip(grid, combination, strict=True)))
         items.check_parameters(entry, values)
         name = items.own_name(entry, values)
         if name in runs:

@@ -1,4 +1,4 @@
-"""The open dataset: its files built again, counts and tf-idf held to slow oracles, splits, subsamples, names, damage."""
+"""The open datasets: their files built again, features held to slow oracles, splits, subsamples, names, damage."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.data import tib
+from xcrepro.data import open_sets
 from xcrepro.data.read import read_xc
 from xcrepro.errors import DataMissing, XCError
 from xcrepro.inputs import calibrated, datasets
 from xcrepro.reports import report as reports
 
 PARTS = ("train", "validation", "test")
+HOME, FILES = open_sets.HOMES["tib"].folder, open_sets.HOMES["tib"].files
+TEXTS = ("gutenberg", "cooking")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,8 @@ def ds() -> xc.Dataset:
 
 
 def unpacked(folder: Path) -> dict[str, bytes]:
-    return {name: gzip.decompress((folder / f"{name}.gz").read_bytes()) for name in tib.FILES}
+    files = open_sets.HOMES[folder.name].files if folder.name in open_sets.HOMES else FILES
+    return {name: gzip.decompress((folder / f"{name}.gz").read_bytes()) for name in files}
 
 
 def letters(home: Path) -> np.ndarray:
@@ -60,10 +63,10 @@ def records(real_data) -> tuple[Path, Path]:
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
 def test_built_again_it_is_the_same(records, home, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["tib", *map(str, records), str(tmp_path)])
-    runpy.run_module("xcrepro.data.tib", run_name="__main__")
+    monkeypatch.setattr("sys.argv", ["open_sets", "tib", *map(str, records), "--out", str(tmp_path)])
+    runpy.run_module("xcrepro.data.open_sets", run_name="__main__")
     assert unpacked(tmp_path) == unpacked(home)
-    assert (tmp_path / tib.SUMS).read_bytes() == (home / tib.SUMS).read_bytes()
+    assert (tmp_path / open_sets.SUMS).read_bytes() == (home / open_sets.SUMS).read_bytes()
 
 
 def test_counts_of_records_by_hand(records, home, raw, ds):
@@ -119,9 +122,9 @@ def test_the_numbers_of_the_readme(raw, home, ds):
 def test_it_is_small(home, root):
     sizes = {path.name: path.stat().st_size for path in home.iterdir()}
     assert sum(sizes.values()) < 3e6
-    assert set(sizes) == {"README.md", tib.SUMS, *(f"{name}.gz" for name in tib.FILES)}
+    assert set(sizes) == {"README.md", open_sets.SUMS, *(f"{name}.gz" for name in FILES)}
     assert (home / "tib.txt.gz").read_bytes()[4:8] == bytes(4)  # no date
-    sums = dict(reversed(line.split()) for line in (home / tib.SUMS).read_text().splitlines())
+    sums = dict(reversed(line.split()) for line in (home / open_sets.SUMS).read_text().splitlines())
     assert sums == {name: hashlib.sha256(content).hexdigest() for name, content in unpacked(home).items()}
 
 
@@ -251,14 +254,14 @@ def test_points_are_of_this_dataset(tmp_path):
     with refused("points", 1):
         xc.load("mine", tmp_path, points=1)
     # A notebook's parameter, set for TIB: with another dataset it does nothing, as the scale of a twin.
-    assert datasets.pick("bibtex", scale=0.05, points=30).n_train > 30
+    assert datasets.pick("synthetic bibtex", scale=0.05, points=30).n_train > 30
 
 
-@pytest.mark.parametrize("name", tib.FILES)
+@pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_named_with_its_digest(home, tmp_path, monkeypatch, name):
-    shutil.copytree(home, tmp_path / tib.HOME)
-    monkeypatch.setattr(tib, "committed", lambda folder: tmp_path / folder)
-    path = tmp_path / tib.HOME / f"{name}.gz"
+    shutil.copytree(home, tmp_path / HOME)
+    monkeypatch.setattr(open_sets, "committed", lambda folder: tmp_path / folder)
+    path = tmp_path / HOME / f"{name}.gz"
     whole = unpacked(home)[name]
     digest = f"SHA-256 {hashlib.sha256(whole).hexdigest()}"
     other = whole.replace(b"1", b"2", 1) if b"1" in whole else whole.replace(b"r", b"t", 1)
@@ -279,8 +282,7 @@ def test_headings_of_one_name_get_their_numbers(tmp_path):
     names, lines = tmp_path / "names.tsv", tmp_path / "records.jsonl"
     names.write_text("gnd\tname\n1\tcats\n2\tdogs\n3\tcats\n4114528-8\tXenondifluoride ion\n")
     lines.write_text('{"title": "a purring cat", "abstract": "", "subjects": ["3", "4114528-8"]}\n')
-    (tmp_path / "out").mkdir()
-    with gzip.open(tib.build(lines, names, tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
+    with gzip.open(open_sets.build("tib", lines, names, out=tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
         shown = stream.read().splitlines()
     assert shown == ["<1>\tcats (1)", "<2>\tdogs", "<3>\tcats (3)", "<4114528-8>\t4114528-8"]
 
@@ -290,13 +292,13 @@ def test_what_is_built_from_other_files_is_refused_by_line(tmp_path):
     names.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     lines.write_text('{"title": "a", "abstract": "", "subjects": ["1"]}\n{"title": "a", "subjects": ["1"]}\n')
     with damaged(lines, line=2, match="abstract"):
-        tib.build(lines, names, tmp_path / "out")
+        open_sets.build("tib", lines, names, out=tmp_path / "out")
     lines.write_text('{"title": "a", "abstract": "", "subjects": ["3"]}\n')
     with damaged(lines, line=1, match=r"KeyError\('3'\)"):
-        tib.build(lines, names, tmp_path / "out")
+        open_sets.build("tib", lines, names, out=tmp_path / "out")
     names.write_text("gnd\tname\n1\tcats\n1\tdogs\n")
     with damaged(names, line=3, match="once"):
-        tib.build(lines, names, tmp_path / "out")
+        open_sets.build("tib", lines, names, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -341,3 +343,232 @@ def test_the_readmes_code_runs(home, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "Machine learning" in printed
     assert re.search(r"^DiSMEC \{\('P', 1\): [12]\d", printed, re.MULTILINE)
+
+
+# ---------------------------------------------------------------- texts in full
+
+
+@pytest.fixture(scope="module")
+def source(real_data):
+    """The source files of a dataset of texts, and its records as they are there: labels, number, title, author, series."""
+
+    def read(name):
+        folder = real_data(name)
+        if name == "gutenberg":
+            with gzip.open(folder / "records.jsonl.gz", "rt", encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
+            found = [
+                (
+                    {*r["headings"]},
+                    r["id"],
+                    " ".join(r["title"].split()),
+                    " ".join((r["author"] or "").split()),
+                    r.get("series"),
+                )
+                for r in rows
+            ]
+            return [folder / "records.jsonl.gz"], found
+        files = [folder / "cooking.stackexchange.txt.gz", folder / "cooking.stackexchange.id"]
+        with gzip.open(files[0], "rt", encoding="utf-8") as file:
+            lines = [line.split() for line in file]
+        numbers = [int(text) for text in files[1].read_text().split()]
+        found = []
+        for words, number in zip(lines, numbers, strict=True):
+            tags = [word for word in words if word.startswith("__label__")]
+            found.append(({tag[9:] for tag in tags}, number, " ".join(words[len(tags) :]), None, None))
+        return files, found
+
+    return read
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_built_again_are_the_same(source, root, tmp_path, name):
+    files, _ = source(name)
+    open_sets.build(name, *files, out=tmp_path / name)
+    assert unpacked(tmp_path / name) == unpacked(root / "data" / name)
+    assert (tmp_path / name / open_sets.SUMS).read_bytes() == (root / "data" / name / open_sets.SUMS).read_bytes()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_record_is_as_in_the_source(source, name):
+    """Labels by name, number, title and author of every record of a split."""
+    expected = {number: (labels, title, author) for labels, number, title, author, _ in source(name)[1]}
+    ds, seen = xc.load(name, split=1), set()
+    for part in (ds.train, ds.validation, ds.test):
+        authors = part.texts.get("author", [None] * len(part.numbers))
+        for row, number in enumerate(part.numbers.tolist()):
+            labels = {ds.label_names[label] for label in part.Y[row].indices}
+            assert (labels, part.texts["title"][row], authors[row]) == expected[number]
+            seen.add(number)
+    assert seen == {*expected}
+
+
+def test_features_of_titles_are_scikit_learns():
+    for name, split in (("gutenberg", 2), ("cooking", 0)):
+        ds = xc.load(name, split=split, points=None if name == "cooking" else 3000)
+        peer = TfidfVectorizer(token_pattern="[a-zß-öø-ÿ]{2,}", min_df=2, sublinear_tf=True)
+        X = peer.fit_transform(ds.train.texts["title"])
+        at = [peer.vocabulary_[word] for word in ds.words]
+        assert sorted(at) == list(range(X.shape[1]))
+        assert abs(ds.train.X - X[:, at]).max() < 1e-6
+        assert abs(ds.test.X - peer.transform(ds.test.texts["title"])[:, at]).max() < 1e-6
+        assert abs(ds.label_features - peer.transform(ds.label_names)[:, at]).max() < 1e-6
+        within = np.bincount(ds.train.X.indices)
+        assert (np.diff(within) <= 0).all()
+        assert within.min() == 2
+
+
+def test_words_of_authors_are_features_of_their_own():
+    ds = xc.load("gutenberg", points=2000, fields=("title", "author"))
+    by_title = xc.load("gutenberg", points=2000)
+    authors = {word.removeprefix("author:") for word in ds.words if ":" in word}
+    assert {word for word in ds.words if ":" not in word} == {*by_title.words}
+    row = next(row for row, name in enumerate(ds.train.texts["author"]) if "dickens" in name.lower())
+    assert {"author:dickens", "author:charles"} <= {ds.words[column] for column in ds.train.X[row].indices}
+    assert "dickens" in authors
+    assert any("title and author" in note for note in ds.notes)
+
+
+def test_series_are_on_one_side(source):
+    series = {number: name for _, number, _, _, name in source("gutenberg")[1] if name}
+    assert len({*series.values()}) == 363
+    for split in (*range(0, 10, 3), "time"):
+        ds = xc.load("gutenberg", split=split)
+        sides = {}
+        for side in PARTS:
+            for number in getattr(ds, side).numbers.tolist():
+                if number in series:
+                    sides.setdefault(series[number], set()).add(side)
+        assert all(len(found) == 1 for found in sides.values())
+
+
+def test_the_split_by_time_is_by_number(source):
+    ds = xc.load("gutenberg", split="time")
+    ends = [(getattr(ds, part).numbers.min(), getattr(ds, part).numbers.max()) for part in PARTS]
+    assert ends[0][1] < ends[1][0]
+    assert ends[1][1] < ends[2][0]
+    left = {number for _, number, *_ in source("gutenberg")[1]} - {
+        number for part in PARTS for number in getattr(ds, part).numbers.tolist()
+    }
+    named = {number: name for _, number, _, _, name in source("gutenberg")[1]}
+    began = {named[number] for number in [*ds.train.numbers.tolist(), *ds.validation.numbers.tolist()]}
+    assert len(left) == 493
+    assert {named[number] for number in left} <= began - {None}
+
+
+def test_the_tutorials_split(source):
+    ds = xc.load("cooking")
+    assert xc.load("cooking", split="tutorial").train.numbers.tolist() == ds.train.numbers.tolist()
+    numbers = [number for _, number, *_ in source("cooking")[1]]
+    assert ds.train.numbers.tolist() == numbers[:12_404]
+    assert ds.test.numbers.tolist() == numbers[12_404:]
+    assert ds.validation is None
+
+
+@pytest.mark.parametrize(("name", "columns"), [("gutenberg", 11), ("cooking", 11)])
+def test_letters_of_texts(root, name, columns):
+    found = letters(root / "data" / name)
+    assert found.shape[1] == columns
+    random = found[:, :10] if name == "gutenberg" else found[:, 1:]
+    for letter, share in zip("rvt", (0.75, 0.05, 0.2), strict=True):
+        assert abs((random == letter).mean() - share) < 0.01
+    assert (random != "-").all()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_numbers_of_the_readme_of_texts(root, name):
+    text = (root / "data" / name / "README.md").read_text()
+    table = dict(re.findall(r"^\| ([^|]+) \| ([\d.,]+) \|$", text, re.MULTILINE))
+    records = [line.split("\t") for line in unpacked(root / "data" / name)["records.txt"].decode().splitlines()]
+    labels = Counter(label for record in records for label in record[0].split(","))
+    n, pairs, words = len(records), labels.total(), {"gutenberg": "heading", "cooking": "tag"}[name]
+    thing = {"gutenberg": "book", "cooking": "question"}[name]
+    title = [len(re.findall("[a-zß-öø-ÿ]{2,}", record[2].lower())) for record in records]
+    of_most = max(labels.values())
+    found = {
+        f"{thing}s": f"{n:,}",
+        f"{words}s": f"{len(labels):,}",
+        f"{thing}-{words} pairs": f"{pairs:,}",
+        f"{words}s per {thing}": f"{pairs / n:.2f}",
+        f"{thing}s per {words}": f"{pairs / len(labels):.{2 if name == 'gutenberg' else 1}f}",
+        f"{words}s with fewer than ten {thing}s": f"{sum(count < 10 for count in labels.values()):,}",
+        f"words per {'title' if name == 'gutenberg' else 'question'}": f"{np.mean(title):.1f}",
+    }
+    assert found.items() <= table.items()
+    assert f"{of_most:,}" in table.values()
+    assert f"{labels.most_common(1)[0][1]:,}" == f"{of_most:,}"
+    sizes = {path.name: path.stat().st_size for path in (root / "data" / name).iterdir()}
+    licence = {"LICENSE"} if name == "cooking" else set()
+    assert set(sizes) == {
+        "README.md",
+        open_sets.SUMS,
+        *licence,
+        *(f"{file}.gz" for file in open_sets.HOMES[name].files),
+    }
+    assert sum(sizes.values()) < 3.5e6
+
+
+@pytest.mark.parametrize("name", open_sets.HOMES["gutenberg"].files)
+def test_a_damaged_file_of_texts_is_named(root, tmp_path, monkeypatch, name):
+    home = open_sets.HOMES["cooking"].folder
+    shutil.copytree(root / home, tmp_path / home)
+    monkeypatch.setattr(open_sets, "committed", lambda folder: tmp_path / folder)
+    path = tmp_path / home / f"{name}.gz"
+    content = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(content.replace(b"r", b"t", 1), 1))
+    with damaged(path, match="Put it back"):
+        xc.load("cooking")
+    path.unlink()
+    with pytest.raises(DataMissing, match=rf"{name}\.gz"):
+        xc.load("cooking")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "value"),
+    [
+        ("gutenberg", "split", 10),
+        ("gutenberg", "split", "future"),
+        ("gutenberg", "fields", ("titles",)),
+        ("gutenberg", "fields", ()),
+        ("gutenberg", "fields", ("title", "title")),
+        ("gutenberg", "points", 61_263),
+        ("cooking", "points", 2000),  # the tutorial's split is by the order of the questions
+        ("cooking", "fields", ("author",)),
+        ("tib", "fields", ("title",)),
+        ("tib", "split", "time"),
+        ("synthetic bibtex", "fields", ("title",)),
+    ],
+)
+def test_what_a_dataset_does_not_have_is_refused(name, argument, value):
+    with refused(argument):
+        xc.load(name, **{argument: value})
+
+
+def test_sources_of_texts_are_refused_by_line(tmp_path):
+    file, numbers = tmp_path / "questions.txt", tmp_path / "numbers"
+    file.write_text("__label__a __label__b How much salt?\nHow much pepper?\n")
+    numbers.write_text("1\n2\n")
+    with damaged(file, line=2):
+        open_sets.build("cooking", file, numbers, out=tmp_path / "out")
+    file.write_text("__label__a How much salt?\n")
+    with damaged(numbers):
+        open_sets.build("cooking", file, numbers, out=tmp_path / "out")
+    books = tmp_path / "books.jsonl"
+    books.write_text(
+        '{"id": 1, "title": "a", "author": null, "headings": ["b"]}\n{"id": 2, "title": "a", "headings": 3}\n'
+    )
+    with damaged(books, line=2):
+        open_sets.build("gutenberg", books, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_points_with_their_texts():
+    ds = xc.load("gutenberg", points=400)
+    late = ds.train.numbers > 40_000
+    few = ds.train.rows(late)
+    assert few.numbers.tolist() == ds.train.numbers[late].tolist()
+    assert few.texts["author"].tolist() == ds.train.texts["author"][late].tolist()
+    assert few.X.shape[0] == few.Y.shape[0] == late.sum() > 50
+    kept = calibrated.keep_labels(calibrated.keep_train_points(ds, slice(100)), np.array([3, 1]))
+    assert kept.train.texts["title"].tolist() == ds.train.texts["title"][:100].tolist()
+    assert kept.train.Y.shape == (100, 2)
