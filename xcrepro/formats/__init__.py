@@ -143,9 +143,9 @@ def head_of(path: str | os.PathLike) -> bytes:
     """The first bytes of a file, unpacked; as many whole lines as fit, or what there is of the first."""
     require_file(path)
     with open_source(path) as stream:
-        head = stream.read(_HEAD_BYTES)
+        head = stream.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
     whole, newline, _ = head.rpartition(b"\n")
-    return whole + newline if newline and len(head) == _HEAD_BYTES else head
+    return whole + newline if newline and len(head) > _HEAD_BYTES - 4 else head
 
 
 def contents(path: str | os.PathLike, format: Format) -> tuple[str, ...]:
@@ -364,7 +364,7 @@ def _function(verb: str, kind: str, format: Format, path: str | os.PathLike):
 def _index(index: Index | None, named: dict) -> Index:
     from xcrepro.formats.index import Index
 
-    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features")
+    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features", "unknown", "by_rank", "one_based")
     if unknown := [name for name in named if name not in options]:
         hint = did_you_mean(unknown[0], options, 1)
         raise ArgumentError(unknown[0], f"must be one of {', '.join(options)}", "another name", hint)

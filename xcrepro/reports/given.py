@@ -36,7 +36,8 @@ class Given:
     """A truth and predictions for its points, checked (:func:`collect`).
 
     ``origin`` is one line for the foot of figures and tables. ``runs`` is model -> seed -> predictions; a model without
-    seeds has the one seed 0. ``label_counts`` and ``train`` are None without a train truth; names and texts may be empty. ``said`` is what was said while files were read.
+    seeds has the one seed 0. ``label_counts`` and ``train`` are None without a train truth; names and texts may be empty.
+    ``said`` is what was said while files were read.
     """
 
     title: str
