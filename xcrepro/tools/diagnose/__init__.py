@@ -5,6 +5,7 @@ truth by its content, and ``recognise`` says of which dataset it is a split, or 
 """
 
 from xcrepro.tools.diagnose.alignment import Finding, check
+from xcrepro.tools.diagnose.counted import counted
 from xcrepro.tools.diagnose.fingerprints import Recognised, fingerprint, recognise
 
-__all__ = ["Finding", "Recognised", "check", "fingerprint", "recognise"]
+__all__ = ["Finding", "Recognised", "check", "counted", "fingerprint", "recognise"]
