@@ -45,6 +45,7 @@ def add(command) -> None:
     one.add_argument("--A", type=float, help="of the propensity model; default the dataset's, else 0.55")
     one.add_argument("--B", type=float, help="of the propensity model; default the dataset's, else 1.5")
     one.add_argument("--filter", type=Path, help="pairs that may not be predicted")
+    shared.add_reading(one)
     one.add_argument("--note", default="", help="a word to keep with it: a link, a commit, a setting")
     one.add_argument("--force", action="store_true", help="replace one of the same name")
     show = parts.add_parser("show", help="all results in one table", description="Show results beside printed rows.")
@@ -127,33 +128,33 @@ def _tables(place: Path) -> dict:
 
 
 def _add(arguments) -> int:
-    from xcrepro.core import formats
+    import pandas as pd
+
     from xcrepro.core.data import registry as datasets
-    from xcrepro.core.data.splits import read_filter
     from xcrepro.core.metrics import registry
     from xcrepro.tools import results
 
-    shared.with_train_truth(arguments)
-    truth = formats.read_truth(arguments.truth)
+    trained = arguments.train_truth is not None or shared.names_dataset(arguments)
+    if not trained:
+        shared.with_train_truth(arguments)
+    metrics = arguments.metrics or registry.default(trained, trained)
+    k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
+    places = max(k_max, evaluation.PLACES_TO_DIAGNOSE)
+    found = shared.read(arguments, {"": arguments.predictions}, places)
+    truth, top, train, exclude = found.truth, found.tops[""], found.train, found.exclude
     options = dict.fromkeys(("A", "B", "train points", "train pairs"))
-    weights = counts = train = None
-    if arguments.train_truth is not None:
-        train = formats.read_truth(arguments.train_truth)
-        if train.shape[1] != truth.shape[1]:
-            raise ArgumentError("--train-truth", f"must have the {truth.shape[1]} labels of the truth", train.shape[1])
+    weights = counts = None
+    if train is not None:
         weights, counts, A, B = shared.weights(arguments, train, datasets.find(arguments.dataset))
         options |= {"A": A, "B": B, "train points": train.shape[0], "train pairs": train.nnz}
-    metrics = arguments.metrics or registry.default(weights is not None, counts is not None)
-    k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
+    if found.kept is not None:
+        options["judged rows"] = int(found.kept.sum())
     options["filtered pairs"] = 0 if exclude is None else len(exclude[0])
-    places = max(k_max, evaluation.PLACES_TO_DIAGNOSE)
-    named = {"n_labels": truth.shape[1], "n_rows": truth.shape[0]}
-    top = formats.read_predictions(arguments.predictions, k=places, exclude=exclude, **named)
     if doubts := evaluation.warn(truth, top, train, exclude, metrics):
         options[results.DOUBTS] = doubts
     about = {"metrics": metrics, "options": options, **shared.taken(arguments, "name", "dataset", "note")}
     about |= {"inverse_propensity": weights, "label_counts": counts}
+    evaluation.counted(truth, top, pd.DataFrame({"metric": ["P"], "k": [max(arguments.k)]}))
     result = results.of(Y=truth, top=top, ks=tuple(arguments.k), **about)
     path = results.add(result, arguments.folder, arguments.force)
     print(f"{path}: {len(result.values)} values, on truth {result.truth['fingerprint'][:8]}")
