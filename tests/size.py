@@ -34,11 +34,11 @@ def notebook(path: Path) -> str:
 
 
 def sizes(root: Path = ROOT) -> dict[str, Counter]:
-    """Code, docstrings and functions by room; the package's rooms are its folders and the files beside them."""
+    """Code, docstrings and functions by room; the package's rooms are the folders of its wings and the files beside them."""
     rooms: dict[str, Counter] = {}
     for top in ("xcrepro", "tests", "notebooks"):
         for path in sorted((root / top).rglob("*.ipynb" if top == "notebooks" else "*.py")):
-            room = path.relative_to(root).parts[: 2 if top != "tests" else 1]
+            room = path.relative_to(root).parts[: {"xcrepro": 3, "tests": 2}.get(top, 2)]
             code, docstrings, functions = lines(notebook(path) if top == "notebooks" else path.read_text())
             counted = Counter(code=code, docstrings=docstrings, functions=functions)
             for name in {top, "/".join(room)}:

@@ -15,8 +15,8 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro import formats
 from xcrepro.__main__ import _parser, main
+from xcrepro.core import formats
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
 OF_THEIR_OWN = {"formats.md", "own_dataset.md", "evaluate.md", "tib.md", "training_loop.md", "scale.md"}  # tests below

@@ -22,17 +22,20 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.repro.conftest import Project
-from xcrepro import formats, repro, results
-from xcrepro.commands import judge
-from xcrepro.data import download, tib
-from xcrepro.data.names import LabelNames, write_label_names
-from xcrepro.data.vectorize import vectorize
-from xcrepro.diagnose import fingerprints
-from xcrepro.errors import XCError
-from xcrepro.inputs import twin_statistics
-from xcrepro.reports import board, report
+from xcrepro import repro
+from xcrepro.core import formats
+from xcrepro.core.data import open_sets
+from xcrepro.core.data.names import LabelNames, write_label_names
+from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
+from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
+from xcrepro.tools import results
+from xcrepro.tools.commands import judge
+from xcrepro.tools.course import board
+from xcrepro.tools.diagnose import fingerprints
+from xcrepro.tools.reports import report
+from xcrepro.tools.vectorize import vectorize
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 
@@ -96,7 +99,7 @@ def open_dataset(home: Path, turn: int) -> None:
         (home / "tib").mkdir()
         subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     if turn == 2:
-        tib.build(records, subjects, home / "tib")
+        open_sets.build("tib", records, subjects, out=home / "tib")
 
 
 def kept_result(home: Path, turn: int) -> None:
@@ -188,7 +191,7 @@ def judged_sheet(home: Path, turn: int) -> None:
         xc.write_xc(home / "truth.npz", X, Y)
         top.save(home / "top.npz")
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
-    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv"))
+    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
 
 
 def leaderboard(home: Path, turn: int) -> None:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 
 import xcrepro
-from xcrepro import commands, extras
-from xcrepro.errors import XCError, system_fault
+from xcrepro.core import extras
+from xcrepro.core.errors import XCError, system_fault
+from xcrepro.tools import commands
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,25 +22,26 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.fuzz import inputs, slow
-from xcrepro import calibrate, formats, propensity, results, scale
 from xcrepro.__main__ import main
-from xcrepro.course import lessons
-from xcrepro.data import download, names, parsing, read, registry, splits, stream
-from xcrepro.data.sources import npz_arrays
-from xcrepro.data.vectorize import vectorize
-from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.formats.index import Index
-from xcrepro.inputs import parameters
-from xcrepro.metrics import state as states
-from xcrepro.metrics.state import State
+from xcrepro.core import calibrate, formats, propensity
+from xcrepro.core.data import names, parsing, read, registry, splits, stream
+from xcrepro.core.data.sources import npz_arrays
+from xcrepro.core.errors import ArgumentError, DataError, XCError
+from xcrepro.core.formats.index import Index
+from xcrepro.core.metrics import state as states
+from xcrepro.core.metrics.state import State
+from xcrepro.core.predictions import read_calibration_npz
+from xcrepro.core.truth import as_truth
 from xcrepro.models import base
-from xcrepro.predictions import read_calibration_npz
-from xcrepro.published.record import read_printed
-from xcrepro.published.results import audit_results
-from xcrepro.reports import html
-from xcrepro.reports import report as reports
 from xcrepro.repro import notebooks, recorded, recording, same
-from xcrepro.truth import as_truth
+from xcrepro.repro.inputs import download, parameters
+from xcrepro.repro.published.record import read_printed
+from xcrepro.repro.published.results import audit_results
+from xcrepro.tools import results, scale
+from xcrepro.tools.course import lessons
+from xcrepro.tools.reports import html
+from xcrepro.tools.reports import report as reports
+from xcrepro.tools.vectorize import vectorize
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def small_blocks(path: Path) -> list:
 
 
 def of_format(kind: str, name: str | None) -> Callable[[Path], list]:
-    """A reader of :mod:`xcrepro.formats`, 12 labels."""
+    """A reader of :mod:`xcrepro.core.formats`, 12 labels."""
     show = {"truth": plain, "features": plain, "predictions": top_of}[kind]
     return lambda path: show(getattr(formats, f"read_{kind}")(path, name, n_labels=12))
 

@@ -17,7 +17,7 @@ import zipfile
 import numpy as np
 from scipy import sparse
 
-from xcrepro.paths import seal
+from xcrepro.core.paths import seal
 
 NUMBERS = [
     "0", "1", "2", "5", "11", "12", "-1", "007", "1.5", ".5", "2.", "1e3", "1E-3", "-0", "0.0", "+1", "1e38",

@@ -22,17 +22,18 @@ from tests.fuzz import __main__ as fuzz
 from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, resealed, sealed
 from tests.refused import damaged, refused
-from xcrepro import calibrate, formats, propensity, results, scale
-from xcrepro.data import download, names, read, registry, splits, stream
-from xcrepro.errors import ArgumentError, DataError, DataMissing
-from xcrepro.formats.index import Index
-from xcrepro.inputs import parameters
-from xcrepro.metrics.state import State
-from xcrepro.predictions import read_calibration_npz
-from xcrepro.published.record import read_printed
-from xcrepro.published.results import audit_results
-from xcrepro.reports import report as reports
+from xcrepro.core import calibrate, formats, propensity
+from xcrepro.core.data import names, read, registry, splits, stream
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.formats.index import Index
+from xcrepro.core.metrics.state import State
+from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.repro import notebooks, recorded, recording, same
+from xcrepro.repro.inputs import download, parameters
+from xcrepro.repro.published.record import read_printed
+from xcrepro.repro.published.results import audit_results
+from xcrepro.tools import results, scale
+from xcrepro.tools.reports import report as reports
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000

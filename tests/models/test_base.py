@@ -21,8 +21,9 @@ import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
 from tests.refused import damaged, refused
 from xcrepro import models as m
-from xcrepro.errors import ArgumentError
-from xcrepro.models import base, neural
+from xcrepro.core.errors import ArgumentError
+from xcrepro.models import base
+from xcrepro.models.networks import neural
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
@@ -456,8 +457,9 @@ import json, sys
 from pathlib import Path
 import numpy as np, scipy.sparse as sp
 import xcrepro as xc
-from xcrepro.errors import DataError
-from xcrepro.models import PLT, FastXML, NeuralOneVsAll, OneVsRest, PfastreXML, Popularity, TwoTowers, base
+from xcrepro.core.errors import DataError
+from xcrepro.models import FastXML, NeuralOneVsAll, OneVsRest, PLT, PfastreXML, Popularity, TwoTowers
+from xcrepro.models import base
 rng = np.random.default_rng(0)
 X = sp.csr_matrix(rng.random((40, 9)).astype("f") * (rng.random((40, 9)) < 0.5))
 Y = sp.csr_matrix((rng.random((40, 12)) < 0.2).astype("f"))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xcrepro.data import registry
-from xcrepro.extras import library
+from xcrepro.core.data import registry
+from xcrepro.core.extras import library
 
 COLUMNS = ("mediamill", "bibtex", "delicious")
 """Datasets that come as one file with ten splits."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.refused import damaged
 from xcrepro.__main__ import main
-from xcrepro.errors import DataMissing
+from xcrepro.core.errors import DataMissing
 from xcrepro.repro import same, tidy
 
 VALUES = st.sampled_from([0.0, 1e-12, 0.25, 0.250000000001, 0.3, 1.0, -2.0, math.nan, math.inf])

@@ -21,16 +21,16 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, extras
-from xcrepro import threads as cores
-from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.data.sources import npz_arrays
-from xcrepro.errors import ArgumentError
-from xcrepro.kernels import linear_train
-from xcrepro.matrices import checked_csr
+from xcrepro.core import arithmetic, extras
+from xcrepro.core import threads as cores
+from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.data.sources import npz_arrays
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.matrices import checked_csr
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array, unit_rows
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.models.kernels import linear_train
 
 # loss -> (napkinXC's name, the default of C: napkinXC's for one, DiSMEC's for the other)
 _LOSSES = {"logistic": ("log", 10.0), "squared_hinge": ("l2", 1.0)}

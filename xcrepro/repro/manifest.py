@@ -13,9 +13,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, XCError
+from xcrepro.core import paths
+from xcrepro.core.arguments import did_you_mean
+from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 
 _LISTING = "notebooks/manifest.toml"

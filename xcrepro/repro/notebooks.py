@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.core.arguments import did_you_mean
+from xcrepro.core.errors import ArgumentError, DataError
 
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 """A picture that Markdown shows: its file is the first group, or the second."""

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
-from xcrepro.errors import DataError, DataMissing, XCError
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.repro import tables
 
 if TYPE_CHECKING:
