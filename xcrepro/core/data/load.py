@@ -517,7 +517,7 @@ _HEADERS = {
 
 def _like(file: Path, role: str) -> str:
     """Of which dataset a file may be by its header, in words; empty where it has none or is like no dataset."""
-    from xcrepro.data.sources import open_source
+    from xcrepro.core.data.sources import open_source
 
     try:
         with open_source(file) as stream:
